@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""A portable heterogeneous runtime for stencil computing on OpenCL devices and MPI.
+
+Importing it loads neither OpenCL nor MPI: the names below come when they are asked for.
+Uncaught exceptions of one rank end the job on all of them (`hitmap.install_abort_hook`).
+"""
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from hitmap import install_abort_hook
+
+if TYPE_CHECKING:
+    from controllers.pattern_file import read_patterns
+    from controllers.plan import Plan
+    from controllers.program import Program
+    from controllers.reference import reference_run
+    from controllers.report import Report
+    from controllers.skeleton import Computation, TileView, stencil_computation
+    from controllers.stencil import Stencil
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Computation": "controllers.skeleton",
+    "Plan": "controllers.plan",
+    "Program": "controllers.program",
+    "Report": "controllers.report",
+    "Stencil": "controllers.stencil",
+    "TileView": "controllers.skeleton",
+    "read_patterns": "controllers.pattern_file",
+    "reference_run": "controllers.reference",
+    "stencil_computation": "controllers.skeleton",
+}
+__all__ = [
+    "Computation", "Plan", "Program", "Report", "Stencil", "TileView", "read_patterns",
+    "reference_run", "stencil_computation",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'controllers' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+install_abort_hook()

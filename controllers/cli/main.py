@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""The command line's options, and what becomes of errors.
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 no usable device.  All ranks of a job end with the same.
+"""
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+import pyopencl as cl
+
+from controllers.cli import devices, run
+from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, end_together
+from controllers.device import NoDeviceError
+from hitmap.comm import Communicator, default_communicator, install_abort_hook
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
+_EPILOG = "Exit codes: 0 done, 1 failed, 2 usage, 3 no usable device."
+
+
+def console() -> NoReturn:
+    """The entry point of the console script."""
+    install_abort_hook()
+    sys.exit(main())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line (by default the process's own); returns the exit code.  Collective."""
+    try:
+        comm = default_communicator()
+    except RuntimeError as error:
+        print(f"controllers: error: {error}", file=sys.stderr)
+        return FAILED
+    ending = comm.Dup()
+    try:
+        code = end_together(ending, _attempt(lambda: _command(arguments, comm)))
+        ending.Free()
+        return code
+    except KeyboardInterrupt:
+        if comm.size > 1:
+            comm.Abort(130)
+        return 130
+
+
+def _command(arguments: Sequence[str] | None, comm: Communicator) -> None:
+    try:
+        options = _parser(comm.rank == 0).parse_args(arguments)
+    except SystemExit:  # --help and --version have been printed
+        return
+    options.command(options, comm)
+
+
+def _attempt(work: Callable[[], None]) -> Failure | None:
+    """Errors that a user can meet become a `Failure`; others are ours, and keep their traceback."""
+    try:
+        work()
+    except Failure as failure:
+        return failure
+    except NoDeviceError as error:
+        return Failure(NO_DEVICE, str(error))
+    except MemoryError as error:
+        return Failure(FAILED, f"out of memory: {error}")
+    except (cl.Error, OSError, RuntimeError, ValueError) as error:
+        return Failure(FAILED, f"{type(error).__name__}: {error}")
+    return None
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises what is wrong instead of exiting, and prints on one rank only."""
+
+    prints = True
+
+    def error(self, message: str) -> NoReturn:
+        raise Failure(USAGE, f"{message}; see {self.prog} --help")
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        if self.prints:
+            super()._print_message(message, file)
+
+
+def _parser(prints: bool) -> argparse.ArgumentParser:
+    kind = type("_RankParser", (_Parser,), {"prints": prints})
+    parser: argparse.ArgumentParser = kind(
+        prog="controllers",
+        description="Run stencils on OpenCL devices and MPI ranks.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("--version", action="version", version=f"controllers {_version()}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name, module in (("run", run), ("devices", devices)):
+        command = commands.add_parser(
+            name,
+            help=module.HELP,
+            description=module.DESCRIPTION,
+            epilog=_EPILOG,
+            allow_abbrev=False,
+        )
+        module.add_options(command)
+        command.set_defaults(command=module.command)
+    return parser
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("controllers")
+    except importlib.metadata.PackageNotFoundError:
+        return "(not installed)"

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""How a command ends: with one exit code on all ranks, and a message that comes once."""
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar, Union, cast
+
+from hitmap.comm import Communicator, SerialCommunicator
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+_T = TypeVar("_T")
+
+FAILED, USAGE, NO_DEVICE = 1, 2, 3
+PATIENCE_S = 2.0    # how long a rank that failed waits for the others to fail as well
+_POLL_S = 0.005
+
+
+class Failure(Exception):
+    """What ends a command: an exit code and a message for the user."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(code, text)
+        self.code = code
+        self.text = text
+
+
+def on_root(comm: Communicator, work: Callable[[], _T]) -> _T:
+    """What `work` returns on rank 0, on all ranks; a `Failure` too.  Collective."""
+    outcome: Union[_T, Failure, None] = None
+    if comm.rank == 0:
+        try:
+            outcome = work()
+        except Failure as failure:
+            outcome = failure
+    outcome = comm.bcast(outcome)
+    if isinstance(outcome, Failure):
+        raise outcome
+    return cast("_T", outcome)
+
+
+def end_together(comm: Communicator, failure: Failure | None) -> int:
+    """The exit code that all ranks agree on; prints what went wrong, once.
+
+    Every rank calls this last, on a communicator that nothing else uses.  If some rank has failed
+    and another one does not come, because it waits for the first elsewhere, the job is aborted
+    with the failed rank named.  After a failure of the work itself it is aborted as well: messages
+    may be under way that nobody will receive.
+    """
+    if not _all_arrive(comm, None if failure is None else PATIENCE_S):
+        assert failure is not None, "only a failed rank stops waiting"
+        _complain(f"rank {comm.rank}: {failure.text}")
+        comm.Abort(failure.code)
+    told = None if failure is None else (failure.code, failure.text)
+    outcomes = comm.allgather(told)
+    failures = [outcome for outcome in outcomes if outcome is not None]
+    if not failures:
+        return 0
+    if comm.rank == 0:
+        if failures == outcomes and len(set(failures)) == 1:
+            _complain(failures[0][1])
+        else:
+            for rank, outcome in enumerate(outcomes):
+                if outcome is not None:
+                    _complain(f"rank {rank}: {outcome[1]}" if comm.size > 1 else outcome[1])
+    comm.Barrier()  # the message is out
+    code = failures[0][0]
+    if code == FAILED and comm.size > 1:
+        comm.Abort(code)
+    return code
+
+
+def _all_arrive(comm: Communicator, patience_s: float | None) -> bool:
+    """Wait until all ranks are here, politely; False if they are not after `patience_s` seconds."""
+    if isinstance(comm, SerialCommunicator):
+        return True
+    arrival = cast("MPI.Intracomm", comm).Ibarrier()
+    start = time.monotonic()
+    while not arrival.Test():
+        if patience_s is not None and time.monotonic() - start > patience_s:
+            return False
+        time.sleep(_POLL_S)
+    return True
+
+
+def _complain(text: str) -> None:
+    print(f"controllers: error: {text}", file=sys.stderr, flush=True)

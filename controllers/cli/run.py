@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: MIT
+"""`controllers run`: a stencil from a pattern file on a field from a file, or on a made one."""
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from controllers.cli import hash_field
+from controllers.cli.files import check_target, new_field, open_field, replacing
+from controllers.cli.outcome import NO_DEVICE, USAGE, Failure, on_root
+from controllers.cli.picture import check_format, save_picture
+from controllers.cli.progress import Progress
+from controllers.device import NoDeviceError
+from controllers.partition import BOUNDARIES, PARTITIONS
+from controllers.pattern_file import read_patterns
+from controllers.program import DTYPES, Program
+from controllers.skeleton import Computation, TileView
+from controllers.stencil import Stencil
+from hitmap.comm import Communicator
+
+HELP = "apply a stencil to a field, many times"
+DESCRIPTION = (
+    "Apply the stencil of a pattern file to a field, and report what that has cost: in all, and "
+    "for each place (share of the field).  Start it with mpiexec to use several ranks.  The result "
+    "has the same bits whatever the number of ranks and devices."
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be run, checked: the same on all ranks."""
+
+    program: Program
+    extent: tuple[int, ...]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    add = parser.add_argument
+    add("pattern", metavar="PATTERN.py", type=Path,
+        help="pattern file: shape, pattern, factor as literals; it is parsed, never executed")
+    add("--stencil", metavar="NAME", help="which one, of a pattern file with several stencils")
+    field = parser.add_mutually_exclusive_group(required=True)
+    field.add_argument("--input", metavar="FILE.npy", type=Path, help="the initial field")
+    field.add_argument(
+        "--size", metavar="N", type=_positive, nargs="+",
+        help="extents of the field, boundary cells included; it is filled with a hash of each "
+        "cell's index, in [0, 1), the same for every layout")  # fmt: skip
+    add("--iterations", metavar="N", type=_count, required=True, help="how many steps")
+    add("--output", metavar="FILE.npy", type=Path, help="where to write the final field")
+    add("--plot", metavar="FILE.png", type=Path,
+        help="where to draw the final field: a line, an image, or the middle slice")
+    add("--boundary", metavar="KIND", nargs="+", default=["fixed"],
+        help=f"{' or '.join(BOUNDARIES)}: one for all axes or one per axis (default: fixed, cells "
+        "whose stencil shape leaves the field keep their value)")
+    add("--partition", choices=PARTITIONS,
+        help="how the field is cut: bands along axis 0, blocks on all axes, or weighted bands "
+        "(default: bands; weighted if there are --weights)")
+    add("--weights", metavar="W,W,...", type=_weights,
+        help="the share of each place in order of rank, in any unit, such as 1,3.7")
+    add("--device", metavar="SELECTOR", action="append", default=[],
+        help="gpu, cpu, accelerator, reference, part of a name such as nvidia, nvidia:1 for the "
+        "second of these, cpu/1,1 for parts of a CPU by cores; may be repeated; see the command "
+        "devices (default: all GPUs, else the CPU)")
+    add("--dtype", choices=DTYPES, help="type to compute in (default: the input's, else float32)")
+    add("--overlap", choices=("auto", "on", "off"), default="auto",
+        help="exchange while the inner cells are computed (default: auto, where it pays)")
+    add("--json", action="store_true", help="print one line of JSON instead of the table")
+
+
+def command(options: argparse.Namespace, comm: Communicator) -> None:
+    """Check, compute, write, report.  Collective."""
+    job = on_root(comm, lambda: _check(options))
+    with _computation(job, options, comm) as computation:
+        computation.load(_InitialField(options.input))
+        is_root = comm.rank == 0
+        computation.run(options.iterations, Progress(sys.stderr) if is_root else None)
+        report = computation.report()
+        _write(options, computation)
+    if is_root:
+        print(json.dumps(report.as_dict()) if options.json else report.table(), flush=True)
+
+
+def _check(options: argparse.Namespace) -> Job:
+    """What can be found wrong before anything is computed; runs on one rank."""
+    stencil = _stencil(options)
+    if options.output is not None:
+        check_target("--output", options.output)
+    if options.plot is not None:
+        check_target("--plot", options.plot)
+        check_format(options.plot)
+    if options.input is None:
+        dtype, extent = options.dtype or "float32", tuple(options.size)
+    else:
+        field = open_field(options.input)
+        dtype, extent = options.dtype or field.dtype.name, field.shape
+        if dtype not in DTYPES:
+            raise Failure(
+                USAGE,
+                f"--input {options.input}: holds {dtype}, but fields are {' or '.join(DTYPES)}; "
+                f"convert it while reading with --dtype float32 (or float64)",
+            )
+    try:
+        return Job(stencil.program(dtype), extent)
+    except ValueError as error:
+        raise Failure(USAGE, str(error)) from None
+
+
+def _stencil(options: argparse.Namespace) -> Stencil:
+    try:
+        stencils = {stencil.name: stencil for stencil in read_patterns(options.pattern)}
+    except OSError as error:
+        raise Failure(USAGE, f"{options.pattern}: {error.strerror}") from None
+    except ValueError as error:
+        raise Failure(USAGE, str(error)) from None
+    if options.stencil is None and len(stencils) == 1:
+        return next(iter(stencils.values()))
+    if options.stencil not in stencils:
+        wanted = f"there is no stencil {options.stencil!r}" if options.stencil else "say which one"
+        raise Failure(
+            USAGE,
+            f"{options.pattern}: {wanted}, with --stencil NAME; it has {', '.join(stencils)}",
+        )
+    return stencils[options.stencil]
+
+
+def _computation(job: Job, options: argparse.Namespace, comm: Communicator) -> Computation:
+    """Devices opened, field divided; what does not fit together is an error of usage."""
+    try:
+        return Computation(
+            job.program,
+            job.extent,
+            partition=options.partition,
+            weights=options.weights,
+            boundary=[word for text in options.boundary for word in text.split(",")],
+            devices=options.device,
+            comm=comm,
+            overlap=options.overlap,
+        )
+    except NoDeviceError as error:
+        raise Failure(NO_DEVICE, str(error)) from None
+    except ValueError as error:
+        raise Failure(USAGE, str(error)) from None
+
+
+class _InitialField:
+    """Sets the cells of a place, from the file or the hash; each rank reads only what it needs."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._whole = None if path is None else open_field(path)
+
+    def __call__(self, tile: TileView) -> None:
+        if self._whole is None:
+            hash_field.fill(tile.array, tile.shape, tile.domain)
+            return
+        cells = self._whole[tile.shape.slices((0,) * len(tile.domain))]
+        try:
+            with np.errstate(over="raise"):
+                np.copyto(tile.array, cells, casting="same_kind")
+        except FloatingPointError:
+            raise Failure(
+                USAGE,
+                f"--input: a value in {tile.shape} is beyond the range of {tile.array.dtype}; "
+                f"use --dtype float64",
+            ) from None
+
+
+def _write(options: argparse.Namespace, computation: Computation) -> None:
+    """Gather the field on rank 0, write the file, draw the picture.  Collective."""
+    if options.output is None and options.plot is None:
+        return
+    program, extent = computation.program, computation.domain.extent
+    if computation.comm.rank != 0:
+        computation.gather()
+        return
+    if options.output is None:
+        field = computation.gather()
+        assert field is not None, "gathered on this rank"
+    else:
+        with replacing(options.output) as temporary:
+            field = new_field(temporary, extent, program.dtype)
+            computation.gather(out=field)
+            field.flush()
+    if options.plot is not None:
+        steps = "1 step" if options.iterations == 1 else f"{options.iterations} steps"
+        save_picture(options.plot, field, f"{program.name}: {steps}")
+
+
+def _positive(text: str) -> int:
+    value = _count(text)
+    if value == 0:
+        raise argparse.ArgumentTypeError("an extent is at least 1 cell, got 0")
+    return value
+
+
+def _count(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = -1
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"a whole number that is not negative, got {text!r}")
+    return value
+
+
+def _weights(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"numbers between commas, such as 1,3.7, got {text!r}"
+        ) from None

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: MIT
+"""A Controller owns one OpenCL device: its context, its queues, its kernels, its memory.
+
+Commands are bound once and called often: a `*_command` method returns a function that
+enqueues the command, with all arguments set, and returns its event at once.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyopencl as cl
+
+from controllers.device import Device
+from controllers.event import Command, Event
+from controllers.kernel import build, fixed_source
+from controllers.kgt import GeneratedKernel, generate
+from controllers.program import Program
+from controllers.tile import Linear, Tile, aligned
+from hitmap.shape import Shape
+from hitmap.strided import Geometry, Strided, dense_pitches
+
+STAGGER = 5     # cache-line pairs between the starts of successive tiles, modulo a page
+CELL_TYPES = {4: "uint", 8: "ulong"}
+
+# PyOpenCL's functions, with events of any kind
+_enqueue_kernel: Callable[..., Event] = cl.enqueue_nd_range_kernel
+_enqueue_copy: Callable[..., Event] = cl.enqueue_copy
+
+
+class Controller:
+    """One device: an in-order queue for kernels, another one for transfers.
+
+    Where the device shares the host's memory, tiles are host arrays that kernels use in
+    place; elsewhere they are internal, and `staging` is pinned.
+    """
+
+    def __init__(self, device: Device, *, zero_copy: bool = True) -> None:
+        assert device.handle is not None, "an OpenCL device"
+        self.device = device
+        self.shares_host = device.shares_host and zero_copy
+        self.context = cl.Context([device.handle])
+        profiling = cl.command_queue_properties.PROFILING_ENABLE
+        self.compute = cl.CommandQueue(self.context, properties=profiling)
+        self.transfer = cl.CommandQueue(self.context, properties=profiling)
+        self._kernels: dict[tuple[str, str], tuple[GeneratedKernel, cl.Program]] = {}
+        self._copies: dict[int, cl.Program] = {}
+        self._n_tiles = 0
+
+    def __repr__(self) -> str:
+        return f"<Controller {self.device.name!r}>"
+
+    # -- memory ---------------------------------------------------------------------------
+
+    def tile(self, geometry: Geometry, dtype: np.dtype[Any]) -> Tile:
+        """A new tile, zeroed."""
+        self._n_tiles += 1
+        if self.shares_host:
+            host = aligned(geometry.n_elements, dtype, STAGGER * self._n_tiles)
+            flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
+            return Tile(geometry, dtype, host, cl.Buffer(self.context, flags, hostbuf=host))
+        tile = Tile(geometry, dtype, None, self.device_staging(geometry.n_elements, dtype))
+        assert tile.buffer is not None
+        cl.enqueue_fill_buffer(self.compute, tile.buffer, np.uint8(0), 0, tile.nbytes).wait()
+        return tile
+
+    def staging(self, n_elements: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        """Host memory for packed cells: pinned where that makes transfers faster."""
+        if self.shares_host:
+            return aligned(n_elements, dtype)
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
+        pinned = cl.Buffer(self.context, flags, n_elements * dtype.itemsize)
+        access = cl.map_flags(cl.map_flags.READ | cl.map_flags.WRITE)
+        array: npt.NDArray[Any]
+        array, _ = cl.enqueue_map_buffer(self.transfer, pinned, access, 0, (n_elements,), dtype)
+        return array
+
+    def device_staging(self, n_elements: int, dtype: np.dtype[Any]) -> cl.Buffer:
+        """Device memory for packed cells."""
+        return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, max(1, n_elements) * dtype.itemsize)
+
+    # -- kernels --------------------------------------------------------------------------
+
+    def launch_command(
+        self, program: Program, stage: int, reads: Mapping[str, Tile], written: Tile, over: Shape
+    ) -> Command:
+        """Compute the cells `over` of `written` by stage number `stage`; `over` is not empty."""
+        generated, built = self.build(program, stage)
+        target = program.stages[stage].writes
+        tiles = {target: written, **reads}
+        memory = [reads[f] if role == "in" else written for f, role in generated.buffers]
+        places = {field: tile.strided(over) for field, tile in tiles.items()}
+        scalars = generated.scalars(
+            {field: where.first for field, where in places.items()},
+            {field: where.pitches[:-1] for field, where in places.items()},
+            over.extent,
+        )
+        kernel = cl.Kernel(built, generated.name)
+        kernel.set_args(*(tile.buffer for tile in memory), *scalars)
+        sizes = generated.work_sizes(over.extent, self.device.kind == "cpu")
+        return self._kernel_command(kernel, *sizes, keep=memory)
+
+    def copy_command(
+        self, source: Linear, target: Linear, itemsize: int, move: tuple[Strided, Strided]
+    ) -> Command:
+        """Copy one box of cells between two buffers of this controller."""
+        if itemsize not in self._copies:
+            options = [f"-DCELL={CELL_TYPES[itemsize]}"]
+            text = fixed_source("copy_box")
+            self._copies[itemsize] = build(self.context, "copy_box", text, options)
+        kernel = cl.Kernel(self._copies[itemsize], "copy_box")
+        four = [_four_axes(end) for end in move]
+        extent = four[0].extent
+        scalars = [value for end in four for value in (end.first, *end.pitches)] + [extent[1]]
+        kernel.set_args(source, target, *map(np.int64, scalars))
+        sizes = (extent[3], extent[2], extent[1] * extent[0])
+        return self._kernel_command(kernel, sizes, None, keep=[source, target])
+
+    def build(self, program: Program, stage: int) -> tuple[GeneratedKernel, cl.Program]:
+        """The kernel of a stage, generated and compiled once.
+
+        ValueError where the device lacks what strict arithmetic needs, BuildError where the
+        driver does not compile.
+        """
+        generated = generate(program, program.stages[stage])
+        key = (generated.name, generated.source)
+        if key not in self._kernels:
+            options = self.device.strict_options(program.dtype, generated.divides)
+            built = build(self.context, generated.name, generated.source, options)
+            self._kernels[key] = (generated, built)
+        return self._kernels[key]
+
+    def _kernel_command(
+        self,
+        kernel: cl.Kernel,
+        global_size: tuple[int, ...],
+        local_size: tuple[int, ...] | None,
+        keep: Sequence[object],
+    ) -> Command:
+        queue, enqueue = self.compute, _enqueue_kernel
+
+        def command(wait_for: Sequence[Event] | None = None, keep: object = tuple(keep)) -> Event:
+            # `keep`: a kernel does not hold the buffers that are its arguments
+            return enqueue(queue, kernel, global_size, local_size, None, wait_for)
+
+        return command
+
+    # -- transfers ------------------------------------------------------------------------
+
+    def download_command(
+        self, source: Linear, cells: Strided, target: npt.NDArray[Any]
+    ) -> Command:
+        """Copy contiguous cells of a buffer to `target`, contiguous host memory of that size."""
+        offset = cells.first * target.itemsize
+
+        def command(wait_for: Sequence[Event] | None = None) -> Event:
+            return _enqueue_copy(
+                self.transfer, target, source,
+                src_offset=offset, is_blocking=False, wait_for=wait_for,
+            )
+
+        return command
+
+    def upload_command(
+        self, source: npt.NDArray[Any], target: Linear, cells: Strided
+    ) -> Command:
+        """Copy `source`, contiguous host memory, to contiguous cells of a buffer."""
+        offset = cells.first * source.itemsize
+
+        def command(wait_for: Sequence[Event] | None = None) -> Event:
+            return _enqueue_copy(
+                self.transfer, target, source,
+                dst_offset=offset, is_blocking=False, wait_for=wait_for,
+            )
+
+        return command
+
+    def move_to(self, tile: Tile, cells: Shape, values: npt.NDArray[Any]) -> None:
+        """Host to device: `values` become the cells `cells` of `tile`; returns when they are."""
+        if tile.host is not None:
+            tile.view(cells)[...] = values
+            return
+        assert tile.buffer is not None
+        source = np.ascontiguousarray(values, tile.dtype)
+        for where, part in _rows(tile.strided(cells), source):
+            _enqueue_copy(self.transfer, tile.buffer, part, **_rect(where, part))
+
+    def move_from(self, tile: Tile, cells: Shape) -> npt.NDArray[Any]:
+        """Device to host: the cells `cells` of `tile` as a new array."""
+        target = np.empty(cells.extent, tile.dtype)
+        if tile.host is not None:
+            target[...] = tile.view(cells)
+            return target
+        assert tile.buffer is not None
+        for where, part in _rows(tile.strided(cells), target):
+            _enqueue_copy(self.transfer, part, tile.buffer, **_rect(where, part))
+        return target
+
+    # -- progress -------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Let the device start on all that is enqueued."""
+        self.compute.flush()
+        self.transfer.flush()
+
+    def wait(self) -> None:
+        """Block until the device has nothing left to do."""
+        self.compute.finish()
+        self.transfer.finish()
+
+
+def _four_axes(where: Strided) -> Strided:
+    missing = 4 - len(where.extent)
+    return Strided(where.first, (0,) * missing + where.pitches, (1,) * missing + where.extent)
+
+
+def _rows(
+    where: Strided, array: npt.NDArray[Any]
+) -> list[tuple[Strided, npt.NDArray[Any]]]:
+    """A box and its array as boxes of three axes, which is what OpenCL copies."""
+    if len(where.extent) < 4:
+        four = _four_axes(where)
+        return [(Strided(four.first, four.pitches[1:], four.extent[1:]), array)]
+    return [
+        (Strided(where.first + i * where.pitches[0], where.pitches[1:], where.extent[1:]), array[i])
+        for i in range(where.extent[0])
+    ]
+
+
+def _rect(where: Strided, array: npt.NDArray[Any]) -> dict[str, object]:
+    """The arguments of a rectangular copy; OpenCL's axis 0 is our last one, in bytes."""
+    item = array.itemsize
+    dense = dense_pitches(where.extent)
+    planes, rest = divmod(where.first, where.pitches[0] or where.first + 1)
+    rows, cells = divmod(rest, where.pitches[1] or rest + 1)
+    return {
+        "buffer_origin": (cells * item, rows, planes),
+        "host_origin": (0, 0, 0),
+        "region": (where.extent[2] * item, where.extent[1], where.extent[0]),
+        "buffer_pitches": (where.pitches[1] * item, where.pitches[0] * item),
+        "host_pitches": (dense[1] * item, dense[0] * item),
+    }

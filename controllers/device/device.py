@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""A `Device` describes what can compute: an OpenCL device, a part of one, or the NumPy reference.
+
+It is a value that can be compared, printed and planned with; only `handle` ties it to a driver.
+"""
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pyopencl as cl
+
+Kind = Literal["gpu", "accelerator", "cpu", "reference"]
+
+
+class NoDeviceError(RuntimeError):
+    """There is no device to run on; the message says what would help."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """One physical device, or a part of one.
+
+    memory_bytes, max_allocation_bytes: what the driver reports; it enforces neither sum.
+    shares_host: kernels can use the host's memory in place.
+    dtypes: "float32" and, where supported, "float64".
+    correctly_rounded_divide, denormals: what float32 arithmetic offers.
+    divisible: can be divided by its cores.
+    handle: the driver's object; None for the reference, and for a `part` that `assign` has not
+        opened yet.
+    """
+
+    name: str
+    vendor: str
+    platform: str
+    version: str
+    kind: Kind
+    compute_units: int
+    memory_bytes: int
+    max_allocation_bytes: int
+    shares_host: bool
+    dtypes: tuple[str, ...]
+    correctly_rounded_divide: bool = True
+    denormals: bool = True
+    divisible: bool = False
+    part: Part | None = None
+    handle: cl.Device | None = field(default=None, compare=False, repr=False)
+
+    def divided(self, counts: tuple[int, ...], index: int) -> Device:
+        """Part `index` of this device, divided into parts of `counts` cores; not opened.
+
+        A part itself is divided by dividing the whole more finely.
+        """
+        if self.part is not None:
+            part = self.part
+            finer = (*part.counts[: part.index], *counts, *part.counts[part.index + 1 :])
+            return part.whole.divided(finer, part.index + index)
+        return replace(
+            self,
+            name=f"{self.name} ({counts[index]} of {self.compute_units} cores)",
+            compute_units=counts[index],
+            part=Part(self, counts, index),
+            handle=None,
+        )
+
+    def strict_options(self, dtype: str, divides: bool) -> list[str]:
+        """Build options for strict arithmetic in `dtype`, for a kernel that divides or does not.
+
+        ValueError where the device lacks a correctly rounded operation that the kernel needs.
+        """
+        if dtype not in self.dtypes:
+            raise ValueError(
+                f"{self.name} does not compute in {dtype}, only in {', '.join(self.dtypes)}; "
+                f"choose another device or dtype"
+            )
+        if dtype != "float32":
+            return []
+        if not self.denormals:
+            raise ValueError(
+                f"{self.name} rounds float32 numbers below {np.finfo('float32').tiny} to 0, so its "
+                f"results differ from those of other devices; use float64 or another device"
+            )
+        if not divides:
+            return []
+        if not self.correctly_rounded_divide:
+            raise ValueError(
+                f"{self.name} does not round float32 divisions correctly, so its results differ "
+                f"from those of other devices; use float64, a factor that is a power of two, or "
+                f"another device"
+            )
+        return ["-cl-fp32-correctly-rounded-divide-sqrt"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Number `index` of the parts of `counts` cores into which a device is divided."""
+
+    whole: Device
+    counts: tuple[int, ...]
+    index: int
+
+
+def reference_device() -> Device:
+    """The NumPy reference: one core of the host, no OpenCL."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return Device(
+        name="reference",
+        vendor="NumPy",
+        platform="host",
+        version=np.__version__,
+        kind="reference",
+        compute_units=1,
+        memory_bytes=memory,
+        max_allocation_bytes=memory,
+        shares_host=True,
+        dtypes=("float32", "float64"),
+    )

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""Selectors: how a user names devices.
+
+    gpu, cpu, accelerator    all devices of a kind
+    nvidia                   all whose name, vendor or platform contains the word, in any case
+    nvidia:1                 the second one of these
+    cpu/1,1                  parts of 1 and 1 cores of a CPU
+    reference                the NumPy reference, which needs no OpenCL
+
+Never a bare number: how drivers list devices differs between hosts.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from controllers.device.device import Device, Kind, NoDeviceError
+
+_FORM = re.compile(r"(?P<word>.*?)(?::(?P<position>\d+))?(?:/(?P<counts>\d+(?:,\d+)*))?")
+
+
+@dataclass(frozen=True)
+class Selector:
+    """A selector taken apart: `nvidia:1` is the word "nvidia" and position 1."""
+
+    text: str
+    word: str
+    position: int | None
+    counts: tuple[int, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Selector:
+        """ValueError where `text` is no selector.
+
+        >>> Selector.parse("cpu:0/1,3")
+        Selector(text='cpu:0/1,3', word='cpu', position=0, counts=(1, 3))
+        """
+        match = _FORM.fullmatch(text.strip())
+        assert match is not None, "the word takes what is left"
+        word = match["word"].strip().lower()
+        counts = tuple(int(count) for count in (match["counts"] or "").split(",") if count)
+        if not word or re.search(r"[:/]|^\d+$", word):
+            raise ValueError(
+                f"a device is chosen by kind or name, such as gpu, cpu, nvidia, nvidia:1, cpu/1,1 "
+                f"or reference, got {text!r}; `controllers devices` lists the names"
+            )
+        if 0 in counts:
+            raise ValueError(f"a part of a CPU has at least one core, got {text!r}")
+        position = None if match["position"] is None else int(match["position"])
+        return cls(text, word, position, counts)
+
+    def matches(self, device: Device) -> bool:
+        """Whether the word fits; a kind fits that kind only."""
+        if self.word in get_args(Kind):
+            return device.kind == self.word
+        names = (device.name, device.vendor, device.platform)
+        return device.kind != "reference" and any(self.word in name.lower() for name in names)
+
+
+def choose(selectors: Sequence[str], devices: Sequence[Device]) -> list[Device]:
+    """The devices that `selectors` name, each once, in this order; parts are not opened yet.
+
+    Without selectors, all GPUs if there are any, else the CPU.  ValueError where a selector is
+    malformed, fits no device, or divides what cannot be divided; NoDeviceError where there is
+    no OpenCL device at all.  "reference" may be named more than once.
+    """
+    parsed = [Selector.parse(text) for text in selectors]
+    if not parsed:
+        return _default(devices)
+    chosen: list[tuple[int, Device]] = []
+    for selector in parsed:
+        for number, device in _select(selector, devices):
+            if (number, device) not in chosen or device.kind == "reference":
+                _refuse_overlap(number, device, chosen)
+                chosen.append((number, device))
+    return [device for _, device in chosen]
+
+
+def _default(devices: Sequence[Device]) -> list[Device]:
+    for kind in ("gpu", "cpu", "accelerator"):
+        if found := [device for device in devices if device.kind == kind]:
+            return found
+    raise NoDeviceError(_NO_DEVICE)
+
+
+_NO_DEVICE = (
+    "no OpenCL device found on this host; install the driver of one, or PoCL for the CPU "
+    '(pip install "controllers[local]"), or choose the device "reference", which needs none'
+)
+
+
+def _select(selector: Selector, devices: Sequence[Device]) -> list[tuple[int, Device]]:
+    """The devices that fit, or the parts of one, each with the number of its device."""
+    found = [entry for entry in enumerate(devices) if selector.matches(entry[1])]
+    if not found:
+        if all(device.kind == "reference" for device in devices):
+            raise NoDeviceError(_NO_DEVICE)
+        raise ValueError(f"no device fits {selector.text!r}; there are {_listed(devices)}")
+    if selector.position is not None:
+        if selector.position >= len(found):
+            raise ValueError(
+                f"{selector.text!r}: positions count from 0 and {len(found)} "
+                f"{'device fits' if len(found) == 1 else 'devices fit'} {selector.word!r}; "
+                f"there are {_listed(devices)}"
+            )
+        found = [found[selector.position]]
+    if not selector.counts:
+        return found
+    if len(found) > 1:
+        raise ValueError(
+            f"{selector.text!r}: {len(found)} devices fit {selector.word!r}; "
+            f"say which one to divide, as in {selector.word}:0/1,1"
+        )
+    number, device = found[0]
+    return [(number, part) for part in _divided(device, selector)]
+
+
+def _divided(device: Device, selector: Selector) -> list[Device]:
+    counts = selector.counts
+    if counts == (device.compute_units,) and device.kind == "cpu":
+        return [device]
+    if device.kind != "cpu":
+        raise ValueError(f"{selector.text!r}: only a CPU can be divided, {device.name} is none")
+    if sum(counts) > device.compute_units:
+        raise ValueError(
+            f"{selector.text!r}: {sum(counts)} cores in all, but {device.name} has "
+            f"{device.compute_units}; ask for fewer"
+        )
+    if not device.divisible:
+        raise ValueError(f"{selector.text!r}: the driver of {device.name} cannot divide it")
+    return [device.divided(counts, index) for index in range(len(counts))]
+
+
+def _refuse_overlap(number: int, device: Device, chosen: Sequence[tuple[int, Device]]) -> None:
+    """ValueError if cores of this device have been chosen already, in another division."""
+    counts = device.part and device.part.counts
+    for other_number, other in chosen:
+        if other_number == number and counts != (other.part and other.part.counts):
+            raise ValueError(
+                f"{device.name} and {other.name} share cores; name all parts in one selector, "
+                f"such as cpu/1,1"
+            )
+
+
+def _listed(devices: Sequence[Device]) -> str:
+    return ", ".join(f"{device.name} ({device.kind})" for device in devices)

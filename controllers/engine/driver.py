@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""The engine: replays a plan, all places of a process by one thread.
+
+The thread enqueues what it can for every place, lets the devices start on it, then
+finishes hand-overs as they become ready, so that waiting for one place stalls no other.
+"""
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from controllers.engine.binding import Binder
+from controllers.engine.place import PlaceRun
+from controllers.engine.task import Awaited, Task
+from controllers.executor import Executor
+from controllers.plan import Plan, TileKey
+from controllers.tile import Tile
+from hitmap.comm import Communicator
+
+SPIN_S = 200e-6     # how long to poll before giving the core away for longer
+SLEEP_S = 50e-6
+
+Progress = Callable[[int, int], None]
+
+
+class Engine:
+    """Owns the tiles of the places of this rank, and runs steps on them."""
+
+    def __init__(
+        self, plan: Plan, executors: Mapping[int, Executor], comm: Communicator
+    ) -> None:
+        self.plan = plan
+        self.n_steps = 0        # steps done; tells which time level is the newest
+        self._stale = True      # whether the halos are older than the owned cells
+        self._binder = Binder(plan, executors, comm)
+        mine = [operation for operation in plan.operations if operation.place in plan.places]
+        tasks = {o.number: Task(o, self._binder.command(o)) for o in mine}
+        for task in tasks.values():
+            task.connect(tasks, plan.locations)
+        self._tasks = list(tasks.values())
+        self.places = {
+            place: PlaceRun([t for t in self._tasks if t.operation.place == place], plan.n_phases)
+            for place in plan.places
+        }
+        self._executors = list(dict.fromkeys(executors[place] for place in plan.places))
+
+    @property
+    def tiles(self) -> Mapping[TileKey, Tile]:
+        """The tiles of this rank's places."""
+        return self._binder.tiles
+
+    def loaded(self) -> None:
+        """The owned cells of level 0 have been written: steps count from 0 again."""
+        self.n_steps, self._stale = 0, True
+
+    def run(self, n_steps: int, progress: Progress | None = None) -> None:
+        """Run `n_steps` steps.  Collective: all ranks run as many.
+
+        Halos are refreshed before the first step where they are stale, after every step but
+        the last one, and not after that.  Returns when all commands of this rank are done.
+        """
+        if n_steps == 0:
+            return
+        first = self.n_steps
+        for place in self.places.values():
+            place.begin(first, first + n_steps - 1, refresh=self._stale)
+        self._replay(first, n_steps, progress)
+        self._drain()
+        self.n_steps, self._stale = first + n_steps, True
+        if progress is not None:
+            progress(n_steps, n_steps)
+
+    def close(self) -> None:
+        """Give back what belongs to MPI."""
+        self._binder.close()
+
+    def _replay(self, first: int, n_steps: int, progress: Progress | None) -> None:
+        """Advance every place until all their tasks have been started."""
+        active, stuck = list(self.places.values()), 0
+        while active:
+            moved = False
+            for place in active:
+                moved = place.advance() or moved
+            active = [place for place in active if not place.finished]
+            if moved:
+                for executor in self._executors:
+                    executor.flush()
+                if progress is not None and active:
+                    progress(max(0, min(place.step for place in active) - first), n_steps)
+            blockers = [p.blocked_by for p in active if p.blocked_by and p.blocked_by.event]
+            stuck = 0 if moved or blockers else stuck + 1
+            assert stuck < 3, "a plan always has a task that can start or complete"
+            if not moved:
+                _idle(blockers)
+
+    def _drain(self) -> None:
+        for executor in self._executors:
+            executor.wait()
+        pending: list[Awaited] = [task for task in self._tasks if not task.complete()]
+        while pending:
+            _idle(pending)
+            pending = [task for task in pending if not task.complete()]
+
+
+def _idle(blockers: Sequence[Awaited]) -> None:
+    """Return when one of `blockers` is complete, at once if there is none.
+
+    A device's only command is waited for; what can only be asked after (messages, several
+    places) is polled, at first without pause: a CPU device needs the cores more than we do.
+    """
+    if not blockers:
+        return
+    (first, *others) = blockers
+    if first.blocks and not others:
+        if first.event is not None:
+            first.event.wait()
+        return
+    start = time.perf_counter()
+    while not any(blocker.complete() for blocker in blockers):
+        if time.perf_counter() - start < SPIN_S:
+            os.sched_yield()
+        else:
+            time.sleep(SLEEP_S)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""Messages as commands: persistent MPI requests, bound once and started every period."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.event import COMPLETE, Event, Profile
+from hitmap.comm import Communicator, message_status
+
+UNDER_WAY = 1
+LARGEST_TAG = 32767     # what every MPI library allows
+
+
+class ShortMessage(RuntimeError):
+    """A halo message had another length than planned; MPI itself accepts a shorter one."""
+
+
+class Message:
+    """One message between two ranks: the command that starts it, and the event of its end.
+
+    `cells` is contiguous host memory, to be sent or received into; it must not change, or
+    be read, until the event is complete.
+    """
+
+    def __init__(
+        self, comm: Communicator, cells: npt.NDArray[Any], peer: int, tag: int, *, sends: bool
+    ) -> None:
+        if tag > LARGEST_TAG:
+            raise ValueError(f"message tag {tag} exceeds {LARGEST_TAG}; use fewer places per rank")
+        self._bytes = cells.view(np.uint8)
+        self._peer = peer
+        self._sends = sends
+        self._status = message_status()
+        init = comm.Send_init if sends else comm.Recv_init
+        self._request = init(self._bytes, peer, tag)
+        self._done = True
+
+    def __call__(self, wait_for: Sequence[Event] | None = None) -> Event:
+        self._request.Start()
+        self._done = False
+        return self
+
+    @property
+    def command_execution_status(self) -> int:
+        if not self._done and self._request.Test(self._status):
+            self._done = True
+            if not self._sends:
+                self._check()
+        return COMPLETE if self._done else UNDER_WAY
+
+    @property
+    def profile(self) -> Profile:
+        raise NotImplementedError("messages are not profiled")
+
+    def wait(self) -> None:
+        """Block until the message is sent or received."""
+        while self.command_execution_status != COMPLETE:
+            pass
+
+    def close(self) -> None:
+        """Give the request back to MPI."""
+        self._request.Free()
+
+    def _check(self) -> None:
+        got = self._status.Get_count()
+        if got != self._bytes.size:
+            raise ShortMessage(
+                f"a halo message from rank {self._peer} has {got} bytes, the plan says "
+                f"{self._bytes.size}; do all ranks run the same program with the same arguments?"
+            )

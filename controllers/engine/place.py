@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""How far one place has come in its list of tasks."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from controllers.engine.samples import Samples
+from controllers.engine.task import Awaited, Task
+from controllers.event import Event
+
+LEAD = 16   # steps between two marks; a place is at most two marks ahead of its device
+
+
+class PlaceRun:
+    """Starts the tasks of one place as what they wait for allows it.
+
+    Within a step tasks start in any order, so that a late message holds up nobody but its
+    own halo; a step opens when all tasks of the one before it have been started.
+    """
+
+    def __init__(self, tasks: Sequence[Task], n_phases: int) -> None:
+        self.blocked_by: Awaited | None = None
+        self.samples = Samples()
+        self._tasks = tasks
+        self._phases = [
+            [task for task in tasks if task.operation.phase == phase] for phase in range(n_phases)
+        ]
+        self.step = self._last = -1
+        self._window: list[Task] = []
+        self._newest: Event | None = None   # of the launch that was started last
+        self._mark: Awaited | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether all tasks of the last step have been started."""
+        return self.step == self._last and not self._window
+
+    def begin(self, first: int, last: int, *, refresh: bool) -> None:
+        """Set out to run the steps `first` to `last`, refreshing the halos before if asked to."""
+        self.step, self._last = first - 1, last
+        self._newest = self._mark = None
+        for task in self._tasks:
+            task.step = self.step
+        self._window = self._exchange(self.step) if refresh else []
+        for task in self._window:
+            task.step -= 1
+        self.samples.begin(first, last)
+
+    def advance(self) -> bool:
+        """Start what can be started; whether anything was."""
+        moved = False
+        while True:
+            if self._window:
+                moved = self._start_ready() or moved
+            if self._window or not self._next_step():
+                return moved
+
+    def _start_ready(self) -> bool:
+        """Start the tasks of the open step that nothing blocks; whether there were any."""
+        waiting: list[Task] = []
+        step, self.blocked_by = self.step, None
+        for task in self._window:
+            blocker = task.blocker(step)
+            if blocker is not None:
+                waiting.append(task)
+                self.blocked_by = self.blocked_by or blocker
+                continue
+            event = task.start(step)
+            if task.launches:
+                self._newest = event
+                if self.samples.wanted:
+                    self.samples.add(event)
+        moved = len(waiting) < len(self._window)
+        self._window = waiting
+        return moved
+
+    def _next_step(self) -> bool:
+        """Open the next step, unless it was the last one or the device lags too far behind."""
+        if self.step == self._last:
+            return False
+        if self.step % LEAD == 0 and self._newest is not None:
+            if self._mark is not None and not self._mark.complete():
+                self.blocked_by = self._mark
+                return False
+            self._mark = Awaited(self._newest)
+        self.step += 1
+        self._window = self._phases[self.step % len(self._phases)]
+        if self.step == self._last:
+            self._window = [task for task in self._window if not task.operation.refreshes]
+        self.samples.open(self.step)
+        return True
+
+    def _exchange(self, step: int) -> list[Task]:
+        """The tasks that refresh the halos at the end of `step`."""
+        phase = self._phases[step % len(self._phases)]
+        return [task for task in phase if task.operation.refreshes]

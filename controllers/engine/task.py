@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""Tasks: the operations of a plan with their commands bound, and how far each has come."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from controllers.event import Command, Event, is_complete
+from controllers.plan import Location, Operation
+
+
+class Awaited:
+    """Something that is complete when its event is; `event` is None once that is known."""
+
+    __slots__ = ("event", "blocks")
+
+    def __init__(self, event: Event | None = None, *, blocks: bool = True) -> None:
+        self.event = event
+        self.blocks = blocks    # whether waiting for the event sleeps instead of polling
+
+    def complete(self) -> bool:
+        """Whether the event is."""
+        if self.event is not None and is_complete(self.event):
+            self.event = None
+        return self.event is None
+
+
+class Task(Awaited):
+    """One operation, repeated every period; `step` is the step in which it was started last.
+
+    What it waits for is kept in three lists, with the number of steps back: tasks that must
+    have been *started* (an in-order queue does the rest), tasks whose *events* are handed to
+    the device, and tasks that must be *complete*, because the device cannot wait for them or
+    because this one is the host's own work.
+    """
+
+    __slots__ = ("operation", "launches", "step", "_command", "_started", "_events", "_completed")
+
+    def __init__(self, operation: Operation, command: Command) -> None:
+        super().__init__(blocks=operation.on_device)
+        self.operation = operation
+        self.launches = operation.verb == "launch"
+        self.step = -1
+        self._command = command
+        self._started: list[tuple[Task, int]] = []
+        self._events: list[Task] = []
+        self._completed: list[tuple[Task, int]] = []
+
+    def connect(self, tasks: Mapping[int, Task], locations: tuple[Location, ...]) -> None:
+        """Resolve the edges of the operation to the tasks it waits for."""
+        mine = self.operation
+        for edge in mine.after:
+            task = tasks[edge.number]
+            theirs = task.operation
+            together = locations[mine.place].same_controller(locations[theirs.place])
+            if not (together and mine.on_device and theirs.on_device):
+                self._completed.append((task, edge.steps_back))
+            else:
+                self._started.append((task, edge.steps_back))
+                if theirs.lane != mine.lane:
+                    self._events.append(task)
+
+    def blocker(self, step: int) -> Awaited | None:
+        """A task that this one still has to wait for before it starts in `step`."""
+        for task, back in self._started:
+            if task.step < step - back:
+                return task
+        for task, back in self._completed:
+            if task.step < step - back or not task.complete():
+                return task
+        return None
+
+    def start(self, step: int) -> Event:
+        """Enqueue or do the work of `step`; nothing blocks it."""
+        wait_for = [task.event for task in self._events if task.event is not None]
+        self.event = event = self._command(wait_for or None)
+        self.step = step
+        return event

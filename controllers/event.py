@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""What a command returns: an event, in OpenCL's terms, also where no OpenCL is."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
+
+COMPLETE = 0    # CL_COMPLETE; what is larger is under way, what is negative has failed
+
+
+class Profile(Protocol):
+    """When a command ran, in nanoseconds of its device's clock."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
+class Event(Protocol):
+    """The part of `pyopencl.Event` that is used."""
+
+    @property
+    def command_execution_status(self) -> int: ...
+    @property
+    def profile(self) -> Profile: ...
+    def wait(self) -> object: ...
+
+
+# Enqueues one command with all its arguments bound; it starts after the events it is given.
+Command: TypeAlias = Callable[[Sequence[Event] | None], Event]
+
+
+class HostEvent:
+    """The event of work that the host has done already."""
+
+    command_execution_status = COMPLETE
+
+    def __init__(self, start: int, end: int) -> None:
+        self.start = start
+        self.end = end
+
+    @property
+    def profile(self) -> Profile:
+        return self
+
+    def wait(self) -> None:
+        """Return at once."""
+
+
+class CommandFailed(RuntimeError):
+    """A device reports that a command did not complete."""
+
+
+def is_complete(event: Event) -> bool:
+    """Whether the command has run; raises `CommandFailed` where it never will."""
+    status = event.command_execution_status
+    if status < 0:
+        raise CommandFailed(f"a device command ended with OpenCL error {status}")
+    return status == COMPLETE

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""What the engine asks of a controller, whatever it computes on.
+
+`Controller` (OpenCL) and `ReferenceController` (NumPy) have it; their docstrings say more.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.event import Command
+from controllers.program import Program
+from controllers.tile import Linear, Tile
+from hitmap.shape import Shape
+from hitmap.strided import Geometry, Strided
+
+
+class Executor(Protocol):
+    """What the engine asks of a controller; `Controller` and `ReferenceController` have it."""
+
+    @property
+    def shares_host(self) -> bool: ...
+    def tile(self, geometry: Geometry, dtype: np.dtype[Any]) -> Tile: ...
+    def staging(self, n_elements: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]: ...
+    def launch_command(
+        self, program: Program, stage: int, reads: Mapping[str, Tile], written: Tile, over: Shape
+    ) -> Command: ...
+    def copy_command(
+        self, source: Linear, target: Linear, itemsize: int, move: tuple[Strided, Strided]
+    ) -> Command: ...
+    def move_to(self, tile: Tile, cells: Shape, values: npt.NDArray[Any]) -> None: ...
+    def move_from(self, tile: Tile, cells: Shape) -> npt.NDArray[Any]: ...
+    def flush(self) -> None: ...
+    def wait(self) -> None: ...
+
+
+class DeviceExecutor(Executor, Protocol):
+    """... and of one whose device has memory of its own."""
+
+    def device_staging(self, n_elements: int, dtype: np.dtype[Any]) -> Linear: ...
+    def download_command(
+        self, source: Linear, cells: Strided, target: npt.NDArray[Any]
+    ) -> Command: ...
+    def upload_command(
+        self, source: npt.NDArray[Any], target: Linear, cells: Strided
+    ) -> Command: ...

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""Which events a command must wait for.
+
+Dependencies belong to cells, not to tiles: the download of a border must not wait for the
+kernel that still computes the inner cells.  Events are opaque here: OpenCL events when
+verbs are called at once, numbers of operations when a plan is recorded; so the rules are
+tested without a device.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Generic, TypeVar
+
+from hitmap.region import Region
+from hitmap.shape import Shape
+
+Event = TypeVar("Event")
+
+
+class History(Generic[Event]):
+    """Pending reads and writes of the cells of one memory, oldest first.
+
+    >>> history = History()
+    >>> history.wrote([Shape((0,), (2,))], "border kernel")
+    >>> history.wrote([Shape((2,), (8,))], "inner kernel")
+    >>> history.before_read([Shape((1,), (2,))])
+    ['border kernel']
+    """
+
+    def __init__(self) -> None:
+        self._writes: list[tuple[Shape, Event]] = []
+        self._reads: list[tuple[Shape, Event]] = []
+
+    def before_read(self, cells: Iterable[Shape]) -> list[Event]:
+        """What a read of `cells` waits for: the writes of these cells."""
+        return _touching(cells, self._writes)
+
+    def before_write(self, cells: Iterable[Shape]) -> list[Event]:
+        """What a write of `cells` waits for: their writes and their reads."""
+        return _touching(cells, self._writes + self._reads)
+
+    def read(self, cells: Iterable[Shape], event: Event) -> None:
+        """Record that `event` reads `cells`."""
+        self._reads += [(box, event) for box in cells]
+
+    def wrote(self, cells: Iterable[Shape], event: Event) -> None:
+        """Record that `event` writes `cells`; it settles what it had to wait for."""
+        boxes = list(cells)
+        self._writes = _outside(boxes, self._writes) + [(box, event) for box in boxes]
+        self._reads = _outside(boxes, self._reads)
+
+
+def _touching(cells: Iterable[Shape], entries: list[tuple[Shape, Event]]) -> list[Event]:
+    boxes = list(cells)
+    found = [
+        event for entry, event in entries if any(not (entry & box).empty for box in boxes)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _outside(
+    boxes: list[Shape], entries: list[tuple[Shape, Event]]
+) -> list[tuple[Shape, Event]]:
+    """The entries without the cells of `boxes`."""
+    gone = Region.of(boxes)
+    kept: list[tuple[Shape, Event]] = []
+    for entry, event in entries:
+        if all((entry & box).empty for box in boxes):
+            kept.append((entry, event))
+        else:
+            kept += [(rest, event) for rest in (Region.of([entry]) - gone).boxes]
+    return kept

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+"""Expression trees as OpenCL C: the same tree, operation by operation.
+
+C evaluates a + b + c as (a + b) + c, so parentheses appear only where the tree differs from
+that.  A long expression is broken before its + and -, and cut into temporaries, which keeps
+compilers out of trouble (their parsers recurse) and changes no bits: a temporary has the type of
+the field.
+"""
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from controllers.expression import (
+    Constant,
+    Operation,
+    Read,
+    Symbol,
+    evaluate,
+    reads,
+    walk,
+)
+from controllers.program import Stage
+
+OPENCL_TYPES = {"float32": "float", "float64": "double"}
+MAX_LEAVES = 64  # reads and constants in one C expression
+MAX_LINE = 96
+INDENT = "    "
+_SUM, _PRODUCT, _ATOM = range(3)  # how tightly the outermost operation of a text binds
+
+
+@dataclass(frozen=True)
+class _Text:
+    """C text of a subtree, in parts between which a line may be broken."""
+
+    parts: tuple[str, ...]
+    binding: int
+    n_leaves: int
+    constant: float | None = None
+
+
+def assignment(target: str, stage: Stage, dtype: str) -> list[str]:
+    """The C statements that assign the value of the stage's expression to `target`, as lines.
+
+    They read field u at index `c` (`c_u` where the stage uses several fields) plus the offset.
+
+    >>> from controllers.stencil import Stencil
+    >>> mean = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32")
+    >>> assignment("u_new[c]", mean.stages[0], "float32")
+    ['u_new[c] = (u[c - 1] + u[c + 1]) * 0.5f;']
+    """
+    lines: list[str] = []
+    cells = {field: cell_index(field, stage) for field in used_fields(stage)}
+    names = (f"t{number}" for number in itertools.count())
+
+    def short(text: _Text) -> _Text:
+        if text.n_leaves < MAX_LEAVES:
+            return text
+        name = next(names)
+        lines.extend(_statement(f"const {OPENCL_TYPES[dtype]} {name}", text.parts))
+        return _Text((name,), _ATOM, 1)
+
+    def operation(symbol: Symbol, left: _Text, right: _Text) -> _Text:
+        if (
+            symbol == "/"
+            and right.constant is not None
+            and has_exact_reciprocal(right.constant, dtype)
+        ):
+            symbol, right = "*", constant(1 / right.constant)
+        return _joined(symbol, short(left), short(right))
+
+    def constant(value: float) -> _Text:
+        return _Text((literal(value, dtype),), _ATOM, 1, float(np.dtype(dtype).type(value)))
+
+    def read(read: Read) -> _Text:
+        return _Text((f"{read.field}[{element(read, cells[read.field])}]",), _ATOM, 1)
+
+    text = evaluate(stage.expression, read, constant, operation)
+    return lines + _statement(target, text.parts)
+
+
+def _joined(symbol: Symbol, left: _Text, right: _Text) -> _Text:
+    binding = _SUM if symbol in "+-" else _PRODUCT
+    before = left.parts if left.binding >= binding else _parenthesised(left.parts)
+    after = right.parts if right.binding > binding else _parenthesised(right.parts)
+    if binding == _SUM:
+        parts = (*before, f"{symbol} {after[0]}", *after[1:])
+    else:
+        parts = (*before[:-1], f"{before[-1]} {symbol} {after[0]}", *after[1:])
+    return _Text(parts, binding, left.n_leaves + right.n_leaves)
+
+
+def _parenthesised(parts: tuple[str, ...]) -> tuple[str, ...]:
+    opened = (f"({parts[0]}", *parts[1:])
+    return (*opened[:-1], f"{opened[-1]})")
+
+
+def _statement(target: str, parts: tuple[str, ...]) -> list[str]:
+    one_line = f"{target} = {' '.join(parts)};"
+    if len(INDENT) + len(one_line) <= MAX_LINE:
+        return [one_line]
+    return [f"{target} =", *(INDENT + part for part in parts[:-1]), f"{INDENT}{parts[-1]};"]
+
+
+def used_fields(stage: Stage) -> tuple[str, ...]:
+    """The fields a stage reads, in order of first use, then the one it writes; each once."""
+    return tuple(dict.fromkeys([*(read.field for read in reads(stage.expression)), stage.writes]))
+
+
+def cell_index(field: str, stage: Stage) -> str:
+    """The variable that holds the element index of the cell in the buffers of `field`."""
+    return "c" if len(used_fields(stage)) == 1 else f"c_{field}"
+
+
+def element(read: Read, cell: str) -> str:
+    """The element index that `read` needs, from the variable `cell`.
+
+    >>> element(Read("u", (-1, 0, 2)), "c")
+    'c - u_pitch_0 + 2'
+    """
+    text = cell
+    for axis, step in enumerate(read.offset):
+        last = axis == len(read.offset) - 1
+        pitch = f"{read.field}_pitch_{axis}"
+        if step:
+            length = (
+                str(abs(step)) if last else pitch if abs(step) == 1 else f"{abs(step)} * {pitch}"
+            )
+            text += f" {'-' if step < 0 else '+'} {length}"
+    return text
+
+
+def literal(value: float, dtype: str) -> str:
+    """C text of `value` rounded to `dtype`: the shortest decimal that is parsed back to it exactly.
+
+    >>> literal(0.1, "float32"), literal(-2, "float64"), literal(1e-45, "float32")
+    ('0.1f', '(-2.0)', '1e-45f')
+    """
+    text = decimal(value, dtype) + ("f" if dtype == "float32" else "")
+    return f"({text})" if text.startswith("-") else text
+
+
+def decimal(value: float, dtype: str) -> str:
+    """The shortest decimal that is parsed back to `value` rounded to `dtype`; with a . or an e.
+
+    >>> decimal(1 / 3, "float32"), decimal(1e30, "float64")
+    ('0.33333334', '1e+30')
+    """
+    rounded = np.dtype(dtype).type(value)
+    if rounded == 0 or 1e-4 <= abs(rounded) < 1e7:
+        return np.format_float_positional(rounded, unique=True, trim="0")
+    return np.format_float_scientific(rounded, unique=True, trim="-")
+
+
+def has_exact_reciprocal(value: float, dtype: str) -> bool:
+    """Whether x / value and x * (1 / value) have the same bits for all x of `dtype`.
+
+    That is so for powers of two; those whose reciprocal is not a normal number are left out.
+
+    >>> [has_exact_reciprocal(value, "float32") for value in (4.0, -0.5, 3.0, 2.0**127)]
+    [True, True, False, False]
+    """
+    smallest = float(np.finfo(dtype).tiny)
+    rounded = abs(float(np.dtype(dtype).type(value)))
+    return math.frexp(rounded)[0] == 0.5 and smallest <= rounded <= 1 / smallest
+
+
+def divides(stage: Stage, dtype: str) -> bool:
+    """Whether a division is left in the generated code."""
+    operations = (node for node in walk(stage.expression) if isinstance(node, Operation))
+    return any(
+        node.symbol == "/"
+        and not (isinstance(node.right, Constant) and has_exact_reciprocal(node.right.value, dtype))
+        for node in operations
+    )

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""A generated kernel: its source, and how it is called."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+WorkSizes = Callable[[tuple[int, ...], bool], tuple[tuple[int, ...], tuple[int, ...]]]
+
+
+@dataclass(frozen=True)
+class GeneratedKernel:
+    """OpenCL C of one stage, which compiles alone, and the arguments of its one kernel, `name`.
+
+    Arguments in order: `buffers` as (field, "in" | "out"); then per field of `fields` its first
+    element and its pitches; then the extents of the box (`scalars` gives them all).  Where
+    `divides` is true a float32 kernel has the strict bits only if built with
+    -cl-fp32-correctly-rounded-divide-sqrt, on devices that need it.  `work_sizes(extent, is_cpu)`
+    gives the global and the local size, in OpenCL order, for a box of at least one cell per axis.
+    """
+
+    name: str
+    source: str
+    buffers: tuple[tuple[str, str], ...]
+    fields: tuple[str, ...]
+    n_axes: int
+    divides: bool
+    work_sizes: WorkSizes
+
+    def scalars(
+        self,
+        first: Mapping[str, int],
+        pitches: Mapping[str, tuple[int, ...]],
+        extent: tuple[int, ...],
+    ) -> list[np.int64]:
+        """The arguments after the buffers, for one box.
+
+        Per field: `first`, the element index of the box's first cell in its buffers, and
+        `pitches`, the elements per step on every axis but the last (there it is 1).  `extent` is
+        the box's, in cells.
+        """
+        values: list[int] = []
+        for field in self.fields:
+            if len(pitches[field]) != self.n_axes - 1:
+                raise ValueError(
+                    f"kernel {self.name!r}: field {field!r} needs {self.n_axes - 1} pitches, "
+                    f"got {pitches[field]}; leave out the last axis, whose pitch is 1"
+                )
+            values += [first[field], *pitches[field]]
+        if len(extent) != self.n_axes:
+            raise ValueError(f"kernel {self.name!r}: a box has {self.n_axes} extents, got {extent}")
+        return [np.int64(value) for value in (*values, *extent)]

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+"""Plans: recorded once, then executed, printed and tested as one and the same object."""
+from controllers.plan.operation import (
+    Access,
+    Edge,
+    Location,
+    Operation,
+    StagingKey,
+    TileKey,
+    Transfer,
+)
+from controllers.plan.overlap import Overlap
+from controllers.plan.plan import Plan
+
+__all__ = [
+    "Access",
+    "Edge",
+    "Location",
+    "Operation",
+    "Overlap",
+    "Plan",
+    "StagingKey",
+    "TileKey",
+    "Transfer",
+]

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""The operations of a plan, and the memories they read and write.
+
+An operation stands in the list of one place and says what it does to which cells.  What
+it waits for is not said by whoever records it: it follows from the cells.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Union
+
+from hitmap.halo import Message
+from hitmap.shape import Shape
+
+Verb = Literal["launch", "copy", "pack", "download", "send", "receive", "upload", "unpack"]
+Lane = Literal["compute", "transfer", "host", "network"]
+
+
+@dataclass(frozen=True)
+class Location:
+    """Where a place lives: its rank, the controller within the rank, and the kind of memory."""
+
+    rank: int = 0
+    controller: int = 0
+    shares_host: bool = True    # the controller computes in host memory
+    device: str = ""
+
+    def same_controller(self, other: Location) -> bool:
+        return (self.rank, self.controller) == (other.rank, other.controller)
+
+
+@dataclass(frozen=True)
+class TileKey:
+    """One time level of a field at one place."""
+
+    field: str
+    level: int
+    place: int
+
+    def __str__(self) -> str:
+        return f"{self.field}.{self.level}"
+
+
+@dataclass(frozen=True)
+class StagingKey:
+    """Packed cells of a message, leaving (`border`) or arriving (`halo`)."""
+
+    message: int
+    end: Literal["border", "halo"]
+    on_device: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.end} staging" + (" on the device" if self.on_device else "")
+
+
+Memory = Union[TileKey, StagingKey]
+
+
+@dataclass(frozen=True)
+class Access:
+    """Cells of one memory: global boxes of a tile, packed elements of a staging memory."""
+
+    memory: Memory
+    cells: tuple[Shape, ...]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """The operation `number` must be complete, in this step or `steps_back` steps before it."""
+
+    number: int
+    steps_back: int = 0
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One message of a field's halo pattern, numbered over all fields of a plan."""
+
+    number: int
+    field: str
+    message: Message
+
+    @property
+    def packed(self) -> Shape:
+        """The elements of its staging memory."""
+        return Shape((0,), (self.message.n_cells,))
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of a plan: what, where, on which cells, after what."""
+
+    number: int
+    phase: int                      # the step of the period
+    place: int                      # in whose list it stands
+    verb: Verb
+    lane: Lane
+    reads: tuple[Access, ...]
+    writes: tuple[Access, ...]
+    after: tuple[Edge, ...]
+    stage: int | None = None        # of a launch
+    transfer: int | None = None     # of everything else
+    refreshes: bool = False         # a halo that no later stage of the same step reads
+
+    @property
+    def on_device(self) -> bool:
+        """Whether it is a command in one of a controller's queues."""
+        return self.lane in ("compute", "transfer")
+
+
+def implied(operations: Sequence[Operation], edge: Edge, after: Operation) -> bool:
+    """Whether an in-order queue of the place keeps the order of `edge` by itself."""
+    before = operations[edge.number]
+    return before.on_device and (before.place, before.lane) == (after.place, after.lane)

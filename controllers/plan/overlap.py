@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""Whether to compute the borders first, so that their hand-over hides behind the inner part.
+
+The choice is an estimate from what all ranks hold; a wrong one costs time, never a result.
+The constants are orders of magnitude from docs/performance.md, not properties of a device.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from controllers.plan.operation import Location
+from controllers.program import Program
+from hitmap.halo import Message
+from hitmap.shape import Shape
+
+Overlap = Literal["auto", "on", "off"]
+
+LAUNCH_S = 6e-6             # one more kernel launch
+DEVICE_BYTES_PER_S = 2e12   # a sweep over device memory
+HAND_OVER_S = 60e-6         # download, message and upload of a small border
+LINK_BYTES_PER_S = 20e9     # ... and of a large one
+
+
+def pays(
+    overlap: Overlap,
+    location: Location,
+    program: Program,
+    border: Sequence[Shape],
+    inner: Shape,
+    leaving: Sequence[Message],
+) -> bool:
+    """Whether a place computes `border` and `inner` in separate launches.
+
+    `auto`: on a device with memory of its own, when the time hidden exceeds the additional
+    launches.  On a device that shares the host's memory the hand-over is a copy by the
+    cores that also compute, so that there is nothing to win.
+    """
+    if overlap != "auto":
+        return overlap == "on"
+    if location.shares_host:
+        return False
+    n_bytes = sum(message.n_cells for message in leaving) * np.dtype(program.dtype).itemsize
+    hand_over = HAND_OVER_S + n_bytes / LINK_BYTES_PER_S
+    computing = inner.n_cells * program.bytes_per_cell / DEVICE_BYTES_PER_S
+    return min(hand_over, computing) > len(border) * LAUNCH_S

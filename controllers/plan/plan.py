@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: MIT
+"""Plans: all that happens in one step, at every place, with its dependencies.
+
+A plan needs no device and no compiled kernel.  It is recorded once, over one rotation of
+the time levels, and then executed, printed and tested as one and the same object.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from controllers.expression import reads
+from controllers.plan import exchange
+from controllers.plan.operation import Access, Location, Operation, TileKey, Transfer
+from controllers.plan.overlap import Overlap, pays
+from controllers.plan.recorder import Recorder
+from controllers.plan.text import describe
+from controllers.program import Program, Stage
+from hitmap.border import split_border
+from hitmap.halo import HaloPattern
+from hitmap.layout import Layout
+from hitmap.shape import Shape
+from hitmap.strided import Geometry
+
+N_LEVELS = 2    # old and new: a step reads one time level of a field and writes the other
+
+
+class Plan:
+    """The operations of `n_phases` steps, after which the time levels are back in place.
+
+    `locations` says where each place lives.  With `only_rank`, the lists of the places of
+    other ranks stay empty: what a rank needs to run, at a cost that does not grow with the
+    number of ranks.  Steps read level `step % 2` and write the other one.
+    """
+
+    n_phases = N_LEVELS
+
+    def __init__(
+        self,
+        program: Program,
+        layout: Layout,
+        periodic: tuple[bool, ...],
+        locations: Sequence[Location],
+        *,
+        overlap: Overlap = "auto",
+        only_rank: int | None = None,
+    ) -> None:
+        if len(locations) != layout.n_places:
+            raise ValueError(
+                f"the layout has {layout.n_places} places but {len(locations)} locations are "
+                f"given; give one per place"
+            )
+        self.program = program
+        self.layout = layout
+        self.periodic = periodic
+        self.locations = tuple(locations)
+        self.overlap = overlap
+        self.only_rank = only_rank
+        self.patterns = {field.name: self._pattern(field.name) for field in program.fields}
+        self.transfers = tuple(
+            Transfer(number, field, message)
+            for number, (field, message) in enumerate(
+                (field, message)
+                for field, pattern in self.patterns.items()
+                for message in pattern.messages
+            )
+        )
+        self.operations = self._record()
+
+    @cached_property
+    def places(self) -> tuple[int, ...]:
+        """The places that hold cells, of the ranks this plan is for."""
+        return tuple(
+            place
+            for place, where in enumerate(self.locations)
+            if self._here(place) and not self.layout.owned[place].empty
+        )
+
+    def geometry(self, field: str, place: int) -> Geometry:
+        """How the tiles of `field` at `place` lie in memory: owned cells and halo, no padding."""
+        return Geometry.dense(self.patterns[field].full(place))
+
+    def updated(self, stage: Stage, place: int) -> Shape:
+        """The cells that `stage` computes at `place`."""
+        return self.layout.owned[place] & stage.updated(self.layout.domain, self.periodic)
+
+    def level(self, n_steps: int) -> int:
+        """The time level that holds the fields after `n_steps` steps."""
+        return n_steps % N_LEVELS
+
+    def _record(self) -> tuple[Operation, ...]:
+        recorder = Recorder()
+        for step in range(2 * self.n_phases):
+            recorder.step = step
+            for number in range(len(self.program.stages)):
+                self._record_stage(recorder, number, step % N_LEVELS)
+        recorder.step += 1
+        return recorder.second_half()
+
+    def _record_stage(self, recorder: Recorder, number: int, old: int) -> None:
+        """Borders, then packing, so that it does not queue behind the inner part, then the rest."""
+        stage = self.program.stages[number]
+        level = (old + 1) % N_LEVELS
+        boxes = {place: self._boxes(stage, place) for place in self.places}
+        transfers = [
+            exchange.Exchange(self, recorder, transfer, level, self._refreshes(number))
+            for transfer in self.transfers
+            if transfer.field == stage.writes
+        ]
+        for place, (first, _) in boxes.items():
+            for over in first:
+                self._launch(recorder, number, old, place, over)
+        for transfer in transfers:
+            transfer.pack()
+        for place, (_, inner) in boxes.items():
+            if not inner.empty:
+                self._launch(recorder, number, old, place, inner)
+        for transfer in transfers:
+            transfer.copy()
+        for transfer in transfers:
+            transfer.receive()
+        for transfer in transfers:
+            transfer.leave()
+        for transfer in transfers:
+            transfer.arrive()
+
+    def _launch(self, recorder: Recorder, number: int, old: int, place: int, over: Shape) -> None:
+        stage = self.program.stages[number]
+        sources = [
+            Access(
+                TileKey(field, self._level_read(field, number, old), place),
+                (_hull_of_reads(stage, field, over),),
+            )
+            for field in dict.fromkeys(read.field for read in reads(stage.expression))
+        ]
+        target = Access(TileKey(stage.writes, (old + 1) % N_LEVELS, place), (over,))
+        recorder.add(place, "launch", "compute", sources, [target], stage=number)
+
+    def _level_read(self, field: str, number: int, old: int) -> int:
+        """The newest level of `field` when stage `number` runs."""
+        writers = [n for n, stage in enumerate(self.program.stages) if stage.writes == field]
+        if not writers:
+            return 0
+        return (old + 1) % N_LEVELS if min(writers) < number else old
+
+    def _boxes(self, stage: Stage, place: int) -> tuple[tuple[Shape, ...], Shape]:
+        """What is launched at `place` before the borders are handed over, and what after."""
+        updated = self.updated(stage, place)
+        nothing = Shape(updated.lower, updated.lower)
+        if updated.empty:
+            return (), nothing
+        leaving = [
+            transfer.message
+            for transfer in self.transfers
+            if transfer.field == stage.writes
+            and transfer.message.source == place
+            and not self._same_controller(transfer)
+        ]
+        boxes = [updated & box for message in leaving for box in message.border]
+        first, inner = split_border(updated, boxes)
+        if not leaving or inner.empty or not first:
+            return (updated,), nothing
+        if not pays(self.overlap, self.locations[place], self.program, first, inner, leaving):
+            return (updated,), nothing
+        return first, inner
+
+    def _refreshes(self, number: int) -> bool:
+        """Whether the halos that stage `number` makes stale are not read before the step ends."""
+        field = self.program.stages[number].writes
+        return not any(
+            read.field == field
+            for stage in self.program.stages[number + 1 :]
+            for read in reads(stage.expression)
+        )
+
+    def _pattern(self, field: str) -> HaloPattern:
+        boxes = [
+            stage.updated(self.layout.domain, self.periodic)
+            for stage in self.program.stages
+            if any(read.field == field for read in reads(stage.expression))
+        ]
+        updated = boxes[0] if boxes else Shape.of_extent((0,) * self.program.n_axes)
+        for box in boxes[1:]:
+            updated = updated.hull(box)
+        return HaloPattern(self.layout, self.program.offsets(field), self.periodic, updated)
+
+    def _same_controller(self, transfer: Transfer) -> bool:
+        message = transfer.message
+        return self.locations[message.source].same_controller(self.locations[message.target])
+
+    def _here(self, place: int) -> bool:
+        return self.only_rank is None or self.locations[place].rank == self.only_rank
+
+    def __str__(self) -> str:
+        return describe(self)
+
+
+def _hull_of_reads(stage: Stage, field: str, over: Shape) -> Shape:
+    """A box that holds all cells of `field` that `stage` reads when it computes `over`."""
+    offsets = [read.offset for read in reads(stage.expression) if read.field == field]
+    hull = over.shift(offsets[0])
+    for offset in offsets[1:]:
+        hull = hull.hull(over.shift(offset))
+    return hull

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""The NumPy reference: the executable specification of the arithmetic and of the boundaries.
+
+Everything is computed in the field's dtype, one correctly rounded operation after another, exactly
+as the expression tree says.  Kernels must give the same bits.  It is written to be read, not to be
+fast.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.expression import Read, Symbol, evaluate
+from controllers.program import Program, Stage
+from hitmap.shape import Shape
+
+OPERATIONS: dict[Symbol, Callable[[Any, Any], Any]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+}
+
+
+def apply_stage(
+    stage: Stage, read: Callable[[Read], npt.NDArray[Any]], dtype: str
+) -> npt.NDArray[Any]:
+    """The new values of a box of cells.
+
+    `read` returns, for each read, the array of the old values that the cells of the box see there:
+    all of the box's extent and of `dtype`.  The result may be one of these arrays
+    itself.  Overflow, NaN and division by zero follow IEEE 754, without warnings.
+    """
+    scalar = np.dtype(
+        dtype
+    ).type  # typed constants: Python floats would be promoted differently by old NumPy
+    with np.errstate(all="ignore"):
+        result = evaluate(stage.expression, read, scalar, lambda s, a, b: OPERATIONS[s](a, b))
+    assert result.dtype == dtype, f"computed in {result.dtype} instead of {dtype}"
+    return np.asarray(result)
+
+
+def reference_run(
+    program: Program, array: npt.NDArray[Any], n_steps: int, periodic: tuple[bool, ...]
+) -> npt.NDArray[Any]:
+    """A new array: the field `array` (C order, its boundary cells included) after `n_steps` steps.
+
+    Per axis, `periodic` closes it to a ring, for any reach; otherwise it is fixed: a cell whose
+    declared stencil shape leaves the array keeps its value.  For programs of one field and one
+    stage.
+
+    >>> from controllers.stencil import Stencil
+    >>> mean = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float64")
+    >>> reference_run(mean, np.array([0., 4., 0., 8.]), 1, (False,)).tolist()
+    [0.0, 0.0, 6.0, 8.0]
+    >>> reference_run(mean, np.array([0., 4., 0., 8.]), 1, (True,)).tolist()
+    [6.0, 0.0, 6.0, 0.0]
+    """
+    if len(program.fields) != 1 or len(program.stages) != 1:
+        raise ValueError(
+            f"program {program.name!r}: the reference runs one field and one stage so far"
+        )
+    if array.dtype != program.dtype:
+        raise ValueError(
+            f"the array holds {array.dtype}, the program computes in {program.dtype}; convert it"
+        )
+    if n_steps < 0:
+        raise ValueError(f"the number of steps cannot be negative, got {n_steps}")
+    (stage,) = program.stages
+    updated = program.updated(Shape.of_extent(array.shape), periodic)
+    result: npt.NDArray[Any] = array.copy()
+    for _ in range(n_steps):
+        old = result.copy()
+        read = partial(neighbours, old, updated, periodic)
+        result[updated.slices((0,) * array.ndim)] = apply_stage(stage, read, program.dtype)
+    return result
+
+
+def neighbours(
+    array: npt.NDArray[Any], box: Shape, periodic: tuple[bool, ...], read: Read
+) -> npt.NDArray[Any]:
+    """What the cells of `box` see in `array` at the offset of `read`; a periodic axis wraps.
+
+    >>> neighbours(np.array([1, 2, 3]), Shape((0,), (3,)), (True,), Read("u", (-1,))).tolist()
+    [3, 1, 2]
+    """
+    ends = zip(box.lower, box.upper, read.offset)
+    indices = [np.arange(lower + step, upper + step) for lower, upper, step in ends]
+    for axis, wraps in enumerate(periodic):
+        if wraps:
+            indices[axis] %= array.shape[axis]
+    seen: npt.NDArray[Any] = array[np.ix_(*indices)]
+    return seen

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""The NumPy reference as a device: the same verbs, done by the host at once."""
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.device import Device
+from controllers.event import Command, Event, HostEvent
+from controllers.expression import Read
+from controllers.program import Program
+from controllers.reference import apply_stage
+from controllers.tile import Linear, Tile, aligned
+from hitmap.shape import Shape
+from hitmap.strided import Geometry, Strided
+
+
+class ReferenceController:
+    """Runs programs by `controllers.reference`: slow, needs no OpenCL, right by definition."""
+
+    shares_host = True
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+
+    def __repr__(self) -> str:
+        return "<ReferenceController>"
+
+    def tile(self, geometry: Geometry, dtype: np.dtype[Any]) -> Tile:
+        """A new tile, zeroed."""
+        return Tile(geometry, dtype, aligned(geometry.n_elements, dtype), None)
+
+    def staging(self, n_elements: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        """Host memory for packed cells."""
+        return np.zeros(n_elements, dtype)
+
+    def launch_command(
+        self, program: Program, stage: int, reads: Mapping[str, Tile], written: Tile, over: Shape
+    ) -> Command:
+        """Compute the cells `over` of `written` by stage number `stage`."""
+
+        def read(node: Read) -> npt.NDArray[Any]:
+            return reads[node.field].view(over.shift(node.offset))
+
+        target = written.view(over)
+
+        def compute() -> None:
+            target[...] = apply_stage(program.stages[stage], read, program.dtype)
+
+        return _at_once(compute)
+
+    def copy_command(
+        self, source: Linear, target: Linear, itemsize: int, move: tuple[Strided, Strided]
+    ) -> Command:
+        """Copy one box of cells between two arrays."""
+        assert isinstance(source, np.ndarray) and isinstance(target, np.ndarray)
+        taken, given = move[0].view(source), move[1].view(target)
+        return _at_once(lambda: np.copyto(given, taken))
+
+    def move_to(self, tile: Tile, cells: Shape, values: npt.NDArray[Any]) -> None:
+        """`values` become the cells `cells` of `tile`."""
+        tile.view(cells)[...] = values
+
+    def move_from(self, tile: Tile, cells: Shape) -> npt.NDArray[Any]:
+        """The cells `cells` of `tile` as a new array."""
+        return np.array(tile.view(cells))
+
+    def flush(self) -> None:
+        """Nothing is ever pending."""
+
+    def wait(self) -> None:
+        """Nothing is ever pending."""
+
+
+def _at_once(work: Callable[[], None]) -> Command:
+    def command(wait_for: Sequence[Event] | None = None) -> Event:
+        for event in wait_for or ():
+            event.wait()
+        start = time.perf_counter_ns()
+        work()
+        return HostEvent(start, time.perf_counter_ns())
+
+    return command

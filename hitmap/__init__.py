@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+"""Where the cells are: boxes, layouts over places and the exact halo messages between them.
+
+Usable alone, in any program that keeps arrays in blocks.  Importing it needs no MPI library.
+"""
+from hitmap.agreement import agree, raise_together
+from hitmap.comm import (
+    Communicator,
+    SerialCommunicator,
+    default_communicator,
+    install_abort_hook,
+    node_ranks,
+)
+from hitmap.halo import HaloPattern, Message
+from hitmap.layout import Layout, split_even, split_weighted
+from hitmap.region import Region
+from hitmap.scatter import gather, scatter
+from hitmap.shape import Shape
+from hitmap.topology import Topology
+
+__all__ = [
+    "Communicator", "HaloPattern", "Layout", "Message", "Region", "SerialCommunicator", "Shape",
+    "Topology", "agree", "default_communicator", "gather", "install_abort_hook", "node_ranks",
+    "raise_together", "scatter", "split_even", "split_weighted",
+]  # fmt: skip

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: MIT
+"""The processes of a job, with MPI or without.
+
+The only module that imports mpi4py, and only when a communicator is asked for: importing
+`hitmap` neither needs an MPI library nor initialises one.  `SerialCommunicator` stands for a
+process that runs alone.  The abort hook ends a job on all ranks when one of them fails.
+"""
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+_T = TypeVar("_T")
+
+Buffer = npt.NDArray[Any]  # contiguous; a message is its bytes
+
+# How launchers tell a process the size of its job: MPICH and Intel, Open MPI, MVAPICH, srun.
+_LAUNCHER_SIZES = (
+    "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS",
+)  # fmt: skip
+
+
+class Communicator(Protocol):
+    """What this package uses of `mpi4py.MPI.Comm`; `SerialCommunicator` has it too."""
+
+    @property
+    def rank(self) -> int:
+        """Number of this process."""
+
+    @property
+    def size(self) -> int:
+        """Number of processes."""
+
+    def bcast(self, obj: _T, /, root: int = 0) -> _T:
+        """Root's object, on every rank.  Collective."""
+
+    def allgather(self, obj: _T, /) -> list[_T]:
+        """The objects of all ranks, on every rank.  Collective."""
+
+    def gather(self, obj: _T, /, root: int = 0) -> list[_T] | None:
+        """The objects of all ranks on root, None elsewhere.  Collective."""
+
+    def Barrier(self) -> None:
+        """Wait for all ranks.  Collective."""
+
+    def Abort(self, errorcode: int = 0, /) -> NoReturn:
+        """End the processes of all ranks."""
+
+    def Send(self, buf: Buffer, /, dest: int, tag: int = 0) -> None:
+        """Send a contiguous array; it may be changed when this returns."""
+
+    def Recv(
+        self, buf: Buffer, /, source: int, tag: int = 0, status: MPI.Status | None = None
+    ) -> None:
+        """Receive into a contiguous array.  A short message passes unnoticed: see `receive`."""
+
+    def Send_init(self, buf: Buffer, /, dest: int, tag: int = 0) -> MPI.Prequest:
+        """A request that sends a contiguous array each time it is started."""
+
+    def Recv_init(self, buf: Buffer, /, source: int, tag: int = 0) -> MPI.Prequest:
+        """A request that receives into a contiguous array each time it is started."""
+
+    def Dup(self) -> Communicator:
+        """The same ranks, with messages that never mix with this one's.  Collective."""
+
+    def Free(self) -> None:
+        """Give back a communicator that `Dup` made.  Collective."""
+
+
+class SerialCommunicator:
+    """One process without MPI: rank 0 of 1, which has nobody to send messages to.
+
+    >>> comm = SerialCommunicator()
+    >>> comm.rank, comm.size, comm.allgather("here")
+    (0, 1, ['here'])
+    """
+
+    rank = 0
+    size = 1
+
+    def bcast(self, obj: _T, /, root: int = 0) -> _T:
+        self._check_rank(root)
+        return obj
+
+    def allgather(self, obj: _T, /) -> list[_T]:
+        return [obj]
+
+    def gather(self, obj: _T, /, root: int = 0) -> list[_T] | None:
+        self._check_rank(root)
+        return [obj]
+
+    def Barrier(self) -> None:
+        pass
+
+    def Abort(self, errorcode: int = 0, /) -> NoReturn:
+        """End this process at once, from any thread."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(errorcode)
+
+    def Send(self, buf: Buffer, /, dest: int, tag: int = 0) -> None:
+        self._refuse(dest)
+
+    def Recv(
+        self, buf: Buffer, /, source: int, tag: int = 0, status: MPI.Status | None = None
+    ) -> None:
+        self._refuse(source)
+
+    def Send_init(self, buf: Buffer, /, dest: int, tag: int = 0) -> MPI.Prequest:
+        self._refuse(dest)
+
+    def Recv_init(self, buf: Buffer, /, source: int, tag: int = 0) -> MPI.Prequest:
+        self._refuse(source)
+
+    def Dup(self) -> SerialCommunicator:
+        return SerialCommunicator()
+
+    def Free(self) -> None:
+        pass
+
+    def _check_rank(self, rank: int) -> None:
+        if rank != 0:
+            raise ValueError(f"one process has only rank 0, got {rank}; start more with mpiexec")
+
+    def _refuse(self, rank: int) -> NoReturn:
+        self._check_rank(rank)
+        raise ValueError("a process without MPI sends no messages; copy between its places")
+
+
+def default_communicator() -> Communicator:
+    """MPI's COMM_WORLD where an MPI library can be loaded, else one process without MPI.
+
+    RuntimeError if a launcher started several processes that cannot form one job: they would
+    all do the same work, each believing to be alone.
+    """
+    started = next((int(os.environ[name]) for name in _LAUNCHER_SIZES if name in os.environ), 1)
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:  # mpi4py raises the latter without a library
+        if started > 1:
+            raise RuntimeError(
+                f"a launcher started {started} processes, but mpi4py finds no MPI library "
+                f"({error}); install the launcher's one, or start a single process"
+            ) from error
+        return SerialCommunicator()
+    if MPI.COMM_WORLD.size == 1 and started > 1:
+        vendor = MPI.Get_library_version().splitlines()[0].strip("\0")
+        raise RuntimeError(
+            f"a launcher started {started} processes, but MPI sees 1; use the mpiexec that "
+            f"belongs to the MPI library of mpi4py, {vendor}"
+        )
+    return MPI.COMM_WORLD
+
+
+def node_ranks(comm: Communicator) -> tuple[int, int]:
+    """My number among the ranks on this host, in order of rank, and how many they are.
+
+    Collective.
+    """
+    if isinstance(comm, SerialCommunicator):
+        return 0, 1
+    from mpi4py import MPI
+
+    node = cast("MPI.Intracomm", comm).Split_type(MPI.COMM_TYPE_SHARED, key=comm.rank)
+    mine = node.rank, node.size
+    node.Free()
+    return mine
+
+
+def message_status() -> MPI.Status:
+    """A new status, for the calls that report on a message; needs an MPI library."""
+    from mpi4py import MPI
+
+    return MPI.Status()
+
+
+def send(comm: Communicator, array: Buffer, target: int, tag: int = 0) -> None:
+    """Send the bytes of a contiguous array; returns when it may be changed."""
+    comm.Send(_as_bytes(array), dest=target, tag=tag)
+
+
+def receive(comm: Communicator, array: Buffer, source: int, tag: int = 0) -> None:
+    """Receive into a contiguous array; RuntimeError if the message is shorter than the array.
+
+    MPI accepts a short message silently; one that is too long it refuses itself.
+    """
+    status = message_status()
+    comm.Recv(_as_bytes(array), source=source, tag=tag, status=status)
+    if status.Get_count() != array.nbytes:
+        raise RuntimeError(
+            f"the message from rank {source} with tag {tag} must have {array.nbytes} bytes, "
+            f"got {status.Get_count()}; do all ranks use the same layout and dtype?"
+        )
+
+
+def _as_bytes(array: Buffer) -> Buffer:
+    if not array.flags.c_contiguous:
+        raise ValueError(f"a message must be contiguous, got strides {array.strides}")
+    return array.reshape(-1).view(np.uint8)
+
+
+def install_abort_hook() -> None:
+    """Let an exception that nobody catches, in any thread of any rank, end the whole job.
+
+    The rank, its host and the error are printed before the previous hook runs; then MPI aborts
+    all ranks with code 1.  In a process that runs alone just the previous hook runs.  May be
+    called again; the environment variable CONTROLLERS_ABORT_HOOK=0 keeps the hooks as they are.
+    """
+    if os.environ.get("CONTROLLERS_ABORT_HOOK") == "0":
+        return
+    if not isinstance(sys.excepthook, _AbortHook):
+        sys.excepthook = _AbortHook(sys.excepthook)
+    if not isinstance(threading.excepthook, _ThreadAbortHook):
+        threading.excepthook = _ThreadAbortHook(threading.excepthook)
+
+
+@dataclass(frozen=True)
+class _AbortHook:
+    previous: Callable[[type[BaseException], BaseException, TracebackType | None], object]
+
+    def __call__(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None, /
+    ) -> None:
+        _abort(kind, error, lambda: self.previous(kind, error, trace))
+
+
+@dataclass(frozen=True)
+class _ThreadAbortHook:
+    previous: Callable[[threading.ExceptHookArgs], object]
+
+    def __call__(self, failure: threading.ExceptHookArgs, /) -> None:
+        if issubclass(failure.exc_type, SystemExit):  # a way to end a thread, not an error
+            self.previous(failure)
+        else:
+            _abort(failure.exc_type, failure.exc_value, lambda: self.previous(failure))
+
+
+def _abort(
+    kind: type[BaseException], error: BaseException | None, report: Callable[[], object]
+) -> None:
+    """Name the rank, report the error, abort all ranks; just report if there is one rank."""
+    world = _running_world()
+    if world is None:
+        report()
+        return
+    try:
+        who = f"rank {world.rank} of {world.size} on {socket.gethostname()}"
+        print(f"{who}: {kind.__name__}: {error}", file=sys.stderr, flush=True)
+        report()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        world.Abort(1)
+
+
+def _running_world() -> MPI.Intracomm | None:
+    """COMM_WORLD if this process uses MPI by now and is not alone in it."""
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized() or mpi.COMM_WORLD.size == 1:
+        return None
+    return cast("MPI.Intracomm", mpi.COMM_WORLD)

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: MIT
+"""Halo patterns: a layout and the offsets that are read give the exact messages.
+
+The cells that a place computes, moved by every offset, are what it reads.  Who owns each part
+of that is looked up in the layout, periodic axes unrolled as often as the reach demands.  No
+neighbours are assumed, so a reach beyond a slab, places without cells and prime numbers of
+places need no special care.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from itertools import product
+
+from hitmap.layout import Layout
+from hitmap.region import Region
+from hitmap.shape import Shape
+
+_Shift = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Cells that one place sends to another, or to itself across a periodic end.
+
+    `halo` holds the boxes as the target numbers them, outside its owned box, disjoint, packed
+    one after another, each in C order.  Target coordinates are source coordinates plus `shift`:
+    multiples of the domain's extent, 0 on fixed axes.
+    """
+
+    source: int
+    target: int
+    shift: tuple[int, ...]
+    halo: tuple[Shape, ...]
+
+    @property
+    def border(self) -> tuple[Shape, ...]:
+        """The same cells as the source numbers them, inside its owned box."""
+        back = tuple(-step for step in self.shift)
+        return tuple(box.shift(back) for box in self.halo)
+
+    @property
+    def n_cells(self) -> int:
+        """Cells in the message."""
+        return sum(box.n_cells for box in self.halo)
+
+    def __str__(self) -> str:
+        text = f"place {self.source} -> {self.target}: {' + '.join(map(str, self.border))}"
+        if any(self.shift):
+            text += f" as {' + '.join(map(str, self.halo))}"
+        return f"{text}, {_counted(self.n_cells, 'cell')}"
+
+
+class HaloPattern:
+    """The messages that refresh the halos of all places; build once, use every step.
+
+    Every position that a computed cell reads and that its place does not own is received exactly
+    once, from the owner of the (wrapped) cell, and nothing else is sent, but for one case: the
+    boxes of one message become their hull where that is one contiguous run of rows and at most
+    doubles the message, since one copy is cheaper than several.
+
+    >>> star = [(0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)]
+    >>> layout = Layout.bands(Shape.of_extent((6, 4)), 2)
+    >>> print(HaloPattern(layout, star, periodic=(False, False)))
+    place 1 -> 0: [3:4, 0:4], 4 cells
+    place 0 -> 1: [2:3, 0:4], 4 cells
+    8 cells in 2 messages, 0 more than needed
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        offsets: Iterable[tuple[int, ...]],
+        periodic: tuple[bool, ...],
+        updated: Shape | None = None,
+    ) -> None:
+        """`offsets` are read around each cell of `updated` (default: the whole domain).
+
+        Reads that leave the domain on a fixed axis are dropped.
+        """
+        offsets = frozenset(offsets)
+        updated = layout.domain if updated is None else updated
+        _check(layout.domain, offsets, periodic, updated)
+        exact = _exact_regions(layout, _offset_boxes(offsets), periodic, updated)
+        self._full = [
+            reduce(Shape.hull, (region.hull for region in parts.values()), owned)
+            for owned, parts in zip(layout.owned, exact, strict=True)
+        ]
+        self.messages: tuple[Message, ...] = tuple(
+            Message(source, target, shift, _packed(region, layout.owned[source].shift(shift), full))
+            for target, (parts, full) in enumerate(zip(exact, self._full, strict=True))
+            for (source, shift), region in sorted(parts.items(), key=lambda item: item[0])
+        )
+        self.n_cells: int = sum(message.n_cells for message in self.messages)
+        self.n_cells_needed: int = sum(
+            region.n_cells for parts in exact for region in parts.values()
+        )
+        self._incoming: list[list[Message]] = [[] for _ in layout.owned]
+        self._outgoing: list[list[Message]] = [[] for _ in layout.owned]
+        for message in self.messages:
+            self._incoming[message.target].append(message)
+            self._outgoing[message.source].append(message)
+
+    def full(self, place: int) -> Shape:
+        """The hull of the cells a place owns and of its halo; empty if it owns none."""
+        return self._full[place]
+
+    def incoming(self, place: int) -> tuple[Message, ...]:
+        """The messages that a place receives, in order."""
+        return tuple(self._incoming[place])
+
+    def outgoing(self, place: int) -> tuple[Message, ...]:
+        """The messages that a place sends, in order."""
+        return tuple(self._outgoing[place])
+
+    def __str__(self) -> str:
+        sent, n_messages = _counted(self.n_cells, "cell"), _counted(len(self.messages), "message")
+        total = f"{sent} in {n_messages}, {self.n_cells - self.n_cells_needed} more than needed"
+        return "\n".join([*map(str, self.messages), total])
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _check(
+    domain: Shape, offsets: frozenset[tuple[int, ...]], periodic: tuple[bool, ...], updated: Shape
+) -> None:
+    for offset in offsets:
+        if len(offset) != domain.n_axes:
+            raise ValueError(
+                f"offset {offset} must have one number per axis of the {domain.n_axes}-dimensional "
+                f"domain {domain}"
+            )
+    if len(periodic) != domain.n_axes:
+        raise ValueError(
+            f"periodic must have one flag per axis of the {domain.n_axes}-dimensional domain "
+            f"{domain}, got {periodic}"
+        )
+    if updated not in domain:
+        raise ValueError(f"updated {updated} must lie inside the domain {domain}")
+
+
+def _offset_boxes(offsets: frozenset[tuple[int, ...]]) -> tuple[Shape, ...]:
+    """The offsets as few boxes: a dense stencil is a single one."""
+    return Region.of(
+        Shape(offset, tuple(along + 1 for along in offset)) for offset in offsets
+    ).boxes
+
+
+def _exact_regions(
+    layout: Layout, offset_boxes: tuple[Shape, ...], periodic: tuple[bool, ...], updated: Shape
+) -> list[dict[tuple[int, _Shift], Region]]:
+    """For each target the cells that it needs, by source and shift, in target coordinates."""
+    reads: dict[tuple[int, ...], Region] = {}  # by extent: most places have one of a few
+    exact = []
+    for target, owned in enumerate(layout.owned):
+        computed = owned & updated
+        parts: dict[tuple[int, _Shift], list[Shape]] = {}
+        if not computed.empty:
+            if computed.extent not in reads:
+                reads[computed.extent] = _reads(computed.extent, offset_boxes)
+            for box in reads[computed.extent].shift(computed.lower).boxes:
+                for source, shift, part in _sources(layout, box, periodic):
+                    if source != target or any(shift):
+                        parts.setdefault((source, shift), []).append(part)
+        exact.append({key: Region.of(boxes) for key, boxes in parts.items()})
+    return exact
+
+
+def _reads(extent: tuple[int, ...], offset_boxes: tuple[Shape, ...]) -> Region:
+    """The cells that are read to compute a box of `extent` at the origin."""
+    last = tuple(count - 1 for count in extent)
+    return Region.of(offsets.grow((0,) * len(last), last) for offsets in offset_boxes)
+
+
+def _sources(
+    layout: Layout, box: Shape, periodic: tuple[bool, ...]
+) -> Iterator[tuple[int, _Shift, Shape]]:
+    """Source, shift and part, in the coordinates of `box`, of all its cells that exist."""
+    domain = layout.domain
+    images = [
+        range((lower - first) // count * count, upper - first, count) if wraps else (0,)
+        for lower, upper, first, count, wraps in zip(
+            box.lower, box.upper, domain.lower, domain.extent, periodic, strict=True
+        )
+    ]
+    for shift in product(*images):
+        back = tuple(-step for step in shift)
+        for source, part in layout.owners(domain & box.shift(back)):
+            yield source, shift, part.shift(shift)
+
+
+def _packed(region: Region, source: Shape, full: Shape) -> tuple[Shape, ...]:
+    """The boxes of a message: exact, or one contiguous superset that at most doubles it.
+
+    `source` is the box that the source owns, in the target's coordinates, `full` the target's.
+    """
+    hull = region.hull
+    if hull.n_cells <= 2 * region.n_cells and (_is_run(hull, source) or _is_run(hull, full)):
+        return (hull,)
+    return region.boxes
+
+
+def _is_run(box: Shape, tile: Shape) -> bool:
+    """Whether the cells of `box` are consecutive in an array over `tile`."""
+    thick = [axis for axis, count in enumerate(box.extent) if count > 1]
+    return all(
+        (box.lower[axis], box.upper[axis]) == (tile.lower[axis], tile.upper[axis])
+        for axis in range(thick[0] + 1 if thick else box.n_axes, box.n_axes)
+    )

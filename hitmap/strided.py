@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""Where the cells of a box lie in linear memory.
+
+A `Strided` is a box of cells as a first element and one pitch per axis, both counted in
+elements.  It says nothing of whose memory it is: the same value makes a NumPy view of a
+host array, the arguments of a copy kernel, or the ends of a message.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hitmap.shape import Shape
+
+
+def dense_pitches(extent: Sequence[int]) -> tuple[int, ...]:
+    """Elements per step on each axis of an array without padding.
+
+    >>> dense_pitches((4, 5, 6))
+    (30, 6, 1)
+    """
+    return tuple(prod(extent[axis + 1 :]) for axis in range(len(extent)))
+
+
+@dataclass(frozen=True)
+class Strided:
+    """A box of cells in linear memory: C order, `pitches[axis]` elements per step.
+
+    >>> Strided(7, (6, 1), (2, 3)).contiguous
+    False
+    >>> Strided(6, (6, 1), (2, 6)).contiguous
+    True
+    """
+
+    first: int
+    pitches: tuple[int, ...]
+    extent: tuple[int, ...]
+
+    @property
+    def n_cells(self) -> int:
+        return prod(self.extent)
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether the cells follow one another without a gap."""
+        dense = dense_pitches(self.extent)
+        return all(
+            cells == 1 or pitch == packed
+            for cells, pitch, packed in zip(self.extent, self.pitches, dense, strict=True)
+        )
+
+    def view(self, flat: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The cells as an n-dimensional view of the one-dimensional array `flat`."""
+        last = self.first + sum(
+            (n - 1) * pitch for n, pitch in zip(self.extent, self.pitches, strict=True)
+        )
+        if not 0 <= self.first <= last < flat.size:
+            raise ValueError(
+                f"cells {self.first} to {last} do not lie in an array of {flat.size} elements"
+            )
+        return np.lib.stride_tricks.as_strided(
+            flat[self.first :], self.extent, [pitch * flat.itemsize for pitch in self.pitches]
+        )
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """How the cells of one tile lie in its memory: its box and its pitches.
+
+    >>> rows = Geometry.dense(Shape((9, 0), (20, 30)))
+    >>> rows.strided(Shape((10, 0), (11, 30)))
+    Strided(first=30, pitches=(30, 1), extent=(1, 30))
+    """
+
+    box: Shape
+    pitches: tuple[int, ...]
+
+    @classmethod
+    def dense(cls, box: Shape) -> Geometry:
+        """The geometry without padding."""
+        return cls(box, dense_pitches(box.extent))
+
+    @property
+    def n_elements(self) -> int:
+        """Elements of memory that the tile takes, padding included."""
+        return self.box.extent[0] * self.pitches[0] if not self.box.empty else 0
+
+    def strided(self, cells: Shape) -> Strided:
+        """Where `cells`, a part of the tile's box, lie."""
+        if cells not in self.box:
+            raise ValueError(f"cells {cells} are not in the tile {self.box}")
+        first = sum(
+            (lower - origin) * pitch
+            for lower, origin, pitch in zip(
+                cells.lower, self.box.lower, self.pitches, strict=True
+            )
+        )
+        return Strided(first, self.pitches, cells.extent)
+
+
+def packed(boxes: Iterable[Shape]) -> tuple[Strided, ...]:
+    """Where the cells of `boxes` lie when packed one box after another, each in C order.
+
+    >>> [part.first for part in packed([Shape((0, 0), (1, 5)), Shape((1, 0), (4, 1))])]
+    [0, 5]
+    """
+    parts, first = [], 0
+    for box in boxes:
+        parts.append(Strided(first, dense_pitches(box.extent), box.extent))
+        first += box.n_cells
+    return tuple(parts)

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+"""What all tests share: the header says on what they run; a crash leaves no core file behind."""
+from __future__ import annotations
+
+import resource
+
+import pytest
+
+from controllers.device import find_devices
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Core files of processes with an OpenCL driver are huge."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """The MPI library and the devices."""
+    devices = ", ".join(f"{d.name} ({d.platform} {d.version})" for d in find_devices()[:-1])
+    return [f"MPI: {_mpi_version()}", f"devices: {devices or 'none but the reference'}"]
+
+
+def _mpi_version() -> str:
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError):
+        return "no library found"
+    return MPI.Get_library_version().strip("\0").splitlines()[0].strip()

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""The examples run, with one process and with ranks, and check their own results."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mpi_jobs import run_ranks
+
+from controllers.pattern_file import read_patterns
+from controllers.reference import reference_run
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+TERRAIN = EXAMPLES / "terrain"
+
+needs_two_cores = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="divides a CPU in two")
+
+
+def run_alone(script: Path) -> str:
+    job = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert job.returncode == 0, job.stderr
+    return job.stdout
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.rglob("*.py")), ids=lambda path: path.name)
+def test_an_example_has_at_most_70_lines(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 70
+
+
+def test_heat_2d_alone_and_on_two_ranks() -> None:
+    job = run_ranks(2, EXAMPLES / "heat_2d.py", timeout=120)
+    assert job.returncode == 0, job.stderr
+    for printed in (run_alone(EXAMPLES / "heat_2d.py"), job.stdout):
+        assert printed.splitlines()[-1].count("cells/s") == 1
+
+
+@needs_two_cores
+def test_heat_on_two_controllers_is_heat_on_two_ranks() -> None:
+    job = run_ranks(2, EXAMPLES / "heat_two_controllers.py", timeout=120)
+    assert job.returncode == 0, job.stderr
+    printed = [run_alone(EXAMPLES / "heat_two_controllers.py"), job.stdout]
+    for text in printed:
+        assert text.splitlines()[-1] == "equal to the reference, bit for bit"
+    before_table = [text.partition("place  rank")[0] for text in printed]
+    assert before_table[0] == before_table[1], "the same layout and messages"
+
+
+@pytest.mark.parametrize("n_ranks", [1, 2])
+def test_the_terrain_erodes_as_the_reference_says(n_ranks: int, tmp_path: Path) -> None:
+    target = tmp_path / "eroded.npy"
+    command = ["-m", "controllers", "run", str(TERRAIN / "diffusion.py"), "--iterations", "50"]
+    command += ["--input", str(TERRAIN / "elevation.npy"), "--output", str(target)]
+    job = run_ranks(n_ranks, command, timeout=120)
+    assert job.returncode == 0, job.stderr
+    (stencil,) = read_patterns(TERRAIN / "diffusion.py")
+    elevation = np.load(TERRAIN / "elevation.npy")
+    right = reference_run(stencil.program("float32"), elevation, 50, (False, False))
+    assert np.array_equal(np.load(target), right)
+
+
+def test_the_terrain_is_the_one_that_matplotlib_ships(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    tool = EXAMPLES.parent / "tools" / "make_terrain.py"
+    made = tmp_path / "elevation.npy"
+    subprocess.run([sys.executable, str(tool), str(made)], check=True, timeout=60)
+    assert made.read_bytes() == (TERRAIN / "elevation.npy").read_bytes()
