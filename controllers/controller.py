@@ -72,7 +72,7 @@ class Controller:
             return aligned(n_elements, dtype)
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
         pinned = cl.Buffer(self.context, flags, n_elements * dtype.itemsize)
-        access = cl.map_flags(cl.map_flags.READ | cl.map_flags.WRITE)
+        access: Any = cl.map_flags.READ | cl.map_flags.WRITE
         array: npt.NDArray[Any]
         array, _ = cl.enqueue_map_buffer(self.transfer, pinned, access, 0, (n_elements,), dtype)
         return array
