@@ -8,7 +8,7 @@ places need no special care.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
@@ -57,8 +57,8 @@ class HaloPattern:
 
     Every position that a computed cell reads and that its place does not own is received exactly
     once, from the owner of the (wrapped) cell, and nothing else is sent, but for one case: the
-    boxes of one message become their hull where that is one contiguous run of rows and at most
-    doubles the message, since one copy is cheaper than several.
+    boxes of one message become a superset where that is one contiguous run of the source's or
+    of the target's memory and has at most a quarter more cells, since it spares copies.
 
     >>> star = [(0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)]
     >>> layout = Layout.bands(Shape.of_extent((6, 4)), 2)
@@ -88,8 +88,8 @@ class HaloPattern:
             for owned, parts in zip(layout.owned, exact, strict=True)
         ]
         self.messages: tuple[Message, ...] = tuple(
-            Message(source, target, shift, _packed(region, layout.owned[source].shift(shift), full))
-            for target, (parts, full) in enumerate(zip(exact, self._full, strict=True))
+            Message(source, target, shift, self._packed(layout, source, target, shift, region))
+            for target, parts in enumerate(exact)
             for (source, shift), region in sorted(parts.items(), key=lambda item: item[0])
         )
         self.n_cells: int = sum(message.n_cells for message in self.messages)
@@ -113,6 +113,12 @@ class HaloPattern:
     def outgoing(self, place: int) -> tuple[Message, ...]:
         """The messages that a place sends, in order."""
         return tuple(self._outgoing[place])
+
+    def _packed(
+        self, layout: Layout, source: int, target: int, shift: _Shift, region: Region
+    ) -> tuple[Shape, ...]:
+        tiles = self._full[source].shift(shift), self._full[target]
+        return _packed(region, layout.owned[source].shift(shift), tiles)
 
     def __str__(self) -> str:
         sent, n_messages = _counted(self.n_cells, "cell"), _counted(len(self.messages), "message")
@@ -192,21 +198,39 @@ def _sources(
             yield source, shift, part.shift(shift)
 
 
-def _packed(region: Region, source: Shape, full: Shape) -> tuple[Shape, ...]:
-    """The boxes of a message: exact, or one contiguous superset that at most doubles it.
+def _packed(region: Region, owned: Shape, tiles: Sequence[Shape]) -> tuple[Shape, ...]:
+    """The boxes of a message: exact, or one contiguous superset that has at most a quarter more cells.
 
-    `source` is the box that the source owns, in the target's coordinates, `full` the target's.
+    `owned` is what the source owns, `tiles` are the boxes that source and target hold in
+    memory, all in the target's coordinates.  A superset is taken where it is one run of
+    memory at more ends than the exact boxes: every such end is spared a copy.
     """
-    hull = region.hull
-    if hull.n_cells <= 2 * region.n_cells and (_is_run(hull, source) or _is_run(hull, full)):
-        return (hull,)
-    return region.boxes
+
+    def runs(boxes: tuple[Shape, ...]) -> int:
+        return sum(len(boxes) == 1 and _is_run(boxes[0], tile) for tile in tiles)
+
+    exact = region.boxes
+    wider = [region.hull, *(_widened(region.hull, tile) for tile in tiles)]
+    allowed = [
+        (box,)
+        for box in wider
+        if 4 * box.n_cells <= 5 * region.n_cells and box in owned and box in tiles[-1]
+    ]
+    return min([exact, *allowed], key=lambda boxes: (-runs(boxes), sum(b.n_cells for b in boxes)))
+
+
+def _widened(box: Shape, tile: Shape) -> Shape:
+    """`box`, on all axes after the first one where it has several cells, as wide as `tile`."""
+    for axis in range(_first_thick(box) + 1, box.n_axes):
+        box = box.slab(axis, tile.lower[axis], tile.upper[axis])
+    return box
 
 
 def _is_run(box: Shape, tile: Shape) -> bool:
     """Whether the cells of `box` are consecutive in an array over `tile`."""
-    thick = [axis for axis, count in enumerate(box.extent) if count > 1]
-    return all(
-        (box.lower[axis], box.upper[axis]) == (tile.lower[axis], tile.upper[axis])
-        for axis in range(thick[0] + 1 if thick else box.n_axes, box.n_axes)
-    )
+    return box in tile and _widened(box, tile) == box
+
+
+def _first_thick(box: Shape) -> int:
+    """The first axis on which `box` has several cells; the last axis if there is none."""
+    return next((axis for axis, count in enumerate(box.extent) if count > 1), box.n_axes - 1)

@@ -67,8 +67,9 @@ class Model:
             received[target].update(halo)
             useful = self.needed[target].intersection(halo)
             if len(useful) < len(halo):
-                assert len(message.halo) == 1 and len(halo) <= 2 * len(useful)
-                tiles = layout.owned[message.source].shift(message.shift), self.full(layout, target)
+                assert len(message.halo) == 1 and 4 * len(halo) <= 5 * len(useful)
+                source = self.full(layout, message.source).shift(message.shift)
+                tiles = source, self.full(layout, target)
                 assert any(consecutive(halo, tile) for tile in tiles), "a superset is one run"
         for needed, got, owned in zip(self.needed, received, layout.owned, strict=True):
             assert needed <= set(got), "every needed cell is received"

@@ -146,6 +146,19 @@ def test_boxes_that_fill_most_of_a_run_of_rows_become_one() -> None:
     )
 
 
+def test_rows_of_a_band_are_widened_to_one_run_of_memory() -> None:
+    layout = Layout.bands(Shape.of_extent((12, 40)), 2)
+    fixed = checked(layout, STAR_2D4, (False, False), updated=Shape((2, 2), (10, 38)))
+    assert str(fixed) == (
+        "place 1 -> 0: [6:8, 0:40], 80 cells\n"
+        "place 0 -> 1: [4:6, 0:40], 80 cells\n"
+        "160 cells in 2 messages, 16 more than needed"
+    )
+    periodic = checked(layout, STAR_2D4, (False, True), updated=Shape((2, 0), (10, 40)))
+    rows = [message for message in periodic.messages if message.source != message.target]
+    assert [message.n_cells for message in rows] == [80, 80], "the tile has columns beside them"
+
+
 def test_boxes_far_apart_stay_apart() -> None:
     layout = Layout.weighted(Shape.of_extent((12, 6)), [11, 1])
     assert str(checked(layout, [(-2, 0), (-9, 0)], (False, False))) == (
