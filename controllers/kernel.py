@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.resources
+import warnings
 from collections.abc import Sequence
 
 import pyopencl as cl
@@ -20,9 +21,11 @@ def build(context: cl.Context, name: str, source: str, options: Sequence[str] = 
     """
     device = context.devices[0]
     try:
-        program: cl.Program = cl.Program(context, source).build(
-            options=list(options), cache_dir=False  # type: ignore[arg-type]
-        )
+        with warnings.catch_warnings():     # drivers are talkative; errors are exceptions
+            warnings.simplefilter("ignore", cl.CompilerWarning)
+            program: cl.Program = cl.Program(context, source).build(
+                options=list(options), cache_dir=False  # type: ignore[arg-type]
+            )
         return program
     except cl.RuntimeError as error:
         raise BuildError(

@@ -153,7 +153,7 @@ class Computation:
         self._seconds += max(self.comm.allgather(seconds))
         self._n_steps += n_steps
         for place, run in self._engine.places.items():
-            self._compute_s[place] += run.samples.compute_s() * n_steps
+            self._compute_s[place] += min(run.samples.compute_s() * n_steps, seconds)
             self._gap_s[place] += run.samples.gap_s() * n_steps
 
     def report(self) -> Report:

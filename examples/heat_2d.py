@@ -11,11 +11,9 @@ a step adds an eighth of the differences to the four neighbours, u' = (n + w + 4
 import numpy as np
 
 import controllers
-from controllers.reference import reference_run
-from controllers.stencil import Stencil
 
 N, STEPS, CHECKED = 1024, 500, 20
-HEAT = Stencil.of("heat", [(-1, 1), (-1, 1)], [[0, 1, 0], [1, 4, 1], [0, 1, 0]], 8)
+HEAT = controllers.Stencil.of("heat", [(-1, 1), (-1, 1)], [[0, 1, 0], [1, 4, 1], [0, 1, 0]], 8)
 
 
 def plate() -> np.ndarray:
@@ -38,7 +36,7 @@ def main() -> None:
         report = heat.report()
 
     if early is not None and final is not None:     # rank 0 has them
-        right = reference_run(program, start, CHECKED, (False, False))
+        right = controllers.reference_run(program, start, CHECKED, (False, False))
         assert np.array_equal(early, right), "the bits of the NumPy reference"
         print(f"{final[N // 2, N // 2]:.4f} in the middle, {final.mean():.4f} on average")
         print(report.table())

@@ -10,11 +10,9 @@ send the same halos, and the result has the same bits as the NumPy reference.
 import numpy as np
 
 import controllers
-from controllers.reference import reference_run
-from controllers.stencil import Stencil
 
 EXTENT, STEPS = (301, 257), 100
-HEAT = Stencil.of("heat", [(-1, 1), (-1, 1)], [[0, 1, 0], [1, 4, 1], [0, 1, 0]], 8)
+HEAT = controllers.Stencil.of("heat", [(-1, 1), (-1, 1)], [[0, 1, 0], [1, 4, 1], [0, 1, 0]], 8)
 
 
 def hot_corner(tile: controllers.TileView) -> None:
@@ -39,7 +37,7 @@ def main() -> None:
     if result is not None:
         start = np.zeros(EXTENT, np.float32)
         start[:160, :80] = 1
-        right = reference_run(program, start, STEPS, (False, False))
+        right = controllers.reference_run(program, start, STEPS, (False, False))
         assert np.array_equal(result, right), "the bits of the NumPy reference"
         print("equal to the reference, bit for bit")
 

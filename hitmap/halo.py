@@ -199,7 +199,7 @@ def _sources(
 
 
 def _packed(region: Region, owned: Shape, tiles: Sequence[Shape]) -> tuple[Shape, ...]:
-    """The boxes of a message: exact, or one contiguous superset that has at most a quarter more cells.
+    """The boxes of a message: exact, or one superset with at most a quarter more cells.
 
     `owned` is what the source owns, `tiles` are the boxes that source and target hold in
     memory, all in the target's coordinates.  A superset is taken where it is one run of

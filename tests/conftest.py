@@ -9,6 +9,13 @@ import pytest
 from controllers.device import find_devices
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How long the tests of random cases take."""
+    parser.addoption(
+        "--stencil-cases", type=int, default=60, help="how many random stencils to try"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Core files of processes with an OpenCL driver are huge."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))

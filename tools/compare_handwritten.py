@@ -20,16 +20,18 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
+from mpi4py import MPI
 
 from controllers import Computation, Stencil, TileView
 from controllers.controller import Controller
-from hitmap import Communicator, Shape, default_communicator
+from hitmap import Shape
 
 Field = npt.NDArray[np.float32]
 MEAN = Stencil.of("mean", [(-1, 1), (-1, 1)], [0, 1, 0, 1, 0, 1, 0, 1, 0], 4)
 SOURCE = """
 #pragma OPENCL FP_CONTRACT OFF
-__kernel void mean(__global const float *restrict old, __global float *restrict new, const long pitch)
+__kernel void mean(__global const float *restrict old, __global float *restrict new,
+                   const long pitch)
 {
     const long c = (get_global_id(1) + 1) * pitch + get_global_id(0) + 1;
     new[c] = (old[c - pitch] + old[c - 1] + old[c + 1] + old[c + pitch]) * 0.25f;
@@ -40,7 +42,7 @@ __kernel void mean(__global const float *restrict old, __global float *restrict 
 class HandWritten:
     """A band of rows with one halo row towards each neighbour, as one would write it by hand."""
 
-    def __init__(self, comm: Communicator, device: cl.Device, owned: Shape, field: Field) -> None:
+    def __init__(self, comm: MPI.Intracomm, device: cl.Device, owned: Shape, field: Field) -> None:
         n_rows = field.shape[0]
         self.comm = comm
         self.below = comm.rank - 1 if owned.lower[0] > 0 else None
@@ -83,7 +85,7 @@ class HandWritten:
         return self.local[self.owned]
 
 
-def compare(comm: Communicator, device: str, size: int, rounds: int) -> None:
+def compare(comm: MPI.Intracomm, device: str, size: int, rounds: int) -> None:
     """Interleave both at one size and print a line on rank 0."""
     field = np.random.default_rng(0).random((size, size), np.float32)
     n_steps = max(20, min(2000, 400_000_000 // size**2))
@@ -110,11 +112,12 @@ def compare(comm: Communicator, device: str, size: int, rounds: int) -> None:
         )
 
 
-def _seconds(comm: Communicator, run: Callable[[int], None], n_steps: int) -> float:
+def _seconds(comm: MPI.Intracomm, run: Callable[[int], None], n_steps: int) -> float:
     comm.Barrier()
     start = time.perf_counter()
     run(n_steps)
-    return max(comm.allgather(time.perf_counter() - start))
+    elapsed: float = max(comm.allgather(time.perf_counter() - start))
+    return elapsed
 
 
 def _only(computation: Computation) -> Field:
@@ -130,7 +133,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[4096, 64], help="N of N x N")
     parser.add_argument("--rounds", type=int, default=9, help="rounds per size (default: 9)")
     options = parser.parse_args()
-    comm = default_communicator()
+    comm = MPI.COMM_WORLD
     if comm.rank == 0:
         print(" cells            ranks     controllers  hand-written")
     for size in options.sizes:

@@ -24,7 +24,7 @@ TARGET = Path(__file__).parents[1] / "examples" / "terrain" / "elevation.npy"
 def main() -> None:
     """Write the elevation as float32, C order."""
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else TARGET
-    with cbook.get_sample_data("jacksboro_fault_dem.npz") as model:
+    with np.load(cbook.get_sample_data("jacksboro_fault_dem.npz", asfileobj=False)) as model:
         elevation = np.ascontiguousarray(model["elevation"], np.float32)
     np.save(target, elevation)
     print(f"{target}: {elevation.shape} cells, {elevation.min()} to {elevation.max()} m")

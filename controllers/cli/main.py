@@ -6,17 +6,17 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 no usable device.  All ranks of a job e
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 import pyopencl as cl
 
+from controllers import __version__
 from controllers.cli import devices, run
 from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, end_together
 from controllers.device import NoDeviceError
-from hitmap.comm import Communicator, default_communicator, install_abort_hook
+from hitmap.comm import Communicator, default_communicator
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -26,7 +26,6 @@ _EPILOG = "Exit codes: 0 done, 1 failed, 2 usage, 3 no usable device."
 
 def console() -> NoReturn:
     """The entry point of the console script."""
-    install_abort_hook()
     sys.exit(main())
 
 
@@ -91,7 +90,7 @@ def _parser(prints: bool) -> argparse.ArgumentParser:
         description="Run stencils on OpenCL devices and MPI ranks.",
         epilog=_EPILOG,
     )
-    parser.add_argument("--version", action="version", version=f"controllers {_version()}")
+    parser.add_argument("--version", action="version", version=f"controllers {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, module in (("run", run), ("devices", devices)):
         command = commands.add_parser(
@@ -104,10 +103,3 @@ def _parser(prints: bool) -> argparse.ArgumentParser:
         module.add_options(command)
         command.set_defaults(command=module.command)
     return parser
-
-
-def _version() -> str:
-    try:
-        return importlib.metadata.version("controllers")
-    except importlib.metadata.PackageNotFoundError:
-        return "(not installed)"

@@ -18,7 +18,7 @@ from controllers.cli.progress import Progress
 from controllers.device import NoDeviceError
 from controllers.partition import BOUNDARIES, PARTITIONS
 from controllers.pattern_file import read_patterns
-from controllers.program import DTYPES, Program
+from controllers.program import DTYPES
 from controllers.skeleton import Computation, TileView
 from controllers.stencil import Stencil
 from hitmap.comm import Communicator
@@ -35,7 +35,8 @@ DESCRIPTION = (
 class Job:
     """What is to be run, checked: the same on all ranks."""
 
-    program: Program
+    stencil: Stencil
+    dtype: str
     extent: tuple[int, ...]
 
 
@@ -105,10 +106,7 @@ def _check(options: argparse.Namespace) -> Job:
                 f"--input {options.input}: holds {dtype}, but fields are {' or '.join(DTYPES)}; "
                 f"convert it while reading with --dtype float32 (or float64)",
             )
-    try:
-        return Job(stencil.program(dtype), extent)
-    except ValueError as error:
-        raise Failure(USAGE, str(error)) from None
+    return Job(stencil, dtype, extent)
 
 
 def _stencil(options: argparse.Namespace) -> Stencil:
@@ -133,7 +131,7 @@ def _computation(job: Job, options: argparse.Namespace, comm: Communicator) -> C
     """Devices opened, field divided; what does not fit together is an error of usage."""
     try:
         return Computation(
-            job.program,
+            job.stencil.program(job.dtype),
             job.extent,
             partition=options.partition,
             weights=options.weights,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from controllers.event import Event
 
-MAX_PAIRS = 32
+MAX_PAIRS = 256
 
 
 class Samples:

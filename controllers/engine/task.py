@@ -33,12 +33,14 @@ class Task(Awaited):
     because this one is the host's own work.
     """
 
-    __slots__ = ("operation", "launches", "step", "_command", "_started", "_events", "_completed")
+    __slots__ = ("operation", "launches", "step", "_is_message", "_command", "_started",
+                 "_events", "_completed")  # fmt: skip
 
     def __init__(self, operation: Operation, command: Command) -> None:
         super().__init__(blocks=operation.on_device)
         self.operation = operation
         self.launches = operation.verb == "launch"
+        self._is_message = operation.lane == "network"      # one request serves every period
         self.step = -1
         self._command = command
         self._started: list[tuple[Task, int]] = []
@@ -67,7 +69,7 @@ class Task(Awaited):
         for task, back in self._completed:
             if task.step < step - back or not task.complete():
                 return task
-        return None
+        return self if self._is_message and not self.complete() else None
 
     def start(self, step: int) -> Event:
         """Enqueue or do the work of `step`; nothing blocks it."""

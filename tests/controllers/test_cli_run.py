@@ -104,6 +104,19 @@ def test_one_of_several_stencils_is_named(capsys: pytest.CaptureFixture[str]) ->
     assert run("two.py --size 9 --iterations 1 --device reference --stencil c") == 2
 
 
+def test_a_stencil_of_many_terms_runs() -> None:
+    Path("wide.py").write_text(
+        f"shape = ((0, 1500),)\npattern = {[1] * 1501}\nfactor = 1501\n", encoding="utf-8"
+    )
+    assert run("wide.py --size 2000 --iterations 1 --device reference") == 0
+
+
+def test_numbers_beyond_the_dtype_are_an_error_of_usage() -> None:
+    Path("big.py").write_text("shape = ((0, 0),)\npattern = [1e99]\nfactor = 2\n")
+    assert run("big.py --size 9 --iterations 1 --device reference --dtype float64") == 0
+    assert run("big.py --size 9 --iterations 1 --device reference") == 2
+
+
 # -- what it prints -----------------------------------------------------------------------------
 
 
