@@ -22,6 +22,7 @@ from controllers.plan import Overlap, Plan, TileKey
 from controllers.program import Program
 from controllers.report import PlaceReport, Report
 from controllers.stencil import Stencil
+from controllers.tile import Tile
 from hitmap.comm import Communicator, default_communicator
 from hitmap.scatter import gather, scatter
 from hitmap.shape import Shape
@@ -110,18 +111,20 @@ class Computation:
         """
         for place in self.placement.places:
             owned = self.layout.owned[place]
-            array = np.zeros(owned.extent, self.program.dtype)
+            tiles = [] if owned.empty else [self._tile(place, n) for n in range(self.plan.n_phases)]
+            array = self._view(place, tiles[0] if tiles else None)
+            array[...] = 0
             init(TileView(array, owned, self.domain.extent, place))
-            if not owned.empty:
-                for level in range(self.plan.n_phases):
-                    tile = self._engine.tiles[TileKey(self._field, level, place)]
+            for tile in tiles:      # both levels: a step writes no boundary cells
+                if tile.host is None or tile is not tiles[0]:
                     self.placement.executors[place].move_to(tile, owned, array)
         self._engine.loaded()
 
     def visit(self, output: Callable[[TileView], None]) -> None:
         """Look at the field: `output` is called once per place of this rank.
 
-        The arrays are copies, to be kept or changed freely.  Not collective by itself.
+        An array may be the tile's own memory: copy what you keep, and change the field by
+        `load` alone.  Not collective by itself.
         """
         for place in self.placement.places:
             owned = self.layout.owned[place]
@@ -186,12 +189,22 @@ class Computation:
         return self.program.stages[-1].writes
 
     def _owned_cells(self, place: int) -> npt.NDArray[Any]:
+        """The newest values: the tile's own memory where it is the host's, else a copy."""
         owned = self.layout.owned[place]
-        if owned.empty:
-            return np.empty(owned.extent, self.program.dtype)
-        level = self.plan.level(self._engine.n_steps)
-        tile = self._engine.tiles[TileKey(self._field, level, place)]
+        tile = None if owned.empty else self._tile(place, self.plan.level(self._engine.n_steps))
+        if tile is None or tile.host is not None:
+            return self._view(place, tile)
         return self.placement.executors[place].move_from(tile, owned)
+
+    def _tile(self, place: int, level: int) -> Tile:
+        return self._engine.tiles[TileKey(self._field, level, place)]
+
+    def _view(self, place: int, tile: Tile | None) -> npt.NDArray[Any]:
+        """The owned cells of `tile` in place, or as a new array if it is not in host memory."""
+        owned = self.layout.owned[place]
+        if tile is None or tile.host is None:
+            return np.empty(owned.extent, self.program.dtype)
+        return tile.view(owned)
 
     def _place_report(self, place: int) -> PlaceReport:
         location = self.placement.locations[place]

@@ -63,8 +63,9 @@ def choose(selectors: Sequence[str], devices: Sequence[Device]) -> list[Device]:
     """The devices that `selectors` name, each once, in this order; parts are not opened yet.
 
     Without selectors, all GPUs if there are any, else the CPU.  ValueError where a selector is
-    malformed, fits no device, or divides what cannot be divided; NoDeviceError where there is
-    no OpenCL device at all.  "reference" may be named more than once.
+    malformed, names no device, or divides what cannot be divided; NoDeviceError where there is
+    no device of the kind it asks for, or no OpenCL device at all.  "reference" may be named
+    more than once.
     """
     parsed = [Selector.parse(text) for text in selectors]
     if not parsed:
@@ -97,7 +98,8 @@ def _select(selector: Selector, devices: Sequence[Device]) -> list[tuple[int, De
     if not found:
         if all(device.kind == "reference" for device in devices):
             raise NoDeviceError(_NO_DEVICE)
-        raise ValueError(f"no device fits {selector.text!r}; there are {_listed(devices)}")
+        text = f"no device fits {selector.text!r}; there are {_listed(devices)}"
+        raise NoDeviceError(text) if selector.word in get_args(Kind) else ValueError(text)
     if selector.position is not None:
         if selector.position >= len(found):
             raise ValueError(
