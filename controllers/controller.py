@@ -17,6 +17,7 @@ from controllers.device import Device
 from controllers.event import Command, Event
 from controllers.kernel import build, fixed_source
 from controllers.kgt import GeneratedKernel, generate
+from controllers.kgt.cell import work_sizes
 from controllers.program import Program
 from controllers.tile import Linear, Tile, aligned
 from hitmap.shape import Shape
@@ -113,10 +114,10 @@ class Controller:
         kernel = cl.Kernel(self._copies[itemsize], "copy_box")
         four = [_four_axes(end) for end in move]
         extent = four[0].extent
-        scalars = [value for end in four for value in (end.first, *end.pitches)] + [extent[1]]
-        kernel.set_args(source, target, *map(np.int64, scalars))
-        sizes = (extent[3], extent[2], extent[1] * extent[0])
-        return self._kernel_command(kernel, sizes, None, keep=[source, target])
+        scalars = [value for end in four for value in (end.first, *end.pitches)]
+        kernel.set_args(source, target, *map(np.int64, (*scalars, *extent)))
+        sizes = work_sizes((extent[0] * extent[1], *extent[2:]), self.device.kind == "cpu")
+        return self._kernel_command(kernel, *sizes, keep=[source, target])
 
     def build(self, program: Program, stage: int) -> tuple[GeneratedKernel, cl.Program]:
         """The kernel of a stage, generated and compiled once.
@@ -136,7 +137,7 @@ class Controller:
         self,
         kernel: cl.Kernel,
         global_size: tuple[int, ...],
-        local_size: tuple[int, ...] | None,
+        local_size: tuple[int, ...],
         keep: Sequence[object],
     ) -> Command:
         queue, enqueue = self.compute, _enqueue_kernel

@@ -18,7 +18,10 @@ from controllers.plan import Plan, TileKey
 from controllers.tile import Tile
 from hitmap.comm import Communicator
 
-SPIN_S = 200e-6     # how long to poll before giving the core away for longer
+# How long to poll before giving the core away for longer.  A CPU device needs the cores more than
+# we do; beside devices of their own, a late look costs more than a busy core.
+SPIN_BESIDE_CPU_S = 200e-6
+SPIN_S = 20e-3
 SLEEP_S = 50e-6
 
 Progress = Callable[[int, int], None]
@@ -44,6 +47,8 @@ class Engine:
             for place in plan.places
         }
         self._executors = list(dict.fromkeys(executors[place] for place in plan.places))
+        on_cpu = any(executor.shares_host for executor in self._executors)
+        self._spin_s = SPIN_BESIDE_CPU_S if on_cpu else SPIN_S
 
     @property
     def tiles(self) -> Mapping[TileKey, Tile]:
@@ -92,22 +97,22 @@ class Engine:
             stuck = 0 if moved or blockers else stuck + 1
             assert stuck < 3, "a plan always has a task that can start or complete"
             if not moved:
-                _idle(blockers)
+                _idle(blockers, self._spin_s)
 
     def _drain(self) -> None:
         for executor in self._executors:
             executor.wait()
         pending: list[Awaited] = [task for task in self._tasks if not task.complete()]
         while pending:
-            _idle(pending)
+            _idle(pending, self._spin_s)
             pending = [task for task in pending if not task.complete()]
 
 
-def _idle(blockers: Sequence[Awaited]) -> None:
+def _idle(blockers: Sequence[Awaited], spin_s: float) -> None:
     """Return when one of `blockers` is complete, at once if there is none.
 
     A device's only command is waited for; what can only be asked after (messages, several
-    places) is polled, at first without pause: a CPU device needs the cores more than we do.
+    places) is polled, for `spin_s` without pause.
     """
     if not blockers:
         return
@@ -118,7 +123,7 @@ def _idle(blockers: Sequence[Awaited]) -> None:
         return
     start = time.perf_counter()
     while not any(blocker.complete() for blocker in blockers):
-        if time.perf_counter() - start < SPIN_S:
+        if time.perf_counter() - start < spin_s:
             os.sched_yield()
         else:
             time.sleep(SLEEP_S)
