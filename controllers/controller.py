@@ -19,9 +19,10 @@ from controllers.kernel import build, fixed_source
 from controllers.kgt import GeneratedKernel, generate
 from controllers.kgt.cell import work_sizes
 from controllers.program import Program
+from controllers.rect_copy import rectangles
 from controllers.tile import Linear, Tile, aligned
 from hitmap.shape import Shape
-from hitmap.strided import Geometry, Strided, dense_pitches
+from hitmap.strided import Geometry, Strided
 
 STAGGER = 5     # cache-line pairs between the starts of successive tiles, modulo a page
 CELL_TYPES = {4: "uint", 8: "ulong"}
@@ -185,8 +186,9 @@ class Controller:
             return
         assert tile.buffer is not None
         source = np.ascontiguousarray(values, tile.dtype)
-        for where, part in _rows(tile.strided(cells), source):
-            _enqueue_copy(self.transfer, tile.buffer, part, **_rect(where, part))
+        dense = Geometry.dense(cells).strided(cells)
+        for copy in rectangles(tile.strided(cells), dense, source.itemsize):
+            _enqueue_copy(self.transfer, tile.buffer, source, **copy)
 
     def move_from(self, tile: Tile, cells: Shape) -> npt.NDArray[Any]:
         """Device to host: the cells `cells` of `tile` as a new array."""
@@ -195,8 +197,9 @@ class Controller:
             target[...] = tile.view(cells)
             return target
         assert tile.buffer is not None
-        for where, part in _rows(tile.strided(cells), target):
-            _enqueue_copy(self.transfer, part, tile.buffer, **_rect(where, part))
+        dense = Geometry.dense(cells).strided(cells)
+        for copy in rectangles(tile.strided(cells), dense, target.itemsize):
+            _enqueue_copy(self.transfer, target, tile.buffer, **copy)
         return target
 
     # -- progress -------------------------------------------------------------------------
@@ -215,31 +218,3 @@ class Controller:
 def _four_axes(where: Strided) -> Strided:
     missing = 4 - len(where.extent)
     return Strided(where.first, (0,) * missing + where.pitches, (1,) * missing + where.extent)
-
-
-def _rows(
-    where: Strided, array: npt.NDArray[Any]
-) -> list[tuple[Strided, npt.NDArray[Any]]]:
-    """A box and its array as boxes of three axes, which is what OpenCL copies."""
-    if len(where.extent) < 4:
-        four = _four_axes(where)
-        return [(Strided(four.first, four.pitches[1:], four.extent[1:]), array)]
-    return [
-        (Strided(where.first + i * where.pitches[0], where.pitches[1:], where.extent[1:]), array[i])
-        for i in range(where.extent[0])
-    ]
-
-
-def _rect(where: Strided, array: npt.NDArray[Any]) -> dict[str, object]:
-    """The arguments of a rectangular copy; OpenCL's axis 0 is our last one, in bytes."""
-    item = array.itemsize
-    dense = dense_pitches(where.extent)
-    planes, rest = divmod(where.first, where.pitches[0] or where.first + 1)
-    rows, cells = divmod(rest, where.pitches[1] or rest + 1)
-    return {
-        "buffer_origin": (cells * item, rows, planes),
-        "host_origin": (0, 0, 0),
-        "region": (where.extent[2] * item, where.extent[1], where.extent[0]),
-        "buffer_pitches": (where.pitches[1] * item, where.pitches[0] * item),
-        "host_pitches": (dense[1] * item, dense[0] * item),
-    }

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+"""Rectangular copies between host and device, in OpenCL's terms: three axes, counted in bytes."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hitmap.strided import Strided
+
+
+def three_axes(where: Strided) -> list[Strided]:
+    """A box of one to four axes as boxes of three, which is what OpenCL copies."""
+    if len(where.extent) < 4:
+        missing = 3 - len(where.extent)
+        pitches, extent = (0,) * missing + where.pitches, (1,) * missing + where.extent
+        return [Strided(where.first, pitches, extent)]
+    return [
+        Strided(where.first + index * where.pitches[0], where.pitches[1:], where.extent[1:])
+        for index in range(where.extent[0])
+    ]
+
+
+def rectangles(buffer: Strided, host: Strided, itemsize: int) -> Iterator[dict[str, object]]:
+    """The arguments of `pyopencl.enqueue_copy` for each copy; OpenCL's axis 0 is our last.
+
+    >>> [copy] = rectangles(Strided(13, (6, 1), (2, 3)), Strided(0, (3, 1), (2, 3)), 4)
+    >>> copy["buffer_origin"], copy["host_origin"], copy["region"]
+    ((4, 2, 0), (0, 0, 0), (12, 2, 1))
+    """
+    for there, here in zip(three_axes(buffer), three_axes(host), strict=True):
+        yield {
+            "buffer_origin": _origin(there, itemsize),
+            "host_origin": _origin(here, itemsize),
+            "region": (there.extent[2] * itemsize, there.extent[1], there.extent[0]),
+            "buffer_pitches": (there.pitches[1] * itemsize, there.pitches[0] * itemsize),
+            "host_pitches": (here.pitches[1] * itemsize, here.pitches[0] * itemsize),
+        }
+
+
+def _origin(where: Strided, itemsize: int) -> tuple[int, int, int]:
+    planes, rest = divmod(where.first, where.pitches[0] or where.first + 1)
+    rows, cells = divmod(rest, where.pitches[1] or rest + 1)
+    return cells * itemsize, rows, planes
