@@ -180,7 +180,11 @@ class Controller:
         return command
 
     def move_to(self, tile: Tile, cells: Shape, values: npt.NDArray[Any]) -> None:
-        """Host to device: `values` become the cells `cells` of `tile`; returns when they are."""
+        """Host to device: `values` become the cells `cells` of `tile`; returns when they are.
+
+        No kernel may be using the cells.
+        """
+        assert values.shape == cells.extent, "as many values as cells"
         if tile.host is not None:
             tile.view(cells)[...] = values
             return
@@ -191,7 +195,7 @@ class Controller:
             _enqueue_copy(self.transfer, tile.buffer, source, **copy)
 
     def move_from(self, tile: Tile, cells: Shape) -> npt.NDArray[Any]:
-        """Device to host: the cells `cells` of `tile` as a new array."""
+        """Device to host: the cells `cells` of `tile` as a new array; no kernel writes them."""
         target = np.empty(cells.extent, tile.dtype)
         if tile.host is not None:
             target[...] = tile.view(cells)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pyopencl as cl
+
 from controllers.controller import Controller
 from controllers.device import Device, NoDeviceError, assign, choose, find_devices
 from controllers.executor import Executor
@@ -57,7 +59,7 @@ def place_on(
     try:
         devices = assign(choose(wanted, find_devices()), local_rank, n_local)
         executors = [open_device(device, program, zero_copy) for device in devices]
-    except (ValueError, RuntimeError) as error:
+    except (ValueError, RuntimeError, cl.Error) as error:
         failure = error
     _fail_together(comm, failure)
     mine = [(device.name, executor.shares_host) for device, executor in zip(devices, executors)]
@@ -89,9 +91,10 @@ def open_device(device: Device, program: Program, zero_copy: bool = True) -> Exe
 
 def _fail_together(comm: Communicator, failure: Exception | None) -> None:
     """Raise the error of the first rank that has one, on all ranks, naming the rank."""
-    no_device = isinstance(failure, NoDeviceError)
-    problems = comm.allgather(None if failure is None else (no_device, str(failure)))
+    kinds = (NoDeviceError, ValueError, RuntimeError)
+    kind = next((n for n, known in enumerate(kinds) if isinstance(failure, known)), len(kinds) - 1)
+    problems = comm.allgather(None if failure is None else (kind, str(failure)))
     for rank, problem in enumerate(problems):
         if problem is not None:
             prefix = f"rank {rank}: " if comm.size > 1 else ""
-            raise (NoDeviceError if problem[0] else ValueError)(prefix + problem[1])
+            raise kinds[problem[0]](prefix + problem[1])

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.engine import Engine, Progress
+from controllers.kgt import generate
 from controllers.partition import make_layout, periodic_axes
 from controllers.placement import Placement, place_on
 from controllers.plan import Overlap, Plan, TileKey
@@ -23,6 +24,7 @@ from controllers.program import Program
 from controllers.report import PlaceReport, Report
 from controllers.stencil import Stencil
 from controllers.tile import Tile
+from hitmap.agreement import agree
 from hitmap.comm import Communicator, default_communicator
 from hitmap.scatter import gather, scatter
 from hitmap.shape import Shape
@@ -78,12 +80,18 @@ class Computation:
         self.program = program
         self.comm = default_communicator() if comm is None else comm
         self.domain = domain_of(program, sizes)
+        if len(program.fields) > 1 or len(program.stages) > 1:
+            raise ValueError(
+                f"program {program.name!r} has {len(program.fields)} fields and "
+                f"{len(program.stages)} stages; a computation runs one of each so far"
+            )
         periodic = periodic_axes(boundary, program.n_axes)
         if overlap not in ("auto", "on", "off"):
             raise ValueError(f"overlap is one of auto, on, off, got {overlap!r}")
         self.placement: Placement = place_on(
             self.comm, devices, program, places_per_controller, zero_copy=zero_copy
         )
+        _agree_on(self.comm, program, self.domain, periodic, partition, weights, overlap)
         self.layout = make_layout(self.domain, self.placement.n_places, partition, weights)
         self.plan = Plan(
             program,
@@ -95,6 +103,7 @@ class Computation:
         )
         self._messages = self.comm.Dup()
         self._engine = Engine(self.plan, self.placement.executors, self._messages)
+        self._closed = False
         self._seconds = 0.0
         self._n_steps = 0
         self._compute_s = dict.fromkeys(self.plan.places, 0.0)
@@ -149,15 +158,16 @@ class Computation:
         """Run `n_steps` steps; `progress(done, total)` is called now and then on each rank."""
         if n_steps < 0:
             raise ValueError(f"the number of steps must not be negative, got {n_steps}")
-        self.comm.Barrier()
+        agree(self.comm, "the number of steps", int(n_steps))    # all places are ready
         start = time.perf_counter()
         self._engine.run(n_steps, progress)
         seconds = time.perf_counter() - start
         self._seconds += max(self.comm.allgather(seconds))
         self._n_steps += n_steps
         for place, run in self._engine.places.items():
-            self._compute_s[place] += min(run.samples.compute_s() * n_steps, seconds)
-            self._gap_s[place] += run.samples.gap_s() * n_steps
+            compute_s = min(run.samples.compute_s * n_steps, seconds)   # samples are not all steps
+            self._compute_s[place] += compute_s
+            self._gap_s[place] += min(run.samples.gap_s * n_steps, seconds - compute_s)
 
     def report(self) -> Report:
         """What all steps so far have cost, the same on all ranks."""
@@ -167,8 +177,10 @@ class Computation:
 
     def close(self) -> None:
         """Give back what belongs to MPI; tiles go with the last reference to the object."""
-        self._engine.close()
-        self._messages.Free()
+        if not self._closed:
+            self._closed = True
+            self._engine.close()
+            self._messages.Free()
 
     def __enter__(self) -> Computation:
         return self
@@ -293,6 +305,12 @@ def domain_of(program: Program, sizes: int | Sequence[int]) -> Shape:
     if min(extent) < 1:
         raise ValueError(f"every axis of a field needs at least one cell, got {extent}")
     return Shape.of_extent(extent)
+
+
+def _agree_on(comm: Communicator, program: Program, *arguments: object) -> None:
+    """ValueError on all ranks, naming the odd ones, unless all were called alike."""
+    kernels = [generate(program, stage).source for stage in program.stages]
+    agree(comm, "program, sizes, boundary, partition, weights and overlap", (arguments, kernels))
 
 
 def _zero(tile: TileView) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -72,11 +72,11 @@ def environment(ranks: int) -> dict[str, str]:
     return {"POCL_DEVICES": " ".join([driver] * 2 * ranks)}
 
 
-def commands(names: Sequence[Name], ranks: int) -> Iterator[str]:
-    """How to repeat combinations by hand."""
-    variables = "".join(f'{name}="{value}" ' for name, value in environment(ranks).items())
-    for number, position in names:
-        yield f"{variables}mpiexec -n {ranks} python tests/case_server.py {number}.{position}"
+def command(name: Name, ranks: int) -> str:
+    """How to repeat a combination by hand."""
+    variables = "".join(f'{key}="{value}" ' for key, value in environment(ranks).items())
+    number, position = name
+    return f"{variables}mpiexec -n {ranks} python tests/case_server.py {number}.{position}"
 
 
 if __name__ == "__main__":

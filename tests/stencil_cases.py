@@ -53,8 +53,8 @@ class Combination:
 
     @property
     def devices(self) -> str:
-        """On one rank two controllers have a core each; several ranks need a CPU listed twice
-        per rank (`case_server.environment`), of which they use one, or all."""
+        """On one rank, two controllers have a core each; on several ranks, a CPU each, which the
+        driver must list often enough (`case_server.environment`)."""
         if self.controllers == 1:
             return "cpu:0"
         return "cpu:0/1,1" if self.ranks == 1 else "cpu"
@@ -178,7 +178,7 @@ def possible_combinations() -> list[Combination]:
 def random_case(number: int) -> Case:
     """Case `number`, the same every time."""
     rng = random.Random(number)
-    stencil, extent = random_stencil(rng), ()
+    stencil = random_stencil(rng)
     boundary = tuple(rng.choice(["fixed", "periodic"]) for _ in stencil.shape)
     n_steps = rng.randint(0, 7)
     runs = (n_steps,) if rng.random() < 0.4 else (part := rng.randint(0, n_steps), n_steps - part)

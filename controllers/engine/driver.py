@@ -35,15 +35,17 @@ class Engine:
     ) -> None:
         self.plan = plan
         self.n_steps = 0        # steps done; tells which time level is the newest
-        self._stale = True      # whether the halos are older than the owned cells
+        self._interrupted = False
         self._binder = Binder(plan, executors, comm)
         mine = [operation for operation in plan.operations if operation.place in plan.places]
         tasks = {o.number: Task(o, self._binder.command(o)) for o in mine}
         for task in tasks.values():
             task.connect(tasks, plan.locations)
-        self._tasks = list(tasks.values())
+        self._messages = [t for t in tasks.values() if t.operation.lane == "network"]
         self.places = {
-            place: PlaceRun([t for t in self._tasks if t.operation.place == place], plan.n_phases)
+            place: PlaceRun(
+                [task for task in tasks.values() if task.operation.place == place], plan.n_phases
+            )
             for place in plan.places
         }
         self._executors = list(dict.fromkeys(executors[place] for place in plan.places))
@@ -57,22 +59,33 @@ class Engine:
 
     def loaded(self) -> None:
         """The owned cells of level 0 have been written: steps count from 0 again."""
-        self.n_steps, self._stale = 0, True
+        self.n_steps = 0
 
     def run(self, n_steps: int, progress: Progress | None = None) -> None:
         """Run `n_steps` steps.  Collective: all ranks run as many.
 
-        Halos are refreshed before the first step where they are stale, after every step but
-        the last one, and not after that.  Returns when all commands of this rank are done.
+        Halos are filled before the first step and after every step but the last one.  Returns
+        when all commands of this rank are done.  After an exception, of `progress` or by
+        Ctrl-C, places are at unlike steps, so that the engine refuses to go on.
         """
+        if self._interrupted:
+            raise RuntimeError("the last run was interrupted; make a new Computation")
         if n_steps == 0:
             return
         first = self.n_steps
         for place in self.places.values():
-            place.begin(first, first + n_steps - 1, refresh=self._stale)
-        self._replay(first, n_steps, progress)
-        self._drain()
-        self.n_steps, self._stale = first + n_steps, True
+            place.begin(first, first + n_steps - 1)
+        self._interrupted = True
+        try:
+            self._replay(first, n_steps, progress)
+            self._finish_messages()
+        finally:    # what is under way uses memory that must not be freed
+            for executor in self._executors:
+                executor.wait()
+        self._interrupted = False
+        self.n_steps = first + n_steps
+        for place in self.places.values():
+            place.samples.end()
         if progress is not None:
             progress(n_steps, n_steps)
 
@@ -93,16 +106,15 @@ class Engine:
                     executor.flush()
                 if progress is not None and active:
                     progress(max(0, min(place.step for place in active) - first), n_steps)
-            blockers = [p.blocked_by for p in active if p.blocked_by and p.blocked_by.event]
+            blockers = [b for place in active for b in place.blockers if b.event is not None]
             stuck = 0 if moved or blockers else stuck + 1
             assert stuck < 3, "a plan always has a task that can start or complete"
             if not moved:
                 _idle(blockers, self._spin_s)
 
-    def _drain(self) -> None:
-        for executor in self._executors:
-            executor.wait()
-        pending: list[Awaited] = [task for task in self._tasks if not task.complete()]
+    def _finish_messages(self) -> None:
+        """Wait for the sends of the last exchange; devices go on meanwhile."""
+        pending: list[Awaited] = [task for task in self._messages if not task.complete()]
         while pending:
             _idle(pending, self._spin_s)
             pending = [task for task in pending if not task.complete()]
@@ -116,10 +128,9 @@ def _idle(blockers: Sequence[Awaited], spin_s: float) -> None:
     """
     if not blockers:
         return
-    (first, *others) = blockers
-    if first.blocks and not others:
-        if first.event is not None:
-            first.event.wait()
+    if len(set(map(id, blockers))) == 1 and blockers[0].blocks and blockers[0].event is not None:
+        blockers[0].event.wait()
+        blockers[0].complete()
         return
     start = time.perf_counter()
     while not any(blocker.complete() for blocker in blockers):

@@ -40,6 +40,7 @@ class Message:
         self._done = True
 
     def __call__(self, wait_for: Sequence[Event] | None = None) -> Event:
+        assert self._done, "a request is started again when it is complete"
         self._request.Start()
         self._done = False
         return self

@@ -19,7 +19,7 @@ class PlaceRun:
     """
 
     def __init__(self, tasks: Sequence[Task], n_phases: int) -> None:
-        self.blocked_by: Awaited | None = None
+        self.blockers: list[Awaited] = []   # what the tasks of the open step wait for
         self.samples = Samples()
         self._tasks = tasks
         self._phases = [
@@ -35,13 +35,13 @@ class PlaceRun:
         """Whether all tasks of the last step have been started."""
         return self.step == self._last and not self._window
 
-    def begin(self, first: int, last: int, *, refresh: bool) -> None:
-        """Set out to run the steps `first` to `last`, refreshing the halos before if asked to."""
+    def begin(self, first: int, last: int) -> None:
+        """Set out to run the steps `first` to `last`, filling the halos before."""
         self.step, self._last = first - 1, last
         self._newest = self._mark = None
         for task in self._tasks:
             task.step = self.step
-        self._window = self._exchange(self.step) if refresh else []
+        self._window = self._exchange(self.step)
         for task in self._window:
             task.step -= 1
         self.samples.begin(first, last)
@@ -58,12 +58,12 @@ class PlaceRun:
     def _start_ready(self) -> bool:
         """Start the tasks of the open step that nothing blocks; whether there were any."""
         waiting: list[Task] = []
-        step, self.blocked_by = self.step, None
+        step, self.blockers = self.step, []
         for task in self._window:
             blocker = task.blocker(step)
             if blocker is not None:
                 waiting.append(task)
-                self.blocked_by = self.blocked_by or blocker
+                self.blockers.append(blocker)
                 continue
             event = task.start(step)
             if task.launches:
@@ -80,7 +80,7 @@ class PlaceRun:
             return False
         if self.step % LEAD == 0 and self._newest is not None:
             if self._mark is not None and not self._mark.complete():
-                self.blocked_by = self._mark
+                self.blockers = [self._mark]
                 return False
             self._mark = Awaited(self._newest)
         self.step += 1

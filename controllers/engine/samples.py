@@ -16,6 +16,8 @@ class Samples:
 
     def __init__(self) -> None:
         self.wanted = False
+        self.compute_s = 0.0    # mean time that the kernels of one step take; 0 without kernels
+        self.gap_s = 0.0        # mean time from the last kernel of a step to the next step's first
         self._first = 0
         self._interval = 2
         self._steps: list[list[Event]] = []
@@ -34,20 +36,23 @@ class Samples:
             self._steps.append([])
 
     def add(self, event: Event) -> None:
-        """A launch of the open step; all of them are complete before the times are asked for."""
+        """A launch of the open step."""
         self._steps[-1].append(event)
 
-    def compute_s(self) -> float:
-        """Mean time that the kernels of one step take, in seconds; 0 without kernels."""
-        steps = [sum(e.profile.end - e.profile.start for e in step) for step in self._steps if step]
-        return sum(steps) / len(steps) * 1e-9 if steps else 0.0
+    def end(self) -> None:
+        """All launches are complete: work out the times, and let go of the events."""
+        steps = [[(e.profile.start, e.profile.end) for e in step] for step in self._steps]
+        self._steps = []
+        self.compute_s = _mean([sum(end - start for start, end in step) for step in steps if step])
+        self.gap_s = _mean(
+            [
+                min(start for start, _ in new) - max(end for _, end in old)
+                for old, new in zip(steps[0::2], steps[1::2], strict=False)
+                if old and new
+            ]
+        )
 
-    def gap_s(self) -> float:
-        """Mean time between the last kernel of a step and the first one of the next, in seconds."""
-        pairs = zip(self._steps[0::2], self._steps[1::2], strict=False)
-        gaps = [
-            min(e.profile.start for e in new) - max(e.profile.end for e in old)
-            for old, new in pairs
-            if old and new
-        ]
-        return max(0.0, sum(gaps) / len(gaps) * 1e-9) if gaps else 0.0
+
+def _mean(times_ns: list[int]) -> float:
+    """In seconds; 0 without times, never negative."""
+    return max(0.0, sum(times_ns) / len(times_ns) * 1e-9) if times_ns else 0.0

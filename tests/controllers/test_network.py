@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""Messages as commands, and engines of several ranks that hand over through them."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mpi_jobs import run_ranks
+
+from controllers.engine.network import LARGEST_TAG, Message
+from hitmap import SerialCommunicator
+
+HEAD = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+import numpy as np
+from controllers.engine.network import Message, ShortMessage
+from controllers.event import COMPLETE, is_complete
+from hitmap import Layout, Shape, default_communicator
+comm = default_communicator()
+"""
+
+SHORT = HEAD + """
+for n_sent, n_expected in ((7, 9), (9, 7), (9, 9)):
+    sends = comm.rank == 0
+    cells = np.zeros(n_sent if sends else n_expected, "float32")
+    message = Message(comm, cells, 1 - comm.rank, 3, sends=sends)
+    message(None)
+    try:
+        message.wait()
+    except Exception as error:
+        text = " ".join(str(error).split())
+        print(f"rank {comm.rank}, {n_sent} for {n_expected}: {type(error).__name__}: {text}")
+"""
+
+REPEATED = HEAD + """
+if comm.rank == 0:
+    sizes = (1, 1000, 300_000)
+else:
+    sizes = (300_000, 1, 1000)      # tags tell them apart, not their order
+tags = {1: 0, 1000: 5, 300_000: 32767}
+cells = [np.zeros(n) for n in sizes]
+messages = [Message(comm, a, 1 - comm.rank, tags[a.size], sends=comm.rank == 0) for a in cells]
+assert all(is_complete(message) for message in messages)     # nothing is under way yet
+for number in range(1, 6):
+    if comm.rank == 1:
+        events = [message(None) for message in messages]
+        assert not any(is_complete(event) for event in events)
+    comm.Barrier()
+    if comm.rank == 0:
+        for a in cells:
+            a[...] = number
+        events = [message(None) for message in messages]
+    for event in events:
+        event.wait()
+        assert event.command_execution_status == COMPLETE
+    assert all((a == number).all() for a in cells)
+    comm.Barrier()
+for message in messages:
+    message.close()
+"""
+
+LAZY = HEAD + """
+from lazy_executor import LazyExecutor, World
+from controllers.engine import Engine
+from controllers.plan import Location, Plan, TileKey
+from controllers.reference import reference_run
+from controllers.stencil import Stencil
+from hitmap import gather
+
+start = Message.__call__
+def checked(self, wait_for=None):
+    assert is_complete(self), "a request is started again while it is under way"
+    return start(self, wait_for)
+Message.__call__ = checked
+
+star = Stencil.of("star", [(-1, 2), (-1, 1)], [0, 1, 0, 1, 0.3, 1, 0, 1, 0, 0, 2, 0], 4)
+program = star.program("float32")
+field = np.random.default_rng(1).random((17, 11), "float32")
+ranks = (0, 0, 1, 2, 2)
+for seed in range(6):
+    world = World(100 * seed + comm.rank, eagerness=(0.05, 0.3, 0.8)[(seed + comm.rank) % 3])
+    shares = [(seed + rank) % 2 == 0 for rank in ranks]
+    periodic = (bool(seed & 1), bool(seed & 2))
+    layout = [Layout.bands, Layout.blocks][seed % 2](Shape.of_extent(field.shape), 5)
+    locations = [Location(rank, place, shares[place]) for place, rank in enumerate(ranks)]
+    plan = Plan(program, layout, periodic, locations, overlap="on", only_rank=comm.rank)
+    executors = {p: LazyExecutor(world, shares_host=shares[p], name=str(p)) for p in plan.places}
+    messages = comm.Dup()
+    engine = Engine(plan, executors, messages)
+    for place in plan.places:
+        for level in range(plan.n_phases):
+            cells = field[layout.owned[place].slices((0, 0))]
+            executors[place].move_to(
+                engine.tiles[TileKey("u", level, place)], layout.owned[place], cells
+            )
+    done = 0
+    for n_steps in (3, 1, 2, 7):
+        engine.run(n_steps)
+        done += n_steps
+        level = plan.level(done)
+        parts = {
+            p: executors[p].move_from(engine.tiles[TileKey("u", level, p)], layout.owned[p])
+            for p in plan.places
+        }
+        whole = gather(parts, layout, ranks, comm, np.dtype("float32"))
+        if comm.rank == 0:
+            expected = reference_run(program, field, done, periodic)
+            assert np.array_equal(whole, expected), (seed, done)
+    engine.close()
+    messages.Free()
+    assert not [what for what in world.dropped_early if "load" in what]
+if comm.rank == 0:
+    print("right")
+"""
+
+
+def test_a_message_of_another_length_is_an_error_of_its_receiver_alone() -> None:
+    job = run_ranks(2, SHORT, timeout=30)
+    assert job.returncode == 0, job.stderr
+    short, long = job.stdout.splitlines()
+    assert short.startswith("rank 1, 7 for 9: ShortMessage: ")
+    assert "from rank 0" in short and "28 bytes" in short and "36" in short
+    assert "same program" in short
+    assert long.startswith("rank 1, 9 for 7: ")      # MPI itself refuses to write beyond the end
+
+
+def test_a_message_can_be_started_again_when_it_is_complete() -> None:
+    job = run_ranks(2, REPEATED, timeout=30)
+    assert job.returncode == 0, job.stderr
+
+
+def test_ranks_whose_devices_run_at_any_time_give_the_bits_of_the_reference() -> None:
+    job = run_ranks(3, LAZY, timeout=60)
+    assert job.returncode == 0, job.stderr
+    assert job.stdout == "right\n"
+
+
+def test_a_tag_that_not_every_mpi_allows_is_refused() -> None:
+    with pytest.raises(ValueError, match="32768.*fewer places"):
+        Message(SerialCommunicator(), np.zeros(3), 1, LARGEST_TAG + 1, sends=True)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+import importlib.resources
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import controllers
+
+LOADED = "import json, sys; {}; print(json.dumps(sorted(sys.modules)))"
+HEAVY = ("pyopencl", "mpi4py.MPI", "matplotlib")
+
+
+def modules_after(statement: str) -> set[str]:
+    """The modules that a fresh interpreter has loaded after `statement`."""
+    command = [sys.executable, "-c", LOADED.format(statement)]
+    output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    return set(json.loads(output.stdout))
+
+
+@pytest.mark.parametrize("name", controllers.__all__)
+def test_a_public_name_can_be_imported_and_has_a_docstring(name: str) -> None:
+    found = getattr(controllers, name)
+    assert found.__name__ == name
+    assert found.__doc__
+    assert found.__module__.startswith("controllers.")
+
+
+def test_all_public_names_are_listed_in_order() -> None:
+    assert controllers.__all__ == sorted(controllers.__all__)
+    assert len(set(controllers.__all__)) == len(controllers.__all__)
+    namespace: dict[str, object] = {}
+    exec("from controllers import *", namespace)
+    assert {*namespace} - {"__builtins__"} == {*controllers.__all__}
+    assert {*controllers._HOMES} == {*controllers.__all__}
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = controllers.no_such_name  # type: ignore[attr-defined]
+
+
+def test_importing_controllers_loads_neither_opencl_nor_mpi() -> None:
+    assert not modules_after("import controllers").intersection(HEAVY)
+
+
+def test_descriptions_and_plans_need_neither_opencl_nor_mpi() -> None:
+    names = "Plan, Program, Report, Stencil, read_patterns, reference_run"
+    assert not modules_after(f"from controllers import {names}").intersection(HEAVY)
+    assert not modules_after("import controllers.kgt").intersection(HEAVY)
+
+
+def test_a_run_by_the_skeleton_loads_them() -> None:
+    assert "pyopencl" in modules_after("from controllers import Computation")
+
+
+def test_the_version_is_that_of_the_installed_package() -> None:
+    numbers = controllers.__version__.split(".")
+    assert len(numbers) == 3 and all(number.isdigit() for number in numbers)
+
+
+def test_the_kernels_are_found_as_a_package_of_text_files() -> None:
+    names = {entry.name for entry in importlib.resources.files("kernels_cl").iterdir()}
+    assert "copy_box.cl" in names
+    assert {Path(name).suffix for name in names} <= {".cl"}
+
+
+def test_typed_packages_say_so() -> None:
+    for package in ("controllers", "hitmap"):
+        assert importlib.resources.files(package).joinpath("py.typed").is_file()

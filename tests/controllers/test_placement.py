@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""Devices of all ranks become controllers, and these get places."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from mpi_jobs import run_ranks
+
+from controllers import placement
+from controllers.controller import Controller
+from controllers.device import Device, NoDeviceError, find_devices, reference_device
+from controllers.placement import place_on
+from controllers.reference_controller import ReferenceController
+from controllers.stencil import Stencil
+from hitmap import SerialCommunicator
+
+PROGRAM = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32")
+COMM = SerialCommunicator()
+
+HEAD = """
+from controllers.device import NoDeviceError
+from controllers.placement import place_on
+from controllers.stencil import Stencil
+from hitmap import default_communicator
+comm = default_communicator()
+program = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32")
+"""
+
+ERRORS = HEAD + """
+errors = []
+for devices in ("no-such-device" if comm.rank == 1 else "reference", "cpu:0/0", "7"):
+    try:
+        place_on(comm, devices, program)
+    except ValueError as error:
+        errors.append(str(error))
+from controllers import placement
+placement.find_devices = lambda: []
+try:
+    place_on(comm, None, program)
+except NoDeviceError as error:
+    errors.append(str(error))
+everyone = comm.gather(errors)
+if comm.rank == 0:
+    assert everyone == [errors] * 3
+    print(*errors, sep="\\n")
+"""
+
+ORDER = HEAD + """
+devices = ["reference", "reference"] if comm.rank == 1 else ["reference"]
+import controllers.placement as placement
+placement.node_ranks = lambda comm: (0, 1)      # as if on hosts of their own
+placed = place_on(comm, devices, program, 2)
+assert placed.n_places == 8 and placed.ranks == (0, 0, 1, 1, 1, 1, 2, 2)
+assert [place.controller for place in placed.locations] == [0, 0, 0, 0, 1, 1, 0, 0]
+mine = {0: (0, 1), 1: (2, 3, 4, 5), 2: (6, 7)}[comm.rank]
+assert placed.places == mine
+assert len({*map(id, placed.executors.values())}) == len(mine) // 2
+assert placed.executors[mine[0]] is placed.executors[mine[1]]
+everyone = comm.gather(placed.locations)
+assert comm.rank != 0 or everyone == [placed.locations] * 3
+"""
+
+SHARED = HEAD + """
+placed = place_on(comm, "reference", program)
+assert placed.ranks == (0, 1, 2) and placed.places == (comm.rank,)
+assert {place.device for place in placed.locations} == {"reference"}
+"""
+
+
+def test_one_process_gets_one_place_per_device_and_controller() -> None:
+    placed = place_on(COMM, ["reference", "reference"], PROGRAM, 3)
+    assert [(place.rank, place.controller) for place in placed.locations] == [
+        (0, 0), (0, 0), (0, 0), (0, 1), (0, 1), (0, 1),
+    ]  # fmt: skip
+    assert placed.places == (0, 1, 2, 3, 4, 5)
+    assert placed.executors[0] is placed.executors[2] is not placed.executors[3]
+    assert all(isinstance(e, ReferenceController) for e in placed.executors.values())
+    assert all(place.shares_host for place in placed.locations)
+
+
+@pytest.mark.parametrize("selector", ["reference", ["reference"], ("reference",)])
+def test_one_selector_needs_no_list(selector: str | list[str]) -> None:
+    assert place_on(COMM, selector, PROGRAM).n_places == 1
+
+
+def test_an_opencl_device_is_opened_with_its_kernels_built() -> None:
+    device = next(d for d in find_devices() if d.kind != "reference")
+    for zero_copy in (True, False):
+        placed = place_on(COMM, f"{device.kind}:0", PROGRAM, zero_copy=zero_copy)
+        (controller,) = placed.executors.values()
+        (location,) = placed.locations
+        assert isinstance(controller, Controller)
+        assert location.device == device.name
+        assert location.shares_host == controller.shares_host == (zero_copy and device.shares_host)
+
+
+def test_a_controller_without_places_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one place, got 0"):
+        place_on(COMM, "reference", PROGRAM, 0)
+
+
+def test_a_host_without_devices_says_what_would_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement, "find_devices", lambda: [reference_device()])
+    for selector in (None, "gpu"):
+        with pytest.raises(NoDeviceError, match="PoCL"):
+            place_on(COMM, selector, PROGRAM)
+
+
+def test_a_device_that_lacks_the_dtype_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = next(d for d in find_devices() if d.kind != "reference")
+    narrow: Device = replace(device, dtypes=("float32",))
+    monkeypatch.setattr(placement, "find_devices", lambda: [narrow])
+    program = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float64")
+    with pytest.raises(ValueError, match=r"float64.*another device or dtype"):
+        place_on(COMM, None, program)
+
+
+def test_all_ranks_raise_the_error_of_one_and_name_it() -> None:
+    job = run_ranks(3, ERRORS, timeout=30)
+    assert job.returncode == 0, job.stderr
+    unknown, no_core, number, nothing = job.stdout.splitlines()
+    assert unknown.startswith("rank 1: no device fits 'no-such-device'")
+    assert no_core.startswith("rank 0: ") and "at least one core" in no_core
+    assert number.startswith("rank 0: ") and "'7'" in number
+    assert nothing.startswith("rank 0: no OpenCL device") and "PoCL" in nothing
+
+
+def test_places_are_in_order_of_rank_then_controller() -> None:
+    job = run_ranks(3, ORDER, timeout=30)
+    assert job.returncode == 0, job.stderr
+
+
+def test_the_ranks_of_a_host_share_the_reference() -> None:
+    job = run_ranks(3, SHARED, timeout=30)
+    assert job.returncode == 0, job.stderr

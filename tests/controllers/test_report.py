@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from controllers.report import PlaceReport, Report, format_table
+
+PLACES = (
+    PlaceReport(0, 0, "NVIDIA H200", 750, 0.75, 3e9, 1.5, 0.0321),
+    PlaceReport(1, 0, "cpu (1 of 2 cores)", 250, 0.25, 1.25e6, 12.34, 0.0),
+    PlaceReport(2, 1, "reference", 0, 0.0, 0.0, 0.0, 0.0),
+)
+REPORT = Report(2.0, 400, 1000, PLACES)
+
+
+def test_the_numbers_follow_from_seconds_steps_and_cells() -> None:
+    assert REPORT.seconds_per_step == 0.005
+    assert REPORT.cells_per_s == 200_000
+
+
+def test_without_steps_or_seconds_there_is_nothing_to_divide() -> None:
+    nothing = Report(0.0, 0, 1000, ())
+    assert nothing.seconds_per_step == nothing.cells_per_s == 0
+    assert nothing.table().splitlines()[-1].startswith("0 steps of 1000 cells in 0 s")
+
+
+def test_as_json_it_has_all_numbers_and_the_places_as_a_list() -> None:
+    data = json.loads(json.dumps(REPORT.as_dict()))
+    assert {k: v for k, v in data.items() if k != "places"} == {
+        "seconds": 2.0, "seconds_per_step": 0.005, "cells_per_s": 200_000.0, "steps": 400,
+        "cells": 1000,
+    }  # fmt: skip
+    assert isinstance(data["places"], list)
+    assert data["places"][1] == {
+        "place": 1, "rank": 0, "device": "cpu (1 of 2 cores)", "cells": 250, "share": 0.25,
+        "cells_per_s": 1.25e6, "compute_s": 12.34, "exposed_s": 0.0,
+    }  # fmt: skip
+
+
+def test_the_table_has_a_line_per_place_and_one_for_all() -> None:
+    assert REPORT.table().splitlines() == [
+        "place  rank  device              share   cells/s  computing  exchange not hidden",
+        "    0     0  NVIDIA H200         75.0%     3e+09      1.5 s              32.1 ms",
+        "    1     0  cpu (1 of 2 cores)  25.0%  1.25e+06     12.3 s                  0 s",
+        "    2     1  reference            0.0%         0        0 s                  0 s",
+        "400 steps of 1000 cells in 2 s: 5 ms per step, 2e+05 cells/s",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(3600, "3.6e+03 s"), (1.0, "1 s"), (0.9994, "999 ms"), (1e-3, "1 ms"), (2.5e-7, "0.25 us")],
+)
+def test_times_come_in_a_unit_that_suits_them(seconds: float, text: str) -> None:
+    assert f" in {text}:" in Report(seconds, 1, 1, ()).table()
+
+
+def test_a_table_without_rows_is_its_head() -> None:
+    assert format_table(("a", "bc"), []) == "a  bc"

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: MIT
+"""Devices that do their work as late as a test likes: at random, or when somebody waits.
+
+A `LazyExecutor` computes with NumPy, has memory of its own if asked to, and two in-order queues.
+What the runtime does not order happens in an order that it does not expect, so a result that is
+right for many seeds says that the engine waits for what it must.
+"""
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.event import COMPLETE, Command, Event, HostEvent, Profile
+from controllers.expression import Read
+from controllers.program import Program
+from controllers.reference import apply_stage
+from controllers.tile import Linear, Tile
+from hitmap.shape import Shape
+from hitmap.strided import Geometry, Strided
+
+UNDER_WAY = 1
+PATIENCE = 50   # polls that find nothing to do but what is held
+
+
+class World:
+    """All lazy devices of a process: what they have queued, and what has happened to it.
+
+    With `eagerness` p, asking for the status of any event lets devices run on with probability
+    p.  A `held` device does nothing until there is nothing else to do, and no device begins with
+    what it was given last until it is flushed.
+    """
+
+    def __init__(self, seed: int = 0, eagerness: float = 0.3) -> None:
+        self.queues: list[deque[LazyEvent]] = []
+        self.done: list[LazyEvent] = []
+        self.polls = self.waits = 0
+        self.dropped_early: list[str] = []  # events that nobody held any more while under way
+        self.held: LazyExecutor | None = None
+        self.on_release: Callable[[], None] = lambda: None
+        self._n_idle = 0
+        self._rng = random.Random(seed)
+        self._eagerness = eagerness
+
+    def polled(self) -> None:
+        """Somebody asks for the status of an event: time passes."""
+        self.polls += 1
+        if self._rng.random() < self._eagerness:
+            self._run_one(patience=PATIENCE)
+
+    def _run_one(self, patience: int = 0) -> bool:
+        """Run the next command of one queue; whether there was one that could."""
+        ready = [q for q in self.queues if q and q[0].ready and q[0].executor.flushed]
+        free = [q for q in ready if q[0].executor is not self.held]
+        self._n_idle = 0 if free else self._n_idle + 1
+        if ready and self._n_idle > patience:
+            self.held = None
+            self.on_release()
+            free = ready
+        if free:
+            event = self._rng.choice(free).popleft()
+            event.run()
+            self.done.append(event)
+        return bool(free)
+
+    def finish(self, event: LazyEvent) -> None:
+        """Run commands until `event` is complete."""
+        while not event.complete:
+            assert self._run_one(), f"{event.what} waits for something that never happens"
+
+
+class LazyEvent:
+    """A command that is queued; it runs when the world says so."""
+
+    def __init__(
+        self, executor: LazyExecutor, what: str, work: Callable[[], None], wait_for: Sequence[Event]
+    ) -> None:
+        self.executor, self.what, self.complete = executor, what, False
+        self._work: Callable[[], None] | None = work
+        self._wait_for = wait_for
+
+    @property
+    def ready(self) -> bool:
+        """Whether all that it waits for, before it in its queue or elsewhere, is complete."""
+        return all(isinstance(e, LazyEvent) and e.complete for e in self._wait_for)
+
+    def run(self) -> None:
+        assert self._work is not None, "a command runs once"
+        self._work()
+        self._work, self._wait_for, self.complete = None, (), True
+
+    @property
+    def command_execution_status(self) -> int:
+        self.executor.world.polled()
+        return COMPLETE if self.complete else UNDER_WAY
+
+    @property
+    def profile(self) -> Profile:
+        assert self.complete, "only what is complete has been timed"
+        return HostEvent(0, 1)
+
+    def wait(self) -> None:
+        self.executor.world.waits += 1
+        self.executor.world.finish(self)
+
+
+class Handle:
+    """What the runtime gets of an event: tells the world when it is dropped under way.
+
+    PyOpenCL's events of host transfers block there, with the interpreter's lock in hand.
+    """
+
+    def __init__(self, event: LazyEvent) -> None:
+        self.event = event
+
+    def __del__(self) -> None:
+        if not self.event.complete:
+            self.event.executor.world.dropped_early.append(self.event.what)
+
+    @property
+    def command_execution_status(self) -> int:
+        return self.event.command_execution_status
+
+    @property
+    def profile(self) -> Profile:
+        return self.event.profile
+
+    def wait(self) -> None:
+        self.event.wait()
+
+
+class LazyExecutor:
+    """One lazy device; tiles and staging are full of NaN until something is written there."""
+
+    def __init__(self, world: World, *, shares_host: bool = True, name: str = "") -> None:
+        self.world = world
+        self.shares_host = shares_host
+        self.name = name
+        self.flushed = True
+        self.compute: deque[LazyEvent] = deque()
+        self.transfer: deque[LazyEvent] = deque()
+        world.queues += [self.compute, self.transfer]
+
+    def tile(self, geometry: Geometry, dtype: np.dtype[Any]) -> Tile:
+        memory = np.full(geometry.n_elements, np.nan, dtype)
+        host, own = (memory, None) if self.shares_host else (None, memory)
+        return Tile(geometry, dtype, host, own)  # type: ignore[arg-type]
+
+    def staging(self, n_elements: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        return np.full(n_elements, np.nan, dtype)
+
+    def device_staging(self, n_elements: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        return np.full(n_elements, np.nan, dtype)
+
+    def launch_command(
+        self, program: Program, stage: int, reads: Mapping[str, Tile], written: Tile, over: Shape
+    ) -> Command:
+        def view(tile: Tile, cells: Shape) -> npt.NDArray[Any]:
+            return tile.strided(cells).view(array(tile.linear))
+
+        def read(node: Read) -> npt.NDArray[Any]:
+            return view(reads[node.field], over.shift(node.offset))
+
+        def work() -> None:
+            view(written, over)[...] = apply_stage(program.stages[stage], read, program.dtype)
+
+        return self._command(self.compute, f"launch {over}", work)
+
+    def copy_command(
+        self, source: Linear, target: Linear, itemsize: int, move: tuple[Strided, Strided]
+    ) -> Command:
+        taken, given = move[0].view(array(source)), move[1].view(array(target))
+        return self._command(self.compute, "copy", lambda: np.copyto(given, taken))
+
+    def download_command(
+        self, source: Linear, cells: Strided, target: npt.NDArray[Any]
+    ) -> Command:
+        taken = cells.view(array(source)).reshape(-1)
+        assert cells.contiguous and np.shares_memory(taken, array(source))
+        return self._command(self.transfer, "download", lambda: np.copyto(target, taken))
+
+    def upload_command(
+        self, source: npt.NDArray[Any], target: Linear, cells: Strided
+    ) -> Command:
+        given = array(target)[cells.first : cells.first + cells.n_cells]
+        assert cells.contiguous
+        return self._command(self.transfer, "upload", lambda: np.copyto(given, source))
+
+    def move_to(self, tile: Tile, cells: Shape, values: npt.NDArray[Any]) -> None:
+        assert not self.compute and not self.transfer, "the device is idle"
+        tile.strided(cells).view(array(tile.linear))[...] = values
+
+    def move_from(self, tile: Tile, cells: Shape) -> npt.NDArray[Any]:
+        assert not self.compute and not self.transfer, "the device is idle"
+        return np.array(tile.strided(cells).view(array(tile.linear)))
+
+    def flush(self) -> None:
+        self.flushed = True
+
+    def wait(self) -> None:
+        self.flush()
+        for queue in (self.compute, self.transfer):
+            while queue:
+                self.world.finish(queue[-1])
+
+    def _command(self, queue: deque[LazyEvent], what: str, work: Callable[[], None]) -> Command:
+        def command(wait_for: Sequence[Event] | None = None) -> Event:
+            before = [e.event if isinstance(e, Handle) else e for e in wait_for or ()]
+            assert all(isinstance(e, LazyEvent) and e.executor is self for e in before), (
+                "an event never leaves its context"
+            )
+            event = LazyEvent(self, f"{self.name} {what}", work, before)
+            queue.append(event)
+            self.flushed = False
+            return Handle(event)
+
+        return command
+
+
+def array(memory: Linear) -> npt.NDArray[Any]:
+    assert isinstance(memory, np.ndarray)
+    return memory
