@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controllers.event import Command, Event, is_complete
+from controllers.event import Command, CommandFailed, Event, is_complete
 from controllers.plan import Location, Operation
 
 
@@ -60,6 +60,14 @@ class Task(Awaited):
                 self._started.append((task, edge.steps_back))
                 if theirs.lane != mine.lane:
                     self._events.append(task)
+
+    def complete(self) -> bool:
+        """Whether the work it started last is done; `CommandFailed` says whose failed."""
+        try:
+            return super().complete()
+        except CommandFailed as error:
+            what = f"{self.operation.verb} of place {self.operation.place} in step {self.step}"
+            raise CommandFailed(f"{what}: {error}") from None
 
     def blocker(self, step: int) -> Awaited | None:
         """A task that this one still has to wait for before it starts in `step`."""
