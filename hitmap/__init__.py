@@ -11,8 +11,9 @@ from hitmap.comm import (
     install_abort_hook,
     node_ranks,
 )
+from hitmap.cut import split_even, split_weighted
 from hitmap.halo import HaloPattern, Message
-from hitmap.layout import Layout, split_even, split_weighted
+from hitmap.layout import Layout
 from hitmap.region import Region
 from hitmap.scatter import gather, scatter
 from hitmap.shape import Shape
