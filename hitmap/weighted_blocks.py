@@ -65,7 +65,7 @@ def _bands(weights: Sequence[float], extent: tuple[int, ...]) -> list[int]:
     more bands, since a halo between bands is contiguous.
     """
     n_places = len(weights)
-    rows = np.concatenate([[0.0], np.cumsum(weights)]) * (extent[0] / math.fsum(weights))
+    rows = np.concatenate([[0.0], np.cumsum(weights)]) / math.fsum(weights) * extent[0]
     face = float(math.prod(extent[1:]))
     inside = _least_areas(n_places, extent[1:])
     area, start = np.zeros(n_places + 1), [0] * (n_places + 1)
