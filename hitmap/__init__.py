@@ -14,13 +14,15 @@ from hitmap.comm import (
 from hitmap.cut import split_even, split_weighted
 from hitmap.halo import HaloPattern, Message
 from hitmap.layout import Layout
+from hitmap.redistribute import Redistribution
 from hitmap.region import Region
 from hitmap.scatter import gather, scatter
 from hitmap.shape import Shape
 from hitmap.topology import Topology
 
 __all__ = [
-    "Communicator", "HaloPattern", "Layout", "Message", "Region", "SerialCommunicator", "Shape",
-    "Topology", "agree", "default_communicator", "gather", "install_abort_hook", "node_ranks",
-    "raise_together", "scatter", "split_even", "split_weighted",
+    "Communicator", "HaloPattern", "Layout", "Message", "Redistribution", "Region",
+    "SerialCommunicator", "Shape", "Topology", "agree", "default_communicator", "gather",
+    "install_abort_hook", "node_ranks", "raise_together", "scatter", "split_even",
+    "split_weighted",
 ]  # fmt: skip
