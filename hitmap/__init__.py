@@ -14,6 +14,7 @@ from hitmap.comm import (
 from hitmap.cut import split_even, split_weighted
 from hitmap.halo import HaloPattern, Message
 from hitmap.layout import Layout
+from hitmap.npy import NpyWriter, open_npy, read_part
 from hitmap.redistribute import Redistribution
 from hitmap.region import Region
 from hitmap.scatter import gather, scatter
@@ -21,8 +22,8 @@ from hitmap.shape import Shape
 from hitmap.topology import Topology
 
 __all__ = [
-    "Communicator", "HaloPattern", "Layout", "Message", "Redistribution", "Region",
+    "Communicator", "HaloPattern", "Layout", "Message", "NpyWriter", "Redistribution", "Region",
     "SerialCommunicator", "Shape", "Topology", "agree", "default_communicator", "gather",
-    "install_abort_hook", "node_ranks", "raise_together", "scatter", "split_even",
-    "split_weighted",
+    "install_abort_hook", "node_ranks", "open_npy", "raise_together", "read_part", "scatter",
+    "split_even", "split_weighted",
 ]  # fmt: skip
