@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
 
+import numpy as np
+
 
 def split_even(count: int, parts: int, align: int = 1) -> list[int]:
     """Cut points of `count` cells in `parts` parts; interior ones are multiples of `align`.
@@ -70,15 +72,14 @@ def exact_shares(weights: Sequence[float]) -> list[Fraction]:
 
 
 def per_axis(what: str, number: int | Sequence[int], n_axes: int) -> tuple[int, ...]:
-    """A positive whole number for each axis, from one for all of them or one for each.
+    """A positive whole number for each axis, given one for all of them or one for each.
 
-    >>> per_axis("align", 4, 2), per_axis("align", [1, 8], 2)
+    >>> per_axis("align", [4], 2), per_axis("align", [1, 8], 2)
     ((4, 4), (1, 8))
     """
-    try:
-        given = [operator.index(number)] * n_axes  # type: ignore[arg-type]
-    except TypeError:
-        given = [operator.index(along) for along in number]  # type: ignore[union-attr]
+    given = [operator.index(along) for along in np.atleast_1d(number).tolist()]
+    if len(given) == 1:
+        given *= n_axes
     if len(given) != n_axes or any(along < 1 for along in given):
         raise ValueError(
             f"{what}: a positive number, or one for each of {n_axes} axes, got {number}"

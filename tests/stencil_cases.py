@@ -16,10 +16,10 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
+from controllers.computation import Computation, TileView
 from controllers.partition import periodic_axes
 from controllers.program import Program
 from controllers.reference import reference_run
-from controllers.skeleton import Computation, TileView
 from controllers.stencil import Stencil
 from hitmap.comm import Communicator
 

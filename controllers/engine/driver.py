@@ -50,9 +50,20 @@ class Engine:
         """The tiles of this rank's places."""
         return self._binder.tiles
 
-    def loaded(self) -> None:
-        """The owned cells of level 0 have been written: steps count from 0 again."""
-        self.n_steps, self._stale = 0, True
+    @property
+    def executors(self) -> Mapping[int, Executor]:
+        """What the places of this rank are computed by."""
+        return self._binder.executors
+
+    def newest(self, field: str, place: int) -> Tile:
+        """The tile that holds the cells of `field` as they are now."""
+        written = any(stage.writes == field for stage in self.plan.program.stages)
+        level = self.plan.level(self.n_steps) if written else 0
+        return self.tiles[TileKey(field, level, place)]
+
+    def loaded(self, n_steps: int = 0) -> None:
+        """The owned cells of all levels have been written: steps count from `n_steps`."""
+        self.n_steps, self._stale = n_steps, True
 
     def run(self, n_steps: int, progress: Progress | None = None) -> None:
         """Run `n_steps` steps.  Collective: all ranks run as many.
