@@ -177,7 +177,7 @@ def _write(options: argparse.Namespace, computation: Computation) -> None:
 def _positive(text: str) -> int:
     value = _count(text)
     if value == 0:
-        raise argparse.ArgumentTypeError("an extent is at least 1 cell, got 0")
+        raise argparse.ArgumentTypeError("at least 1 cell, got 0")
     return value
 
 

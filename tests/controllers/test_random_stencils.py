@@ -105,9 +105,9 @@ def test_the_cases_are_as_various_as_they_should_be() -> None:
     assert {end for case in cases for pair in case.stencil.shape for end in pair} == {*range(-3, 4)}
     assert {sum(case.runs) for case in cases} == {*range(8)}
     ratios = [
-        max(combination.weights) / (min(filter(None, combination.weights)))
+        max(combination.division.weights) / (min(filter(None, combination.division.weights)))
         for case in cases
         for combination in case.combinations
-        if combination.weights
+        if combination.division.weights
     ]
     assert 45 < max(ratios) <= 50
