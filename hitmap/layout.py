@@ -18,7 +18,7 @@ from hitmap.shape import Shape
 from hitmap.topology import Topology
 from hitmap.weighted_blocks import weighted_blocks
 
-MAX_BLOCKS = 4096   # of a tiled layout: plans take time that grows faster than this
+MAX_BLOCKS = 2048   # of a tiled layout: the memory of plans grows as the square of places
 
 
 @dataclass(frozen=True)

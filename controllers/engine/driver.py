@@ -83,8 +83,10 @@ class Engine:
             progress(n_steps, n_steps)
 
     def close(self) -> None:
-        """Give back what belongs to MPI."""
+        """Give back what belongs to MPI; tiles go with the last reference to them."""
         self._binder.close()
+        for task in self._tasks:
+            task.disconnect()
 
     def _replay(self, first: int, n_steps: int, progress: Progress | None) -> None:
         """Advance every place until all their tasks have been started."""

@@ -61,6 +61,12 @@ class Task(Awaited):
                 if theirs.lane != mine.lane:
                     self._events.append(task)
 
+    def disconnect(self) -> None:
+        """Let go of the other tasks: what none of them needs any more can then be freed."""
+        self._started.clear()
+        self._events.clear()
+        self._completed.clear()
+
     def blocker(self, step: int) -> Awaited | None:
         """A task that this one still has to wait for before it starts in `step`."""
         for task, back in self._started:

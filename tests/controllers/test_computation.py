@@ -2,7 +2,9 @@
 """A computation that is divided in any way, and otherwise half-way, computes the same bits."""
 from __future__ import annotations
 
+import gc
 import os
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -113,6 +115,20 @@ def test_places_of_one_controller_exchange_cells_without_the_host(
         assert np.array_equal(run.gather(), expected(5))
 
 
+@pytest.mark.parametrize(("devices", "zero_copy"), TWO)
+def test_the_old_tiles_are_given_back_at_once(devices: Any, zero_copy: bool) -> None:
+    gc.disable()
+    try:
+        with computation(devices, zero_copy=zero_copy) as run:
+            run.run(1)
+            tiles = [weakref.ref(tile) for tile in run._engine.tiles.values()]
+            assert all(tile() is not None for tile in tiles)
+            run.redistribute(weights=[1, 2])
+            assert [tile() for tile in tiles] == [None] * 4
+    finally:
+        gc.enable()
+
+
 def test_loading_after_a_redistribution_starts_anew() -> None:
     with computation(["reference"] * 2) as run:
         run.run(3)
@@ -179,7 +195,7 @@ def test_a_cyclic_division_needs_a_block_and_takes_no_align() -> None:
     ):
         with pytest.raises(ValueError, match=match):
             computation(**wrong)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="at most 4096 blocks.*use larger ones"):
+    with pytest.raises(ValueError, match="at most 2048 blocks.*use larger ones"):
         Computation(PROGRAM, (1000, 1000), devices="reference", comm=SERIAL,
                     partition="cyclic", block=1)  # fmt: skip
 
