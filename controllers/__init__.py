@@ -12,23 +12,24 @@ from typing import TYPE_CHECKING
 from hitmap import install_abort_hook
 
 if TYPE_CHECKING:
+    from controllers.computation import Computation, TileView
     from controllers.pattern_file import read_patterns
     from controllers.plan import Plan
     from controllers.program import Program
     from controllers.reference import reference_run
     from controllers.report import Report
-    from controllers.skeleton import Computation, TileView, stencil_computation
+    from controllers.skeleton import stencil_computation
     from controllers.stencil import Stencil
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Computation": "controllers.skeleton",
+    "Computation": "controllers.computation",
     "Plan": "controllers.plan",
     "Program": "controllers.program",
     "Report": "controllers.report",
     "Stencil": "controllers.stencil",
-    "TileView": "controllers.skeleton",
+    "TileView": "controllers.computation",
     "read_patterns": "controllers.pattern_file",
     "reference_run": "controllers.reference",
     "stencil_computation": "controllers.skeleton",

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hitmap.cut import per_axis
 from hitmap.layout import Layout
 from hitmap.shape import Shape
 
-PARTITIONS = ("bands", "blocks", "weighted")
+WEIGHTED = ("weighted", "weighted-blocks")
+PARTITIONS = ("bands", "blocks", *WEIGHTED, "cyclic")
 BOUNDARIES = ("fixed", "periodic")
 
 
 def make_layout(
-    domain: Shape, n_places: int, partition: str | None, weights: Sequence[float] | None
+    domain: Shape,
+    n_places: int,
+    partition: str | None,
+    weights: Sequence[float] | None,
+    align: int | Sequence[int] = 1,
+    block: int | Sequence[int] | None = None,
 ) -> Layout:
     """The layout that `partition` names; None is weighted bands if there are weights, else bands.
+
+    A cyclic one has a place per block, all others have `n_places`.
 
     >>> make_layout(Shape.of_extent((8, 3)), 2, None, [1, 3]).owned[0].extent
     (2, 3)
@@ -22,20 +31,42 @@ def make_layout(
     chosen = partition or ("bands" if weights is None else "weighted")
     if chosen not in PARTITIONS:
         raise ValueError(f"partition is one of {', '.join(PARTITIONS)}, got {chosen!r}")
-    if (weights is not None) != (chosen == "weighted"):
+    if (block is not None) != (chosen == "cyclic"):
         raise ValueError(
-            f"weights belong to the partition 'weighted', got partition {chosen!r} "
-            f"with weights {weights}"
+            f"the extent of a block belongs to the partition 'cyclic', which needs it; got "
+            f"partition {chosen!r} with block {block}"
         )
-    if weights is None:
-        make = Layout.bands if chosen == "bands" else Layout.blocks
-        return make(domain, n_places)
+    if (weights is not None) != (chosen in WEIGHTED):
+        raise ValueError(
+            f"weights belong to the partitions {' and '.join(WEIGHTED)}, which need them; got "
+            f"partition {chosen!r} with weights {weights}"
+        )
+    if weights is not None:
+        return _weighted(domain, n_places, chosen, weights, align)
+    if block is None:
+        return (Layout.bands if chosen == "bands" else Layout.blocks)(domain, n_places, align=align)
+    if max(per_axis("align", align, domain.n_axes)) > 1:
+        raise ValueError(
+            f"align: cyclic cuts are at multiples of the block already, got align {align}; "
+            f"give a block that is a multiple of it"
+        )
+    return Layout.tiled(domain, block)
+
+
+def _weighted(
+    domain: Shape,
+    n_places: int,
+    partition: str,
+    weights: Sequence[float],
+    align: int | Sequence[int],
+) -> Layout:
     if len(weights) != n_places:
         raise ValueError(
-            f"weighted: {n_places} places need as many weights, got {len(weights)}: "
+            f"{partition}: {n_places} places need as many weights, got {len(weights)}: "
             f"{list(weights)}; give one per place, in order of rank"
         )
-    return Layout.weighted(domain, weights)
+    make = Layout.weighted if partition == "weighted" else Layout.weighted_blocks
+    return make(domain, weights, align)
 
 
 def periodic_axes(boundary: str | Sequence[str], n_axes: int) -> tuple[bool, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle, islice
 
 import pyopencl as cl
 
@@ -18,7 +19,7 @@ from hitmap.comm import Communicator, node_ranks
 
 @dataclass(frozen=True)
 class Placement:
-    """The locations of all places, in order of rank, and the executors of this rank's ones."""
+    """The locations of all places, and the executors of this rank's ones."""
 
     locations: tuple[Location, ...]
     executors: dict[int, Executor]
@@ -38,20 +39,44 @@ class Placement:
         return tuple(location.rank for location in self.locations)
 
 
-def place_on(
+@dataclass(frozen=True)
+class Controllers:
+    """The controllers of all ranks, in order of rank, and the executors of this rank's ones."""
+
+    rank: int
+    locations: tuple[Location, ...]
+    executors: tuple[Executor, ...]
+
+    def consecutive(self, n_each: int = 1) -> Placement:
+        """The first `n_each` places on the first controller, the next ones on the second ..."""
+        if n_each < 1:
+            raise ValueError(f"a controller holds at least one place, got {n_each}")
+        return self._placement([where for where in self.locations for _ in range(n_each)])
+
+    def in_turn(self, n_places: int) -> Placement:
+        """Places dealt to the controllers one by one, as to players: not sorted by rank."""
+        return self._placement([*islice(cycle(self.locations), n_places)])
+
+    def _placement(self, locations: Sequence[Location]) -> Placement:
+        executors = {
+            place: self.executors[where.controller]
+            for place, where in enumerate(locations)
+            if where.rank == self.rank
+        }
+        return Placement(tuple(locations), executors)
+
+
+def open_controllers(
     comm: Communicator,
     selectors: str | Sequence[str] | None,
     program: Program,
-    places_per_controller: int = 1,
     *,
     zero_copy: bool = True,
-) -> Placement:
+) -> Controllers:
     """Choose and open the devices of every rank; collective, fails on all ranks or on none.
 
     Without `zero_copy`, devices that share the host's memory are used as if they did not.
     """
-    if places_per_controller < 1:
-        raise ValueError(f"a controller holds at least one place, got {places_per_controller}")
     wanted = [selectors] if isinstance(selectors, str) else list(selectors or [])
     local_rank, n_local = node_ranks(comm)
     executors: list[Executor] = []
@@ -67,16 +92,8 @@ def place_on(
         Location(rank, controller, shares_host, name)
         for rank, controllers in enumerate(comm.allgather(mine))
         for controller, (name, shares_host) in enumerate(controllers)
-        for _ in range(places_per_controller)
     )
-    return Placement(
-        locations,
-        {
-            place: executors[location.controller]
-            for place, location in enumerate(locations)
-            if location.rank == comm.rank
-        },
-    )
+    return Controllers(comm.rank, locations, tuple(executors))
 
 
 def open_device(device: Device, program: Program, zero_copy: bool = True) -> Executor:

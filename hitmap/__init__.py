@@ -11,15 +11,19 @@ from hitmap.comm import (
     install_abort_hook,
     node_ranks,
 )
+from hitmap.cut import split_even, split_weighted
 from hitmap.halo import HaloPattern, Message
-from hitmap.layout import Layout, split_even, split_weighted
+from hitmap.layout import Layout
+from hitmap.npy import NpyWriter, open_npy, read_part
+from hitmap.redistribute import Redistribution
 from hitmap.region import Region
 from hitmap.scatter import gather, scatter
 from hitmap.shape import Shape
 from hitmap.topology import Topology
 
 __all__ = [
-    "Communicator", "HaloPattern", "Layout", "Message", "Region", "SerialCommunicator", "Shape",
-    "Topology", "agree", "default_communicator", "gather", "install_abort_hook", "node_ranks",
-    "raise_together", "scatter", "split_even", "split_weighted",
+    "Communicator", "HaloPattern", "Layout", "Message", "NpyWriter", "Redistribution", "Region",
+    "SerialCommunicator", "Shape", "Topology", "agree", "default_communicator", "gather",
+    "install_abort_hook", "node_ranks", "open_npy", "raise_together", "read_part", "scatter",
+    "split_even", "split_weighted",
 ]  # fmt: skip

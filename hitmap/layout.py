@@ -10,42 +10,15 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
-from itertools import accumulate, product
+from itertools import pairwise, product
 
+from hitmap.cut import per_axis, split_even, split_weighted
 from hitmap.shape import Shape
 from hitmap.topology import Topology
+from hitmap.weighted_blocks import weighted_blocks
 
-
-def split_even(count: int, parts: int) -> list[int]:
-    """Cut points of `count` cells in `parts` parts, sizes differing by at most 1, larger first.
-
-    >>> split_even(10, 4)
-    [0, 3, 6, 8, 10]
-    """
-    if count < 0 or parts < 1:
-        raise ValueError(f"split: 0 or more cells in 1 or more parts, got {count} in {parts}")
-    size, n_larger = divmod(count, parts)
-    return [part * size + min(part, n_larger) for part in range(parts + 1)]
-
-
-def split_weighted(count: int, weights: Sequence[float]) -> list[int]:
-    """Cut points of `count` cells in proportion to `weights`, each within one cell of its share.
-
-    A weight of 0 gives no cells.
-
-    >>> split_weighted(10, [1, 1, 3])
-    [0, 2, 4, 10]
-    """
-    if count < 0:
-        raise ValueError(f"split: 0 or more cells, got {count}")
-    if not all(math.isfinite(weight) and weight >= 0 for weight in weights) or not any(weights):
-        raise ValueError(
-            f"weights must be finite and not negative, with a positive sum, got {list(weights)}"
-        )
-    sums = list(accumulate(map(Fraction, weights)))  # exact: no rounding, no overflow
-    return [0, *(math.floor(count * so_far / sums[-1] + Fraction(1, 2)) for so_far in sums)]
+MAX_BLOCKS = 2048   # of a tiled layout: the memory of plans grows as the square of places
 
 
 @dataclass(frozen=True)
@@ -87,12 +60,18 @@ class Layout:
             )
 
     @classmethod
-    def bands(cls, domain: Shape, n_places: int) -> Layout:
-        """Slabs along axis 0 whose numbers of rows differ by at most 1."""
-        return cls.blocks(domain, n_places, axes=(0,))
+    def bands(cls, domain: Shape, n_places: int, align: int | Sequence[int] = 1) -> Layout:
+        """Slabs along axis 0 whose numbers of rows differ by at most 1 (or `align`)."""
+        return cls.blocks(domain, n_places, (0,), align)
 
     @classmethod
-    def blocks(cls, domain: Shape, n_places: int, axes: tuple[int, ...] | None = None) -> Layout:
+    def blocks(
+        cls,
+        domain: Shape,
+        n_places: int,
+        axes: tuple[int, ...] | None = None,
+        align: int | Sequence[int] = 1,
+    ) -> Layout:
         """Blocks along `axes` (default: all) with even cuts, arranged by `Topology.balanced`.
 
         >>> print(Layout.blocks(Shape.of_extent((4, 9)), 6))
@@ -104,12 +83,15 @@ class Layout:
         place 5: [2:4, 6:9]
         """
         axes = tuple(range(domain.n_axes)) if axes is None else axes
-        topology = Topology.balanced(n_places, domain.extent, axes)
-        cuts = map(split_even, domain.extent, topology.dims)
+        steps = per_axis("align", align, domain.n_axes)
+        topology = Topology.balanced(n_places, domain.extent, axes, steps)
+        cuts = map(split_even, domain.extent, topology.dims, steps)
         return cls(domain, _boxes_between(domain, list(cuts)), topology)
 
     @classmethod
-    def weighted(cls, domain: Shape, weights: Sequence[float]) -> Layout:
+    def weighted(
+        cls, domain: Shape, weights: Sequence[float], align: int | Sequence[int] = 1
+    ) -> Layout:
         """Slabs along axis 0 in proportion to `weights`, one per place.
 
         >>> print(Layout.weighted(Shape.of_extent((10, 4)), [1, 0, 3.7]))
@@ -117,10 +99,52 @@ class Layout:
         place 1: no cells
         place 2: [2:10, 0:4]
         """
-        cuts = [split_weighted(domain.extent[0], weights)]
+        steps = per_axis("align", align, domain.n_axes)
+        cuts = [split_weighted(domain.extent[0], weights, steps[0])]
         cuts += [[0, count] for count in domain.extent[1:]]
         topology = Topology((len(weights),) + (1,) * (domain.n_axes - 1))
         return cls(domain, _boxes_between(domain, cuts), topology)
+
+    @classmethod
+    def weighted_blocks(
+        cls, domain: Shape, weights: Sequence[float], align: int | Sequence[int] = 1
+    ) -> Layout:
+        """Blocks in proportion to `weights`, one per place: bands, each cut by itself.
+
+        Which places form a band is chosen for the least area of the cuts.
+
+        >>> print(Layout.weighted_blocks(Shape.of_extent((8, 6)), [3, 1, 2]))
+        place 0: [0:4, 0:6]
+        place 1: [4:8, 0:2]
+        place 2: [4:8, 2:6]
+        """
+        steps = per_axis("align", align, domain.n_axes)
+        return cls(domain, tuple(weighted_blocks(domain, weights, steps)))
+
+    @classmethod
+    def tiled(cls, domain: Shape, block: int | Sequence[int]) -> Layout:
+        """One place per block of the given extent, smaller at the upper ends, in C order.
+
+        Dealt to the ranks in turn the blocks are distributed block-cyclically.
+
+        >>> print(Layout.tiled(Shape.of_extent((3, 5)), (2, 4)))
+        place 0: [0:2, 0:4]
+        place 1: [0:2, 4:5]
+        place 2: [2:3, 0:4]
+        place 3: [2:3, 4:5]
+        """
+        steps = per_axis("block", block, domain.n_axes)
+        dims = tuple(max(1, -(-count // step)) for count, step in zip(domain.extent, steps))
+        if math.prod(dims) > MAX_BLOCKS:
+            raise ValueError(
+                f"block: at most {MAX_BLOCKS} blocks, but blocks of {steps} cut {domain.extent} "
+                f"cells into {math.prod(dims)}; use larger ones"
+            )
+        cuts = [
+            [*range(0, count, step), count] if count else [0, 0]
+            for count, step in zip(domain.extent, steps)
+        ]
+        return cls(domain, _boxes_between(domain, cuts), Topology(dims))
 
     @property
     def n_places(self) -> int:
@@ -182,7 +206,7 @@ class Layout:
 def _boxes_between(domain: Shape, cuts: Sequence[Sequence[int]]) -> tuple[Shape, ...]:
     """The boxes of a grid, in C order; `cuts` count from the domain's lower end."""
     intervals = [
-        [(first + lower, first + upper) for lower, upper in zip(ends, ends[1:], strict=False)]
+        [(first + lower, first + upper) for lower, upper in pairwise(ends)]
         for first, ends in zip(domain.lower, cuts, strict=True)
     ]
     return tuple(Shape(*map(tuple, zip(*ends, strict=True))) for ends in product(*intervals))

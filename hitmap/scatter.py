@@ -6,8 +6,7 @@ that no second copy of a share is made.
 """
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,10 @@ import numpy.typing as npt
 from hitmap.agreement import agree, raise_together
 from hitmap.comm import Communicator, receive, send
 from hitmap.layout import Layout
-from hitmap.shape import Shape
+from hitmap.part import check_parts, check_ranks, problem
+from hitmap.strided import consecutive
 
-_MESSAGE_NBYTES = 2**30
+MESSAGE_NBYTES = 2**30
 
 
 def scatter(
@@ -28,7 +28,7 @@ def scatter(
     comm: Communicator,
     root: int = 0,
     *,
-    message_nbytes: int = _MESSAGE_NBYTES,
+    message_nbytes: int = MESSAGE_NBYTES,
 ) -> dict[int, npt.NDArray[Any]]:
     """Give each place its owned cells; {place: new contiguous array} for the places of this rank.
 
@@ -39,13 +39,13 @@ def scatter(
     _check(layout, ranks, comm, root)
     is_root = comm.rank == root
     whole = whole if is_root else None
-    raise_together(comm, _problem(whole, layout.domain, "the whole array") if is_root else None)
+    raise_together(comm, problem(whole, layout.domain, "the whole array") if is_root else None)
     dtype = np.dtype(comm.bcast(None if whole is None else whole.dtype, root))
     parts: dict[int, npt.NDArray[Any]] = {}
     for place, (rank, box) in enumerate(zip(ranks, layout.owned, strict=True)):
         if rank == comm.rank:
             parts[place] = np.empty(box.extent, dtype)
-        for run in _runs(box, message_nbytes, dtype):
+        for run in consecutive(box, message_nbytes // dtype.itemsize):
             if whole is not None:
                 cells = whole[run.slices(layout.domain.lower)]
                 if rank == root:
@@ -66,7 +66,7 @@ def gather(
     root: int = 0,
     out: npt.NDArray[Any] | None = None,
     *,
-    message_nbytes: int = _MESSAGE_NBYTES,
+    message_nbytes: int = MESSAGE_NBYTES,
 ) -> npt.NDArray[Any] | None:
     """Bring the owned cells of all places together on root; None on the other ranks.
 
@@ -78,15 +78,13 @@ def gather(
     dtype = np.dtype(dtype)
     _check(layout, ranks, comm, root)
     agree(comm, "gather: dtype", dtype)
-    mine = [place for place, rank in enumerate(ranks) if rank == comm.rank]
-    problems = [_problem(parts.get(p), layout.owned[p], f"place {p}", dtype) for p in mine]
-    whole = None
+    whole, problem_of_out = None, None
     if comm.rank == root:
         whole = np.empty(layout.domain.extent, dtype) if out is None else out
-        problems.append(_problem(whole, layout.domain, "out", dtype))
-    raise_together(comm, next(filter(None, problems), None))
+        problem_of_out = problem(whole, layout.domain, "out", dtype)
+    check_parts(parts, layout, ranks, comm, dtype, also=problem_of_out)
     for place, (rank, box) in enumerate(zip(ranks, layout.owned, strict=True)):
-        for run in _runs(box, message_nbytes, dtype):
+        for run in consecutive(box, message_nbytes // dtype.itemsize):
             if whole is not None:
                 cells = whole[run.slices(layout.domain.lower)]
                 if rank == root:
@@ -108,45 +106,9 @@ def _receive_into(cells: npt.NDArray[Any], comm: Communicator, source: int) -> N
         cells[...] = buffer
 
 
-def _runs(box: Shape, message_nbytes: int, dtype: np.dtype[Any], axis: int = 0) -> Iterator[Shape]:
-    """`box` in C order as boxes of consecutive cells, each of at most `message_nbytes`.
-
-    >>> [str(run) for run in _runs(Shape.of_extent((3, 4)), 64, np.dtype("f8"))]
-    ['[0:2, 0:4]', '[2:3, 0:4]']
-    """
-    if box.empty:
-        return
-    row_nbytes = math.prod(box.extent[axis + 1 :]) * dtype.itemsize
-    is_last = axis == box.n_axes - 1
-    step = max(1, message_nbytes // max(1, row_nbytes))
-    for lower in range(box.lower[axis], box.upper[axis], step):
-        slab = box.slab(axis, lower, min(lower + step, box.upper[axis]))
-        if row_nbytes <= message_nbytes or is_last:
-            yield slab
-        else:
-            yield from _runs(slab, message_nbytes, dtype, axis + 1)
-
-
 def _check(layout: Layout, ranks: Sequence[int], comm: Communicator, root: int) -> None:
     """Collective."""
     agree(comm, "layout, ranks and root", (layout.domain, layout.owned, tuple(ranks), root))
-    if len(ranks) != layout.n_places:
-        raise ValueError(f"ranks: one per place, {layout.n_places} places, got {len(ranks)}")
-    for rank in (*ranks, root):
-        if not 0 <= rank < comm.size:
-            raise ValueError(f"ranks and root must be in 0..{comm.size - 1}, got {rank}")
-
-
-def _problem(
-    array: npt.NDArray[Any] | None, box: Shape, what: str, dtype: np.dtype[Any] | None = None
-) -> str | None:
-    """Why `array` cannot hold the cells of `box`, or None."""
-    if array is None:
-        return f"{what}: an array {box.extent} is needed, got None"
-    if array.shape != box.extent:
-        return f"{what}: must have the extent {box.extent} of {box}, got {array.shape}"
-    if array.dtype.hasobject:
-        return f"{what}: must hold plain numbers or structs, got dtype {array.dtype}"
-    if dtype is not None and array.dtype != dtype:
-        return f"{what}: must have dtype {dtype}, got {array.dtype}; convert it with astype"
-    return None
+    check_ranks(layout, ranks, comm)
+    if not 0 <= root < comm.size:
+        raise ValueError(f"root must be in 0..{comm.size - 1}, got {root}")

@@ -7,7 +7,7 @@ host array, the arguments of a copy kernel, or the ends of a message.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -114,3 +114,23 @@ def packed(boxes: Iterable[Shape]) -> tuple[Strided, ...]:
         parts.append(Strided(first, dense_pitches(box.extent), box.extent))
         first += box.n_cells
     return tuple(parts)
+
+
+def consecutive(box: Shape, max_cells: int, axis: int = 0) -> Iterator[Shape]:
+    """`box` in C order as boxes whose cells are consecutive in a dense array over it.
+
+    Each has at most `max_cells` cells, at least one; axes before `axis` are not cut.
+
+    >>> [str(run) for run in consecutive(Shape.of_extent((3, 4)), 8)]
+    ['[0:2, 0:4]', '[2:3, 0:4]']
+    """
+    if box.empty:
+        return
+    row = prod(box.extent[axis + 1 :])
+    step = max(1, max_cells // row)
+    for lower in range(box.lower[axis], box.upper[axis], step):
+        slab = box.slab(axis, lower, min(lower + step, box.upper[axis]))
+        if row <= max_cells or axis == box.n_axes - 1:
+            yield slab
+        else:
+            yield from consecutive(slab, max_cells, axis + 1)

@@ -27,12 +27,19 @@ class Topology:
             raise ValueError(f"dims: at least 1 place on each of 1 or more axes, got {self.dims}")
 
     @classmethod
-    def balanced(cls, n_places: int, extent: tuple[int, ...], axes: tuple[int, ...]) -> Topology:
+    def balanced(
+        cls,
+        n_places: int,
+        extent: tuple[int, ...],
+        axes: tuple[int, ...],
+        align: tuple[int, ...] | None = None,
+    ) -> Topology:
         """The grid of `n_places` along `axes` whose cuts through `extent` cells are smallest.
 
-        Fewest places without cells come first, then the least area of the cuts (the cells that
-        a halo of width 1 sends one way); among equals the one with more places along the
-        earlier axes, whose slabs are contiguous.
+        Fewest places without cells come first (cuts are at multiples of `align` on each axis, by
+        default anywhere), then the least area of the cuts (the cells that a halo of width 1
+        sends one way); among equals the one with more places along the earlier axes, whose slabs
+        are contiguous.
 
         >>> Topology.balanced(6, (100, 300), axes=(0, 1)).dims
         (2, 3)
@@ -43,9 +50,11 @@ class Topology:
             raise ValueError(f"n_places: at least 1, got {n_places}")
         if not axes or len(set(axes)) < len(axes) or not set(axes) <= set(range(len(extent))):
             raise ValueError(f"axes: one or more different of 0..{len(extent) - 1}, got {axes}")
+        steps = align or (1,) * len(extent)
+        most = [-(-count // step) for count, step in zip(extent, steps, strict=True)]
 
         def cost(dims: tuple[int, ...]) -> tuple[int, int, tuple[int, ...]]:
-            n_used = math.prod(map(min, dims, extent))
+            n_used = math.prod(map(min, dims, most))
             area = sum(
                 (n_parts - 1) * math.prod(extent[:axis] + extent[axis + 1 :])
                 for axis, n_parts in enumerate(dims)

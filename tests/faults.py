@@ -29,7 +29,7 @@ from injection import (
     without_edge,
     without_operations,
 )
-from stencil_cases import Case, Combination
+from stencil_cases import Case, Combination, Division
 
 from controllers.partition import make_layout, periodic_axes
 from controllers.plan import Edge, Location, Operation, Plan
@@ -78,7 +78,8 @@ class Setting:
 
 
 def setting(stencil: Stencil, *how: Any, extent: tuple[int, ...] = (23, 19)) -> Setting:
-    return Setting(Case(stencil, "float32", extent, FIXED, (3, 3), 1), Combination(*how))
+    combination = Combination(*how, division=Division(how[3]))
+    return Setting(Case(stencil, "float32", extent, FIXED, (3, 3), 1), combination)
 
 
 # ranks, controllers per rank, places per controller, partition, overlap, memory shared

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pyopencl as cl
 
-from controllers import skeleton
+from controllers import computation
 from controllers.controller import Controller
 from controllers.engine.binding import Binder
 from controllers.engine.place import PlaceRun
@@ -31,7 +31,7 @@ def changed_plan(change: Change) -> Iterator[None]:
         made.operations = tuple(change(made))
         return made
 
-    with patch.object(skeleton, "Plan", plan):
+    with patch.object(computation, "Plan", plan):
         yield
 
 
@@ -115,11 +115,11 @@ def no_refresh() -> AbstractContextManager[object]:
 @contextmanager
 def one_level_loaded() -> Iterator[None]:
     """The field is loaded into one time level, so that the other lacks the fixed cells."""
-    load = skeleton.Computation.load
+    load = computation.Computation.load
 
-    def partly(self: skeleton.Computation, init: Callable[[skeleton.TileView], None]) -> None:
+    def partly(self: computation.Computation, init: Callable[[computation.TileView], None]) -> None:
         with patch.object(Plan, "n_phases", 1):
             load(self, init)
 
-    with patch.object(skeleton.Computation, "load", partly):
+    with patch.object(computation.Computation, "load", partly):
         yield

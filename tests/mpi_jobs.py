@@ -59,6 +59,12 @@ def run_ranks(
         return run_group(command, timeout, {**os.environ, **_LAUNCHER_ENVIRONMENT, **(env or {})})
 
 
+def helpers_path() -> dict[str, str]:
+    """The `env` of a job whose program imports these helpers."""
+    paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    return {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
 def run_group(
     command: Sequence[str], timeout: float, env: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:

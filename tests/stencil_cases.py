@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from controllers.computation import Computation, TileView
 from controllers.partition import periodic_axes
 from controllers.program import Program
 from controllers.reference import reference_run
-from controllers.skeleton import Computation, TileView
 from controllers.stencil import Stencil
 from hitmap.comm import Communicator
 
 PLACES = (1, 2, 3, 4, 6)
-PARTITIONS = ("bands", "blocks", "weighted")
+PARTITIONS = ("bands", "blocks", "weighted", "weighted-blocks", "cyclic")
 CONTROLLERS = (1, 2)        # per process
 RANKS = (1, 2, 3, 4)
 OVERLAPS = ("on", "off", "auto")
@@ -32,6 +33,20 @@ MEMORIES = (True, False)    # zero_copy
 PER_CASE = 4
 MAX_CELLS = {1: 3000, 2: 3000, 3: 3000, 4: 2000}
 MAX_TERMS = 30              # weights that are not zero; a longer sum only compiles longer
+
+
+@dataclass(frozen=True)
+class Division:
+    """The arguments that say how a field is divided."""
+
+    partition: str = "bands"
+    weights: tuple[float, ...] | None = None
+    align: tuple[int, ...] | int = 1
+    block: tuple[int, ...] | None = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 @dataclass(frozen=True)
@@ -44,8 +59,9 @@ class Combination:
     partition: str = "bands"
     overlap: str = "auto"
     zero_copy: bool = True
-    weights: tuple[float, ...] | None = None
-    scatters: bool = False  # the field comes by `scatter`, else by `load`
+    division: Division = Division()
+    then: Division | None = None    # how the field is divided before the last run
+    scatters: bool = False          # the field comes by `scatter`, else by `load`
 
     @property
     def places(self) -> int:
@@ -112,27 +128,29 @@ class Case:
         return Computation(
             self.program,
             self.extent,
-            partition=combination.partition,
-            weights=combination.weights,
             boundary=self.boundary,
             devices=combination.devices,
             comm=comm,
             overlap=combination.overlap,  # type: ignore[arg-type]
             places_per_controller=combination.places_per_controller,
             zero_copy=combination.zero_copy,
+            **combination.division.arguments,
         )
 
     def problem(self, combination: Combination, comm: Communicator) -> str | None:
         """Run the case; what differs from the reference, None if nothing does.  Collective."""
         with self.computation(combination, comm) as computation:
             n_places = computation.layout.n_places
-            assert n_places == combination.places, f"{n_places} places for {combination}"
+            expected = n_places if combination.division.block else combination.places
+            assert n_places == expected, f"{n_places} places for {combination}"
             if combination.scatters:
                 computation.scatter(self.field if comm.rank == 0 else None)
             else:
                 computation.load(self._set)
             problems = []
             for number, n_steps in enumerate(self.runs):
+                if combination.then is not None and number == len(self.runs) - 1:
+                    computation.redistribute(**combination.then.arguments)
                 computation.run(n_steps)
                 result = computation.gather()
                 if result is not None:
@@ -172,6 +190,7 @@ def possible_combinations() -> list[Combination]:
     return [
         Combination(*home, partition, overlap, zero_copy)
         for home, partition, overlap, zero_copy in product(homes, PARTITIONS, OVERLAPS, MEMORIES)
+        if partition != "cyclic" or home[2] == 1    # as many places as there are blocks
     ]
 
 
@@ -184,7 +203,7 @@ def random_case(number: int) -> Case:
     runs = (n_steps,) if rng.random() < 0.4 else (part := rng.randint(0, n_steps), n_steps - part)
     extent = tuple(random_extent(rng, stencil.n_axes))
     dtype = rng.choice(["float32", "float64"])
-    combinations = tuple(random_combinations(rng, number))
+    combinations = tuple(random_combinations(rng, number, extent))
     return Case(stencil, dtype, extent, boundary, runs, number, combinations)
 
 
@@ -212,17 +231,38 @@ def random_extent(rng: random.Random, n_axes: int) -> Iterator[int]:
         yield rng.randint(1, 3) if thin else 2 * rng.randint(int(mean / 4), int(mean / 2)) + 1
 
 
-def random_combinations(rng: random.Random, number: int) -> Iterator[Combination]:
+def random_combinations(
+    rng: random.Random, number: int, extent: tuple[int, ...]
+) -> Iterator[Combination]:
     """Case after case takes its share of all possible ones, in a random but fixed order."""
     every = possible_combinations()
     random.Random(0).shuffle(every)
     for position in range(number * PER_CASE, (number + 1) * PER_CASE):
         row = every[position % len(every)]
-        weights = tuple(random_weights(rng, row.places)) if row.partition == "weighted" else None
-        yield Combination(
-            row.ranks, row.controllers, row.places_per_controller, row.partition, row.overlap,
-            row.zero_copy, weights, scatters=rng.random() < 0.5,
-        )  # fmt: skip
+        yield replace(
+            row,
+            division=random_division(rng, row.partition, row.places, extent),
+            then=(
+                random_division(rng, rng.choice(PARTITIONS), row.places, extent)
+                if rng.random() < 0.3
+                else None
+            ),
+            scatters=rng.random() < 0.5,
+        )
+
+
+def random_division(
+    rng: random.Random, partition: str, n_places: int, extent: tuple[int, ...]
+) -> Division:
+    """Cuts anywhere or at multiples; of a cyclic one 1 to 12 blocks."""
+    if partition == "cyclic":
+        axes = {rng.randrange(len(extent)) for _ in range(2)}
+        parts = [rng.randint(1, 3 if len(axes) > 1 else 6) if a in axes else 1
+                 for a in range(len(extent))]  # fmt: skip
+        return Division(partition, block=tuple(-(-n // k) for n, k in zip(extent, parts)))
+    align = tuple(rng.choice([1, 1, 1, 2, 8]) for _ in extent)
+    weighted = partition.startswith("weighted")
+    return Division(partition, tuple(random_weights(rng, n_places)) if weighted else None, align)
 
 
 def random_weights(rng: random.Random, n_places: int) -> Sequence[float]:

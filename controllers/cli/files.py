@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Fields in .npy files: read in place, written under a temporary name and renamed."""
+"""The files of a command: fields to be read, names that can be written, pictures replaced."""
 from __future__ import annotations
 
 import os
@@ -8,20 +8,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from controllers.cli.outcome import USAGE, Failure
+from hitmap.npy import open_npy
 
 
 def open_field(path: Path) -> npt.NDArray[Any]:
     """The array of a .npy file, mapped read-only; `Failure` where it is none."""
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        array = open_npy(path)
+    except (OSError, ValueError) as error:
         raise Failure(USAGE, f"--input {path}: {_reason(error)}; give a .npy file") from None
-    if not isinstance(array, np.ndarray):
-        raise Failure(USAGE, f"--input {path}: holds several arrays; give a .npy file with one")
     if array.dtype.kind not in "iufb":
         raise Failure(USAGE, f"--input {path}: holds {array.dtype}, which are not real numbers")
     return array
@@ -48,18 +46,6 @@ def replacing(path: Path) -> Iterator[Path]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-
-
-def new_field(path: Path, extent: tuple[int, ...], dtype: str) -> np.memmap[Any, Any]:
-    """A new .npy file, mapped for writing.
-
-    Its space is reserved first (OSError if the disk is full): a mapped page without space would
-    kill the process.
-    """
-    np.lib.format.open_memmap(path, "w+", dtype, extent)
-    with open(path, "r+b") as file:
-        os.posix_fallocate(file.fileno(), 0, max(1, os.path.getsize(path)))
-    return np.lib.format.open_memmap(path, "r+")
 
 
 def _reason(error: Exception) -> str:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from controllers.cli.files import replacing
 from controllers.cli.outcome import FAILED, USAGE, Failure
+from controllers.computation import Computation, TileView
 
 MAX_POINTS = 4000       # of a line
 MAX_PIXELS = 1500       # of an image, per axis
@@ -33,43 +34,90 @@ def check_format(path: Path) -> None:
 
 def save_picture(path: Path, field: npt.NDArray[Any], title: str) -> None:
     """Write a picture of `field`, 1 to 4 axes; large fields are thinned out."""
+    cells = field[tuple(slice(axis.start, axis.stop, axis.step) for axis in shown(field.shape))]
+    draw(path, cells, field.shape, title)
+
+
+def draw(path: Path, cells: npt.NDArray[Any], extent: tuple[int, ...], title: str) -> None:
+    """Write a picture of the cells that are `shown` of a field."""
     from matplotlib.figure import Figure
 
-    section, where = middle(field)
-    steps = tuple(-(-n // (MAX_POINTS if field.ndim == 1 else MAX_PIXELS)) for n in section.shape)
-    thinned = np.array(section[tuple(slice(None, None, step) for step in steps)])
-    figure = Figure(figsize=_inches(section.shape), layout="constrained")
+    figure = Figure(figsize=_inches(extent[-2:]), layout="constrained")
     axes = figure.add_subplot()
-    if field.ndim == 1:
-        axes.plot(np.arange(0, field.size, steps[0]), thinned)
+    if len(extent) == 1:
+        axes.plot(np.array(shown(extent)[0]), cells)
         axes.set(xlabel="cell", ylabel="value", title=title)
         axes.margins(x=0)
     else:
-        rows, columns = section.shape
+        rows, columns = extent[-2:]
         image = axes.imshow(
-            thinned,
+            cells.reshape(cells.shape[-2:]),
             cmap=COLOURS,
             extent=(0, columns, rows, 0),
-            aspect="equal" if _is_compact(section.shape) else "auto",
+            aspect="equal" if _is_compact((rows, columns)) else "auto",
         )
-        axes.set(xlabel=f"axis {field.ndim - 1}", ylabel=f"axis {field.ndim - 2}")
-        axes.set_title(f"{title}{where}")
+        axes.set(xlabel=f"axis {len(extent) - 1}", ylabel=f"axis {len(extent) - 2}")
+        axes.set_title(f"{title}{_where(extent)}")
         figure.colorbar(image, ax=axes, shrink=0.9)
     with replacing(path) as temporary:
         figure.savefig(temporary, dpi=150)
 
 
-def middle(field: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], str]:
-    """The last two axes of a field, in the middle of the others, and where that is.
+def sampled(computation: Computation) -> npt.NDArray[Any] | None:
+    """The cells that are `shown`, gathered on rank 0; None elsewhere.  Collective."""
+    axes = shown(computation.domain.extent)
+    parts: list[tuple[tuple[slice, ...], npt.NDArray[Any]]] = []
 
-    >>> section, where = middle(np.zeros((5, 4, 3)))
-    >>> section.shape, where
-    ((4, 3), ', slice [2, :, :]')
+    def take(tile: TileView) -> None:
+        ends = zip(axes, tile.shape.lower, tile.shape.upper)
+        inside = [_between(axis, lower, upper) for axis, lower, upper in ends]
+        if all(last > first for first, last in inside):
+            here = tuple(
+                slice(axis[first] - lower, axis[last - 1] - lower + 1, axis.step)
+                for axis, (first, last), lower in zip(axes, inside, tile.shape.lower)
+            )
+            parts.append((tuple(slice(*ends) for ends in inside), tile.array[here].copy()))
+
+    computation.visit(take)
+    gathered = computation.comm.gather(parts)
+    if gathered is None:
+        return None
+    cells = np.empty([len(axis) for axis in axes], computation.program.dtype)
+    for where, part in (pair for rank in gathered for pair in rank):
+        cells[where] = part
+    return cells
+
+
+def shown(extent: tuple[int, ...]) -> list[range]:
+    """The cells that a picture shows, by axis: the middle of all but two, large axes thinned out.
+
+    >>> shown((5, 4000, 3))
+    [range(2, 3), range(0, 4000, 3), range(0, 3)]
     """
-    if field.ndim <= 2:
-        return field, ""
-    centre = tuple(n // 2 for n in field.shape[:-2])
-    return field[centre], f", slice [{', '.join(map(str, centre))}, :, :]"
+    most = MAX_POINTS if len(extent) == 1 else MAX_PIXELS
+    return [range(n // 2, n // 2 + 1) for n in extent[:-2]] + [
+        range(0, n, -(-n // most)) for n in extent[-2:]
+    ]
+
+
+def _between(axis: range, lower: int, upper: int) -> tuple[int, int]:
+    """Which cells of `axis` are in `lower` to `upper`, as positions in it; first and end.
+
+    >>> _between(range(0, 10, 3), 3, 7)
+    (1, 3)
+    """
+    first, last = (-(-(end - axis.start) // axis.step) for end in (lower, upper))
+    return max(0, first), min(last, len(axis))
+
+
+def _where(extent: tuple[int, ...]) -> str:
+    """
+    >>> _where((5, 4, 3)), _where((4, 3))
+    (', slice [2, :, :]', '')
+    """
+    if len(extent) <= 2:
+        return ""
+    return f", slice [{', '.join(str(n // 2) for n in extent[:-2])}, :, :]"
 
 
 def _is_compact(shape: tuple[int, ...]) -> bool:

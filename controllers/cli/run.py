@@ -8,18 +8,16 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from controllers.cli import hash_field
-from controllers.cli.files import check_target, new_field, open_field, replacing
+from controllers.cli.files import check_target, open_field
 from controllers.cli.outcome import NO_DEVICE, USAGE, Failure, on_root
-from controllers.cli.picture import check_format, save_picture
+from controllers.cli.picture import check_format, draw, sampled
 from controllers.cli.progress import Progress
+from controllers.computation import Computation
 from controllers.device import NoDeviceError
 from controllers.partition import BOUNDARIES, PARTITIONS
 from controllers.pattern_file import read_patterns
 from controllers.program import DTYPES
-from controllers.skeleton import Computation, TileView
 from controllers.stencil import Stencil
 from hitmap.comm import Communicator
 
@@ -60,10 +58,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help=f"{' or '.join(BOUNDARIES)}: one for all axes or one per axis (default: fixed, cells "
         "whose stencil shape leaves the field keep their value)")
     add("--partition", choices=PARTITIONS,
-        help="how the field is cut: bands along axis 0, blocks on all axes, or weighted bands "
-        "(default: bands; weighted if there are --weights)")
+        help="how the field is cut: bands along axis 0, blocks on all axes, bands or blocks in "
+        "proportion to --weights, or blocks of the extent --block that are dealt to the "
+        "controllers in turn (default: bands; weighted if there are --weights)")
     add("--weights", metavar="W,W,...", type=_weights,
         help="the share of each place in order of rank, in any unit, such as 1,3.7")
+    add("--align", metavar="N", type=_positive, nargs="+", default=[1],
+        help="cut the field at multiples of N cells only: one for all axes or one per axis")
+    add("--block", metavar="N", type=_positive, nargs="+",
+        help="extent of the blocks of a cyclic partition: one for all axes or one per axis")
     add("--device", metavar="SELECTOR", action="append", default=[],
         help="gpu, cpu, accelerator, reference, part of a name such as nvidia, nvidia:1 for the "
         "second of these, cpu/1,1 for parts of a CPU by cores; may be repeated; see the command "
@@ -78,7 +81,7 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
     """Check, compute, write, report.  Collective."""
     job = on_root(comm, lambda: _check(options))
     with _computation(job, options, comm) as computation:
-        computation.load(_InitialField(options.input))
+        _load(options, computation)
         is_root = comm.rank == 0
         computation.run(options.iterations, Progress(sys.stderr) if is_root else None)
         report = computation.report()
@@ -135,6 +138,8 @@ def _computation(job: Job, options: argparse.Namespace, comm: Communicator) -> C
             job.extent,
             partition=options.partition,
             weights=options.weights,
+            align=options.align,
+            block=options.block,
             boundary=[word for text in options.boundary for word in text.split(",")],
             devices=options.device,
             comm=comm,
@@ -146,53 +151,33 @@ def _computation(job: Job, options: argparse.Namespace, comm: Communicator) -> C
         raise Failure(USAGE, str(error)) from None
 
 
-class _InitialField:
-    """Sets the cells of a place, from the file or the hash; each rank reads only what it needs."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._whole = None if path is None else open_field(path)
-
-    def __call__(self, tile: TileView) -> None:
-        if self._whole is None:
-            hash_field.fill(tile.array, tile.shape, tile.domain)
-            return
-        cells = self._whole[tile.shape.slices((0,) * len(tile.domain))]
-        try:
-            with np.errstate(over="raise"):
-                np.copyto(tile.array, cells, casting="same_kind")
-        except FloatingPointError:
-            raise Failure(
-                USAGE,
-                f"--input: a value in {tile.shape} is beyond the range of {tile.array.dtype}; "
-                f"use --dtype float64",
-            ) from None
+def _load(options: argparse.Namespace, computation: Computation) -> None:
+    """Set the field, from the file or the hash; each rank reads only what it needs.  Collective."""
+    if options.input is None:
+        computation.load(lambda tile: hash_field.fill(tile.array, tile.shape, tile.domain))
+        return
+    try:
+        computation.load_file(options.input)
+    except ValueError as error:
+        raise Failure(USAGE, f"--input: {error}") from None
 
 
 def _write(options: argparse.Namespace, computation: Computation) -> None:
-    """Gather the field on rank 0, write the file, draw the picture.  Collective."""
-    if options.output is None and options.plot is None:
-        return
-    program, extent = computation.program, computation.domain.extent
-    if computation.comm.rank != 0:
-        computation.gather()
-        return
-    if options.output is None:
-        field = computation.gather()
-        assert field is not None, "gathered on this rank"
-    else:
-        with replacing(options.output) as temporary:
-            field = new_field(temporary, extent, program.dtype)
-            computation.gather(out=field)
-            field.flush()
+    """Write the file, each rank its part, and draw the picture.  Collective."""
+    if options.output is not None:
+        computation.save(options.output)
     if options.plot is not None:
-        steps = "1 step" if options.iterations == 1 else f"{options.iterations} steps"
-        save_picture(options.plot, field, f"{program.name}: {steps}")
+        sample = sampled(computation)
+        if sample is not None:
+            steps = "1 step" if options.iterations == 1 else f"{options.iterations} steps"
+            title = f"{computation.program.name}: {steps}"
+            draw(options.plot, sample, computation.domain.extent, title)
 
 
 def _positive(text: str) -> int:
     value = _count(text)
     if value == 0:
-        raise argparse.ArgumentTypeError("an extent is at least 1 cell, got 0")
+        raise argparse.ArgumentTypeError("at least 1 cell, got 0")
     return value
 
 

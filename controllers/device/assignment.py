@@ -13,7 +13,7 @@ from typing import cast
 import pyopencl as cl
 
 from controllers.device.device import Device, NoDeviceError
-from hitmap.layout import split_even
+from hitmap.cut import split_even
 
 _SHARED = ("cpu", "reference")      # kinds of which several ranks may use the same one
 

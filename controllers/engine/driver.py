@@ -41,7 +41,7 @@ class Engine:
         tasks = {o.number: Task(o, self._binder.command(o)) for o in mine}
         for task in tasks.values():
             task.connect(tasks, plan.locations)
-        self._messages = [t for t in tasks.values() if t.operation.lane == "network"]
+        self._tasks = list(tasks.values())
         self.places = {
             place: PlaceRun(
                 [task for task in tasks.values() if task.operation.place == place], plan.n_phases
@@ -57,9 +57,20 @@ class Engine:
         """The tiles of this rank's places."""
         return self._binder.tiles
 
-    def loaded(self) -> None:
-        """The owned cells of level 0 have been written: steps count from 0 again."""
-        self.n_steps = 0
+    @property
+    def executors(self) -> Mapping[int, Executor]:
+        """What the places of this rank are computed by."""
+        return self._binder.executors
+
+    def newest(self, field: str, place: int) -> Tile:
+        """The tile that holds the cells of `field` as they are now."""
+        written = any(stage.writes == field for stage in self.plan.program.stages)
+        level = self.plan.level(self.n_steps) if written else 0
+        return self.tiles[TileKey(field, level, place)]
+
+    def loaded(self, n_steps: int = 0) -> None:
+        """The owned cells of all levels have been written: steps count from `n_steps`."""
+        self.n_steps = n_steps
 
     def run(self, n_steps: int, progress: Progress | None = None) -> None:
         """Run `n_steps` steps.  Collective: all ranks run as many.
@@ -90,8 +101,10 @@ class Engine:
             progress(n_steps, n_steps)
 
     def close(self) -> None:
-        """Give back what belongs to MPI."""
+        """Give back what belongs to MPI; tiles go with the last reference to them."""
         self._binder.close()
+        for task in self._tasks:
+            task.disconnect()
 
     def _replay(self, first: int, n_steps: int, progress: Progress | None) -> None:
         """Advance every place until all their tasks have been started."""
@@ -114,7 +127,8 @@ class Engine:
 
     def _finish_messages(self) -> None:
         """Wait for the sends of the last exchange; devices go on meanwhile."""
-        pending: list[Awaited] = [task for task in self._messages if not task.complete()]
+        messages = [task for task in self._tasks if task.operation.lane == "network"]
+        pending: list[Awaited] = [task for task in messages if not task.complete()]
         while pending:
             _idle(pending, self._spin_s)
             pending = [task for task in pending if not task.complete()]

@@ -69,6 +69,12 @@ class Task(Awaited):
             what = f"{self.operation.verb} of place {self.operation.place} in step {self.step}"
             raise CommandFailed(f"{what}: {error}") from None
 
+    def disconnect(self) -> None:
+        """Let go of the other tasks: what none of them needs any more can then be freed."""
+        self._started.clear()
+        self._events.clear()
+        self._completed.clear()
+
     def blocker(self, step: int) -> Awaited | None:
         """A task that this one still has to wait for before it starts in `step`."""
         for task, back in self._started:

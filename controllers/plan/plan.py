@@ -17,7 +17,7 @@ from controllers.plan.recorder import Recorder
 from controllers.plan.text import describe
 from controllers.program import Program, Stage
 from hitmap.border import split_border
-from hitmap.halo import HaloPattern
+from hitmap.halo import HaloPattern, Message
 from hitmap.layout import Layout
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
@@ -149,13 +149,7 @@ class Plan:
         nothing = Shape(updated.lower, updated.lower)
         if updated.empty:
             return (), nothing
-        leaving = [
-            transfer.message
-            for transfer in self.transfers
-            if transfer.field == stage.writes
-            and transfer.message.source == place
-            and not self._same_controller(transfer)
-        ]
+        leaving = self._leaving.get((stage.writes, place), [])
         boxes = [updated & box for message in leaving for box in message.border]
         first, inner = split_border(updated, boxes)
         if not leaving or inner.empty or not first:
@@ -163,6 +157,16 @@ class Plan:
         if not pays(self.overlap, self.locations[place], self.program, first, inner, leaving):
             return (updated,), nothing
         return first, inner
+
+    @cached_property
+    def _leaving(self) -> dict[tuple[str, int], list[Message]]:
+        """What leaves the controller, by field and place."""
+        leaving: dict[tuple[str, int], list[Message]] = {}
+        for transfer in self.transfers:
+            if not self._same_controller(transfer):
+                key = transfer.field, transfer.message.source
+                leaving.setdefault(key, []).append(transfer.message)
+        return leaving
 
     def _refreshes(self, number: int) -> bool:
         """Whether the halos that stage `number` makes stale are not read before the step ends."""

@@ -2,7 +2,9 @@
 """`controllers run` computes what the reference computes, and refuses what it cannot."""
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 from pathlib import Path
 
@@ -12,12 +14,16 @@ from mpi_jobs import run_ranks
 
 from controllers.cli import hash_field, main
 from controllers.cli.files import replacing
-from controllers.cli.picture import save_picture
+from controllers.cli.picture import sampled, save_picture, shown
+from controllers.computation import Computation
 from controllers.pattern_file import read_patterns
 from controllers.reference import reference_run
+from controllers.stencil import Stencil
+from hitmap.comm import SerialCommunicator
 from hitmap.layout import Layout
 from hitmap.shape import Shape
 
+SERIAL = SerialCommunicator()
 STAR = """\
 shape = ((-1, 1), (-1, 1))
 pattern = [[0, 1, 0], [1, 2, 1], [0, 1, 0]]
@@ -76,6 +82,23 @@ def test_the_input_may_be_converted_and_in_any_order() -> None:
     assert run(f"{command} --dtype float64") == 0
     assert np.array_equal(np.load("out.npy"), expected(field.astype("f8"), 2, (False, False)))
     assert run(command) == 2
+
+
+@pytest.mark.parametrize(
+    "division",
+    [
+        "--partition blocks --align 4",
+        "--partition weighted-blocks --weights 2,1,3",
+        "--weights 1,2,3 --align 3 1",
+        "--partition cyclic --block 4 5",
+        "--partition cyclic --block 7",
+    ],
+)
+def test_the_output_does_not_depend_on_how_the_field_is_cut(division: str) -> None:
+    np.save("in.npy", field := np.random.default_rng(5).random((13, 19)).astype("f4"))
+    command = f"star.py --input in.npy --iterations 4 --output out.npy {division}"
+    assert run(command + " --device reference" * 3) == 0
+    assert np.array_equal(np.load("out.npy"), expected(field, 4, (False, False)))
 
 
 def test_without_input_the_field_is_a_hash_of_the_index() -> None:
@@ -172,6 +195,18 @@ def test_a_run_draws_its_result() -> None:
     assert "star: 1 step" in Path("p.svg").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("extent", [(9001,), (31, 3100), (5, 70, 60), (3, 4, 5, 7)])
+def test_a_picture_shows_the_same_cells_whatever_the_division(extent: tuple[int, ...]) -> None:
+    field = np.random.default_rng(6).random(extent).astype("f4")
+    point = Stencil.of("point", [(0, 0)] * len(extent), [1], 1).program("float32")
+    index = tuple(slice(axis.start, axis.stop, axis.step) for axis in shown(extent))
+    cyclic = {"partition": "cyclic", "block": [1 + n // 3 for n in extent]}
+    for division in ({"partition": "bands"}, cyclic):
+        with Computation(point, extent, devices=["reference"] * 3, comm=SERIAL, **division) as made:
+            made.scatter(field)
+            assert np.array_equal(sampled(made), field[index])
+
+
 # -- what it refuses ----------------------------------------------------------------------------
 
 
@@ -191,6 +226,13 @@ def test_a_run_draws_its_result() -> None:
         ("star.py --size 9 9 --iterations 3 --weights 1,x", "1,x"),
         ("star.py --size 9 9 --iterations 3 --weights 1,2", "1 places.*got 2"),
         ("star.py --size 9 9 --iterations 3 --weights 1 --partition bands", "weighted"),
+        ("star.py --size 9 9 --iterations 3 --partition weighted-blocks", "weights"),
+        ("star.py --size 9 9 --iterations 3 --partition cyclic", "needs it.*block None"),
+        ("star.py --size 9 9 --iterations 3 --block 3", "cyclic"),
+        ("star.py --size 9 9 --iterations 3 --partition cyclic --block 3 3 3", "2 axes"),
+        ("star.py --size 900 900 --iterations 3 --partition cyclic --block 1", "2048.*larger"),
+        ("star.py --size 9 9 --iterations 3 --align 0", "at least 1 cell"),
+        ("star.py --size 9 9 --iterations 3 --align 2 2 2", "2 axes"),
         ("star.py --size 9 9 --iterations 3 --overlap maybe", "maybe"),
         ("star.py --size 9 9 --iterations 3 --device 0", "kind or name"),
         ("star.py --size 9 9 --iterations 3 --output no/out.npy", "no folder 'no'"),
@@ -244,7 +286,21 @@ def test_a_value_beyond_the_range_of_the_dtype_is_refused(
     assert "float32" in capsys.readouterr().err
 
 
-def test_a_failed_write_leaves_the_old_file_and_no_other() -> None:
+def test_a_full_disk_ends_with_1_and_leaves_the_old_file(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*arguments: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    Path("out.npy").write_text("old", encoding="utf-8")
+    monkeypatch.setattr(os, "pwrite", full)
+    assert run("star.py --size 9 9 --iterations 1 --device reference --output out.npy") == 1
+    assert "out.npy was not written: No space left on device" in capsys.readouterr().err
+    assert sorted(p.name for p in Path().iterdir()) == ["out.npy", "star.py", "two.py"]
+    assert Path("out.npy").read_text(encoding="utf-8") == "old"
+
+
+def test_a_failed_picture_leaves_the_old_file_and_no_other() -> None:
     Path("out.npy").write_text("old", encoding="utf-8")
     with pytest.raises(ValueError, match="stop"), replacing(Path("out.npy")) as temporary:
         temporary.write_text("half", encoding="utf-8")
@@ -256,9 +312,10 @@ def test_a_failed_write_leaves_the_old_file_and_no_other() -> None:
 # -- with several ranks -------------------------------------------------------------------------
 
 
-def test_two_ranks_write_what_one_rank_writes() -> None:
+@pytest.mark.parametrize("division", ["--weights 1,3", "--partition cyclic --block 16 9"])
+def test_two_ranks_write_what_one_rank_writes(division: str) -> None:
     np.save("in.npy", field := np.random.default_rng(4).random((31, 9)).astype("f4"))
-    command = "run star.py --input in.npy --iterations 7 --weights 1,3 --json --output out.npy"
+    command = f"run star.py --input in.npy --iterations 7 {division} --json --output out.npy"
     job = run_ranks(2, ["-m", "controllers", *command.split()])
     assert job.returncode == 0, job.stderr
     report = json.loads(job.stdout.splitlines()[-1])
@@ -288,5 +345,5 @@ def test_an_error_on_one_rank_names_it_and_ends_the_job() -> None:
     command = "run star.py --input in.npy --dtype float32 --iterations 1000 --device reference"
     job = run_ranks(2, ["-m", "controllers", *command.split()], timeout=30)
     assert job.returncode != 0
-    assert "controllers: error: rank 1: --input" in job.stderr
+    assert "controllers: error: --input: rank 1: in.npy: cells [4:8, 0:8]" in job.stderr
     assert "Traceback" not in job.stderr

@@ -51,6 +51,7 @@ class Jobs:
 def jobs(request: pytest.FixtureRequest) -> Jobs:
     """The jobs for the faults and controls that were selected."""
     items = (item for item in request.session.items if isinstance(item, pytest.Function))
+    items = (item for item in items if item.module is request.module)
     return Jobs([item.callspec.params["name"] for item in items if "jobs" in item.fixturenames])
 
 

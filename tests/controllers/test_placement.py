@@ -2,6 +2,7 @@
 """Devices of all ranks become controllers, and these get places."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,8 @@ from mpi_jobs import run_ranks
 from controllers import placement
 from controllers.controller import Controller
 from controllers.device import Device, NoDeviceError, find_devices, reference_device
-from controllers.placement import place_on
+from controllers.placement import Placement, open_controllers
+from controllers.program import Program
 from controllers.reference_controller import ReferenceController
 from controllers.stencil import Stencil
 from hitmap import SerialCommunicator
@@ -18,11 +20,27 @@ from hitmap import SerialCommunicator
 PROGRAM = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32")
 COMM = SerialCommunicator()
 
+
+def place_on(
+    comm: SerialCommunicator,
+    devices: str | Sequence[str] | None,
+    program: Program,
+    n_each: int = 1,
+    *,
+    zero_copy: bool = True,
+) -> Placement:
+    return open_controllers(comm, devices, program, zero_copy=zero_copy).consecutive(n_each)
+
+
 HEAD = """
 from controllers.device import NoDeviceError
-from controllers.placement import place_on
+from controllers.placement import open_controllers
 from controllers.stencil import Stencil
 from hitmap import default_communicator
+
+def place_on(comm, devices, program, n_each=1, **options):
+    return open_controllers(comm, devices, program, **options).consecutive(n_each)
+
 comm = default_communicator()
 program = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32")
 """

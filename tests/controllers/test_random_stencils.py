@@ -55,6 +55,7 @@ class Jobs:
 def jobs(request: pytest.FixtureRequest) -> Jobs:
     """One MPI job per number of ranks runs all cases that were selected."""
     items = (item for item in request.session.items if isinstance(item, pytest.Function))
+    items = (item for item in items if item.module is request.module)
     chosen = [item.callspec.params["number"] for item in items if "jobs" in item.fixturenames]
     return Jobs(chosen)
 
@@ -104,9 +105,9 @@ def test_the_cases_are_as_various_as_they_should_be() -> None:
     assert {end for case in cases for pair in case.stencil.shape for end in pair} == {*range(-3, 4)}
     assert {sum(case.runs) for case in cases} == {*range(8)}
     ratios = [
-        max(combination.weights) / (min(filter(None, combination.weights)))
+        max(combination.division.weights) / (min(filter(None, combination.division.weights)))
         for case in cases
         for combination in case.combinations
-        if combination.weights
+        if combination.division.weights
     ]
     assert 45 < max(ratios) <= 50

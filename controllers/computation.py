@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: MIT
+"""Computations: a program on a field that is distributed over places."""
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.engine import Engine, Progress
+from controllers.kgt import generate
+from controllers.partition import make_layout, periodic_axes
+from controllers.placement import Placement, open_controllers
+from controllers.plan import Overlap, Plan, TileKey
+from controllers.program import Program
+from controllers.relocation import CHUNK_CELLS, relocate
+from controllers.report import Report
+from controllers.tile import Tile
+from controllers.timings import Timings
+from hitmap.agreement import agree, raise_together
+from hitmap.comm import Communicator, default_communicator
+from hitmap.layout import Layout
+from hitmap.npy import NpyWriter, open_npy, read_into
+from hitmap.redistribute import Redistribution
+from hitmap.scatter import gather, scatter
+from hitmap.shape import Shape
+from hitmap.strided import consecutive
+
+
+@dataclass(frozen=True)
+class TileView:
+    """What `init` and `output` see of one place.
+
+    `array` is writable and holds the owned cells without halo; `shape` is their global box,
+    possibly without cells; `domain` the extents of the whole field.
+    """
+
+    array: npt.NDArray[Any]
+    shape: Shape
+    domain: tuple[int, ...]
+    place: int
+
+
+class Computation:
+    """A program on a field, distributed over places: load it, run steps, look, go on.
+
+    All methods are collective unless they say otherwise: every rank of `comm` calls them in
+    the same order with the same arguments.
+
+    sizes: extents of the field in cells, its boundary cells included.
+    partition: "bands" (along axis 0); "blocks" (on all axes); "weighted" or "weighted-blocks"
+        (bands, or bands that are cut in blocks, in proportion to `weights`, one per place in
+        order of rank); "cyclic" (blocks of the extent `block`, each of them a place, dealt to
+        the controllers in turn).  By default bands, weighted if weights are given.
+    align: cuts are at multiples of this many cells, on all axes or one number per axis.
+    boundary: "fixed" or "periodic", one for all axes or one per axis.
+    devices: selectors such as "gpu", "cpu", "nvidia:1", "cpu/1,1", "reference"; by default
+        all GPUs of a node, else its CPU.  The ranks of a node share them in order.
+    overlap: "on", "off", or "auto", which hands borders over beside the computation where
+        that is estimated to pay.
+    places_per_controller: shares of the domain that each device computes, unless cyclic.
+    zero_copy: use host memory in place on devices that share it; False treats them like
+        devices with memory of their own.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        sizes: int | Sequence[int],
+        *,
+        partition: str | None = None,
+        weights: Sequence[float] | None = None,
+        align: int | Sequence[int] = 1,
+        block: int | Sequence[int] | None = None,
+        boundary: str | Sequence[str] = "fixed",
+        devices: str | Sequence[str] | None = None,
+        comm: Communicator | None = None,
+        overlap: Overlap = "auto",
+        places_per_controller: int = 1,
+        zero_copy: bool = True,
+    ) -> None:
+        if len(program.fields) > 1 or len(program.stages) > 1:
+            raise ValueError(
+                f"program {program.name!r} has {len(program.fields)} fields and "
+                f"{len(program.stages)} stages; a computation runs one of each so far"
+            )
+        self.program = program
+        self.comm = default_communicator() if comm is None else comm
+        self.domain = domain_of(program, sizes)
+        self._periodic = periodic_axes(boundary, program.n_axes)
+        if overlap not in ("auto", "on", "off"):
+            raise ValueError(f"overlap is one of auto, on, off, got {overlap!r}")
+        self._overlap: Overlap = overlap
+        self._places_per_controller = places_per_controller
+        self._closed = False
+        kernels = [generate(program, stage).source for stage in program.stages]
+        arguments = (self.domain, self._periodic, overlap, places_per_controller, kernels)
+        agree(self.comm, "program, sizes, boundary and overlap", arguments)
+        self._controllers = open_controllers(self.comm, devices, program, zero_copy=zero_copy)
+        self.layout, self.placement = self._divided(partition, weights, align, block)
+        self._messages = self.comm.Dup()
+        self._timings = Timings()
+        self._engine = self._new_engine(self.layout, self.placement)
+        self.load(_zero)
+
+    # -- data -----------------------------------------------------------------------------
+
+    def load(self, init: Callable[[TileView], None]) -> None:
+        """Set the field: `init` is called once per place of this rank, its array zeroed.
+
+        Steps count from 0 again.  Not collective by itself.
+        """
+        for place in self.placement.places:
+            owned = self.layout.owned[place]
+            tiles = [] if owned.empty else [self._tile(place, n) for n in range(self.plan.n_phases)]
+            array = self._view(tiles[0] if tiles else None, owned)
+            array[...] = 0
+            init(TileView(array, owned, self.domain.extent, place))
+            for tile in tiles:      # both levels: a step writes no boundary cells
+                if tile.host is None or tile is not tiles[0]:
+                    self.placement.executors[place].move_to(tile, owned, array)
+        self._engine.loaded()
+
+    def visit(self, output: Callable[[TileView], None]) -> None:
+        """Look at the field: `output` is called once per place of this rank.
+
+        An array may be the tile's own memory: copy what you keep, and change the field by
+        `load` alone.  Not collective by itself.
+        """
+        for place in self.placement.places:
+            owned = self.layout.owned[place]
+            output(TileView(self._cells(place, owned), owned, self.domain.extent, place))
+
+    def scatter(self, whole: npt.NDArray[Any] | None, root: int = 0) -> None:
+        """Set the field from an array that `root` holds (None elsewhere)."""
+        parts = scatter(whole, self.layout, self.placement.ranks, self.comm, root)
+        self.load(lambda tile: np.copyto(tile.array, parts[tile.place], casting="same_kind"))
+
+    def gather(
+        self, root: int = 0, out: npt.NDArray[Any] | None = None
+    ) -> npt.NDArray[Any] | None:
+        """The whole field on `root`, into `out` if given there; None on the other ranks."""
+        owned = self.layout.owned
+        parts = {place: self._cells(place, owned[place]) for place in self.placement.places}
+        dtype = np.dtype(self.program.dtype)
+        return gather(parts, self.layout, self.placement.ranks, self.comm, dtype, root, out)
+
+    def load_file(self, path: str | os.PathLike[str]) -> None:
+        """Set the field from a .npy file that all ranks can read; each reads its own cells.
+
+        ValueError on all ranks if it cannot be read, has another extent, or does not fit the dtype.
+        """
+        problem = None
+        try:
+            whole = open_npy(path)
+            if whole.shape != self.domain.extent:
+                raise ValueError(f"has {whole.shape} cells, the field {self.domain.extent}")
+            self.load(lambda tile: read_into(whole, tile.shape, tile.array))
+        except OSError as error:
+            problem = f"{path}: {error.strerror or error}"
+        except ValueError as error:
+            problem = f"{path}: {error}"
+        raise_together(self.comm, problem)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the field to a .npy file, each rank its own cells; no rank holds the whole.
+
+        OSError on all ranks, and no file, if that fails on any of them.
+        """
+        with NpyWriter(path, self.domain, self.program.dtype, self.comm) as file:
+            for place in self.placement.places:
+                for box in consecutive(self.layout.owned[place], CHUNK_CELLS):
+                    file.write(box, self._cells(place, box))
+
+    def redistribute(
+        self,
+        *,
+        partition: str | None = None,
+        weights: Sequence[float] | None = None,
+        align: int | Sequence[int] = 1,
+        block: int | Sequence[int] | None = None,
+    ) -> Redistribution:
+        """Divide the field otherwise; it keeps its values, and steps go on as if undisturbed.
+
+        The arguments are those of the constructor.  Cells that change the controller are sent,
+        all others copied where they are; meanwhile old and new tiles are both in memory.  Returns
+        what has moved.
+        """
+        layout, placement = self._divided(partition, weights, align, block)
+        ranks = self.placement.ranks, placement.ranks
+        moves = Redistribution(self.layout, layout, *ranks)
+        old, new = self._engine, self._new_engine(layout, placement)
+        relocate(moves, old, new, self.comm)
+        old.close()
+        self._engine, self.layout, self.placement = new, layout, placement
+        self._timings.new_places()
+        return moves
+
+    # -- steps ----------------------------------------------------------------------------
+
+    def run(self, n_steps: int, progress: Progress | None = None) -> None:
+        """Run `n_steps` steps; `progress(done, total)` is called now and then on each rank."""
+        if n_steps < 0:
+            raise ValueError(f"the number of steps must not be negative, got {n_steps}")
+        agree(self.comm, "the number of steps", int(n_steps))   # all places are ready
+        start = time.perf_counter()
+        self._engine.run(n_steps, progress)
+        seconds = time.perf_counter() - start
+        self._timings.add(self._engine, n_steps, max(self.comm.allgather(seconds)), seconds)
+
+    def report(self) -> Report:
+        """What all steps so far have cost, the same on all ranks; places since they are as now."""
+        mine = [self._timings.place(self._engine, place) for place in self.placement.places]
+        places = [place for rank in self.comm.allgather(mine) for place in rank]
+        places.sort(key=lambda figures: figures.place)
+        timings = self._timings
+        return Report(timings.seconds, timings.n_steps, self.domain.n_cells, tuple(places))
+
+    def close(self) -> None:
+        """Give back what belongs to MPI; tiles go with the last reference to the object."""
+        if not self._closed:
+            self._closed = True
+            self._engine.close()
+            self._messages.Free()
+
+    def __enter__(self) -> Computation:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:   # collective: on an error the other ranks do not take part
+            self.close()
+
+    # -- inside ---------------------------------------------------------------------------
+
+    @property
+    def _field(self) -> str:
+        return self.program.stages[-1].writes
+
+    @property
+    def plan(self) -> Plan:
+        """What happens in one step."""
+        return self._engine.plan
+
+    def _divided(
+        self,
+        partition: str | None,
+        weights: Sequence[float] | None,
+        align: int | Sequence[int],
+        block: int | Sequence[int] | None,
+    ) -> tuple[Layout, Placement]:
+        """The domain cut into places, and where these are.  Collective."""
+        agree(self.comm, "partition, weights, align and block", (partition, weights, align, block))
+        placement = self._controllers.consecutive(self._places_per_controller)
+        layout = make_layout(
+            self.domain, placement.n_places, partition, weights, align=align, block=block
+        )
+        if partition == "cyclic":
+            placement = self._controllers.in_turn(layout.n_places)
+        return layout, placement
+
+    def _new_engine(self, layout: Layout, placement: Placement) -> Engine:
+        """Built, connected, its memory touched, so that steps cost what they always will."""
+        plan = Plan(
+            self.program,
+            layout,
+            self._periodic,
+            placement.locations,
+            overlap=self._overlap,
+            only_rank=self.comm.rank,
+        )
+        engine = Engine(plan, placement.executors, self._messages)
+        engine.run(plan.n_phases)
+        return engine
+
+    def _cells(self, place: int, box: Shape) -> npt.NDArray[Any]:
+        """Some of the cells that a place of this rank owns: in the tile, or a copy."""
+        tile = None if box.empty else self._engine.newest(self._field, place)
+        if tile is None or tile.host is not None:
+            return self._view(tile, box)
+        return self.placement.executors[place].move_from(tile, box)
+
+    def _tile(self, place: int, level: int) -> Tile:
+        return self._engine.tiles[TileKey(self._field, level, place)]
+
+    def _view(self, tile: Tile | None, box: Shape) -> npt.NDArray[Any]:
+        """The cells of `tile` in place, or a new array if they are not in host memory."""
+        if tile is None or tile.host is None:
+            return np.empty(box.extent, self.program.dtype)
+        return tile.view(box)
+
+
+def domain_of(program: Program, sizes: int | Sequence[int]) -> Shape:
+    """The box of all cells; `sizes` must have as many axes as the program, none of them empty."""
+    extent = (sizes,) if isinstance(sizes, int) else tuple(int(size) for size in sizes)
+    if len(extent) != program.n_axes:
+        raise ValueError(
+            f"the stencil {program.name!r} has {program.n_axes} axes but the field has "
+            f"{len(extent)}: {extent}; give one size per axis"
+        )
+    if min(extent) < 1:
+        raise ValueError(f"every axis of a field needs at least one cell, got {extent}")
+    return Shape.of_extent(extent)
+
+
+def _zero(tile: TileView) -> None:
+    """The array is zero already."""

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: MIT
+"""Arrays in .npy files, read and written by parts: no rank ever holds the whole.
+
+A part is read through a mapping of the file.  It is written by calls that touch its own bytes
+and no others, so that ranks of several hosts can write one file on a shared file system.
+"""
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hitmap.agreement import agree
+from hitmap.comm import Communicator
+from hitmap.part import problem
+from hitmap.shape import Shape
+from hitmap.strided import Geometry
+
+
+def open_npy(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
+    """The array of a .npy file, mapped read-only.
+
+    OSError if there is no such file, ValueError if it holds no array, or Python objects.
+    """
+    array = np.lib.format.open_memmap(path, mode="r")
+    if array.ndim == 0:
+        raise ValueError("holds a single number, not an array")
+    return array
+
+
+def read_part(
+    path: str | os.PathLike[str], box: Shape, dtype: npt.DTypeLike | None = None
+) -> npt.NDArray[Any]:
+    """The cells of `box` of the array in a .npy file, whose first cell is the origin.
+
+    A new array [*box.extent] in C order, of the file's dtype if None is given; see `convert`.
+    """
+    whole = open_npy(path)
+    part = np.empty(box.extent, whole.dtype if dtype is None else dtype)
+    read_into(whole, box, part)
+    return part
+
+
+def read_into(whole: npt.NDArray[Any], box: Shape, part: npt.NDArray[Any]) -> None:
+    """Copy the cells of `box` of an opened array to `part`, [*box.extent], converted."""
+    if box.n_axes != whole.ndim or box not in Shape.of_extent(whole.shape):
+        raise ValueError(f"box {box} is not in an array of {whole.shape} cells")
+    try:
+        convert(whole[box.slices((0,) * whole.ndim)], part)
+    except ValueError as error:
+        raise ValueError(f"cells {box}: {error}") from None
+
+
+def convert(cells: npt.NDArray[Any], target: npt.NDArray[Any]) -> None:
+    """Copy `cells` to `target`, floats rounded once; ValueError where a value does not fit.
+
+    >>> target = np.empty(2, np.uint8)
+    >>> convert(np.array([1.0, 255.0]), target)
+    >>> convert(np.array([1.5, 2.0]), target)
+    Traceback (most recent call last):
+    ValueError: a value is not whole or beyond the range of uint8; use a wider dtype
+    """
+    if target.dtype == cells.dtype:
+        np.copyto(target, cells)
+    elif target.dtype.kind in "iu":
+        with np.errstate(invalid="ignore"):
+            np.copyto(target, cells, casting="unsafe")
+        if not np.array_equal(target, cells):
+            raise ValueError(
+                f"a value is not whole or beyond the range of {target.dtype}; use a wider dtype"
+            )
+    else:
+        try:
+            with np.errstate(over="raise"):
+                np.copyto(target, cells, casting="same_kind")
+        except FloatingPointError:
+            raise ValueError(
+                f"a value is beyond the range of {target.dtype}; use a wider dtype"
+            ) from None
+        except TypeError as error:
+            raise ValueError(str(error)) from None
+
+
+class NpyWriter:
+    """A .npy file that all ranks write together, each of them the boxes that it has.
+
+    The cells must cover `domain`, each written once.  Until the end the file has a temporary
+    name in the same folder; it gets its own when all cells are there on all ranks.  After a
+    failure on any rank there is no new file, and all ranks raise.
+
+    >>> from hitmap import SerialCommunicator
+    >>> path, domain = getfixture("tmp_path") / "a.npy", Shape.of_extent((2, 3))
+    >>> with NpyWriter(path, domain, "f4", SerialCommunicator()) as file:
+    ...     file.write(Shape((0, 0), (2, 1)), np.zeros((2, 1), "f4"))
+    ...     file.write(Shape((0, 1), (2, 3)), np.ones((2, 2), "f4"))
+    >>> np.load(path).tolist()
+    [[0.0, 1.0, 1.0], [0.0, 1.0, 1.0]]
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        domain: Shape,
+        dtype: npt.DTypeLike,
+        comm: Communicator,
+    ) -> None:
+        self.path = Path(path)
+        self.domain = domain
+        self.dtype = np.dtype(dtype)
+        self.comm = comm
+        if self.dtype.hasobject:
+            raise ValueError(f"{path}: only plain numbers or structs are written, not {dtype}")
+        self._temporary = self.path
+        self._first = 0     # byte of the first cell
+        self._file = -1
+        self._n_cells = 0
+
+    def __enter__(self) -> NpyWriter:
+        """Collective."""
+        agree(self.comm, "npy file: path, domain and dtype", (self.path, self.domain, self.dtype))
+        for step in (self._create, self._open):
+            error: OSError | None = None
+            try:
+                step()
+            except OSError as own:
+                error = own
+            self._temporary, self._first = self.comm.bcast((self._temporary, self._first))
+            failure = self._failure(error)
+            if failure is not None:
+                if self._file >= 0:
+                    os.close(self._file)
+                raise OSError(failure) from error
+        return self
+
+    def write(self, box: Shape, cells: npt.NDArray[Any]) -> None:
+        """Put `cells`, [*box.extent], in their place in the file.  Not collective."""
+        wrong = problem(cells, box, f"{self.path}: cells", self.dtype)
+        if wrong is not None or box not in self.domain:
+            raise ValueError(wrong or f"{self.path}: box {box} is not in {self.domain}")
+        flat = np.ascontiguousarray(cells).reshape(-1)
+        first = 0
+        for position, n_cells in _runs(box, self.domain):
+            run = flat[first : first + n_cells].view(np.uint8).data
+            _write_all(self._file, run, self._first + position * self.dtype.itemsize)
+            first += n_cells
+        self._n_cells += box.n_cells
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Collective.  OSError on all ranks, except those that leave with an error of theirs."""
+        try:
+            os.close(self._file)
+        except OSError as late:     # where a network file system says that a disk is full
+            error = error or late
+        failure = self._failure(error)
+        if failure is None:
+            error, failure = None, self._failure(self._rename())
+        if failure is not None and (error is None or isinstance(error, OSError)):
+            raise OSError(failure) from error
+
+    def _create(self) -> None:
+        """Rank 0 makes the file with its header, as long as it will be."""
+        if self.comm.rank != 0:
+            return
+        path = self.path
+        self._temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
+        header = {
+            "descr": np.lib.format.dtype_to_descr(self.dtype),
+            "fortran_order": False,
+            "shape": self.domain.extent,
+        }
+        with open(self._temporary, "wb") as file:
+            np.lib.format.write_array_header_1_0(file, header)
+            self._first = file.tell()
+            file.truncate(self._first + self.domain.n_cells * self.dtype.itemsize)
+
+    def _open(self) -> None:
+        self._file = os.open(self._temporary, os.O_WRONLY)
+
+    def _rename(self) -> OSError | None:
+        """Give the file its name if all cells are there; what is wrong, on rank 0.  Collective."""
+        n_cells = sum(self.comm.allgather(self._n_cells))
+        if self.comm.rank != 0:
+            return None
+        if n_cells != self.domain.n_cells:
+            return OSError(f"{n_cells} cells were given of {self.domain.n_cells}")
+        try:
+            os.replace(self._temporary, self.path)
+        except OSError as error:
+            return error
+        return None
+
+    def _failure(self, error: BaseException | None) -> str | None:
+        """What is wrong on any rank; the temporary file is removed then.  Collective."""
+        texts = self.comm.allgather(None if error is None else _text(error))
+        if all(text is None for text in texts):
+            return None
+        if self.comm.rank == 0 and self._temporary != self.path:
+            self._temporary.unlink(missing_ok=True)
+        named = [
+            f"rank {rank}: {text}" if self.comm.size > 1 else text
+            for rank, text in enumerate(texts)
+            if text is not None
+        ]
+        return f"{self.path} was not written: {'; '.join(named)}"
+
+
+def _text(error: BaseException) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return f"{type(error).__name__}: {error}"
+
+
+def _runs(box: Shape, domain: Shape) -> Iterator[tuple[int, int]]:
+    """Runs of consecutive cells of a file over `domain` that make up `box`: position and length.
+
+    >>> list(_runs(Shape((1, 0), (3, 2)), Shape.of_extent((4, 5))))
+    [(5, 2), (10, 2)]
+    >>> list(_runs(Shape((1, 0), (3, 5)), Shape.of_extent((4, 5))))
+    [(5, 10)]
+    """
+    if box.empty:
+        return
+    where = Geometry.dense(domain).strided(box)
+    axis = box.n_axes - 1
+    while axis > 0 and box.extent[axis] == domain.extent[axis]:
+        axis -= 1
+    n_cells = box.n_cells
+    outer = []
+    for count, pitch in zip(box.extent[:axis], where.pitches[:axis], strict=True):
+        outer.append(range(0, count * pitch, pitch))
+        n_cells //= count
+    for steps in product(*outer):
+        yield where.first + sum(steps), n_cells
+
+
+def _write_all(file: int, data: memoryview, position: int) -> None:
+    """A call may write less than it is given, and never more than 2 GiB."""
+    while data:
+        n_bytes = os.pwrite(file, data, position)
+        data, position = data[n_bytes:], position + n_bytes
