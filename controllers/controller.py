@@ -23,7 +23,7 @@ from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided, dense_pitches
 
 STAGGER = 5     # cache-line pairs between the starts of successive tiles, modulo a page
-CELL_TYPES = {4: "uint", 8: "ulong"}
+CELL_TYPES = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 
 # PyOpenCL's functions, with events of any kind
 _enqueue_kernel: Callable[..., Event] = cl.enqueue_nd_range_kernel

@@ -244,7 +244,7 @@ def stencil_computation(
     kernel: None, the kernel that is generated for the stencil.
     init, output: called once per place with a `TileView`, before and after the steps; the
         field is 0 where `init` sets nothing.
-    dtype: float32 or float64.
+    dtype: float32 or float64, or uint8, int16, int32 or int64 with whole weights and factor.
 
     The other options are those of `Computation`.  Returns what the steps have cost.
     """

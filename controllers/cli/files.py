@@ -27,6 +27,26 @@ def open_field(path: Path) -> npt.NDArray[Any]:
     return array
 
 
+def convert(cells: npt.NDArray[Any], target: npt.NDArray[Any]) -> bool:
+    """Copy `cells` to `target`, rounded once where it holds floats; False where a value does not
+    fit: beyond the range of floats, or changed by the conversion to integers.
+
+    >>> small = np.empty(2, np.uint8)
+    >>> convert(np.array([1.0, 255.0]), small), convert(np.array([0, 256]), small)
+    (True, False)
+    """
+    if target.dtype.kind != "f":
+        with np.errstate(invalid="ignore"):
+            np.copyto(target, cells, casting="unsafe")
+        return bool(np.array_equal(target, cells))
+    try:
+        with np.errstate(over="raise"):
+            np.copyto(target, cells, casting="same_kind")
+    except FloatingPointError:
+        return False
+    return True
+
+
 def check_target(option: str, path: Path) -> None:
     """`Failure` if `path` cannot be written."""
     folder = path.parent

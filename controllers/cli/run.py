@@ -8,10 +8,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from controllers.cli import hash_field
-from controllers.cli.files import check_target, new_field, open_field, replacing
+from controllers.cli.files import check_target, convert, new_field, open_field, replacing
 from controllers.cli.outcome import NO_DEVICE, USAGE, Failure, on_root
 from controllers.cli.picture import check_format, save_picture
 from controllers.cli.progress import Progress
@@ -51,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     field.add_argument(
         "--size", metavar="N", type=_positive, nargs="+",
         help="extents of the field, boundary cells included; it is filled with a hash of each "
-        "cell's index, in [0, 1), the same for every layout")  # fmt: skip
+        "cell's index, in [0, 1) or any integer of the dtype, the same for every layout")
     add("--iterations", metavar="N", type=_count, required=True, help="how many steps")
     add("--output", metavar="FILE.npy", type=Path, help="where to write the final field")
     add("--plot", metavar="FILE.png", type=Path,
@@ -68,7 +66,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="gpu, cpu, accelerator, reference, part of a name such as nvidia, nvidia:1 for the "
         "second of these, cpu/1,1 for parts of a CPU by cores; may be repeated; see the command "
         "devices (default: all GPUs, else the CPU)")
-    add("--dtype", choices=DTYPES, help="type to compute in (default: the input's, else float32)")
+    add("--dtype", choices=DTYPES,
+        help="type to compute in (default: the input's, else float32); integers need whole weights "
+        "and wrap")
     add("--overlap", choices=("auto", "on", "off"), default="auto",
         help="exchange while the inner cells are computed (default: auto, where it pays)")
     add("--json", action="store_true", help="print one line of JSON instead of the table")
@@ -103,8 +103,8 @@ def _check(options: argparse.Namespace) -> Job:
         if dtype not in DTYPES:
             raise Failure(
                 USAGE,
-                f"--input {options.input}: holds {dtype}, but fields are {' or '.join(DTYPES)}; "
-                f"convert it while reading with --dtype float32 (or float64)",
+                f"--input {options.input}: holds {dtype}, but fields are {', '.join(DTYPES)}; "
+                f"convert it while reading, with --dtype float64 for example",
             )
     return Job(stencil, dtype, extent)
 
@@ -157,15 +157,13 @@ class _InitialField:
             hash_field.fill(tile.array, tile.shape, tile.domain)
             return
         cells = self._whole[tile.shape.slices((0,) * len(tile.domain))]
-        try:
-            with np.errstate(over="raise"):
-                np.copyto(tile.array, cells, casting="same_kind")
-        except FloatingPointError:
+        if not convert(cells, tile.array):
+            beyond = "" if tile.array.dtype.kind == "f" else "not whole or "
             raise Failure(
                 USAGE,
-                f"--input: a value in {tile.shape} is beyond the range of {tile.array.dtype}; "
-                f"use --dtype float64",
-            ) from None
+                f"--input: a value in {tile.shape} is {beyond}beyond the range of "
+                f"{tile.array.dtype}; use a wider --dtype, such as float64",
+            )
 
 
 def _write(options: argparse.Namespace, computation: Computation) -> None:

@@ -19,6 +19,7 @@ from controllers.kgt.emitter import (
     divides,
     used_fields,
 )
+from controllers.kgt.integer import QUOTIENT
 from controllers.kgt.kernel import GeneratedKernel
 from controllers.program import Program, Stage
 
@@ -56,6 +57,7 @@ def cell_kernel(program: Program, stage: Stage) -> GeneratedKernel:
         "#pragma OPENCL FP_CONTRACT OFF",
         *(["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if program.dtype == "float64" else []),
         "",
+        *([*QUOTIENT, ""] if any("kgt_quotient(" in line for line in body) else []),
         f"__kernel void {name}(",
         *(INDENT + parameter for parameter in parameters),
         "{",

@@ -2,6 +2,7 @@
 """`controllers run` computes what the reference computes, and refuses what it cannot."""
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 from pathlib import Path
@@ -75,7 +76,33 @@ def test_the_input_may_be_converted_and_in_any_order() -> None:
     command = "star.py --input in.npy --iterations 2 --output out.npy --device reference"
     assert run(f"{command} --dtype float64") == 0
     assert np.array_equal(np.load("out.npy"), expected(field.astype("f8"), 2, (False, False)))
-    assert run(command) == 2
+    assert run(command) == 0
+    assert np.array_equal(np.load("out.npy"), expected(field.astype("i2"), 2, (False, False)))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "int64"])
+def test_integer_fields_run_and_are_drawn(dtype: str) -> None:
+    command = f"star.py --size 9 8 --iterations 1 --dtype {dtype} --device cpu"
+    extra = " --plot out.png" if importlib.util.find_spec("matplotlib") else ""
+    assert run(f"{command} --output out.npy{extra}") == 0
+    start = np.array([hash_field.hashed(index, dtype) for index in range(72)], dtype)
+    assert np.array_equal(np.load("out.npy"), expected(start.reshape(9, 8), 1, (False, False)))
+
+
+@pytest.mark.parametrize("value", [256, -1, 0.5, np.nan])
+def test_an_input_that_integers_cannot_hold_is_refused(
+    value: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save("in.npy", np.array([[3, value]] * 2))
+    command = "star.py --input in.npy --iterations 0 --device reference"
+    assert run(f"{command} --dtype uint8") == 2
+    assert re.search("not whole or beyond.*uint8.*float64", capsys.readouterr().err)
+
+
+def test_integers_need_whole_weights(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("half.py").write_text("shape = ((0, 0),)\npattern = [0.5]\nfactor = 1\n")
+    assert run("half.py --size 9 --iterations 1 --device reference --dtype int32") == 2
+    assert "0.5 is no whole number" in capsys.readouterr().err
 
 
 def test_without_input_the_field_is_a_hash_of_the_index() -> None:
