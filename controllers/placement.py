@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from controllers.controller import Controller
 from controllers.device import Device, NoDeviceError, assign, choose, find_devices
 from controllers.executor import Executor
+from controllers.kernel import BuildError
+from controllers.kernel_check import KernelError, check_kernel
 from controllers.plan import Location
 from controllers.program import Program
 from controllers.reference_controller import ReferenceController
+from controllers.registry import SPECIALISED, KernelChoice
+from controllers.variant import Kernel
 from hitmap.comm import Communicator, node_ranks
 
 
@@ -43,10 +47,12 @@ def place_on(
     places_per_controller: int = 1,
     *,
     zero_copy: bool = True,
+    kernel: KernelChoice = SPECIALISED,
 ) -> Placement:
     """Choose and open the devices of every rank; collective, fails on all ranks or on none.
 
     Without `zero_copy`, devices that share the host's memory are used as if they did not.
+    `kernel` says how the program's stages are computed; a kernel of the user's own is checked.
     """
     if places_per_controller < 1:
         raise ValueError(f"a controller holds at least one place, got {places_per_controller}")
@@ -56,7 +62,7 @@ def place_on(
     failure: Exception | None = None
     try:
         devices = assign(choose(wanted, find_devices()), local_rank, n_local)
-        executors = [open_device(device, program, zero_copy) for device in devices]
+        executors = [open_device(device, program, zero_copy, kernel) for device in devices]
     except (ValueError, RuntimeError) as error:
         failure = error
     _fail_together(comm, failure)
@@ -77,21 +83,31 @@ def place_on(
     )
 
 
-def open_device(device: Device, program: Program, zero_copy: bool = True) -> Executor:
+def open_device(
+    device: Device, program: Program, zero_copy: bool = True, kernel: KernelChoice = SPECIALISED
+) -> Executor:
     """The executor of `device`, its kernels for `program` built."""
     if device.kind == "reference":
+        if isinstance(kernel, Kernel):
+            raise ValueError(
+                f"the reference device computes descriptions and cannot run the kernel "
+                f"{kernel.name!r}, which is OpenCL C; choose another device, or no kernel"
+            )
         return ReferenceController(device)
-    controller = Controller(device, zero_copy=zero_copy)
+    controller = Controller(device, zero_copy=zero_copy, kernel=kernel)
     for stage in range(len(program.stages)):
         controller.build(program, stage)
+    if isinstance(kernel, Kernel):
+        check_kernel(controller, program, kernel)
     return controller
 
 
 def _fail_together(comm: Communicator, failure: Exception | None) -> None:
     """Raise the error of the first rank that has one, on all ranks, naming the rank."""
-    no_device = isinstance(failure, NoDeviceError)
-    problems = comm.allgather(None if failure is None else (no_device, str(failure)))
+    kinds = (NoDeviceError, BuildError, KernelError, ValueError)
+    number = [isinstance(failure, kind) for kind in (*kinds, object)].index(True)
+    problems = comm.allgather(None if failure is None else (number, str(failure)))
     for rank, problem in enumerate(problems):
         if problem is not None:
             prefix = f"rank {rank}: " if comm.size > 1 else ""
-            raise (NoDeviceError if problem[0] else ValueError)(prefix + problem[1])
+            raise (*kinds, ValueError)[problem[0]](prefix + problem[1])

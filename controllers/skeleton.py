@@ -20,8 +20,11 @@ from controllers.partition import make_layout, periodic_axes
 from controllers.placement import Placement, place_on
 from controllers.plan import Overlap, Plan, TileKey
 from controllers.program import Program
+from controllers.registry import find_kernel
 from controllers.report import PlaceReport, Report
+from controllers.stage_kernel import domain_values
 from controllers.stencil import Stencil
+from controllers.variant import Kernel
 from hitmap.comm import Communicator, default_communicator
 from hitmap.scatter import gather, scatter
 from hitmap.shape import Shape
@@ -56,6 +59,9 @@ class Computation:
     overlap: "on", "off", or "auto", which hands borders over beside the computation where
         that is estimated to pay.
     places_per_controller: shares of the domain that each device computes.
+    kernel: "specialised" (the default: generated for the program), "generic" (one that takes
+        any weighted stencil as data), or a kernel of your own, a `Kernel` or the name of a
+        registered one; the program then says what it reads, not what it computes.
     zero_copy: use host memory in place on devices that share it; False treats them like
         devices with memory of their own.
     """
@@ -72,6 +78,7 @@ class Computation:
         comm: Communicator | None = None,
         overlap: Overlap = "auto",
         places_per_controller: int = 1,
+        kernel: str | Kernel | None = None,
         zero_copy: bool = True,
     ) -> None:
         self.program = program
@@ -80,8 +87,11 @@ class Computation:
         periodic = periodic_axes(boundary, program.n_axes)
         if overlap not in ("auto", "on", "off"):
             raise ValueError(f"overlap is one of auto, on, off, got {overlap!r}")
+        choice = find_kernel(kernel)
+        if isinstance(choice, Kernel):
+            choice = choice.with_scalars(domain_values(self.domain))
         self.placement: Placement = place_on(
-            self.comm, devices, program, places_per_controller, zero_copy=zero_copy
+            self.comm, devices, program, places_per_controller, zero_copy=zero_copy, kernel=choice
         )
         self.layout = make_layout(self.domain, self.placement.n_places, partition, weights)
         self.plan = Plan(
@@ -223,7 +233,7 @@ def stencil_computation(
     pattern: Any,
     factor: float,
     iterations: int,
-    kernel: None = None,
+    kernel: str | Kernel | None = None,
     init: Callable[[TileView], None] | None = None,
     output: Callable[[TileView], None] | None = None,
     *,
@@ -241,15 +251,14 @@ def stencil_computation(
     shape: inclusive first and last offset per axis, such as [(-1, 1), (-1, 1)].
     pattern: the weights over `shape` in C order, flat or nested; 0 where nothing is read.
     factor: what the weighted sum is divided by.
-    kernel: None, the kernel that is generated for the stencil.
+    kernel: None for the kernel that is generated for the stencil, "generic", or one of your
+        own (`register_stencil`); `pattern` then says which neighbours it reads.
     init, output: called once per place with a `TileView`, before and after the steps; the
         field is 0 where `init` sets nothing.
     dtype: float32 or float64, or uint8, int16, int32 or int64 with whole weights and factor.
 
     The other options are those of `Computation`.  Returns what the steps have cost.
     """
-    if kernel is not None:
-        raise ValueError(f"kernel: only None, the generated kernel, is supported, got {kernel!r}")
     stencil = Stencil.of("stencil", shape, pattern, factor)
     with Computation(
         stencil.program(np.dtype(dtype).name),
@@ -260,6 +269,7 @@ def stencil_computation(
         devices=devices,
         comm=comm,
         overlap=overlap,
+        kernel=kernel,
     ) as computation:
         if init is not None:
             computation.load(init)

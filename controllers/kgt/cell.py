@@ -70,6 +70,7 @@ def cell_kernel(program: Program, stage: Stage) -> GeneratedKernel:
         "\n".join(lines),
         buffers,
         fields,
+        OPENCL_TYPES[program.dtype],
         program.n_axes,
         divides(stage, program.dtype),
         work_sizes,

@@ -100,8 +100,8 @@ def test_an_input_that_integers_cannot_hold_is_refused(
 
 
 def test_integers_need_whole_weights(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("half.py").write_text("shape = ((0, 0),)\npattern = [0.5]\nfactor = 1\n")
-    assert run("half.py --size 9 --iterations 1 --device reference --dtype int32") == 2
+    Path("scaled.py").write_text("shape = ((0, 0),)\npattern = [0.5]\nfactor = 1\n")
+    assert run("scaled.py --size 9 --iterations 1 --device reference --dtype int32") == 2
     assert "0.5 is no whole number" in capsys.readouterr().err
 
 
