@@ -102,7 +102,8 @@ class Controller:
             tables = source.tables(written.strided(over).pitches)
             values |= {name: self._constants(array) for name, array in tables.items()}
         kernel = cl.Kernel(built.program, built.name)
-        arguments = bind(built.name, built.parameters, values, source.scalars)
+        title = source.title or source.name
+        arguments = bind(title, built.parameters, values, source.scalars)
         kernel.set_args(*arguments)  # type: ignore[arg-type]
         sizes = source.work_sizes(over.extent, self.device.kind == "cpu")
         return self._kernel_command(kernel, *sizes, keep=arguments)

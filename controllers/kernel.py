@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.resources
+import random
 import re
+import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +20,9 @@ from controllers.parameter import Parameter, Role, with_roles
 from controllers.variant import Kernel
 
 _LOG = re.compile(r"Build on [^\n]*:\n\n(.*?)\s*\(options: [^\n]*\)", re.DOTALL)
+# PoCL's cache now and then fails builds when several processes make the same entry (pocl#1480);
+# its log is then empty of errors, and the next attempt finds the entry.
+ATTEMPTS = 5
 # NVIDIA's compiler keeps no names and types of parameters without it.
 ARGUMENT_INFO = "-cl-kernel-arg-info"
 
@@ -46,18 +51,23 @@ def build(
     """
     device = context.devices[0]
     cache = None if ARGUMENT_INFO in options else cache_for(device)
-    try:
-        with warnings.catch_warnings():     # drivers are talkative; errors are exceptions
-            warnings.simplefilter("ignore", cl.CompilerWarning)
-            return _from_cache(context, cache, source, options) or _compiled(
-                context, cache, source, options
-            )
-    except cl.RuntimeError as error:
-        where = f" ({file})" if file else ""
-        raise BuildError(
-            f"kernel {name!r}{where} does not compile on {device.name.strip()!r} "
-            f"with options {' '.join(options) or 'none'}:\n{_log(str(error))}"
-        ) from None
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            with warnings.catch_warnings():     # drivers are talkative; errors are exceptions
+                warnings.simplefilter("ignore", cl.CompilerWarning)
+                return _from_cache(context, cache, source, options) or _compiled(
+                    context, cache, source, options
+                )
+        except cl.RuntimeError as error:
+            log = _log(str(error))
+        if "error" in log.lower() or attempt == ATTEMPTS:
+            break
+        time.sleep(random.uniform(0, 0.1) * attempt)
+    where = f" ({file})" if file else ""
+    raise BuildError(
+        f"kernel {name!r}{where} does not compile on {device.name.strip()!r} "
+        f"with options {' '.join(options) or 'none'}:\n{log}"
+    )
 
 
 def build_user_kernel(
@@ -110,6 +120,7 @@ def _parameter(kernel: cl.Kernel, number: int) -> Parameter:
     name, type_name = (
         str(kernel.get_arg_info(number, what)).strip(" \0") for what in (info.NAME, info.TYPE_NAME)
     )
+    name = name.removeprefix("_cl_")    # PoCL's for names of built-in functions, such as step
     space = kernel.get_arg_info(number, info.ADDRESS_QUALIFIER)
     qualifier = cast("int", kernel.get_arg_info(number, info.TYPE_QUALIFIER))
     spaces = cl.kernel_arg_address_qualifier

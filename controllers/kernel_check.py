@@ -29,6 +29,7 @@ BOX = 3                 # cells per axis of a box in which the cell must come ou
 GUARD = 4096            # elements before and behind, for what is read further away
 PADDING = 61            # elements at the end of each row: what lies there has no offset
 MAX_ELEMENTS = 1 << 24
+MAX_FIELDS = 16         # fewer where the scratch is large
 MAX_LISTED = 9          # offsets in a message
 SEED = 2024
 
@@ -40,7 +41,7 @@ class KernelError(ValueError):
 def check_kernel(controller: Controller, program: Program, kernel: Kernel) -> None:
     """Raise `KernelError` where `kernel`, which `controller` runs, breaks what `program` declares.
 
-    A sample, not a proof: two random fields, one cell, and one box of cells.
+    A sample, not a proof: some random fields, one cell, and one box of cells.
     """
     n_elements = _geometry(program, Shape.of_extent((BOX,) * program.n_axes)).n_elements
     if n_elements > MAX_ELEMENTS:
@@ -97,10 +98,12 @@ class _Scratch:
         return f"at the offset {tuple(a - b for a, b in zip(at, self.cell.lower))}"
 
     def fields(self) -> Iterator[Array]:
-        """Random old levels: small numbers, then large ones."""
-        small = self.rng.integers(0, 100, self.geometry.n_elements)
-        yield (small if self.program.dtype in INTEGERS else small / 100).astype(self.dtype)
-        yield self.other()
+        """Random old levels: small numbers and large ones in turn, to take both ways of an `if`."""
+        n = self.geometry.n_elements
+        for _ in range(max(1, min(MAX_FIELDS, MAX_FIELDS * 2**18 // n) // 2)):
+            small = self.rng.integers(0, 100, n)
+            yield (small if self.program.dtype in INTEGERS else small / 100).astype(self.dtype)
+            yield self.other()
 
     def other(self) -> Array:
         """Other numbers, to see whether they matter."""

@@ -124,6 +124,54 @@ def test_the_hash_does_not_depend_on_the_layout(extent: tuple[int, ...]) -> None
         assert np.array_equal(part, whole[box.slices(domain.lower)])
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "NEW(u) = (NEAR(u, -1, 0) + NEAR(u, 0, -1) + 2 * HERE(u)\n"
+        "          + NEAR(u, 0, 1) + NEAR(u, 1, 0)) / 6.0f;\n",
+        "// as a whole kernel, with a function of its own\n"
+        "float star(float n, float w, float c, float e, float s) {\n"
+        "    return (n + w + 2 * c + e + s) / 6.0f;\n}\n"
+        "__kernel void star_step(__global const float *u, __global float *u_new, TILE(u), BOX) {\n"
+        "    CELL;\n    NEW(u) = star(NEAR(u, -1, 0), NEAR(u, 0, -1), HERE(u), NEAR(u, 0, 1),\n"
+        "                  NEAR(u, 1, 0));\n}\n",
+    ],
+    ids=["body", "whole"],
+)
+def test_generic_and_own_kernel_write_what_the_specialised_one_writes(source: str) -> None:
+    Path("own.cl").write_text(source, encoding="utf-8")
+    np.save("in.npy", field := np.random.default_rng(5).random((17, 12)).astype("f4"))
+    for kernel in ("specialised", "generic", "own.cl"):
+        command = f"star.py --input in.npy --iterations 3 --output out.npy --kernel {kernel}"
+        assert run(f"{command} --device cpu") == 0
+        assert np.array_equal(np.load("out.npy"), expected(field, 3, (False, False))), kernel
+
+
+def test_an_own_kernel_runs_on_two_ranks() -> None:
+    Path("own.cl").write_text("NEW(u) = HERE(u) + NEAR(u, 1, 0);")
+    command = "run star.py --size 30 4 --iterations 3 --dtype int64 --kernel own.cl"
+    for ranks, name in ((1, "one.npy"), (2, "two.npy")):
+        job = run_ranks(ranks, ["-m", "controllers", *command.split(), "--output", name])
+        assert job.returncode == 0, job.stderr
+    assert np.array_equal(np.load("one.npy"), np.load("two.npy"))
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "message"),
+    [
+        ("NEW(u) = NEAR(u, 1, 1);", 2, r"'own' \(own.cl\).* at the offset \(1, 1\)"),
+        ("NEW(u) = 1\n+ q;", 1, r"'own' \(own.cl\) does not compile"),
+        ("// nothing", 2, "--kernel own.cl: .*no OpenCL C"),
+    ],
+)
+def test_a_kernel_that_cannot_be_used_is_refused(
+    source: str, code: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("own.cl").write_text(source, encoding="utf-8")
+    assert run("star.py --size 9 9 --iterations 1 --device cpu --kernel own.cl") == code
+    assert re.search(message, capsys.readouterr().err)
+
+
 def test_one_of_several_stencils_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("two.py --size 9 --iterations 1 --device reference") == 2
     assert "--stencil NAME; it has a, b" in capsys.readouterr().err
@@ -176,8 +224,8 @@ def test_json_is_one_line_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_and_version_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--help"]) == 0
     text = capsys.readouterr().out
-    for option in ("--input", "--size", "--plot", "--boundary", "--weights", "--overlap"):
-        assert option in text
+    for option in ("input", "size", "plot", "boundary", "weights", "overlap", "kernel"):
+        assert f"--{option} " in text
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("controllers ")
 
@@ -229,6 +277,8 @@ def test_a_run_draws_its_result() -> None:
         ("gone.py --size 9 9 --iterations 3", "gone.py: No such file"),
         ("bad.py --size 9 9 --iterations 3", "bad.py:1: "),
         ("star.py --size 9 9 --iterations 3 --turbo", "--turbo"),
+        ("star.py --size 9 9 --iterations 3 --kernel fast", "specialised, generic.*'fast'"),
+        ("star.py --size 9 9 --iterations 3 --kernel no.cl", "no.cl: No such file"),
     ],
 )
 def test_an_error_of_usage_is_said_in_one_line_and_ends_with_2(
