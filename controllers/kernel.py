@@ -62,7 +62,7 @@ def build(
             log = _log(str(error))
         if "error" in log.lower() or attempt == ATTEMPTS:
             break
-        time.sleep(random.uniform(0, 0.1) * attempt)
+        time.sleep(random.Random().uniform(0, 0.1) * attempt)   # leaves the user's seed alone
     where = f" ({file})" if file else ""
     raise BuildError(
         f"kernel {name!r}{where} does not compile on {device.name.strip()!r} "

@@ -37,8 +37,8 @@ class Parameter:
     def typed(self, value: float) -> np.generic:
         """`value` in the type of this scalar; ValueError where that would change it.
 
-        >>> Parameter("n", "uchar", "scalar").typed(255) == np.uint8(255)
-        True
+        >>> Parameter("n", "uchar", "scalar").typed(255).dtype.name
+        'uint8'
         """
         name = _LONG_NAMES.get(self.type_name, self.type_name)
         if name not in SCALAR_TYPES:

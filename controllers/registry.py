@@ -8,6 +8,8 @@ from typing import Literal, TypeAlias, Union
 from controllers.kernel_source import SourceLike
 from controllers.stencil import short
 from controllers.variant import ANY, Kernel
+from hitmap.agreement import agree, raise_together
+from hitmap.comm import Communicator
 
 SPECIALISED: Literal["specialised"] = "specialised"
 GENERIC: Literal["generic"] = "generic"
@@ -67,3 +69,16 @@ def find_kernel(kernel: str | Kernel | None) -> KernelChoice:
             f"make one known with register_stencil"
         )
     return _registered[kernel]
+
+
+def agreed_kernel(comm: Communicator, kernel: str | Kernel | None) -> KernelChoice:
+    """What `kernel=` means, the same on all ranks.  Collective; ValueError on all ranks."""
+    choice: KernelChoice = SPECIALISED
+    problem = None
+    try:
+        choice = find_kernel(kernel)
+    except ValueError as error:
+        problem = str(error)
+    raise_together(comm, problem)
+    agree(comm, "kernel", choice)
+    return choice

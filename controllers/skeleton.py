@@ -20,7 +20,7 @@ from controllers.partition import make_layout, periodic_axes
 from controllers.placement import Placement, place_on
 from controllers.plan import Overlap, Plan, TileKey
 from controllers.program import Program
-from controllers.registry import find_kernel
+from controllers.registry import agreed_kernel
 from controllers.report import PlaceReport, Report
 from controllers.stage_kernel import domain_values
 from controllers.stencil import Stencil
@@ -87,7 +87,7 @@ class Computation:
         periodic = periodic_axes(boundary, program.n_axes)
         if overlap not in ("auto", "on", "off"):
             raise ValueError(f"overlap is one of auto, on, off, got {overlap!r}")
-        choice = find_kernel(kernel)
+        choice = agreed_kernel(self.comm, kernel)
         if isinstance(choice, Kernel):
             choice = choice.with_scalars(domain_values(self.domain))
         self.placement: Placement = place_on(

@@ -24,6 +24,9 @@
 // Coordinates and offsets are given in C order: axis 0 is the slowest.  Names that begin with cell_, and those of the
 // parameters above, are taken.
 #pragma OPENCL FP_CONTRACT OFF
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
 
 #define HERE(tile) tile[ELEMENT(tile)]
 #define NEW(tile) tile##_new[ELEMENT(tile)]

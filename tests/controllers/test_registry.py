@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from mpi_jobs import run_ranks
 
 import controllers
 from controllers import Kernel, registry
@@ -50,3 +51,33 @@ def test_the_skeleton_runs_a_registered_kernel() -> None:
         devices="cpu", dtype="int16",
     )  # fmt: skip
     assert np.array_equal(np.concatenate(results), [0, 2, 4, 6, 6, 6, 6])
+
+
+PROGRAM = """
+import controllers
+from hitmap.comm import default_communicator
+
+rank = default_communicator().rank
+if {condition}:
+    controllers.register_stencil("mine", "NEW(u) = " + str({value}) + ";")
+try:
+    controllers.stencil_computation(9, [(0, 0)], [1], 1, 1, "mine", devices="cpu")
+except ValueError as error:
+    print(rank, error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "value", "message"),
+    [
+        ("rank == 0", "1", "rank 1: there is no kernel 'mine'"),
+        ("True", "rank", "kernel must be the same on all ranks"),
+    ],
+)
+def test_ranks_that_differ_in_a_kernel_fail_together(
+    condition: str, value: str, message: str
+) -> None:
+    job = run_ranks(2, PROGRAM.format(condition=condition, value=value))
+    assert job.returncode == 0, job.stderr
+    assert sorted(line[0] for line in job.stdout.splitlines()) == ["0", "1"]
+    assert job.stdout.count(message) == 2
