@@ -17,14 +17,17 @@ if TYPE_CHECKING:
     from controllers.plan import Plan
     from controllers.program import Program
     from controllers.reference import reference_run
+    from controllers.registry import register_stencil
     from controllers.report import Report
     from controllers.skeleton import stencil_computation
     from controllers.stencil import Stencil
+    from controllers.variant import Kernel
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Computation": "controllers.computation",
+    "Kernel": "controllers.variant",
     "Plan": "controllers.plan",
     "Program": "controllers.program",
     "Report": "controllers.report",
@@ -32,11 +35,12 @@ _HOMES = {
     "TileView": "controllers.computation",
     "read_patterns": "controllers.pattern_file",
     "reference_run": "controllers.reference",
+    "register_stencil": "controllers.registry",
     "stencil_computation": "controllers.skeleton",
 }
 __all__ = [
-    "Computation", "Plan", "Program", "Report", "Stencil", "TileView", "read_patterns",
-    "reference_run", "stencil_computation",
+    "Computation", "Kernel", "Plan", "Program", "Report", "Stencil", "TileView", "read_patterns",
+    "reference_run", "register_stencil", "stencil_computation",
 ]  # fmt: skip
 
 

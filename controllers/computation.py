@@ -18,10 +18,13 @@ from controllers.partition import make_layout, periodic_axes
 from controllers.placement import Placement, open_controllers
 from controllers.plan import Overlap, Plan, TileKey
 from controllers.program import Program
+from controllers.registry import agreed_kernel
 from controllers.relocation import CHUNK_CELLS, relocate
 from controllers.report import Report
+from controllers.stage_kernel import domain_values
 from controllers.tile import Tile
 from controllers.timings import Timings
+from controllers.variant import Kernel
 from hitmap.agreement import agree, raise_together
 from hitmap.comm import Communicator, default_communicator
 from hitmap.layout import Layout
@@ -64,6 +67,9 @@ class Computation:
     overlap: "on", "off", or "auto", which hands borders over beside the computation where
         that is estimated to pay.
     places_per_controller: shares of the domain that each device computes, unless cyclic.
+    kernel: "specialised" (the default: generated for the program), "generic" (one that takes
+        any weighted stencil as data), or a kernel of your own, a `Kernel` or the name of a
+        registered one; the program then says what it reads, not what it computes.
     zero_copy: use host memory in place on devices that share it; False treats them like
         devices with memory of their own.
     """
@@ -82,6 +88,7 @@ class Computation:
         comm: Communicator | None = None,
         overlap: Overlap = "auto",
         places_per_controller: int = 1,
+        kernel: str | Kernel | None = None,
         zero_copy: bool = True,
     ) -> None:
         if len(program.fields) > 1 or len(program.stages) > 1:
@@ -101,7 +108,12 @@ class Computation:
         kernels = [generate(program, stage).source for stage in program.stages]
         arguments = (self.domain, self._periodic, overlap, places_per_controller, kernels)
         agree(self.comm, "program, sizes, boundary and overlap", arguments)
-        self._controllers = open_controllers(self.comm, devices, program, zero_copy=zero_copy)
+        choice = agreed_kernel(self.comm, kernel)
+        if isinstance(choice, Kernel):
+            choice = choice.with_scalars(domain_values(self.domain))
+        self._controllers = open_controllers(
+            self.comm, devices, program, zero_copy=zero_copy, kernel=choice
+        )
         self.layout, self.placement = self._divided(partition, weights, align, block)
         self._messages = self.comm.Dup()
         self._timings = Timings()

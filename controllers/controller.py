@@ -15,17 +15,19 @@ import pyopencl as cl
 
 from controllers.device import Device
 from controllers.event import Command, Event
-from controllers.kernel import build, fixed_source
-from controllers.kgt import GeneratedKernel, generate
+from controllers.kernel import Built, build, fixed_source, parameters
 from controllers.kgt.cell import work_sizes
+from controllers.parameter import bind
 from controllers.program import Program
 from controllers.rect_copy import rectangles
+from controllers.registry import SPECIALISED, KernelChoice
+from controllers.stage_kernel import StageKernel, box_values, stage_kernel, tile_values
 from controllers.tile import Linear, Tile, aligned
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 
 STAGGER = 5     # cache-line pairs between the starts of successive tiles, modulo a page
-CELL_TYPES = {4: "uint", 8: "ulong"}
+CELL_TYPES = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 
 # PyOpenCL's functions, with events of any kind
 _enqueue_kernel: Callable[..., Event] = cl.enqueue_nd_range_kernel
@@ -39,15 +41,18 @@ class Controller:
     place; elsewhere they are internal, and `staging` is pinned.
     """
 
-    def __init__(self, device: Device, *, zero_copy: bool = True) -> None:
+    def __init__(
+        self, device: Device, *, zero_copy: bool = True, kernel: KernelChoice = SPECIALISED
+    ) -> None:
         assert device.handle is not None, "an OpenCL device"
         self.device = device
+        self.kernel = kernel    # how stages are computed
         self.shares_host = device.shares_host and zero_copy
         self.context = cl.Context([device.handle])
         profiling = cl.command_queue_properties.PROFILING_ENABLE
         self.compute = cl.CommandQueue(self.context, properties=profiling)
         self.transfer = cl.CommandQueue(self.context, properties=profiling)
-        self._kernels: dict[tuple[str, str], tuple[GeneratedKernel, cl.Program]] = {}
+        self._kernels: dict[tuple[str, str], Built] = {}
         self._copies: dict[int, cl.Program] = {}
         self._n_tiles = 0
 
@@ -89,20 +94,21 @@ class Controller:
         self, program: Program, stage: int, reads: Mapping[str, Tile], written: Tile, over: Shape
     ) -> Command:
         """Compute the cells `over` of `written` by stage number `stage`; `over` is not empty."""
-        generated, built = self.build(program, stage)
+        source, built = self.build(program, stage)
         target = program.stages[stage].writes
-        tiles = {target: written, **reads}
-        memory = [reads[f] if role == "in" else written for f, role in generated.buffers]
-        places = {field: tile.strided(over) for field, tile in tiles.items()}
-        scalars = generated.scalars(
-            {field: where.first for field, where in places.items()},
-            {field: where.pitches[:-1] for field, where in places.items()},
-            over.extent,
-        )
-        kernel = cl.Kernel(built, generated.name)
-        kernel.set_args(*(tile.buffer for tile in memory), *scalars)
-        sizes = generated.work_sizes(over.extent, self.device.kind == "cpu")
-        return self._kernel_command(kernel, *sizes, keep=memory)
+        values: dict[str, object] = {**box_values(over), f"{target}_new": written.buffer}
+        for field, tile in {target: written, **reads}.items():
+            values |= tile_values(field, tile.strided(over))
+        values |= {field: tile.buffer for field, tile in reads.items()}
+        if source.tables is not None:
+            tables = source.tables(written.strided(over).pitches)
+            values |= {name: self._constants(array) for name, array in tables.items()}
+        kernel = cl.Kernel(built.program, built.name)
+        title = source.title or source.name
+        arguments = bind(title, built.parameters, values, source.scalars)
+        kernel.set_args(*arguments)  # type: ignore[arg-type]
+        sizes = source.work_sizes(over.extent, self.device.kind == "cpu")
+        return self._kernel_command(kernel, *sizes, keep=arguments)
 
     def copy_command(
         self, source: Linear, target: Linear, itemsize: int, move: tuple[Strided, Strided]
@@ -120,19 +126,24 @@ class Controller:
         sizes = work_sizes((extent[0] * extent[1], *extent[2:]), self.device.kind == "cpu")
         return self._kernel_command(kernel, *sizes, keep=[source, target])
 
-    def build(self, program: Program, stage: int) -> tuple[GeneratedKernel, cl.Program]:
-        """The kernel of a stage, generated and compiled once.
+    def build(self, program: Program, stage: int) -> tuple[StageKernel, Built]:
+        """The kernel of a stage, compiled once.
 
-        ValueError where the device lacks what strict arithmetic needs, BuildError where the
-        driver does not compile.
+        ValueError where the device lacks what strict arithmetic needs or the kernel does not
+        suit the stage, BuildError where the driver does not compile.
         """
-        generated = generate(program, program.stages[stage])
-        key = (generated.name, generated.source)
+        source = stage_kernel(self.kernel, program, program.stages[stage], self.device)
+        key = (source.name, source.source)
         if key not in self._kernels:
-            options = self.device.strict_options(program.dtype, generated.divides)
-            built = build(self.context, generated.name, generated.source, options)
-            self._kernels[key] = (generated, built)
-        return self._kernels[key]
+            title = source.title or source.name
+            built = build(self.context, title, source.source, source.options, source.file)
+            known = source.parameters or parameters(cl.Kernel(built, source.name), source.roles)
+            self._kernels[key] = Built(source.name, built, known)
+        return source, self._kernels[key]
+
+    def _constants(self, array: npt.NDArray[Any]) -> cl.Buffer:
+        flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
+        return cl.Buffer(self.context, flags, hostbuf=array)
 
     def _kernel_command(
         self,

@@ -59,12 +59,15 @@ class Read(Node):
 
 @dataclass(frozen=True)
 class Constant(Node):
-    """A finite number; where it is used it is rounded once to the dtype of the written field."""
+    """A finite number; where it is used it is rounded once to the dtype of the written field.
+
+    Whole numbers are kept exactly, for integer fields.
+    """
 
     value: float
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.value):
+        if isinstance(self.value, float) and not math.isfinite(self.value):
             raise ValueError(f"a constant must be a finite number, got {self.value}; replace it")
 
 
@@ -94,7 +97,7 @@ def _node(operand: Operand) -> Expression:
     if isinstance(operand, (Read, Constant, Operation)):
         return operand
     if isinstance(operand, (int, float)) and not isinstance(operand, bool):
-        return Constant(float(operand))
+        return Constant(operand)
     raise TypeError(f"an operand is a read, a constant, an operation or a number, got {operand!r}")
 
 
@@ -111,7 +114,7 @@ def evaluate(
 
     >>> tree = (Read("u", (0,)) + Read("u", (1,))) / 2
     >>> evaluate(tree, lambda read: f"u{read.offset[0]}", str, lambda s, a, b: f"({a} {s} {b})")
-    '((u0 + u1) / 2.0)'
+    '((u0 + u1) / 2)'
     """
     todo: list[Expression | Symbol] = [expression]
     values: list[T] = []

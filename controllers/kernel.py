@@ -3,37 +3,169 @@
 from __future__ import annotations
 
 import importlib.resources
+import random
+import re
+import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import cast
 
 import pyopencl as cl
+
+from controllers.build_cache import BuildCache, cache_for
+from controllers.device.device import Device
+from controllers.parameter import Parameter, Role, with_roles
+from controllers.variant import Kernel
+
+_LOG = re.compile(r"Build on [^\n]*:\n\n(.*?)\s*\(options: [^\n]*\)", re.DOTALL)
+# PoCL's cache now and then fails builds when several processes make the same entry (pocl#1480);
+# its log is then empty of errors, and the next attempt finds the entry.
+ATTEMPTS = 5
+# NVIDIA's compiler keeps no names and types of parameters without it.
+ARGUMENT_INFO = "-cl-kernel-arg-info"
 
 
 class BuildError(RuntimeError):
     """OpenCL C that does not compile: says kernel, device, options and the compiler's log."""
 
 
-def build(context: cl.Context, name: str, source: str, options: Sequence[str] = ()) -> cl.Program:
-    """Compile `source` for the one device of `context`; its kernel is called `name`.
+@dataclass(frozen=True)
+class Built:
+    """A compiled kernel, its parameters in order."""
 
-    The driver's own cache is used, and not PyOpenCL's: that one keeps pickles behind a lock
-    that a killed rank leaves behind.
+    name: str
+    program: cl.Program
+    parameters: tuple[Parameter, ...]
+
+
+def build(
+    context: cl.Context, name: str, source: str, options: Sequence[str] = (), file: str = ""
+) -> cl.Program:
+    """Compile `source` for the one device of `context`.
+
+    `name` is the kernel's in messages, and `file` where a user's source comes from.  The
+    driver's own cache is used where it has one, else `controllers.build_cache`; not PyOpenCL's,
+    which keeps pickles behind a lock that a killed rank leaves behind.
     """
     device = context.devices[0]
-    try:
-        with warnings.catch_warnings():     # drivers are talkative; errors are exceptions
-            warnings.simplefilter("ignore", cl.CompilerWarning)
-            program: cl.Program = cl.Program(context, source).build(
-                options=list(options), cache_dir=False  # type: ignore[arg-type]
-            )
-        return program
-    except cl.RuntimeError as error:
-        raise BuildError(
-            f"kernel {name!r} does not compile on {device.name.strip()!r} "
-            f"with options {' '.join(options) or 'none'}: {error}"
-        ) from None
+    cache = None if ARGUMENT_INFO in options else cache_for(device)
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            with warnings.catch_warnings():     # drivers are talkative; errors are exceptions
+                warnings.simplefilter("ignore", cl.CompilerWarning)
+                return _from_cache(context, cache, source, options) or _compiled(
+                    context, cache, source, options
+                )
+        except cl.RuntimeError as error:
+            log = _log(str(error))
+        if "error" in log.lower() or attempt == ATTEMPTS:
+            break
+        time.sleep(random.Random().uniform(0, 0.1) * attempt)   # leaves the user's seed alone
+    where = f" ({file})" if file else ""
+    raise BuildError(
+        f"kernel {name!r}{where} does not compile on {device.name.strip()!r} "
+        f"with options {' '.join(options) or 'none'}:\n{log}"
+    )
 
 
+def build_user_kernel(
+    context: cl.Context,
+    device: Device,
+    kernel: Kernel,
+    n_axes: int,
+    macros: Mapping[str, str] | None = None,
+) -> Built:
+    """The variant of a whole kernel for `device`, with the accessors of `n_axes` axes.
+
+    A kernel that updates a tile in place (inout) computes each cell once; one that only reads
+    some tiles and writes others may compute a cell twice.
+    """
+    source = kernel.variant(device).source
+    name = source.kernel_name(kernel.name)
+    if not source.kernels:
+        raise ValueError(f"kernel {kernel.name!r} is a body; write a __kernel to launch it")
+    once: dict[str, str] = {}
+    while True:
+        text = source.complete(accessors(n_axes, {**(macros or {}), **once}), "")
+        program = build(context, kernel.name, text, [ARGUMENT_INFO], source.file)
+        built = Built(name, program, parameters(cl.Kernel(program, name), kernel.roles))
+        if once or all(parameter.role != "inout" for parameter in built.parameters):
+            return built
+        once = {"ONCE": ""}
+
+
+def parameters(kernel: cl.Kernel, roles: Mapping[str, Role] | None = None) -> tuple[Parameter, ...]:
+    """What the compiler says of a kernel built with ARGUMENT_INFO; `roles` are declared ones."""
+    found = [_parameter(kernel, number) for number in range(kernel.num_args)]
+    return with_roles(found, roles or {}, kernel.function_name)
+
+
+def accessors(n_axes: int, macros: Mapping[str, str] | None = None) -> str:
+    """kernels_cl/accessors.cl with its macros, and further ones, defined in front of it."""
+    defined = {"AXES": str(n_axes), **(macros or {})}
+    lines = (f"#define {name} {value}".rstrip() for name, value in defined.items())
+    return "\n".join((*lines, fixed_source("accessors")))
+
+
+@lru_cache
 def fixed_source(name: str) -> str:
     """The text of `kernels_cl/NAME.cl`, a kernel that is written by hand."""
     return (importlib.resources.files("kernels_cl") / f"{name}.cl").read_text("utf-8")
+
+
+def _parameter(kernel: cl.Kernel, number: int) -> Parameter:
+    info = cl.kernel_arg_info
+    name, type_name = (
+        str(kernel.get_arg_info(number, what)).strip(" \0") for what in (info.NAME, info.TYPE_NAME)
+    )
+    name = name.removeprefix("_cl_")    # PoCL's for names of built-in functions, such as step
+    space = kernel.get_arg_info(number, info.ADDRESS_QUALIFIER)
+    qualifier = cast("int", kernel.get_arg_info(number, info.TYPE_QUALIFIER))
+    spaces = cl.kernel_arg_address_qualifier
+    role: Role = "scalar"
+    if space == spaces.LOCAL:
+        role = "local"
+    elif space == spaces.CONSTANT:
+        role = "in"
+    elif space == spaces.GLOBAL:
+        role = "in" if qualifier & cl.kernel_arg_type_qualifier.CONST else "inout"
+    return Parameter(name, type_name, role)
+
+
+def _from_cache(
+    context: cl.Context, cache: BuildCache | None, source: str, options: Sequence[str]
+) -> cl.Program | None:
+    device = context.devices[0]
+    binary = cache.load(device, source, options) if cache else None
+    if binary is None:
+        return None
+    program: cl.Program = cl.Program(context, [device], [binary])
+    try:
+        return _built(program, options)
+    except cl.Error:    # not what this driver wrote: a miss
+        return None
+
+
+def _compiled(
+    context: cl.Context, cache: BuildCache | None, source: str, options: Sequence[str]
+) -> cl.Program:
+    program = _built(cl.Program(context, source), options)
+    if cache:
+        (binary,) = cast("list[bytes]", program.get_info(cl.program_info.BINARIES))
+        cache.store(context.devices[0], source, options, binary)
+    return program
+
+
+def _built(program: cl.Program, options: Sequence[str]) -> cl.Program:
+    built: cl.Program = program.build(
+        options=list(options), cache_dir=False  # type: ignore[arg-type]
+    )
+    return built
+
+
+def _log(message: str) -> str:
+    """The compiler's log within PyOpenCL's message; all of that where it looks otherwise."""
+    found = _LOG.search(message)
+    return found[1] if found else message

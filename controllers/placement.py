@@ -11,9 +11,13 @@ import pyopencl as cl
 from controllers.controller import Controller
 from controllers.device import Device, NoDeviceError, assign, choose, find_devices
 from controllers.executor import Executor
+from controllers.kernel import BuildError
+from controllers.kernel_check import KernelError, check_kernel
 from controllers.plan import Location
 from controllers.program import Program
 from controllers.reference_controller import ReferenceController
+from controllers.registry import SPECIALISED, KernelChoice
+from controllers.variant import Kernel
 from hitmap.comm import Communicator, node_ranks
 
 
@@ -72,10 +76,12 @@ def open_controllers(
     program: Program,
     *,
     zero_copy: bool = True,
+    kernel: KernelChoice = SPECIALISED,
 ) -> Controllers:
     """Choose and open the devices of every rank; collective, fails on all ranks or on none.
 
     Without `zero_copy`, devices that share the host's memory are used as if they did not.
+    `kernel` says how the program's stages are computed; a kernel of the user's own is checked.
     """
     wanted = [selectors] if isinstance(selectors, str) else list(selectors or [])
     local_rank, n_local = node_ranks(comm)
@@ -83,7 +89,7 @@ def open_controllers(
     failure: Exception | None = None
     try:
         devices = assign(choose(wanted, find_devices()), local_rank, n_local)
-        executors = [open_device(device, program, zero_copy) for device in devices]
+        executors = [open_device(device, program, zero_copy, kernel) for device in devices]
     except (ValueError, RuntimeError, cl.Error) as error:
         failure = error
     _fail_together(comm, failure)
@@ -96,19 +102,28 @@ def open_controllers(
     return Controllers(comm.rank, locations, tuple(executors))
 
 
-def open_device(device: Device, program: Program, zero_copy: bool = True) -> Executor:
+def open_device(
+    device: Device, program: Program, zero_copy: bool = True, kernel: KernelChoice = SPECIALISED
+) -> Executor:
     """The executor of `device`, its kernels for `program` built."""
     if device.kind == "reference":
+        if isinstance(kernel, Kernel):
+            raise ValueError(
+                f"the reference device computes descriptions and cannot run the kernel "
+                f"{kernel.name!r}, which is OpenCL C; choose another device, or no kernel"
+            )
         return ReferenceController(device)
-    controller = Controller(device, zero_copy=zero_copy)
+    controller = Controller(device, zero_copy=zero_copy, kernel=kernel)
     for stage in range(len(program.stages)):
         controller.build(program, stage)
+    if isinstance(kernel, Kernel):
+        check_kernel(controller, program, kernel)
     return controller
 
 
 def _fail_together(comm: Communicator, failure: Exception | None) -> None:
     """Raise the error of the first rank that has one, on all ranks, naming the rank."""
-    kinds = (NoDeviceError, ValueError, RuntimeError)
+    kinds = (NoDeviceError, BuildError, KernelError, ValueError, RuntimeError)
     kind = next((n for n, known in enumerate(kinds) if isinstance(failure, known)), len(kinds) - 1)
     problems = comm.allgather(None if failure is None else (kind, str(failure)))
     for rank, problem in enumerate(problems):

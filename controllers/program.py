@@ -16,7 +16,9 @@ from controllers.expression import Constant, Expression, count, reads, walk
 from controllers.identifier import check_field_name, check_identifier
 from hitmap.shape import Shape
 
-DTYPES = ("float32", "float64")
+FLOATS = ("float32", "float64")
+INTEGERS = ("uint8", "int16", "int32", "int64")
+DTYPES = FLOATS + INTEGERS
 MAX_AXES = 4
 MAX_OFFSET = 2**31 - 1  # times a pitch it must stay within 64 bits
 Offsets = tuple[tuple[int, int], ...]
@@ -24,7 +26,7 @@ Offsets = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Field:
-    """A named array over the domain; `dtype` is "float32" or "float64"."""
+    """A named array over the domain; `dtype` is one of DTYPES."""
 
     name: str
     dtype: str
@@ -141,7 +143,7 @@ class Program:
 
     @property
     def flops_per_cell(self) -> int:
-        """Floating-point operations that one step does for one cell."""
+        """Arithmetic operations that one step does for one cell."""
         return sum(sum(count(stage.expression).values()) for stage in self.stages)
 
     @property
@@ -162,13 +164,38 @@ class Program:
 
 
 def _check_constants(stage: Stage, dtype: str) -> None:
-    largest = float(np.finfo(dtype).max)
     for node in walk(stage.expression):
-        if isinstance(node, Constant) and abs(node.value) > largest:
-            raise ValueError(
-                f"stage {stage.name!r}: the constant {node.value} is beyond the range of {dtype}, "
-                f"{largest:.7g}; use a wider dtype or scale it"
-            )
+        if isinstance(node, Constant):
+            if dtype in INTEGERS:
+                whole_number(node.value, dtype, f"stage {stage.name!r}: the constant")
+            elif abs(node.value) > float(np.finfo(dtype).max):
+                raise ValueError(
+                    f"stage {stage.name!r}: the constant {node.value} is beyond the range of "
+                    f"{dtype}, {np.finfo(dtype).max:.7g}; use a wider dtype or scale it"
+                )
+
+
+def whole_number(value: float, dtype: str, what: str) -> int:
+    """`value` as an int that arithmetic on integer fields, done in 64 bits, can use.
+
+    >>> whole_number(4.0, "uint8", "the factor")
+    4
+    >>> whole_number(0.5, "uint8", "the factor")
+    Traceback (most recent call last):
+        ...
+    ValueError: the factor 0.5 is no whole number, which uint8 fields need; scale it, or use float64
+    """
+    if value != int(value):
+        raise ValueError(
+            f"{what} {value} is no whole number, which {dtype} fields need; "
+            f"scale it, or use float64"
+        )
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(
+            f"{what} {value} is beyond the 64 bits in which {dtype} fields are computed; "
+            f"scale it, or use float64"
+        )
+    return int(value)
 
 
 def check_shape(shape: Offsets, what: str) -> None:

@@ -2,8 +2,8 @@
 """The NumPy reference: the executable specification of the arithmetic and of the boundaries.
 
 Everything is computed in the field's dtype, one correctly rounded operation after another, exactly
-as the expression tree says.  Kernels must give the same bits.  It is written to be read, not to be
-fast.
+as the expression tree says; integers in int64, which wraps, and the result wraps to the dtype.
+Kernels must give the same bits.  It is written to be read, not to be fast.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.expression import Read, Symbol, evaluate
-from controllers.program import Program, Stage
+from controllers.program import INTEGERS, Program, Stage
 from hitmap.shape import Shape
 
 OPERATIONS: dict[Symbol, Callable[[Any, Any], Any]] = {
@@ -26,6 +26,18 @@ OPERATIONS: dict[Symbol, Callable[[Any, Any], Any]] = {
 }
 
 
+def quotient(a: npt.NDArray[np.int64], b: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The quotient of int64, truncated toward zero; wrapped where it overflows, 0 where b is 0.
+
+    >>> quotient(np.array([7, -7, 7, -(2**63)]), np.array([2, 2, 0, -1])).tolist()
+    [3, -3, 0, -9223372036854775808]
+    """
+    with np.errstate(all="ignore"):
+        floor, rest = np.floor_divide(a, b), np.remainder(a, b)
+    result: npt.NDArray[np.int64] = floor + ((rest != 0) & ((a < 0) != (b < 0)))
+    return result
+
+
 def apply_stage(
     stage: Stage, read: Callable[[Read], npt.NDArray[Any]], dtype: str
 ) -> npt.NDArray[Any]:
@@ -33,8 +45,10 @@ def apply_stage(
 
     `read` returns, for each read, the array of the old values that the cells of the box see there:
     all of the box's extent and of `dtype`.  The result may be one of these arrays
-    itself.  Overflow, NaN and division by zero follow IEEE 754, without warnings.
+    itself.  Overflow, NaN and division by zero follow IEEE 754, without warnings; integers wrap.
     """
+    if dtype in INTEGERS:
+        return _apply_to_integers(stage, read).astype(dtype)
     scalar = np.dtype(
         dtype
     ).type  # typed constants: Python floats would be promoted differently by old NumPy
@@ -42,6 +56,21 @@ def apply_stage(
         result = evaluate(stage.expression, read, scalar, lambda s, a, b: OPERATIONS[s](a, b))
     assert result.dtype == dtype, f"computed in {result.dtype} instead of {dtype}"
     return np.asarray(result)
+
+
+def _apply_to_integers(
+    stage: Stage, read: Callable[[Read], npt.NDArray[Any]]
+) -> npt.NDArray[np.int64]:
+    operations = {**OPERATIONS, "/": quotient}
+    with np.errstate(all="ignore"):
+        result = evaluate(
+            stage.expression,
+            lambda node: read(node).astype(np.int64),
+            lambda value: np.asarray(value, np.int64),
+            lambda s, a, b: np.asarray(operations[s](a, b)),
+        )
+    assert result.dtype == np.int64, f"computed in {result.dtype} instead of int64"
+    return result
 
 
 def reference_run(

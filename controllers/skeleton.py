@@ -16,6 +16,7 @@ from controllers.computation import Computation, TileView
 from controllers.plan import Overlap
 from controllers.report import Report
 from controllers.stencil import Stencil
+from controllers.variant import Kernel
 from hitmap.comm import Communicator
 
 
@@ -25,7 +26,7 @@ def stencil_computation(
     pattern: Any,
     factor: float,
     iterations: int,
-    kernel: None = None,
+    kernel: str | Kernel | None = None,
     init: Callable[[TileView], None] | None = None,
     output: Callable[[TileView], None] | None = None,
     *,
@@ -45,15 +46,14 @@ def stencil_computation(
     shape: inclusive first and last offset per axis, such as [(-1, 1), (-1, 1)].
     pattern: the weights over `shape` in C order, flat or nested; 0 where nothing is read.
     factor: what the weighted sum is divided by.
-    kernel: None, the kernel that is generated for the stencil.
+    kernel: None for the kernel that is generated for the stencil, "generic", or one of your
+        own (`register_stencil`); `pattern` then says which neighbours it reads.
     init, output: called once per place with a `TileView`, before and after the steps; the
         field is 0 where `init` sets nothing.
-    dtype: float32 or float64.
+    dtype: float32 or float64, or uint8, int16, int32 or int64 with whole weights and factor.
 
     The other options are those of `Computation`.  Returns what the steps have cost.
     """
-    if kernel is not None:
-        raise ValueError(f"kernel: only None, the generated kernel, is supported, got {kernel!r}")
     stencil = Stencil.of("stencil", shape, pattern, factor)
     with Computation(
         stencil.program(np.dtype(dtype).name),
@@ -66,6 +66,7 @@ def stencil_computation(
         devices=devices,
         comm=comm,
         overlap=overlap,
+        kernel=kernel,
     ) as computation:
         if init is not None:
             computation.load(init)

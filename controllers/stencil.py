@@ -17,7 +17,16 @@ import numpy.typing as npt
 
 from controllers.expression import Constant, Expression, Read
 from controllers.identifier import check_identifier
-from controllers.program import DTYPES, Field, Offsets, Program, Stage, check_shape
+from controllers.program import (
+    DTYPES,
+    INTEGERS,
+    Field,
+    Offsets,
+    Program,
+    Stage,
+    check_shape,
+    whole_number,
+)
 
 MAX_WEIGHTS = 65536
 FIELD = "u"
@@ -63,7 +72,7 @@ class Stencil:
         """A stencil from plain numbers; `pattern` is flat (C order) or nested as the shape says.
 
         >>> Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2)
-        Stencil(name='mean', shape=((-1, 1),), weights=(1.0, 0.0, 1.0), factor=2.0)
+        Stencil(name='mean', shape=((-1, 1),), weights=(1, 0, 1), factor=2)
         """
         what = f"stencil {str(name)!r}"
         ends = tuple(_pair(pair, what) for pair in shape)
@@ -87,8 +96,10 @@ class Stencil:
 
         Weights and factor are rounded once to the dtype.  Terms are in C order and summed left to
         right from the first; weights that are zero then are skipped, a weight of 1 makes no
-        product; one division by the factor ends it, none where the factor is 1.  ValueError where
-        the dtype is unknown, or too narrow for the numbers.
+        product; one division by the factor ends it, none where the factor is 1.  Integer fields
+        are computed as if in int64, the quotient truncated toward zero, the result wrapped to the
+        dtype.  ValueError where the dtype is unknown or too narrow for the numbers, and where
+        numbers for an integer dtype are not whole.
 
         >>> Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32").flops_per_cell
         2
@@ -114,8 +125,11 @@ class Stencil:
     def _rounded(self, value: float, dtype: str) -> float:
         if dtype not in DTYPES:
             raise ValueError(f"the dtype is one of {', '.join(DTYPES)}, got {dtype!r}")
+        if dtype in INTEGERS:
+            number = "factor" if value == self.factor else "weight"
+            return whole_number(value, dtype, f"stencil {self.name!r}: the {number}")
         with np.errstate(over="ignore", under="ignore"):
-            rounded = float(np.dtype(dtype).type(value))
+            rounded = float(np.dtype(dtype).type(float(value)))
         if not math.isfinite(rounded):
             raise ValueError(
                 f"stencil {self.name!r}: {value} is beyond the range of {dtype}; "
@@ -157,9 +171,10 @@ def _flat(pattern: Sequence[Any], extent: tuple[int, ...], what: str) -> Sequenc
 def _number(value: object, what: str) -> float:
     if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
         try:
-            return float(value)
+            rounded = float(value)
         except OverflowError:
             raise ValueError(f"{what}: a whole number is beyond the range of float64") from None
+        return int(value) if isinstance(value, (int, np.integer)) else rounded
     raise ValueError(
         f"{what}: weights and factor are numbers, got {short(value)}; "
         "see the nesting of the pattern"

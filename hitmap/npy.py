@@ -73,7 +73,8 @@ def convert(cells: npt.NDArray[Any], target: npt.NDArray[Any]) -> None:
             np.copyto(target, cells, casting="unsafe")
         if not np.array_equal(target, cells):
             raise ValueError(
-                f"a value is not whole or beyond the range of {target.dtype}; use a wider dtype"
+                f"a value is not whole or beyond the range of {target.dtype}; use a wider dtype, "
+                f"such as float64"
             )
     else:
         try:
@@ -81,7 +82,7 @@ def convert(cells: npt.NDArray[Any], target: npt.NDArray[Any]) -> None:
                 np.copyto(target, cells, casting="same_kind")
         except FloatingPointError:
             raise ValueError(
-                f"a value is beyond the range of {target.dtype}; use a wider dtype"
+                f"a value is beyond the range of {target.dtype}; use a wider dtype, such as float64"
             ) from None
         except TypeError as error:
             raise ValueError(str(error)) from None

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copies a box of cells from one buffer to another: packs a border, unpacks a halo, or closes a periodic axis.
 //
-// Macro to define:  CELL  an unsigned integer type as wide as a cell (uint or ulong): bits are copied, not numbers.
+// Macro to define:  CELL  an unsigned integer type as wide as a cell (uchar to ulong): bits are copied, not numbers.
 // source, target:   buffers of cells.  A box lies at `first`, with `pitch_A` cells per step on axis A; axis 3 is the
 //                   fastest.  Boxes of fewer axes have leading extents of 1.  All scalars are counted in cells.
 // Work-items:       one cell each; OpenCL dimensions 0, 1, 2 are axis 3, axis 2, and axes 0 and 1 together.  The number

@@ -18,7 +18,9 @@ from controllers.device import NoDeviceError
 from controllers.partition import BOUNDARIES, PARTITIONS
 from controllers.pattern_file import read_patterns
 from controllers.program import DTYPES
+from controllers.registry import GENERIC, SPECIALISED, KernelChoice
 from controllers.stencil import Stencil
+from controllers.variant import Kernel
 from hitmap.comm import Communicator
 
 HELP = "apply a stencil to a field, many times"
@@ -34,6 +36,7 @@ class Job:
     """What is to be run, checked: the same on all ranks."""
 
     stencil: Stencil
+    kernel: KernelChoice
     dtype: str
     extent: tuple[int, ...]
 
@@ -49,7 +52,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     field.add_argument(
         "--size", metavar="N", type=_positive, nargs="+",
         help="extents of the field, boundary cells included; it is filled with a hash of each "
-        "cell's index, in [0, 1), the same for every layout")  # fmt: skip
+        "cell's index, in [0, 1) or any integer of the dtype, the same for every layout")
     add("--iterations", metavar="N", type=_count, required=True, help="how many steps")
     add("--output", metavar="FILE.npy", type=Path, help="where to write the final field")
     add("--plot", metavar="FILE.png", type=Path,
@@ -71,7 +74,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="gpu, cpu, accelerator, reference, part of a name such as nvidia, nvidia:1 for the "
         "second of these, cpu/1,1 for parts of a CPU by cores; may be repeated; see the command "
         "devices (default: all GPUs, else the CPU)")
-    add("--dtype", choices=DTYPES, help="type to compute in (default: the input's, else float32)")
+    add("--dtype", choices=DTYPES,
+        help="type to compute in (default: the input's, else float32); integers need whole weights "
+        "and wrap")
+    add("--kernel", metavar="KIND", type=_kernel_word, default=SPECIALISED,
+        help="specialised (generated for the stencil, the default), generic (one that takes any "
+        "stencil as data), or FILE.cl, one of your own in OpenCL C, which reads what the pattern "
+        "declares: see docs/kernels.md")
     add("--overlap", choices=("auto", "on", "off"), default="auto",
         help="exchange while the inner cells are computed (default: auto, where it pays)")
     add("--json", action="store_true", help="print one line of JSON instead of the table")
@@ -106,10 +115,22 @@ def _check(options: argparse.Namespace) -> Job:
         if dtype not in DTYPES:
             raise Failure(
                 USAGE,
-                f"--input {options.input}: holds {dtype}, but fields are {' or '.join(DTYPES)}; "
-                f"convert it while reading with --dtype float32 (or float64)",
+                f"--input {options.input}: holds {dtype}, but fields are {', '.join(DTYPES)}; "
+                f"convert it while reading, with --dtype float64 for example",
             )
-    return Job(stencil, dtype, extent)
+    return Job(stencil, _kernel(options.kernel), dtype, extent)
+
+
+def _kernel(wanted: str) -> KernelChoice:
+    """The kernel of --kernel; its file is read on one rank."""
+    if not wanted.endswith(".cl"):
+        return SPECIALISED if wanted == SPECIALISED else GENERIC
+    try:
+        return Kernel.of(Path(wanted).stem, Path(wanted))
+    except OSError as error:
+        raise Failure(USAGE, f"--kernel {wanted}: {error.strerror}; give a .cl file") from None
+    except ValueError as error:     # empty, or not UTF-8
+        raise Failure(USAGE, f"--kernel {wanted}: {error}") from None
 
 
 def _stencil(options: argparse.Namespace) -> Stencil:
@@ -144,6 +165,7 @@ def _computation(job: Job, options: argparse.Namespace, comm: Communicator) -> C
             devices=options.device,
             comm=comm,
             overlap=options.overlap,
+            kernel=job.kernel,
         )
     except NoDeviceError as error:
         raise Failure(NO_DEVICE, str(error)) from None
@@ -172,6 +194,14 @@ def _write(options: argparse.Namespace, computation: Computation) -> None:
             steps = "1 step" if options.iterations == 1 else f"{options.iterations} steps"
             title = f"{computation.program.name}: {steps}"
             draw(options.plot, sample, computation.domain.extent, title)
+
+
+def _kernel_word(text: str) -> str:
+    if text not in (SPECIALISED, GENERIC) and not text.endswith(".cl"):
+        raise argparse.ArgumentTypeError(
+            f"{SPECIALISED}, {GENERIC} or the name of a .cl file, got {text!r}"
+        )
+    return text
 
 
 def _positive(text: str) -> int:

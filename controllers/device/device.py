@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from controllers.program import DTYPES
+
 if TYPE_CHECKING:
     import pyopencl as cl
 
@@ -27,7 +29,7 @@ class Device:
 
     memory_bytes, max_allocation_bytes: what the driver reports; it enforces neither sum.
     shares_host: kernels can use the host's memory in place.
-    dtypes: "float32" and, where supported, "float64".
+    dtypes: "float32", where supported "float64", and the integer types.
     correctly_rounded_divide, denormals: what float32 arithmetic offers.
     divisible: can be divided by its cores.
     handle: the driver's object; None for the reference, and for a `part` that `assign` has not
@@ -117,5 +119,5 @@ def reference_device() -> Device:
         memory_bytes=memory,
         max_allocation_bytes=memory,
         shares_host=True,
-        dtypes=("float32", "float64"),
+        dtypes=DTYPES,
     )

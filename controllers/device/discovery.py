@@ -17,6 +17,7 @@ from typing import cast
 import pyopencl as cl
 
 from controllers.device.device import Device, Kind, reference_device
+from controllers.program import DTYPES
 
 _KINDS: tuple[tuple[int, Kind], ...] = (
     (cl.device_type.GPU, "gpu"),
@@ -130,7 +131,7 @@ def _describe(handle: cl.Device, platform: cl.Platform) -> Device:
         memory_bytes=handle.global_mem_size,
         max_allocation_bytes=handle.max_mem_alloc_size,
         shares_host=kind == "cpu" and bool(handle.host_unified_memory),
-        dtypes=("float32", "float64") if _has_float64(handle) else ("float32",),
+        dtypes=tuple(dtype for dtype in DTYPES if dtype != "float64" or _has_float64(handle)),
         correctly_rounded_divide=bool(handle.single_fp_config & divides),
         denormals=bool(handle.single_fp_config & cl.device_fp_config.DENORM),
         divisible=kind == "cpu" and handle.max_compute_units > 1 and _has_counts(handle),

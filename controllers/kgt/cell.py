@@ -19,6 +19,7 @@ from controllers.kgt.emitter import (
     divides,
     used_fields,
 )
+from controllers.kgt.integer import QUOTIENT
 from controllers.kgt.kernel import GeneratedKernel
 from controllers.program import Program, Stage
 
@@ -56,6 +57,7 @@ def cell_kernel(program: Program, stage: Stage) -> GeneratedKernel:
         "#pragma OPENCL FP_CONTRACT OFF",
         *(["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if program.dtype == "float64" else []),
         "",
+        *([*QUOTIENT, ""] if any("kgt_quotient(" in line for line in body) else []),
         f"__kernel void {name}(",
         *(INDENT + parameter for parameter in parameters),
         "{",
@@ -68,6 +70,7 @@ def cell_kernel(program: Program, stage: Stage) -> GeneratedKernel:
         "\n".join(lines),
         buffers,
         fields,
+        OPENCL_TYPES[program.dtype],
         program.n_axes,
         divides(stage, program.dtype),
         work_sizes,

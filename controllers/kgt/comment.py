@@ -12,8 +12,14 @@ from itertools import product
 import numpy as np
 
 from controllers.expression import Constant, Expression, Operation, Read, count, reads
-from controllers.kgt.emitter import MAX_LINE, decimal, divides
-from controllers.program import Program, Stage
+from controllers.kgt.emitter import (
+    MAX_LINE,
+    OPENCL_TYPES,
+    arithmetic_type,
+    decimal,
+    divides,
+)
+from controllers.program import INTEGERS, Program, Stage
 
 MAX_ROWS, MAX_DRAWN = 64, 1024  # lines, and offsets, of a drawing
 OPERATION_NAMES = {"+": "addition", "-": "subtraction", "*": "product", "/": "division"}
@@ -30,7 +36,7 @@ def head_comment(program: Program, stage: Stage, strategy: str) -> list[str]:
         *_pattern(program, stage),
         "",
         _cost(program, stage),
-        "Strict arithmetic: operations as written, in the type of the field, without contraction.",
+        *_arithmetic(program, stage),
     ]
     if program.dtype == "float32" and divides(stage, program.dtype):
         lines += [
@@ -38,6 +44,18 @@ def head_comment(program: Program, stage: Stage, strategy: str) -> list[str]:
             "-cl-fp32-correctly-rounded-divide-sqrt.",
         ]
     return lines
+
+
+def _arithmetic(program: Program, stage: Stage) -> list[str]:
+    if program.dtype not in INTEGERS:
+        kind = "operations as written, in the type of the field, without contraction"
+        return [f"Strict arithmetic: {kind}."]
+    narrow, used = OPENCL_TYPES[program.dtype], arithmetic_type(stage, program.dtype)
+    why = "which wraps as long does" if used == "ulong" else "where nothing overflows"
+    return [
+        f"Integers: as if in long, the quotient truncated, the result wrapped to {narrow};",
+        f"computed in {used}, {why}.",
+    ]
 
 
 def _cost(program: Program, stage: Stage) -> str:
@@ -49,7 +67,8 @@ def _cost(program: Program, stage: Stage) -> str:
     )
     n_fields = len({read.field for read in reads(stage.expression)}) + 1
     n_bytes = n_fields * np.dtype(program.dtype).itemsize
-    flops = f"{sum(operations.values())} flops ({each})" if each else "no flops"
+    unit = "operations" if program.dtype in INTEGERS else "flops"
+    flops = f"{sum(operations.values())} {unit} ({each})" if each else f"no {unit}"
     return f"Per cell: {flops}; {n_bytes} bytes, each field read once or written once."
 
 
@@ -102,10 +121,10 @@ def weighted_sum(expression: Expression) -> tuple[dict[tuple[int, ...], float], 
 
     >>> u = Read("u", (0,))
     >>> weighted_sum((u + 3 * Read("u", (1,))) / 4)
-    ({(0,): 1.0, (1,): 3.0}, 4.0)
+    ({(0,): 1, (1,): 3}, 4)
     >>> weighted_sum(u * u)
     """
-    factor = 1.0
+    factor: float = 1
     if isinstance(expression, Operation) and expression.symbol == "/":
         divisor = expression.right
         if not isinstance(divisor, Constant):
@@ -125,7 +144,7 @@ def weighted_sum(expression: Expression) -> tuple[dict[tuple[int, ...], float], 
 def _term(expression: Expression) -> tuple[Read, float] | None:
     """The read and its weight, where `expression` is a read or a constant times a read."""
     if isinstance(expression, Read):
-        return expression, 1.0
+        return expression, 1
     if isinstance(expression, Operation) and expression.symbol == "*":
         if isinstance(expression.left, Constant) and isinstance(expression.right, Read):
             return expression.right, expression.left.value

@@ -4,7 +4,7 @@
 C evaluates a + b + c as (a + b) + c, so parentheses appear only where the tree differs from
 that.  A long expression is broken before its + and -, and cut into temporaries, which keeps
 compilers out of trouble (their parsers recurse) and changes no bits: a temporary has the type of
-the field.
+the arithmetic, which is the field's or, for integers, what `controllers.kgt.integer` says.
 """
 from __future__ import annotations
 
@@ -23,9 +23,17 @@ from controllers.expression import (
     reads,
     walk,
 )
-from controllers.program import Stage
+from controllers.kgt.integer import integer_literal, integer_type
+from controllers.program import INTEGERS, Stage
 
-OPENCL_TYPES = {"float32": "float", "float64": "double"}
+OPENCL_TYPES = {
+    "float32": "float",
+    "float64": "double",
+    "uint8": "uchar",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long",
+}
 MAX_LEAVES = 64  # reads and constants in one C expression
 MAX_LINE = 96
 INDENT = "    "
@@ -53,14 +61,17 @@ def assignment(target: str, stage: Stage, dtype: str) -> list[str]:
     ['u_new[c] = (u[c - 1] + u[c + 1]) * 0.5f;']
     """
     lines: list[str] = []
+    field_type, arithmetic = OPENCL_TYPES[dtype], arithmetic_type(stage, dtype)
     cells = {field: cell_index(field, stage) for field in used_fields(stage)}
+    promotes = arithmetic == "int"  # C does it by itself
+    cast = "" if field_type == arithmetic or promotes else f"({arithmetic})"
     names = (f"t{number}" for number in itertools.count())
 
     def short(text: _Text) -> _Text:
         if text.n_leaves < MAX_LEAVES:
             return text
         name = next(names)
-        lines.extend(_statement(f"const {OPENCL_TYPES[dtype]} {name}", text.parts))
+        lines.extend(_statement(f"const {arithmetic} {name}", text.parts))
         return _Text((name,), _ATOM, 1)
 
     def operation(symbol: Symbol, left: _Text, right: _Text) -> _Text:
@@ -70,16 +81,30 @@ def assignment(target: str, stage: Stage, dtype: str) -> list[str]:
             and has_exact_reciprocal(right.constant, dtype)
         ):
             symbol, right = "*", constant(1 / right.constant)
-        return _joined(symbol, short(left), short(right))
+        left, right = short(left), short(right)
+        if symbol == "/" and arithmetic == "ulong":
+            return _signed_quotient(left, right)
+        return _joined(symbol, left, right)
 
     def constant(value: float) -> _Text:
+        if dtype in INTEGERS:
+            return _Text((integer_literal(int(value), arithmetic),), _ATOM, 1, value)
         return _Text((literal(value, dtype),), _ATOM, 1, float(np.dtype(dtype).type(value)))
 
     def read(read: Read) -> _Text:
-        return _Text((f"{read.field}[{element(read, cells[read.field])}]",), _ATOM, 1)
+        return _Text((f"{cast}{read.field}[{element(read, cells[read.field])}]",), _ATOM, 1)
 
     text = evaluate(stage.expression, read, constant, operation)
+    if field_type != arithmetic:
+        text = _converted(field_type, text)
     return lines + _statement(target, text.parts)
+
+
+def arithmetic_type(stage: Stage, dtype: str) -> str:
+    """The OpenCL C type in which the stage's expression is computed."""
+    if dtype in INTEGERS:
+        return integer_type(stage.expression, dtype)
+    return OPENCL_TYPES[dtype]
 
 
 def _joined(symbol: Symbol, left: _Text, right: _Text) -> _Text:
@@ -91,6 +116,22 @@ def _joined(symbol: Symbol, left: _Text, right: _Text) -> _Text:
     else:
         parts = (*before[:-1], f"{before[-1]} {symbol} {after[0]}", *after[1:])
     return _Text(parts, binding, left.n_leaves + right.n_leaves)
+
+
+def _converted(type_name: str, text: _Text) -> _Text:
+    parts = text.parts if text.binding == _ATOM else _parenthesised(text.parts)
+    return _Text((f"({type_name}){parts[0]}", *parts[1:]), _ATOM, text.n_leaves)
+
+
+def _signed_quotient(left: _Text, right: _Text) -> _Text:
+    """The quotient of two signed numbers that are written as `ulong`."""
+    if right.constant == -1:
+        return _joined("-", _Text(("0UL",), _ATOM, 1), left)    # wraps, where `long` is undefined
+    if right.constant:
+        divisor = _Text((integer_literal(int(right.constant), "long"),), _ATOM, 1)
+        return _converted("ulong", _joined("/", _converted("long", left), divisor))
+    parts = (*left.parts[:-1], f"{left.parts[-1]},", *right.parts[:-1], f"{right.parts[-1]})")
+    return _Text((f"kgt_quotient({parts[0]}", *parts[1:]), _ATOM, left.n_leaves + right.n_leaves)
 
 
 def _parenthesised(parts: tuple[str, ...]) -> tuple[str, ...]:
@@ -146,9 +187,13 @@ def literal(value: float, dtype: str) -> str:
 def decimal(value: float, dtype: str) -> str:
     """The shortest decimal that is parsed back to `value` rounded to `dtype`; with a . or an e.
 
+    Of an integer dtype, the digits alone.
+
     >>> decimal(1 / 3, "float32"), decimal(1e30, "float64")
     ('0.33333334', '1e+30')
     """
+    if dtype in INTEGERS:
+        return str(int(value))
     rounded = np.dtype(dtype).type(value)
     if rounded == 0 or 1e-4 <= abs(rounded) < 1e7:
         return np.format_float_positional(rounded, unique=True, trim="0")
@@ -159,10 +204,13 @@ def has_exact_reciprocal(value: float, dtype: str) -> bool:
     """Whether x / value and x * (1 / value) have the same bits for all x of `dtype`.
 
     That is so for powers of two; those whose reciprocal is not a normal number are left out.
+    Never for integers.
 
     >>> [has_exact_reciprocal(value, "float32") for value in (4.0, -0.5, 3.0, 2.0**127)]
     [True, True, False, False]
     """
+    if dtype in INTEGERS:
+        return False
     smallest = float(np.finfo(dtype).tiny)
     rounded = abs(float(np.dtype(dtype).type(value)))
     return math.frexp(rounded)[0] == 0.5 and smallest <= rounded <= 1 / smallest

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from controllers.parameter import Parameter
+
 WorkSizes = Callable[[tuple[int, ...], bool], tuple[tuple[int, ...], tuple[int, ...]]]
 
 
@@ -15,7 +17,8 @@ class GeneratedKernel:
     """OpenCL C of one stage, which compiles alone, and the arguments of its one kernel, `name`.
 
     Arguments in order: `buffers` as (field, "in" | "out"); then per field of `fields` its first
-    element and its pitches; then the extents of the box (`scalars` gives them all).  Where
+    element and its pitches; then the extents of the box (`scalars` gives them all).  Cells have
+    the OpenCL C type `cell_type`.  Where
     `divides` is true a float32 kernel has the strict bits only if built with
     -cl-fp32-correctly-rounded-divide-sqrt, on devices that need it.  `work_sizes(extent, is_cpu)`
     gives the global and the local size, in OpenCL order, for a box of at least one cell per axis.
@@ -25,9 +28,26 @@ class GeneratedKernel:
     source: str
     buffers: tuple[tuple[str, str], ...]
     fields: tuple[str, ...]
+    cell_type: str
     n_axes: int
     divides: bool
     work_sizes: WorkSizes
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters, in order."""
+        cell = f"{self.cell_type}*"
+        buffers = (
+            Parameter(field, cell, "in") if role == "in" else Parameter(f"{field}_new", cell, "out")
+            for field, role in self.buffers
+        )
+        return (*buffers, *(Parameter(name, "long", "scalar") for name in self._scalar_names()))
+
+    def _scalar_names(self) -> list[str]:
+        names: list[str] = []
+        for field in self.fields:
+            names += [f"{field}_first", *_numbered(f"{field}_pitch", self.n_axes - 1)]
+        return names + _numbered("extent", self.n_axes)
 
     def scalars(
         self,
@@ -52,3 +72,7 @@ class GeneratedKernel:
         if len(extent) != self.n_axes:
             raise ValueError(f"kernel {self.name!r}: a box has {self.n_axes} extents, got {extent}")
         return [np.int64(value) for value in (*values, *extent)]
+
+
+def _numbered(name: str, count: int) -> list[str]:
+    return [f"{name}_{axis}" for axis in range(count)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib.util
 import json
 import os
 import re
@@ -81,7 +82,33 @@ def test_the_input_may_be_converted_and_in_any_order() -> None:
     command = "star.py --input in.npy --iterations 2 --output out.npy --device reference"
     assert run(f"{command} --dtype float64") == 0
     assert np.array_equal(np.load("out.npy"), expected(field.astype("f8"), 2, (False, False)))
-    assert run(command) == 2
+    assert run(command) == 0
+    assert np.array_equal(np.load("out.npy"), expected(field.astype("i2"), 2, (False, False)))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "int64"])
+def test_integer_fields_run_and_are_drawn(dtype: str) -> None:
+    command = f"star.py --size 9 8 --iterations 1 --dtype {dtype} --device cpu"
+    extra = " --plot out.png" if importlib.util.find_spec("matplotlib") else ""
+    assert run(f"{command} --output out.npy{extra}") == 0
+    start = np.array([hash_field.hashed(index, dtype) for index in range(72)], dtype)
+    assert np.array_equal(np.load("out.npy"), expected(start.reshape(9, 8), 1, (False, False)))
+
+
+@pytest.mark.parametrize("value", [256, -1, 0.5, np.nan])
+def test_an_input_that_integers_cannot_hold_is_refused(
+    value: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save("in.npy", np.array([[3, value]] * 2))
+    command = "star.py --input in.npy --iterations 0 --device reference"
+    assert run(f"{command} --dtype uint8") == 2
+    assert re.search("not whole or beyond.*uint8.*float64", capsys.readouterr().err)
+
+
+def test_integers_need_whole_weights(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("scaled.py").write_text("shape = ((0, 0),)\npattern = [0.5]\nfactor = 1\n")
+    assert run("scaled.py --size 9 --iterations 1 --device reference --dtype int32") == 2
+    assert "0.5 is no whole number" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -118,6 +145,54 @@ def test_the_hash_does_not_depend_on_the_layout(extent: tuple[int, ...]) -> None
         part = np.zeros(box.extent, np.float32)
         hash_field.fill(part, box, extent)
         assert np.array_equal(part, whole[box.slices(domain.lower)])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "NEW(u) = (NEAR(u, -1, 0) + NEAR(u, 0, -1) + 2 * HERE(u)\n"
+        "          + NEAR(u, 0, 1) + NEAR(u, 1, 0)) / 6.0f;\n",
+        "// as a whole kernel, with a function of its own\n"
+        "float star(float n, float w, float c, float e, float s) {\n"
+        "    return (n + w + 2 * c + e + s) / 6.0f;\n}\n"
+        "__kernel void star_step(__global const float *u, __global float *u_new, TILE(u), BOX) {\n"
+        "    CELL;\n    NEW(u) = star(NEAR(u, -1, 0), NEAR(u, 0, -1), HERE(u), NEAR(u, 0, 1),\n"
+        "                  NEAR(u, 1, 0));\n}\n",
+    ],
+    ids=["body", "whole"],
+)
+def test_generic_and_own_kernel_write_what_the_specialised_one_writes(source: str) -> None:
+    Path("own.cl").write_text(source, encoding="utf-8")
+    np.save("in.npy", field := np.random.default_rng(5).random((17, 12)).astype("f4"))
+    for kernel in ("specialised", "generic", "own.cl"):
+        command = f"star.py --input in.npy --iterations 3 --output out.npy --kernel {kernel}"
+        assert run(f"{command} --device cpu") == 0
+        assert np.array_equal(np.load("out.npy"), expected(field, 3, (False, False))), kernel
+
+
+def test_an_own_kernel_runs_on_two_ranks() -> None:
+    Path("own.cl").write_text("NEW(u) = HERE(u) + NEAR(u, 1, 0);")
+    command = "run star.py --size 30 4 --iterations 3 --dtype int64 --kernel own.cl"
+    for ranks, name in ((1, "one.npy"), (2, "two.npy")):
+        job = run_ranks(ranks, ["-m", "controllers", *command.split(), "--output", name])
+        assert job.returncode == 0, job.stderr
+    assert np.array_equal(np.load("one.npy"), np.load("two.npy"))
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "message"),
+    [
+        ("NEW(u) = NEAR(u, 1, 1);", 2, r"'own' \(own.cl\).* at the offset \(1, 1\)"),
+        ("NEW(u) = 1\n+ q;", 1, r"'own' \(own.cl\) does not compile"),
+        ("// nothing", 2, "--kernel own.cl: .*no OpenCL C"),
+    ],
+)
+def test_a_kernel_that_cannot_be_used_is_refused(
+    source: str, code: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("own.cl").write_text(source, encoding="utf-8")
+    assert run("star.py --size 9 9 --iterations 1 --device cpu --kernel own.cl") == code
+    assert re.search(message, capsys.readouterr().err)
 
 
 def test_one_of_several_stencils_is_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,8 +247,8 @@ def test_json_is_one_line_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_and_version_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--help"]) == 0
     text = capsys.readouterr().out
-    for option in ("--input", "--size", "--plot", "--boundary", "--weights", "--overlap"):
-        assert option in text
+    for option in ("input", "size", "plot", "boundary", "weights", "overlap", "kernel"):
+        assert f"--{option} " in text
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("controllers ")
 
@@ -244,6 +319,8 @@ def test_a_picture_shows_the_same_cells_whatever_the_division(extent: tuple[int,
         ("gone.py --size 9 9 --iterations 3", "gone.py: No such file"),
         ("bad.py --size 9 9 --iterations 3", "bad.py:1: "),
         ("star.py --size 9 9 --iterations 3 --turbo", "--turbo"),
+        ("star.py --size 9 9 --iterations 3 --kernel fast", "specialised, generic.*'fast'"),
+        ("star.py --size 9 9 --iterations 3 --kernel no.cl", "no.cl: No such file"),
     ],
 )
 def test_an_error_of_usage_is_said_in_one_line_and_ends_with_2(

@@ -1,52 +1,110 @@
 # SPDX-License-Identifier: MIT
+"""Builds: errors that say where, and what the compiler knows of parameters."""
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
 
 import pyopencl as cl
 import pytest
 
+from controllers import Computation, Kernel, Stencil, kernel
 from controllers.controller import Controller
-from controllers.device import find_devices
-from controllers.kernel import BuildError, build, fixed_source
+from controllers.device import choose, find_devices
+from controllers.kernel import BuildError, build, build_user_kernel, fixed_source
 
-DEVICES = [device for device in find_devices() if device.kind != "reference"]
-
-
-@pytest.fixture(params=DEVICES, ids=lambda device: device.kind)
-def context(request: pytest.FixtureRequest) -> cl.Context:
-    return Controller(request.param).context
+PROGRAM = Stencil.of("s", [(-1, 1)], [1, 0, 1], 1).program("float32")
 
 
-def test_a_build_error_names_kernel_device_options_and_shows_the_log(context: cl.Context) -> None:
-    source = "__kernel void heat(__global float *u) { u[0] = no_such_variable; }"
-    with pytest.raises(BuildError) as error:
-        build(context, "heat", source, ["-DCELL=uint", "-DN=3"])
-    text = str(error.value)
-    assert "'heat'" in text
-    assert context.devices[0].name.strip() in text
-    assert "-DCELL=uint -DN=3" in text
-    assert "no_such_variable" in text and "error" in text      # from the compiler
+@pytest.fixture(scope="module")
+def controller() -> Controller:
+    (device,) = choose(["cpu:0"], find_devices())
+    return Controller(device)
 
 
-def test_a_build_error_says_that_there_were_no_options(context: cl.Context) -> None:
-    with pytest.raises(BuildError, match="options none"):
-        build(context, "heat", "__kernel void heat(")
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("// a body\nconst float a = 1;\nNEW(u) = a + missing;\n", 3),
+        ("__kernel void k(__global const float *u,\n __global float *u_new, TILE(u), BOX)\n"
+         "{ CELL; NEW(u) = missing; }\n", 3),
+    ],
+)  # fmt: skip
+def test_an_error_in_a_users_file_is_found_by_file_and_line(
+    text: str, line: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "my kernel.cl"
+    path.write_text(text)
+    with pytest.raises(BuildError) as caught:
+        Computation(PROGRAM, 9, devices="cpu", kernel=Kernel.of("mine", path))
+    message = str(caught.value)
+    device = choose(["cpu:0"], find_devices())[0].name
+    for part in (f"'mine' ({path})", device, "-cl-kernel-arg-info", f"{path}:{line}:", "missing"):
+        assert part in message
 
 
-def test_a_build_error_is_not_chained_to_the_driver_s(context: cl.Context) -> None:
-    with pytest.raises(BuildError) as error:
-        build(context, "heat", "__kernel void heat(")
-    assert error.value.__cause__ is None and error.value.__suppress_context__
+def test_a_build_error_shows_kernel_device_options_and_log(controller: Controller) -> None:
+    with pytest.raises(BuildError, match=r"'k' does not compile on '.*' with options -DX=1:\n.*y"):
+        build(controller.context, "k", "__kernel void k() { int x = y; }", ["-DX=1"])
 
 
-def test_options_reach_the_compiler_and_warnings_stay_quiet(context: cl.Context) -> None:
+def test_a_build_that_fails_without_an_error_is_tried_again(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = ["Build on <x>:\n\nfailed to build\n\n(options: )"] * 2
+    compiled = kernel._compiled
+
+    def flaky(*arguments: Any) -> cl.Program:
+        if failures:
+            raise cl.RuntimeError(failures.pop())
+        return compiled(*arguments)
+
+    monkeypatch.setattr(kernel, "_compiled", flaky)
+    build(controller.context, "k", "__kernel void k() {}")
+    failures += ["nothing to read"] * kernel.ATTEMPTS
+    with pytest.raises(BuildError, match="'k' does not compile"):
+        build(controller.context, "k", "__kernel void k() {}")
+    assert not failures
+    failures += ["error: 1:2: wrong"] * 2
+    with pytest.raises(BuildError, match="1:2: wrong"):
+        build(controller.context, "k", "__kernel void k() {}")
+    assert len(failures) == 1, "tried once"
+
+
+def test_roles_are_read_from_const_and_names_from_the_compiler(controller: Controller) -> None:
+    source = """
+        #define READ(type, name) __global const type *restrict name
+        __kernel void k(READ(float, a), __global uchar *b, __constant int *c, const unsigned int n,
+                        __local float *scratch, TILE(a), BOX) {}"""
+    built = build_user_kernel(controller.context, controller.device, Kernel.of("k", source), 2)
+    assert [(p.name, p.role) for p in built.parameters] == [
+        ("a", "in"), ("b", "inout"), ("c", "in"), ("n", "scalar"), ("scratch", "local"),
+        ("a_first", "scalar"), ("a_pitch_0", "scalar"), ("extent_0", "scalar"),
+        ("extent_1", "scalar"), ("lower_0", "scalar"), ("lower_1", "scalar"),
+    ]  # fmt: skip
+    assert [p.type_name for p in built.parameters[:4]] == ["float*", "uchar*", "int*", "uint"]
+
+
+def test_a_body_is_no_kernel_to_launch(controller: Controller) -> None:
+    with pytest.raises(ValueError, match="is a body; write a __kernel"):
+        build_user_kernel(controller.context, controller.device, Kernel.of("k", "NEW(u) = 1;"), 1)
+
+
+def test_a_kernel_that_compiles_is_a_program(controller: Controller) -> None:
+    program = build(controller.context, "k", "__kernel void k(__global int *x) { *x = 1; }")
+    assert cl.Kernel(program, "k").num_args == 1
+
+
+def test_options_reach_the_compiler_and_warnings_stay_quiet(controller: Controller) -> None:
     source = "#warning look\n#ifndef CELL\n#error no option\n#endif\n__kernel void k() { int x; }"
-    program = build(context, "k", source, ["-DCELL=uint"])
+    program = build(controller.context, "k", source, ["-DCELL=uint"])
     assert program.kernel_names == "k"
 
 
-def test_every_fixed_kernel_compiles_with_the_macros_of_its_head(context: cl.Context) -> None:
+def test_every_fixed_kernel_compiles_with_the_macros_of_its_head(controller: Controller) -> None:
     for cell in ("uint", "ulong"):
-        program = build(context, "copy_box", fixed_source("copy_box"), [f"-DCELL={cell}"])
+        text = fixed_source("copy_box")
+        program = build(controller.context, "copy_box", text, [f"-DCELL={cell}"])
         assert program.kernel_names == "copy_box"
 
 

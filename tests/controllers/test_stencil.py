@@ -108,8 +108,20 @@ def test_numbers_that_do_not_fit_the_dtype_are_refused(
 
 
 def test_an_unknown_dtype_is_refused() -> None:
-    with pytest.raises(ValueError, match="int32"):
-        Stencil.of("s", [(0, 0)], [1], 1).program("int32")
+    with pytest.raises(ValueError, match="uint16"):
+        Stencil.of("s", [(0, 0)], [1], 1).program("uint16")
+
+
+def test_integer_fields_need_whole_weights_and_factor() -> None:
+    whole = Stencil.of("s", [(0, 1)], [1.0, 2**53 + 1], 300)
+    assert text_of(whole, "uint8") == "((u[0] + (9.00719925e+15 * u[1])) / 300)"
+    assert whole.program("int64").stages[0].expression.left.right.left.value == 2**53 + 1  # type: ignore[union-attr]
+    with pytest.raises(ValueError, match=r"weight 0\.5 .*int32.*float64"):
+        Stencil.of("s", [(0, 1)], [1, 0.5], 1).program("int32")
+    with pytest.raises(ValueError, match=r"factor 2\.5 .*scale"):
+        Stencil.of("s", [(0, 1)], [1, 1], 2.5).program("uint8")
+    with pytest.raises(ValueError, match="weight 9223372036854775808 .*64 bits"):
+        Stencil.of("s", [(0, 1)], [1, 2**63], 1).program("int64")
 
 
 def test_a_pattern_of_2401_weights_makes_a_program() -> None:

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""OpenCL C that a user wrote: a text, or a file.
+
+It takes one of two forms.  A *body* holds the statements that compute one cell, and gets its
+parameter list from what it is used for.  A *whole kernel* is a file with a `__kernel` function
+and whatever else it needs.  Both see the macros of kernels_cl/accessors.cl.
+"""
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Union
+
+SourceLike = Union[str, "os.PathLike[str]"]
+BODY_NAME = "user_kernel"   # of the kernel that is made from a body
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_KERNEL = re.compile(
+    r"\b(?:__kernel|kernel)\b\s*(?:__attribute__\s*\(\(.*?\)\)\s*)*void\s+(?:__attribute__\s*"
+    r"\(\(.*?\)\)\s*)*(\w+)\s*\("
+)
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """The text, and the name of the file that it comes from; "" where it was given as text."""
+
+    text: str
+    file: str = ""
+
+    @classmethod
+    def of(cls, source: SourceLike) -> KernelSource:
+        """`source` is OpenCL C, or a path: a `Path`, or a line that ends with .cl.
+
+        OSError where the file cannot be read, ValueError where there is nothing in it.
+
+        >>> KernelSource.of("NEW(u) = HERE(u);")
+        KernelSource(text='NEW(u) = HERE(u);', file='')
+        """
+        is_path = not isinstance(source, str) or ("\n" not in source and source.endswith(".cl"))
+        result = cls(Path(source).read_text("utf-8"), str(source)) if is_path else cls(str(source))
+        if not _COMMENT.sub("", result.text).strip():
+            raise ValueError(f"{result.file or 'a kernel'} holds no OpenCL C; write a body")
+        return result
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The names of its `__kernel` functions; none in a body.
+
+        >>> KernelSource("__kernel void a(__global int *x) {} // __kernel void b(").kernels
+        ('a',)
+        """
+        return tuple(_KERNEL.findall(_COMMENT.sub(" ", self.text)))
+
+    def kernel_name(self, preferred: str) -> str:
+        """The one to use: the only one, or the one called `preferred`."""
+        names = self.kernels
+        if not names:
+            return BODY_NAME
+        if preferred in names:
+            return preferred
+        if len(names) > 1:
+            raise ValueError(
+                f"{self.file or 'the source'} holds the kernels {', '.join(names)} and none is "
+                f"called {preferred!r}; use the name of one"
+            )
+        return names[0]
+
+    def complete(self, front: str, parameters: str) -> str:
+        """What the compiler gets: `front`, then this text, numbered by its own file and lines.
+
+        A body becomes the kernel BODY_NAME with these `parameters`.
+        """
+        file = self.file.replace("\\", "\\\\").replace('"', '\\"') or "kernel"
+        numbered = f'#line 1 "{file}"\n{self.text}\n'
+        if self.kernels:
+            return f"{front}\n{numbered}"
+        return f"{front}\n__kernel void {BODY_NAME}({parameters})\n{{\nCELL;\n{numbered}}}\n"

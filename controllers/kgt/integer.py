@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""Integer arithmetic in OpenCL C, as if in int64: which type to compute in, and its literals.
+
+Signed overflow is undefined in C.  Where the ranges of all intermediate values fit `int` or
+`long`, these are used as they are; else `ulong`, which wraps as int64 does, with the operands of
+a division taken as signed.  A narrow type is also the faster one.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from controllers.expression import Expression, Symbol, evaluate
+
+Range = tuple[int, int]
+_TYPES = (("int", 2**31), ("long", 2**63))
+_BEYOND = 2**64     # a range that fits no signed type
+
+# for divisors that are not constants: no signed overflow, no division by zero
+QUOTIENT = """\
+// The quotient of signed numbers, truncated toward zero; by 0 it is 0, by -1 it may wrap.
+ulong kgt_quotient(const ulong a, const ulong b)
+{
+    const long divisor = b + 1 > 1 ? (long)b : 1;  // neither 0 nor -1
+    return b == 0 ? 0 : b + 1 == 0 ? -a : (ulong)((long)a / divisor);
+}
+""".splitlines()
+
+
+def integer_type(expression: Expression, dtype: str) -> str:
+    """The OpenCL C type to compute `expression` in, on fields of an integer `dtype`.
+
+    >>> from controllers.expression import Read
+    >>> u, v = Read("u", (0,)), Read("u", (1,))
+    >>> [integer_type((u + v) / 2, dtype) for dtype in ("uint8", "int32", "int64")]
+    ['int', 'long', 'ulong']
+    """
+    ranges: list[Range] = []
+    info = np.iinfo(dtype)
+
+    def noted(values: Range) -> Range:
+        ranges.append((max(values[0], -_BEYOND), min(values[1], _BEYOND)))
+        return ranges[-1]
+
+    evaluate(
+        expression,
+        lambda read: noted((int(info.min), int(info.max))),
+        lambda value: noted((int(value), int(value))),
+        lambda symbol, left, right: noted(_RANGES[symbol](left, right)),
+    )
+    low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
+    return next((name for name, limit in _TYPES if -limit <= low and high < limit), "ulong")
+
+
+def integer_literal(value: int, type_name: str) -> str:
+    """C text of a constant in one of the types of `integer_type`.
+
+    >>> integer_literal(3, "int"), integer_literal(-3, "ulong"), integer_literal(-2**31, "int")
+    ('3', '(-3UL)', '(-2147483647 - 1)')
+    """
+    suffix = {"int": "", "long": "L", "ulong": "UL"}[type_name]
+    if (type_name, -value) in _TYPES:   # its absolute value has no literal of the type
+        return f"({value + 1}{suffix} - 1)"
+    return f"({value}{suffix})" if value < 0 else f"{value}{suffix}"
+
+
+def _quotients(left: Range, right: Range) -> Range:
+    divisor, last = right
+    if divisor != last or divisor == 0:
+        return -_BEYOND, _BEYOND
+    ends = [abs(end) // abs(divisor) * (1 if (end < 0) == (divisor < 0) else -1) for end in left]
+    return min(ends), max(ends)
+
+
+def _products(left: Range, right: Range) -> Range:
+    ends = [a * b for a in left for b in right]
+    return min(ends), max(ends)
+
+
+_RANGES: dict[Symbol, Callable[[Range, Range], Range]] = {
+    "+": lambda left, right: (left[0] + right[0], left[1] + right[1]),
+    "-": lambda left, right: (left[0] - right[1], left[1] - right[0]),
+    "*": _products,
+    "/": _quotients,
+}

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""The kernel of a stage, three ways: specialised, generic, or the user's own.
+
+However it came about, a kernel's parameters are bound by name (docs/kernels.md): the buffers
+`u` and `u_new` of a field, the scalars that say where its cells lie, and those of the box.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.device import Device
+from controllers.kernel import ARGUMENT_INFO, accessors, fixed_source
+from controllers.kgt import generate
+from controllers.kgt.cell import work_sizes
+from controllers.kgt.comment import weighted_sum
+from controllers.kgt.emitter import OPENCL_TYPES, divides, has_exact_reciprocal, used_fields
+from controllers.kgt.kernel import WorkSizes
+from controllers.parameter import Parameter, Role
+from controllers.program import INTEGERS, Program, Stage
+from controllers.registry import GENERIC, KernelChoice
+from controllers.stencil import FIELD
+from controllers.variant import Kernel
+from hitmap.shape import Shape
+from hitmap.strided import Strided
+
+_SIZE = re.compile(r"size_\d")
+
+# Constant arrays that a kernel reads, given the pitches of its field.
+Tables: TypeAlias = Callable[[tuple[int, ...]], Mapping[str, npt.NDArray[Any]]]
+
+
+@dataclass(frozen=True)
+class StageKernel:
+    """OpenCL C of one stage, and how it is called.
+
+    parameters: known beforehand, or () to ask the compiler, which must agree with `roles`.
+    scalars: values of parameters other than the tiles' and the box's.
+    title, file: what a user calls it, and the user's file, for messages; "" where there is none.
+    """
+
+    name: str
+    source: str
+    options: tuple[str, ...]
+    parameters: tuple[Parameter, ...] = ()
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    work_sizes: WorkSizes = work_sizes
+    scalars: Mapping[str, float] = field(default_factory=dict)
+    tables: Tables | None = None
+    title: str = ""
+    file: str = ""
+
+
+def stage_kernel(
+    choice: KernelChoice, program: Program, stage: Stage, device: Device
+) -> StageKernel:
+    """The kernel of `stage` on `device`.
+
+    ValueError where the device lacks what strict arithmetic needs, where the generic kernel
+    cannot do the stage, or where a user's kernel has no variant for the device.
+    """
+    if isinstance(choice, Kernel):
+        return _user_kernel(choice, program, device)
+    if choice == GENERIC:
+        return _generic_kernel(program, stage, device)
+    generated = generate(program, stage)
+    options = device.strict_options(program.dtype, generated.divides)
+    return StageKernel(
+        generated.name,
+        generated.source,
+        tuple(options),
+        generated.parameters,
+        work_sizes=generated.work_sizes,
+    )
+
+
+def box_values(over: Shape) -> dict[str, np.int64]:
+    """The scalars of the parameters BOX."""
+    values: dict[str, np.int64] = {}
+    for axis, (lower, extent) in enumerate(zip(over.lower, over.extent)):
+        values[f"lower_{axis}"] = np.int64(lower)
+        values[f"extent_{axis}"] = np.int64(extent)
+    return values
+
+
+def tile_values(name: str, where: Strided) -> dict[str, np.int64]:
+    """The scalars of the parameters TILE(name), for the box that lies at `where`."""
+    values = {f"{name}_first": np.int64(where.first)}
+    for axis, pitch in enumerate(where.pitches[:-1]):
+        values[f"{name}_pitch_{axis}"] = np.int64(pitch)
+    return values
+
+
+# -- generic ------------------------------------------------------------------------------------
+
+
+def _generic_kernel(program: Program, stage: Stage, device: Device) -> StageKernel:
+    found = weighted_sum(stage.expression)
+    if found is None or used_fields(stage) != (FIELD,):
+        raise ValueError(
+            f"stage {stage.name!r} is no weighted sum over the field {FIELD!r} divided by a "
+            f"constant, which is all that the generic kernel computes; use kernel='specialised'"
+        )
+    weights, factor = found
+    cell = OPENCL_TYPES[program.dtype]
+    term, finish = cell, "DIVIDES"
+    values = np.array([*weights.values()], np.int64 if program.dtype in INTEGERS else program.dtype)
+    if program.dtype in INTEGERS:
+        term, finish, factor = "ulong", "TRUNCATES", int(factor) % 2**64
+    elif has_exact_reciprocal(factor, program.dtype):
+        finish, factor = "MULTIPLIES", 1 / factor
+    offsets = np.array([*weights], np.int64)
+
+    def tables(pitches: tuple[int, ...]) -> dict[str, npt.NDArray[Any]]:
+        return {"offsets": offsets @ np.array(pitches, np.int64), "weights": values}
+
+    macros = {**_macros(program), "TERM": term, finish: ""}
+    options = device.strict_options(program.dtype, divides(stage, program.dtype))
+    return StageKernel(
+        "generic_stencil",
+        accessors(program.n_axes, macros) + fixed_source("generic_stencil"),
+        (*options, ARGUMENT_INFO),
+        scalars={"n_terms": len(weights), "factor": factor},
+        tables=tables,
+    )
+
+
+# -- the user's own -----------------------------------------------------------------------------
+
+
+def _user_kernel(kernel: Kernel, program: Program, device: Device) -> StageKernel:
+    if len(program.stages) > 1 or len(program.fields) > 1:
+        raise ValueError(
+            f"program {program.name!r} has {len(program.stages)} stages on {len(program.fields)} "
+            f"fields, and the kernel {kernel.name!r} is for one of each; use kernel='specialised'"
+        )
+    source = kernel.variant(device).source
+    front = accessors(program.n_axes, _macros(program))
+    options = device.strict_options(program.dtype, device.correctly_rounded_divide)
+    return StageKernel(
+        source.kernel_name(kernel.name),
+        source.complete(front, _body_parameters(kernel, program)),
+        (*options, ARGUMENT_INFO),
+        roles={FIELD: "in", f"{FIELD}_new": "out"},
+        scalars=kernel.scalars,
+        title=kernel.name,
+        file=source.file,
+    )
+
+
+def _body_parameters(kernel: Kernel, program: Program) -> str:
+    """The parameter list that a body gets."""
+    own = {name: value for name, value in kernel.scalars.items() if not _SIZE.fullmatch(name)}
+    domain = ["DOMAIN"] if len(own) < len(kernel.scalars) else []
+    real = "VALUE" if program.dtype not in INTEGERS else "float"
+    scalars = [
+        f"const {real if isinstance(value, (float, np.floating)) else 'long'} {name}"
+        for name, value in own.items()
+    ]
+    tiles = f"__global const VALUE *restrict {FIELD}, __global VALUE *restrict {FIELD}_new"
+    return ", ".join([tiles, f"TILE({FIELD})", "BOX", *domain, *scalars])
+
+
+def domain_values(domain: Shape) -> dict[str, int]:
+    """The scalars of the parameters DOMAIN."""
+    return {f"size_{axis}": extent for axis, extent in enumerate(domain.extent)}
+
+
+def _macros(program: Program) -> dict[str, str]:
+    return {"VALUE": OPENCL_TYPES[program.dtype]}

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: MIT
+"""The cache of compiled kernels: safe for many processes, and never trusted blindly."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyopencl as cl
+import pytest
+
+from controllers import build_cache, kernel
+from controllers.build_cache import VARIABLE, BuildCache, cache_for
+from controllers.device import choose, find_devices
+from controllers.kernel import build
+
+SOURCE = "__kernel void k(__global int *x) { x[get_global_id(0)] = 7; }"
+
+
+@dataclass(frozen=True)
+class FakePlatform:
+    name: str = "AMD Accelerated Parallel Processing"
+    version: str = "OpenCL 2.1"
+
+
+@dataclass(frozen=True)
+class FakeDevice:
+    name: str = "gfx90a"
+    version: str = "OpenCL 2.0"
+    driver_version: str = "3590.0"
+    platform: FakePlatform = FakePlatform()
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> BuildCache:
+    return BuildCache(tmp_path / "new" / "kernels")
+
+
+@pytest.fixture
+def context(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[cl.Context]:
+    """PoCL, with the cache in a folder of the test."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
+    (device,) = choose(["cpu:0"], find_devices())
+    yield cl.Context([device.handle])
+
+
+def test_what_was_stored_is_loaded_and_nothing_else(cache: BuildCache) -> None:
+    device = FakeDevice()
+    assert cache.load(device, SOURCE, ["-a"]) is None
+    cache.store(device, SOURCE, ["-a"], b"binary")
+    assert cache.load(device, SOURCE, ["-a"]) == b"binary"
+    others = [
+        (device, SOURCE + " ", ["-a"]), (device, SOURCE, []), (device, SOURCE, ["-a", ""]),
+        (replace(device, name="gfx90b"), SOURCE, ["-a"]),
+        (replace(device, driver_version="3591.0"), SOURCE, ["-a"]),
+        (replace(device, platform=FakePlatform(version="x")), SOURCE, ["-a"]),
+    ]  # fmt: skip
+    assert all(cache.load(*other) is None for other in others)
+    assert [path.suffix for path in cache.folder.iterdir()] == [".clbin"], "no file is left over"
+
+
+def test_a_damaged_entry_is_a_miss(cache: BuildCache) -> None:
+    cache.store(FakeDevice(), SOURCE, [], bytes(range(200)))
+    (path,) = cache.folder.iterdir()
+    whole = path.read_bytes()
+    for position in range(0, len(whole), 7):
+        path.write_bytes(whole[:position])
+        assert cache.load(FakeDevice(), SOURCE, []) is None, f"cut at {position}"
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
+        assert cache.load(FakeDevice(), SOURCE, []) is None, f"changed at {position}"
+    path.write_bytes(whole)
+    assert cache.load(FakeDevice(), SOURCE, []) is not None
+
+
+def test_a_folder_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    cache = BuildCache(tmp_path / "file" / "kernels")
+    cache.store(FakeDevice(), SOURCE, [], b"binary")
+    assert cache.load(FakeDevice(), SOURCE, []) is None
+
+
+def test_the_oldest_entries_go_first(cache: BuildCache) -> None:
+    small = BuildCache(cache.folder, max_bytes=1000)
+    for number in range(6):
+        small.store(FakeDevice(), f"{number}", [], bytes(300))
+        if (path := small.path(FakeDevice(), f"{number}", [])).exists():
+            os.utime(path, (number, number))
+    kept = [n for n in range(6) if small.load(FakeDevice(), f"{n}", [])]
+    assert kept == [4, 5] or kept == [3, 4, 5]
+
+
+def test_drivers_with_a_cache_of_their_own_are_left_to_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setattr(build_cache.platformdirs, "user_cache_dir", lambda name: str(tmp_path))
+    for name in ("Portable Computing Language", "NVIDIA CUDA"):
+        assert cache_for(FakeDevice(platform=FakePlatform(name))) is None
+    found = cache_for(FakeDevice())
+    assert found is not None and found.folder == tmp_path / "kernels"
+    monkeypatch.setenv(VARIABLE, "off")
+    assert cache_for(FakeDevice()) is None
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "elsewhere"))
+    found = cache_for(FakeDevice(platform=FakePlatform("NVIDIA CUDA")))
+    assert found is not None and found.folder == tmp_path / "elsewhere"
+
+
+def test_the_second_build_comes_from_the_cache(
+    context: cl.Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(context, "k", SOURCE)
+    (entry,) = (tmp_path / "cache").iterdir()
+    monkeypatch.setattr(kernel, "_compiled", None)      # compiling would fail
+    assert cl.Kernel(build(context, "k", SOURCE), "k").num_args == 1
+    monkeypatch.undo()
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
+    entry.write_bytes(entry.read_bytes()[:-1])
+    assert cl.Kernel(build(context, "k", SOURCE), "k").num_args == 1
+    assert entry.read_bytes().startswith(b"controllers 1\n"), "mended"
+
+
+MANY = """
+import sys
+import numpy as np, pyopencl as cl
+from controllers.device import choose, find_devices
+from controllers.kernel import build
+(device,) = choose(["cpu:0"], find_devices())
+context = cl.Context([device.handle])
+queue = cl.CommandQueue(context)
+buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4)
+for number in range(3):
+    text = f"__kernel void k(__global int *x) {{ *x = {number} + %s; }}"
+    program = build(context, "k", text)
+    cl.Kernel(program, "k")(queue, (1,), None, buffer)
+    result = np.zeros(1, np.int32)
+    cl.enqueue_copy(queue, result, buffer)
+    assert result[0] == number + %s
+print("done")
+"""
+
+
+@pytest.mark.parametrize("ours", [True, False], ids=["own cache", "the driver's cache"])
+def test_eight_processes_build_the_same_kernels_at_once(tmp_path: Path, ours: bool) -> None:
+    offset = os.getpid() * 10 + ours
+    environment = {**os.environ, "POCL_CACHE_DIR": str(tmp_path / "pocl")}
+    (tmp_path / "pocl").mkdir()
+    environment[VARIABLE] = str(tmp_path / "own") if ours else "off"
+    command = [sys.executable, "-c", MANY % (offset, offset)]
+    jobs = [
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(8)
+    ]
+    outcomes = [(*job.communicate(timeout=200), job.returncode) for job in jobs]
+    assert [(out, code) for out, _, code in outcomes] == [(b"done\n", 0)] * 8, outcomes
+    if ours:
+        entries = list((tmp_path / "own").iterdir())
+        assert len(entries) == 3 and {path.suffix for path in entries} == {".clbin"}
