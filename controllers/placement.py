@@ -73,14 +73,12 @@ def place_on(
         for controller, (name, shares_host) in enumerate(controllers)
         for _ in range(places_per_controller)
     )
-    return Placement(
-        locations,
-        {
-            place: executors[location.controller]
-            for place, location in enumerate(locations)
-            if location.rank == comm.rank
-        },
-    )
+    held = {
+        place: executors[location.controller]
+        for place, location in enumerate(locations)
+        if location.rank == comm.rank
+    }
+    return Placement(locations, held)
 
 
 def open_device(
