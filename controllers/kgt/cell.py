@@ -65,15 +65,10 @@ def cell_kernel(program: Program, stage: Stage) -> GeneratedKernel:
         "}",
         "",
     ]
+    cell, divided = OPENCL_TYPES[program.dtype], divides(stage, program.dtype)
+    source = "\n".join(lines)
     return GeneratedKernel(
-        name,
-        "\n".join(lines),
-        buffers,
-        fields,
-        OPENCL_TYPES[program.dtype],
-        program.n_axes,
-        divides(stage, program.dtype),
-        work_sizes,
+        name, source, buffers, fields, cell, program.n_axes, divided, work_sizes
     )
 
 

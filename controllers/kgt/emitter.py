@@ -63,8 +63,7 @@ def assignment(target: str, stage: Stage, dtype: str) -> list[str]:
     lines: list[str] = []
     field_type, arithmetic = OPENCL_TYPES[dtype], arithmetic_type(stage, dtype)
     cells = {field: cell_index(field, stage) for field in used_fields(stage)}
-    promotes = arithmetic == "int"  # C does it by itself
-    cast = "" if field_type == arithmetic or promotes else f"({arithmetic})"
+    cast = "" if arithmetic in (field_type, "int") else f"({arithmetic})"  # C promotes to int
     names = (f"t{number}" for number in itertools.count())
 
     def short(text: _Text) -> _Text:
@@ -75,21 +74,16 @@ def assignment(target: str, stage: Stage, dtype: str) -> list[str]:
         return _Text((name,), _ATOM, 1)
 
     def operation(symbol: Symbol, left: _Text, right: _Text) -> _Text:
-        if (
-            symbol == "/"
-            and right.constant is not None
-            and has_exact_reciprocal(right.constant, dtype)
-        ):
-            symbol, right = "*", constant(1 / right.constant)
+        divisor = right.constant if symbol == "/" else None
+        if divisor is not None and has_exact_reciprocal(divisor, dtype):
+            symbol, right = "*", constant(1 / divisor)
         left, right = short(left), short(right)
         if symbol == "/" and arithmetic == "ulong":
             return _signed_quotient(left, right)
         return _joined(symbol, left, right)
 
     def constant(value: float) -> _Text:
-        if dtype in INTEGERS:
-            return _Text((integer_literal(int(value), arithmetic),), _ATOM, 1, value)
-        return _Text((literal(value, dtype),), _ATOM, 1, float(np.dtype(dtype).type(value)))
+        return _constant(value, dtype, arithmetic)
 
     def read(read: Read) -> _Text:
         return _Text((f"{cast}{read.field}[{element(read, cells[read.field])}]",), _ATOM, 1)
@@ -105,6 +99,12 @@ def arithmetic_type(stage: Stage, dtype: str) -> str:
     if dtype in INTEGERS:
         return integer_type(stage.expression, dtype)
     return OPENCL_TYPES[dtype]
+
+
+def _constant(value: float, dtype: str, arithmetic: str) -> _Text:
+    if dtype in INTEGERS:
+        return _Text((integer_literal(int(value), arithmetic),), _ATOM, 1, value)
+    return _Text((literal(value, dtype),), _ATOM, 1, float(np.dtype(dtype).type(value)))
 
 
 def _joined(symbol: Symbol, left: _Text, right: _Text) -> _Text:

@@ -306,10 +306,10 @@ def test_a_launch_computes_its_box_and_leaves_other_cells_alone(
 def test_a_kernel_is_compiled_once_per_program() -> None:
     controller = Controller(opencl_devices()[0])
     first, other = (Stencil.of("mean", [(-1, 1)], [1, 0, 1], n) for n in (2, 3))
-    built = controller.build(first.program("float32"), 0)
-    assert controller.build(first.program("float32"), 0) is built
-    assert controller.build(other.program("float32"), 0) is not built
-    assert controller.build(first.program("float64"), 0) is not built
+    _, built = controller.build(first.program("float32"), 0)
+    assert controller.build(first.program("float32"), 0)[1] is built
+    assert controller.build(other.program("float32"), 0)[1] is not built
+    assert controller.build(first.program("float64"), 0)[1] is not built
 
 
 # -- lifetimes ------------------------------------------------------------------------------------

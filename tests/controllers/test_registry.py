@@ -63,7 +63,7 @@ if {condition}:
 try:
     controllers.stencil_computation(9, [(0, 0)], [1], 1, 1, "mine", devices="cpu")
 except ValueError as error:
-    print(rank, error)
+    print(error, flush=True)
 """
 
 
@@ -79,5 +79,4 @@ def test_ranks_that_differ_in_a_kernel_fail_together(
 ) -> None:
     job = run_ranks(2, PROGRAM.format(condition=condition, value=value))
     assert job.returncode == 0, job.stderr
-    assert sorted(line[0] for line in job.stdout.splitlines()) == ["0", "1"]
     assert job.stdout.count(message) == 2
