@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from hitmap import install_abort_hook
 
 if TYPE_CHECKING:
-    from controllers.computation import Computation, TileView
+    from controllers.computation import Computation
     from controllers.pattern_file import read_patterns
     from controllers.plan import Plan
     from controllers.program import Program
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from controllers.report import Report
     from controllers.skeleton import stencil_computation
     from controllers.stencil import Stencil
+    from controllers.tile import TileView
     from controllers.variant import Kernel
 
 __version__ = "0.1.0"
@@ -32,7 +33,7 @@ _HOMES = {
     "Program": "controllers.program",
     "Report": "controllers.report",
     "Stencil": "controllers.stencil",
-    "TileView": "controllers.computation",
+    "TileView": "controllers.tile",
     "read_patterns": "controllers.pattern_file",
     "reference_run": "controllers.reference",
     "register_stencil": "controllers.registry",

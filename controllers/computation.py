@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy.typing as npt
 
 from controllers.engine import Engine, Progress
 from controllers.kgt import generate
-from controllers.partition import make_layout, periodic_axes
+from controllers.partition import domain_of, make_layout, periodic_axes
 from controllers.placement import Placement, open_controllers
 from controllers.plan import Overlap, Plan, TileKey
 from controllers.program import Program
@@ -22,7 +21,7 @@ from controllers.registry import agreed_kernel
 from controllers.relocation import CHUNK_CELLS, relocate
 from controllers.report import Report
 from controllers.stage_kernel import domain_values
-from controllers.tile import Tile
+from controllers.tile import Tile, TileView
 from controllers.timings import Timings
 from controllers.variant import Kernel
 from hitmap.agreement import agree, raise_together
@@ -33,20 +32,6 @@ from hitmap.redistribute import Redistribution
 from hitmap.scatter import gather, scatter
 from hitmap.shape import Shape
 from hitmap.strided import consecutive
-
-
-@dataclass(frozen=True)
-class TileView:
-    """What `init` and `output` see of one place.
-
-    `array` is writable and holds the owned cells without halo; `shape` is their global box,
-    possibly without cells; `domain` the extents of the whole field.
-    """
-
-    array: npt.NDArray[Any]
-    shape: Shape
-    domain: tuple[int, ...]
-    place: int
 
 
 class Computation:
@@ -91,11 +76,6 @@ class Computation:
         kernel: str | Kernel | None = None,
         zero_copy: bool = True,
     ) -> None:
-        if len(program.fields) > 1 or len(program.stages) > 1:
-            raise ValueError(
-                f"program {program.name!r} has {len(program.fields)} fields and "
-                f"{len(program.stages)} stages; a computation runs one of each so far"
-            )
         self.program = program
         self.comm = default_communicator() if comm is None else comm
         self.domain = domain_of(program, sizes)
@@ -309,19 +289,6 @@ class Computation:
         if tile is None or tile.host is None:
             return np.empty(box.extent, self.program.dtype)
         return tile.view(box)
-
-
-def domain_of(program: Program, sizes: int | Sequence[int]) -> Shape:
-    """The box of all cells; `sizes` must have as many axes as the program, none of them empty."""
-    extent = (sizes,) if isinstance(sizes, int) else tuple(int(size) for size in sizes)
-    if len(extent) != program.n_axes:
-        raise ValueError(
-            f"the stencil {program.name!r} has {program.n_axes} axes but the field has "
-            f"{len(extent)}: {extent}; give one size per axis"
-        )
-    if min(extent) < 1:
-        raise ValueError(f"every axis of a field needs at least one cell, got {extent}")
-    return Shape.of_extent(extent)
 
 
 def _zero(tile: TileView) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from controllers.program import Program
 from hitmap.cut import per_axis
 from hitmap.layout import Layout
 from hitmap.shape import Shape
@@ -86,3 +87,21 @@ def periodic_axes(boundary: str | Sequence[str], n_axes: int) -> tuple[bool, ...
             f"{n_axes} axes need one boundary, or one each, got {len(words)}: {', '.join(words)}"
         )
     return tuple(word == "periodic" for word in words)
+
+
+def domain_of(program: Program, sizes: int | Sequence[int]) -> Shape:
+    """The box of all cells of a program's one field; no axis may be empty."""
+    if len(program.fields) > 1 or len(program.stages) > 1:
+        raise ValueError(
+            f"program {program.name!r} has {len(program.fields)} fields and "
+            f"{len(program.stages)} stages; a computation runs one of each so far"
+        )
+    extent = (sizes,) if isinstance(sizes, int) else tuple(int(size) for size in sizes)
+    if len(extent) != program.n_axes:
+        raise ValueError(
+            f"the stencil {program.name!r} has {program.n_axes} axes but the field has "
+            f"{len(extent)}: {extent}; give one size per axis"
+        )
+    if min(extent) < 1:
+        raise ValueError(f"every axis of a field needs at least one cell, got {extent}")
+    return Shape.of_extent(extent)

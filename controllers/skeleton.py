@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from controllers.computation import Computation, TileView
+from controllers.computation import Computation
 from controllers.plan import Overlap
 from controllers.report import Report
 from controllers.stencil import Stencil
+from controllers.tile import TileView
 from controllers.variant import Kernel
 from hitmap.comm import Communicator
 

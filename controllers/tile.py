@@ -2,6 +2,7 @@
 """Tiles: boxes of cells in the memory of one controller."""
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
@@ -60,6 +61,20 @@ class Tile:
         """The cells in host memory, writable; only where the controller shares it."""
         assert self.host is not None, "an internal tile has no host image"
         return self.strided(cells).view(self.host)
+
+
+@dataclass(frozen=True)
+class TileView:
+    """What `init` and `output` see of one place.
+
+    `array` is writable and holds the owned cells without halo; `shape` is their global box,
+    possibly without cells; `domain` the extents of the whole field.
+    """
+
+    array: npt.NDArray[Any]
+    shape: Shape
+    domain: tuple[int, ...]
+    place: int
 
 
 def aligned(n_elements: int, dtype: np.dtype[Any], stagger: int = 0) -> npt.NDArray[Any]:

@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from controllers.computation import Computation, TileView
+from controllers.computation import Computation
 from controllers.partition import periodic_axes
 from controllers.program import Program
 from controllers.reference import reference_run
 from controllers.stencil import Stencil
+from controllers.tile import TileView
 from hitmap.comm import Communicator
 
 PLACES = (1, 2, 3, 4, 6)

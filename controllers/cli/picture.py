@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from controllers.cli.files import replacing
 from controllers.cli.outcome import FAILED, USAGE, Failure
-from controllers.computation import Computation, TileView
+from controllers.computation import Computation
+from controllers.tile import TileView
 
 MAX_POINTS = 4000       # of a line
 MAX_PIXELS = 1500       # of an image, per axis
