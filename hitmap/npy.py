@@ -64,7 +64,7 @@ def convert(cells: npt.NDArray[Any], target: npt.NDArray[Any]) -> None:
     >>> convert(np.array([1.0, 255.0]), target)
     >>> convert(np.array([1.5, 2.0]), target)
     Traceback (most recent call last):
-    ValueError: a value is not whole or beyond the range of uint8; use a wider dtype, such as float64
+    ValueError: a value is not whole or beyond the range of uint8...
     """
     if target.dtype == cells.dtype:
         np.copyto(target, cells)
