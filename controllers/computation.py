@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from controllers.engine import Engine, Progress
 from controllers.kgt import generate
-from controllers.partition import domain_of, make_layout, periodic_axes
-from controllers.placement import Placement, open_controllers
+from controllers.partition import domain_of, periodic_axes
+from controllers.placement import Placement, divided, open_controllers
 from controllers.plan import Overlap, Plan, TileKey
 from controllers.program import Program
 from controllers.registry import agreed_kernel
@@ -51,7 +51,8 @@ class Computation:
         all GPUs of a node, else its CPU.  The ranks of a node share them in order.
     overlap: "on", "off", or "auto", which hands borders over beside the computation where
         that is estimated to pay.
-    places_per_controller: shares of the domain that each device computes, unless cyclic.
+    places_per_controller: shares of the domain that each device computes, unless cyclic; more
+        where a tile would exceed the largest single allocation of a device.
     kernel: "specialised" (the default: generated for the program), "generic" (one that takes
         any weighted stencil as data), or a kernel of your own, a `Kernel` or the name of a
         registered one; the program then says what it reads, not what it computes.
@@ -252,13 +253,10 @@ class Computation:
     ) -> tuple[Layout, Placement]:
         """The domain cut into places, and where these are.  Collective."""
         agree(self.comm, "partition, weights, align and block", (partition, weights, align, block))
-        placement = self._controllers.consecutive(self._places_per_controller)
-        layout = make_layout(
-            self.domain, placement.n_places, partition, weights, align=align, block=block
-        )
-        if partition == "cyclic":
-            placement = self._controllers.in_turn(layout.n_places)
-        return layout, placement
+        return divided(
+            self._controllers, self.program, self.domain, partition, weights,
+            align=align, block=block, n_each=self._places_per_controller,
+        )  # fmt: skip
 
     def _new_engine(self, layout: Layout, placement: Placement) -> Engine:
         """Built, connected, its memory touched, so that steps cost what they always will."""

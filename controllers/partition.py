@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from controllers.program import Program
 from hitmap.cut import per_axis
 from hitmap.layout import Layout
@@ -105,3 +107,10 @@ def domain_of(program: Program, sizes: int | Sequence[int]) -> Shape:
     if min(extent) < 1:
         raise ValueError(f"every axis of a field needs at least one cell, got {extent}")
     return Shape.of_extent(extent)
+
+
+def largest_tile(program: Program, layout: Layout) -> int:
+    """Bytes of the largest tile of a field of `program`, its halo on all sides included."""
+    low, high = zip(*program.reach)
+    tiles = [owned.grow(low, high) for owned in layout.owned if not owned.empty]
+    return max(tile.n_cells for tile in tiles) * np.dtype(program.dtype).itemsize

@@ -13,12 +13,15 @@ from controllers.device import Device, NoDeviceError, assign, choose, find_devic
 from controllers.executor import Executor
 from controllers.kernel import BuildError
 from controllers.kernel_check import KernelError, check_kernel
+from controllers.partition import largest_tile, make_layout
 from controllers.plan import Location
 from controllers.program import Program
 from controllers.reference_controller import ReferenceController
 from controllers.registry import SPECIALISED, KernelChoice
 from controllers.variant import Kernel
 from hitmap.comm import Communicator, node_ranks
+from hitmap.layout import Layout
+from hitmap.shape import Shape
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ class Controllers:
     rank: int
     locations: tuple[Location, ...]
     executors: tuple[Executor, ...]
+    largest_bytes: int      # the largest single allocation that all of them allow
 
     def consecutive(self, n_each: int = 1) -> Placement:
         """The first `n_each` places on the first controller, the next ones on the second ..."""
@@ -93,13 +97,51 @@ def open_controllers(
     except (ValueError, RuntimeError, cl.Error) as error:
         failure = error
     _fail_together(comm, failure)
-    mine = [(device.name, executor.shares_host) for device, executor in zip(devices, executors)]
+    mine = [
+        (executor.shares_host, device.name, device.max_allocation_bytes)
+        for device, executor in zip(devices, executors)
+    ]
+    everyone = comm.allgather(mine)
     locations = tuple(
         Location(rank, controller, shares_host, name)
-        for rank, controllers in enumerate(comm.allgather(mine))
-        for controller, (name, shares_host) in enumerate(controllers)
+        for rank, controllers in enumerate(everyone)
+        for controller, (shares_host, name, _) in enumerate(controllers)
     )
-    return Controllers(comm.rank, locations, tuple(executors))
+    largest_bytes = min(nbytes for controllers in everyone for _, _, nbytes in controllers)
+    return Controllers(comm.rank, locations, tuple(executors), largest_bytes)
+
+
+def divided(
+    controllers: Controllers,
+    program: Program,
+    domain: Shape,
+    partition: str | None,
+    weights: Sequence[float] | None,
+    *,
+    align: int | Sequence[int],
+    block: int | Sequence[int] | None,
+    n_each: int,
+) -> tuple[Layout, Placement]:
+    """The domain cut into places, and where these are; `n_each` places on every controller.
+
+    More, in equal parts, where a tile would exceed the largest single allocation of a device;
+    ValueError where no number of places helps.
+    """
+    for finer in range(1, max(domain.extent) + 1):
+        placement = controllers.consecutive(n_each * finer)
+        parts = None if weights is None else [w for w in weights for _ in range(finer)]
+        layout = make_layout(
+            domain, placement.n_places, partition, parts, align=align, block=block
+        )
+        if partition == "cyclic":
+            return layout, controllers.in_turn(layout.n_places)
+        if largest_tile(program, layout) <= controllers.largest_bytes:
+            return layout, placement
+    raise ValueError(
+        f"no {partition or 'bands'} of {domain} have tiles of at most "
+        f"{controllers.largest_bytes} bytes, the largest allocation of a device; "
+        f"use partition='blocks'"
+    )
 
 
 def open_device(

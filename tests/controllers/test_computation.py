@@ -6,6 +6,7 @@ import gc
 import os
 import weakref
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import numpy as np
 import pytest
 from mpi_jobs import run_ranks
 
-from controllers import Computation, Stencil, TileView, reference_run
+from controllers import Computation, Stencil, TileView, placement, reference_run
+from controllers.device import find_devices
 from hitmap import SerialCommunicator, Shape
 
 LOPSIDED = Stencil.of("lopsided", [(-1, 1), (-1, 2)], [1, 2, 1, 0, 2, 4, 2, 1, 2, 1, 1, 3], 20)
@@ -323,3 +325,30 @@ def test_two_ranks_hold_blocks_in_turn_redistribute_and_share_files(folder: Path
     assert odd_layout.startswith("True partition, weights, align and block must be the same on all")
     assert gone == "True rank 1: gone.npy: No such file or directory"
     assert again == [odd_layout, gone]
+
+
+@pytest.mark.parametrize("zero_copy", [True, False])
+@pytest.mark.parametrize("weights", [None, [1, 3]])
+def test_a_field_over_the_largest_allocation_is_held_as_several_places(
+    zero_copy: bool, weights: list[int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = [replace(d, max_allocation_bytes=1500) for d in find_devices() if d.kind == "cpu"]
+    monkeypatch.setattr(placement, "find_devices", lambda: small)
+    options = {"weights": weights, "places_per_controller": 2, "zero_copy": zero_copy}
+    with computation("cpu:0", **options) as run:
+        run.scatter(FIELD)
+        run.run(4)
+        assert np.array_equal(run.gather(), expected(4))
+        tiles = [run.plan.geometry("u", place).n_elements * 4 for place in run.plan.places]
+        assert len(tiles) > 2 and max(tiles) <= 1500 < FIELD.nbytes
+        cells = [owned.n_cells for owned in run.layout.owned]
+        half = len(cells) // 2
+        share = sum(cells[:half]) / FIELD.size
+        assert share == pytest.approx(0.25 if weights else 0.5, abs=0.05)
+
+
+def test_a_row_over_the_largest_allocation_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = [replace(d, max_allocation_bytes=100) for d in find_devices() if d.kind == "cpu"]
+    monkeypatch.setattr(placement, "find_devices", lambda: small)
+    with pytest.raises(ValueError, match="at most 100 bytes.*'blocks'"):
+        computation("cpu:0")
