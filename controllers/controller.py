@@ -70,7 +70,8 @@ class Controller:
             return Tile(geometry, dtype, host, cl.Buffer(self.context, flags, hostbuf=host))
         tile = Tile(geometry, dtype, None, self.device_staging(geometry.n_elements, dtype))
         assert tile.buffer is not None
-        cl.enqueue_fill_buffer(self.compute, tile.buffer, np.uint8(0), 0, tile.nbytes).wait()
+        zero = np.zeros(1, np.uint8)
+        cl.enqueue_fill_buffer(self.compute, tile.buffer, zero, 0, tile.nbytes).wait()
         return tile
 
     def staging(self, n_elements: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:

@@ -22,13 +22,15 @@ from hitmap.part import problem
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
 
+_format: Any = np.lib.format    # without types in older releases of NumPy
+
 
 def open_npy(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
     """The array of a .npy file, mapped read-only.
 
     OSError if there is no such file, ValueError if it holds no array, or Python objects.
     """
-    array = np.lib.format.open_memmap(path, mode="r")
+    array: npt.NDArray[Any] = _format.open_memmap(path, mode="r")
     if array.ndim == 0:
         raise ValueError("holds a single number, not an array")
     return array
@@ -176,12 +178,12 @@ class NpyWriter:
         path = self.path
         self._temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
         header = {
-            "descr": np.lib.format.dtype_to_descr(self.dtype),
+            "descr": _format.dtype_to_descr(self.dtype),
             "fortran_order": False,
             "shape": self.domain.extent,
         }
         with open(self._temporary, "wb") as file:
-            np.lib.format.write_array_header_1_0(file, header)
+            _format.write_array_header_1_0(file, header)
             self._first = file.tell()
             file.truncate(self._first + self.domain.n_cells * self.dtype.itemsize)
 

@@ -86,7 +86,7 @@ def _least_areas(n_places: int, extent: tuple[int, ...]) -> npt.NDArray[np.float
     [0.0, 9.0, 15.0, 18.0]
     """
     if len(extent) == 1:
-        return np.arange(-1.0, n_places)
+        return np.arange(-1, n_places).astype(np.float64)
     inside = _least_areas(n_places, extent[1:])
     face, areas = float(math.prod(extent[1:])), np.zeros(n_places + 1)
     for n in range(1, n_places + 1):
