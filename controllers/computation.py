@@ -101,8 +101,6 @@ class Computation:
         self._engine = self._new_engine(self.layout, self.placement)
         self.load(_zero)
 
-    # -- data -----------------------------------------------------------------------------
-
     def load(self, init: Callable[[TileView], None]) -> None:
         """Set the field: `init` is called once per place of this rank, its array zeroed.
 
@@ -194,8 +192,6 @@ class Computation:
         self._timings.new_places()
         return moves
 
-    # -- steps ----------------------------------------------------------------------------
-
     def run(self, n_steps: int, progress: Progress | None = None) -> None:
         """Run `n_steps` steps; `progress(done, total)` is called now and then on each rank."""
         if n_steps < 0:
@@ -232,8 +228,6 @@ class Computation:
     ) -> None:
         if error is None:   # collective: on an error the other ranks do not take part
             self.close()
-
-    # -- inside ---------------------------------------------------------------------------
 
     @property
     def _field(self) -> str:

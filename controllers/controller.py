@@ -59,8 +59,6 @@ class Controller:
     def __repr__(self) -> str:
         return f"<Controller {self.device.name!r}>"
 
-    # -- memory ---------------------------------------------------------------------------
-
     def tile(self, geometry: Geometry, dtype: np.dtype[Any]) -> Tile:
         """A new tile, zeroed."""
         self._n_tiles += 1
@@ -88,8 +86,6 @@ class Controller:
     def device_staging(self, n_elements: int, dtype: np.dtype[Any]) -> cl.Buffer:
         """Device memory for packed cells."""
         return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, max(1, n_elements) * dtype.itemsize)
-
-    # -- kernels --------------------------------------------------------------------------
 
     def launch_command(
         self, program: Program, stage: int, reads: Mapping[str, Tile], written: Tile, over: Shape
@@ -161,8 +157,6 @@ class Controller:
 
         return command
 
-    # -- transfers ------------------------------------------------------------------------
-
     def download_command(
         self, source: Linear, cells: Strided, target: npt.NDArray[Any]
     ) -> Command:
@@ -217,8 +211,6 @@ class Controller:
         for copy in rectangles(tile.strided(cells), dense, target.itemsize):
             _enqueue_copy(self.transfer, target, tile.buffer, **copy)
         return target
-
-    # -- progress -------------------------------------------------------------------------
 
     def flush(self) -> None:
         """Let the device start on all that is enqueued."""

@@ -96,9 +96,6 @@ def tile_values(name: str, where: Strided) -> dict[str, np.int64]:
     return values
 
 
-# -- generic ------------------------------------------------------------------------------------
-
-
 def _generic_kernel(program: Program, stage: Stage, device: Device) -> StageKernel:
     found = weighted_sum(stage.expression)
     if found is None or used_fields(stage) != (FIELD,):
@@ -128,9 +125,6 @@ def _generic_kernel(program: Program, stage: Stage, device: Device) -> StageKern
         scalars={"n_terms": len(weights), "factor": factor},
         tables=tables,
     )
-
-
-# -- the user's own -----------------------------------------------------------------------------
 
 
 def _user_kernel(kernel: Kernel, program: Program, device: Device) -> StageKernel:

@@ -110,8 +110,6 @@ ORDERED = (
 KEPT_BY_STAGING = ("launch", "download", 2)
 
 
-# -- the faults ---------------------------------------------------------------------------------
-
 Injection = Callable[[], AbstractContextManager[object]]
 
 

@@ -178,9 +178,6 @@ def difference(result: npt.NDArray[np.floating], expected: npt.NDArray[np.floati
     )
 
 
-# -- random cases -------------------------------------------------------------------------------
-
-
 def possible_combinations() -> list[Combination]:
     """Everything that the factors allow, without weights."""
     homes = [

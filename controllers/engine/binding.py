@@ -63,8 +63,6 @@ class Binder:
             message.close()
         self.messages.clear()
 
-    # -- one kind of operation each ---------------------------------------------------------
-
     def _launch(self, operation: Operation) -> Command:
         assert operation.stage is not None
         (written,) = operation.writes
@@ -104,8 +102,6 @@ class Binder:
         )
         self.messages.append(message)
         return message
-
-    # -- memory -------------------------------------------------------------------------------
 
     def _linear(self, access: Access) -> Linear:
         """The memory of `access`, as commands of its controller want it."""

@@ -81,9 +81,6 @@ def test_the_module_and_the_console_script_are_the_same_program() -> None:
     assert console.__module__ == "controllers.cli.main"
 
 
-# -- progress -----------------------------------------------------------------------------------
-
-
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
@@ -105,9 +102,6 @@ def test_progress_in_a_file_is_a_line_now_and_then() -> None:
     for done in (1, 2, 3, 4):
         progress(done, 4)
     assert stream.getvalue() == "step 2 of 4 (50%), 6 s, 6 s left\nstep 4 of 4 (100%), 8 s\n"
-
-
-# -- how commands end ---------------------------------------------------------------------------
 
 
 def test_one_process_ends_with_the_code_of_its_failure(

@@ -54,9 +54,6 @@ def expected(field: np.ndarray, n_steps: int, periodic: tuple[bool, ...]) -> np.
     return reference_run(star.program(field.dtype.name), field, n_steps, periodic)
 
 
-# -- what it computes ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("device", ["reference", "cpu"])
 def test_the_output_is_the_reference_run_of_the_input(device: str, dtype: str) -> None:
@@ -215,9 +212,6 @@ def test_numbers_beyond_the_dtype_are_an_error_of_usage() -> None:
     assert run("big.py --size 9 --iterations 1 --device reference") == 2
 
 
-# -- what it prints -----------------------------------------------------------------------------
-
-
 def test_a_table_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("star.py --size 40 30 --iterations 4 --device reference --device reference") == 0
     printed = capsys.readouterr()
@@ -253,9 +247,6 @@ def test_help_and_version_are_printed(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out.startswith("controllers ")
 
 
-# -- what it draws ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("extent", [(70,), (7, 9), (3, 400), (5, 4, 6), (3, 4, 5, 2)])
 def test_fields_of_any_number_of_axes_are_drawn(extent: tuple[int, ...]) -> None:
     pytest.importorskip("matplotlib")
@@ -280,9 +271,6 @@ def test_a_picture_shows_the_same_cells_whatever_the_division(extent: tuple[int,
         with Computation(point, extent, devices=["reference"] * 3, comm=SERIAL, **division) as made:
             made.scatter(field)
             assert np.array_equal(sampled(made), field[index])
-
-
-# -- what it refuses ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -384,9 +372,6 @@ def test_a_failed_picture_leaves_the_old_file_and_no_other() -> None:
         raise ValueError("stop")
     assert sorted(p.name for p in Path().iterdir()) == ["out.npy", "star.py", "two.py"]
     assert Path("out.npy").read_text(encoding="utf-8") == "old"
-
-
-# -- with several ranks -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("division", ["--weights 1,3", "--partition cyclic --block 16 9"])

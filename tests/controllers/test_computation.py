@@ -66,9 +66,6 @@ class Traffic:
         return counted
 
 
-# -- redistribute -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("devices", "zero_copy"), TWO)
 def test_a_run_goes_on_as_if_undisturbed_and_only_the_difference_moves(
     devices: Any, zero_copy: bool, monkeypatch: pytest.MonkeyPatch
@@ -167,9 +164,6 @@ def test_the_report_counts_places_since_they_are_as_they_are() -> None:
         assert [place.compute_s > 0 for place in report.places] == [False, True]
 
 
-# -- cyclic and aligned -------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("devices", "zero_copy"), TWO)
 def test_blocks_are_dealt_to_the_controllers_in_turn(devices: Any, zero_copy: bool) -> None:
     with computation(devices, zero_copy=zero_copy, partition="cyclic", block=(9, 16)) as run:
@@ -210,9 +204,6 @@ def test_cuts_are_at_multiples_of_align() -> None:
         assert {box.lower[0] % 8 for box in run.layout.owned} == {0}
 
 
-# -- files --------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
@@ -246,8 +237,6 @@ def test_a_file_that_does_not_fit_is_refused(folder: Path) -> None:
         with pytest.raises(OSError, match="no/out.npy was not written"):
             run.save("no/out.npy")
 
-
-# -- on several ranks -----------------------------------------------------------------------------
 
 JOB = """
 import os, sys

@@ -61,9 +61,6 @@ def numbers(extent: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     return np.random.default_rng(3).random(extent).astype(dtype)
 
 
-# -- memory ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("box", [box for box, _ in BOXES], ids=str)
 def test_a_new_tile_holds_zeros(executor: Executor, box: Shape, dtype: np.dtype[Any]) -> None:
@@ -160,9 +157,6 @@ def test_staging_outlives_its_controller_and_can_be_written(zero_copy: bool) -> 
         assert (array.shape, array.dtype) == ((1000,), dtype)
         array[...] = np.arange(1000)
         assert array.sum() == 499500
-
-
-# -- copies and transfers -------------------------------------------------------------------------
 
 
 def upload_all(executor: Executor, tile: Tile, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
@@ -270,9 +264,6 @@ def test_a_transfer_waits_for_an_event_of_the_other_queue(internal: Controller) 
         assert downloaded.profile.end >= copied.profile.end >= uploaded.profile.end > 0
 
 
-# -- kernels --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("n_axes", [1, 2, 3, 4])
 def test_a_launch_computes_its_box_and_leaves_other_cells_alone(
@@ -310,9 +301,6 @@ def test_a_kernel_is_compiled_once_per_program() -> None:
     assert controller.build(first.program("float32"), 0)[1] is built
     assert controller.build(other.program("float32"), 0)[1] is not built
     assert controller.build(first.program("float64"), 0)[1] is not built
-
-
-# -- lifetimes ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("zero_copy", [True, False])

@@ -40,9 +40,6 @@ def names(devices: list[Device]) -> list[str]:
     return [device.name for device in devices]
 
 
-# -- discovery ----------------------------------------------------------------------------------
-
-
 def test_the_cpu_of_several_drivers_is_one_cpu_and_the_newest_pocl_is_kept() -> None:
     old, new, final = (replace(CPU, version=v) for v in ("2.1", "3.0-rc2", "3.0"))
     other = replace(CPU, platform="Intel(R) OpenCL", version="2026.1", name="Xeon (Intel)")
@@ -72,9 +69,6 @@ def test_gpus_come_before_accelerators_before_the_cpu() -> None:
     fpga = device("FPGA", "accelerator")
     listings = [Listing(n, d) for n, d in enumerate((CPU, fpga, RADEON, H200))]
     assert unique(listings) == [RADEON, H200, fpga, CPU]
-
-
-# -- selection ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -145,9 +139,6 @@ def test_by_default_the_cpu_where_there_is_no_gpu() -> None:
     assert choose([], [CPU, REFERENCE]) == [CPU]
 
 
-# -- assignment ---------------------------------------------------------------------------------
-
-
 def test_ranks_get_contiguous_shares_in_order() -> None:
     chosen = [H200, H200, RADEON]
     assert plan_assignment(chosen, 1) == [chosen]
@@ -200,9 +191,6 @@ def test_a_cpu_that_cannot_be_divided_is_refused_to_several_ranks() -> None:
     assert plan_assignment([single], 3) == [[single]] * 3
 
 
-# -- strict arithmetic --------------------------------------------------------------------------
-
-
 def test_strict_float32_division_asks_the_compiler_for_it_or_is_refused() -> None:
     assert CPU.strict_options("float32", True) == ["-cl-fp32-correctly-rounded-divide-sqrt"]
     assert CPU.strict_options("float32", False) == CPU.strict_options("float64", True) == []
@@ -214,9 +202,6 @@ def test_strict_float32_division_asks_the_compiler_for_it_or_is_refused() -> Non
         replace(CPU, denormals=False).strict_options("float32", False)
     with pytest.raises(ValueError, match=r"float64.*float32"):
         replace(CPU, dtypes=("float32",)).strict_options("float64", False)
-
-
-# -- live ---------------------------------------------------------------------------------------
 
 
 def test_the_devices_of_this_host_can_be_chosen_and_opened() -> None:

@@ -102,9 +102,6 @@ KINDS: dict[str, Callable[[], list[Executor]]] = {
 LAYOUTS = {"bands": Layout.bands(DOMAIN, 3), "blocks": Layout.blocks(DOMAIN, 3)}
 
 
-# -- results --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("partition", LAYOUTS)
 def test_parts_of_a_run_give_the_bits_of_the_whole(kind: str, partition: str) -> None:
@@ -154,8 +151,6 @@ def test_progress_never_goes_back_and_ends_with_all_steps(n_steps: int) -> None:
             assert seen[-1] == (n_steps, n_steps)
 
 
-# -- order ----------------------------------------------------------------------------------------
-
 HOMES: dict[str, Callable[[World], list[LazyExecutor]]] = {
     "devices with memory of their own": lambda world: [
         LazyExecutor(world, shares_host=False, name=str(n)) for n in range(4)
@@ -203,9 +198,6 @@ def test_without_its_edges_a_plan_gives_wrong_bits() -> None:
         job.engine.run(6)
         wrong += not np.array_equal(job.result(), job.expected(6))
     assert wrong
-
-
-# -- progress -------------------------------------------------------------------------------------
 
 
 class Started(LazyExecutor):

@@ -62,9 +62,6 @@ def computation(sizes: Any = (23, 19), **options: Any) -> Computation:
     return Computation(options.pop("program", PROGRAM), sizes, **options)
 
 
-# -- what is computed ---------------------------------------------------------------------------
-
-
 def test_the_arguments_stand_in_the_order_of_the_paper() -> None:
     calls: list[str] = []
     report = stencil_computation(
@@ -127,9 +124,6 @@ def test_the_field_is_zero_where_init_sets_nothing() -> None:
     assert [result.tolist() for result in results] == [np.zeros((6, 5)).tolist()]
 
 
-# -- what init and output see -------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("zero_copy", [True, False])
 def test_init_and_output_are_called_once_per_place_with_its_owned_cells(zero_copy: bool) -> None:
     seen: list[tuple[int, str, tuple[int, ...]]] = []
@@ -166,9 +160,6 @@ def test_a_scattered_array_of_another_float_dtype_is_rounded() -> None:
     with computation((4, 5)) as c:
         c.scatter(np.arange(20, dtype=np.float64).reshape(4, 5))
         assert np.array_equal(c.gather(), np.arange(20).reshape(4, 5))
-
-
-# -- scatter, gather, run in parts --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("zero_copy", [True, False])
@@ -215,9 +206,6 @@ def test_progress_is_told_until_all_steps_are_done() -> None:
     assert told == sorted(told)
 
 
-# -- places -------------------------------------------------------------------------------------
-
-
 def test_one_place_of_a_fixed_field_does_nothing_but_launch() -> None:
     with computation() as c:
         assert not c.plan.transfers
@@ -243,9 +231,6 @@ def test_a_field_smaller_than_the_stencil_is_left_as_it_is() -> None:
 def test_weights_alone_ask_for_weighted_bands() -> None:
     with computation((51, 3), devices="cpu:0/1,1", weights=[50, 1]) as c:
         assert [owned.extent for owned in c.layout.owned] == [(50, 3), (1, 3)]
-
-
-# -- the report ---------------------------------------------------------------------------------
 
 
 def test_the_report_says_what_all_steps_have_cost() -> None:
@@ -274,9 +259,6 @@ def test_the_report_is_plain_data_for_json() -> None:
     assert {"seconds", "seconds_per_step", "cells_per_s", "steps", "places"} <= set(plain)
     assert plain["steps"] == 5
     assert plain["places"][0]["rank"] == 0
-
-
-# -- what is refused ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -325,8 +307,6 @@ def test_an_array_that_does_not_fit_is_refused() -> None:
         with pytest.raises(ValueError, match="None"):
             c.scatter(None)
 
-
-# -- with and without MPI -----------------------------------------------------------------------
 
 WITHOUT_MPI = """
 import sys

@@ -102,9 +102,6 @@ def test_owners_are_asked_for_inside_the_domain_only() -> None:
         Layout.bands(Shape.of_extent((6,)), 2).owners(Shape((5,), (7,)))
 
 
-# -- cuts at multiples ------------------------------------------------------------------------
-
-
 @settings(max_examples=100, deadline=None)
 @given(
     st.tuples(st.integers(-5, 5), st.integers(-5, 5), st.integers(-5, 5)),
@@ -143,9 +140,6 @@ def test_align_is_one_number_for_all_axes_or_one_for_each() -> None:
 def test_blocks_are_arranged_so_that_align_leaves_few_places_without_cells() -> None:
     layout = Layout.blocks(Shape.of_extent((100, 100)), 6, align=(1, 64))
     assert layout.topology == Topology((3, 2))
-
-
-# -- weighted blocks --------------------------------------------------------------------------
 
 
 def area_of_cuts(layout: Layout) -> int:
@@ -223,9 +217,6 @@ def test_weights_of_any_size_make_blocks_and_meaningless_ones_are_refused() -> N
 def test_weighted_blocks_of_many_places_are_made_quickly() -> None:
     layout = Layout.weighted_blocks(Shape.of_extent((500, 600, 700)), [1, 2, 3, 4] * 250)
     assert layout.n_places == 1000
-
-
-# -- tiled ------------------------------------------------------------------------------------
 
 
 def test_a_tiled_layout_has_a_place_per_block_in_c_order() -> None:

@@ -27,9 +27,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-# -- reading ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_a_part_is_read_from_files_in_c_and_fortran_order(order: str) -> None:
     np.save("a.npy", np.asarray(WHOLE, order=order))  # type: ignore[call-overload]
@@ -72,9 +69,6 @@ def test_boxes_outside_and_files_without_an_array_are_refused() -> None:
             open_npy(name)
     with pytest.raises(FileNotFoundError):
         open_npy("gone.npy")
-
-
-# -- writing ------------------------------------------------------------------------------------
 
 
 @settings(max_examples=60, deadline=None)
@@ -141,8 +135,6 @@ def test_what_does_not_fit_is_refused() -> None:
         pass
     assert os.listdir() == []
 
-
-# -- on several ranks -----------------------------------------------------------------------------
 
 JOB = """
 import errno, os, random

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""Random stencils on devices of your choice, compared bit for bit with the NumPy reference.
+
+    python tools/compare_bits.py [--device SELECTOR ...] [--cases N]
+    mpiexec -n 2 python tools/compare_bits.py ...
+
+The test suite does this on the CPU; this is for machines with other devices.  1 to 4 axes, any
+boundaries, float32 and float64, subnormal numbers in every fifth case, any number of places per
+controller, with and without overlap.  Case N is the same on every machine.  Exit code 1 if a
+bit differs.
+"""
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers import Computation, Stencil, reference_run
+from hitmap import Communicator, agree, default_communicator
+
+LARGEST = {1: 5000, 2: 90, 3: 22, 4: 9}     # cells on an axis, by the number of axes
+REACH = {1: 3, 2: 3, 3: 2, 4: 1}
+
+
+def random_stencil(rng: random.Random, n_axes: int) -> Stencil:
+    """Any shape around the cell, with holes, weights of both signs and unlike magnitudes."""
+    reach = REACH[n_axes]
+    shape = [(-rng.randint(0, reach), rng.randint(0, reach)) for _ in range(n_axes)]
+    n_weights = int(np.prod([high - low + 1 for low, high in shape]))
+    choices = (0, 0, 1, -1, 0.5, 0.3, rng.uniform(-3, 3), rng.uniform(-1e-3, 1e-3))
+    weights = [rng.choice(choices) for _ in range(n_weights)]
+    weights[rng.randrange(n_weights)] = rng.uniform(0.5, 2)
+    return Stencil.of("random", shape, weights, rng.choice((1, 4, 3.7, rng.uniform(0.1, 9), -7)))
+
+
+def random_field(case: int, extent: tuple[int, ...], dtype: str) -> npt.NDArray[Any]:
+    """Numbers of both signs and magnitudes from 1e-3 to 1e3, subnormal in every fifth case."""
+    rng = np.random.default_rng(case)
+    field = ((rng.random(extent) - 0.5) * 10.0 ** rng.integers(-3, 4, extent)).astype(dtype)
+    smallest = np.finfo(dtype).tiny
+    return field * smallest if case % 5 == 0 else field
+
+
+def differs(case: int, devices: list[str], comm: Communicator) -> bool:
+    """Run one case; whether a bit differs, on all ranks.  Collective."""
+    rng = random.Random(case)
+    n_axes, dtype = rng.randint(1, 4), rng.choice(("float32", "float64"))
+    extent = tuple(rng.randint(1, LARGEST[n_axes]) for _ in range(n_axes))
+    periodic = tuple(rng.random() < 0.5 for _ in range(n_axes))
+    program = random_stencil(rng, n_axes).program(dtype)
+    field, steps = random_field(case, extent, dtype), (rng.randint(0, 3), rng.randint(1, 3))
+    options: dict[str, Any] = {
+        "partition": rng.choice(("bands", "blocks")),
+        "overlap": rng.choice(("on", "off", "auto")),
+        "places_per_controller": rng.choice((1, 1, 2, 3)),
+    }
+    boundary = ["periodic" if wraps else "fixed" for wraps in periodic]
+    with Computation(
+        program, extent, boundary=boundary, devices=devices, comm=comm, **options
+    ) as run:
+        run.scatter(field if comm.rank == 0 else None)
+        for n_steps in steps:
+            run.run(n_steps)
+        result = run.gather()
+    wrong = False
+    if result is not None:
+        right = reference_run(program, field, sum(steps), periodic)
+        wrong = result.tobytes() != right.tobytes()
+        if wrong:
+            print(f"case {case} differs: {extent} cells of {dtype}, {boundary}, {options}")
+    return comm.bcast(wrong)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--device", action="append", default=[], help="as for `controllers run`")
+    parser.add_argument("--cases", type=int, default=40, help="how many (default: 40)")
+    options = parser.parse_args()
+    comm = default_communicator()
+    agree(comm, "the options", options)
+    n_wrong = sum(differs(case, options.device, comm) for case in range(options.cases))
+    if comm.rank == 0:
+        print(f"{options.cases} cases, {n_wrong} differ from the reference")
+    return 1 if n_wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
