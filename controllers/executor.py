@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the engine asks of a controller, whatever it computes on.
 
-`Controller` (OpenCL) and `ReferenceController` (NumPy) have it; their docstrings say more.
+`OpenCLExecutor` (OpenCL) and `ReferenceExecutor` (NumPy) have it; their docstrings say more.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hitmap.strided import Geometry, Strided
 
 
 class Executor(Protocol):
-    """What the engine asks of a controller; `Controller` and `ReferenceController` have it."""
+    """What the engine asks of a controller; `OpenCLExecutor` and `ReferenceExecutor` have it."""
 
     @property
     def shares_host(self) -> bool: ...

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
-from controllers.controller import Controller
 from controllers.event import Command
+from controllers.opencl_executor import OpenCLExecutor
 from controllers.program import INTEGERS, Program
 from controllers.tile import Tile
 from controllers.variant import Kernel
@@ -38,7 +38,7 @@ class KernelError(ValueError):
     """A kernel that does other than its stencil declares; says kernel, device and offset."""
 
 
-def check_kernel(controller: Controller, program: Program, kernel: Kernel) -> None:
+def check_kernel(controller: OpenCLExecutor, program: Program, kernel: Kernel) -> None:
     """Raise `KernelError` where `kernel`, which `controller` runs, breaks what `program` declares.
 
     A sample, not a proof: some random fields, one cell, and one box of cells.
@@ -59,7 +59,7 @@ def check_kernel(controller: Controller, program: Program, kernel: Kernel) -> No
 class _Scratch:
     """The memory to run on; arrays stand for all of a tile's elements, guards and padding too."""
 
-    def __init__(self, controller: Controller, program: Program, kernel: Kernel) -> None:
+    def __init__(self, controller: OpenCLExecutor, program: Program, kernel: Kernel) -> None:
         (field,) = program.fields
         self.kernel, self.controller, self.program = kernel, controller, program
         self.field = field.name

@@ -8,15 +8,15 @@ from itertools import cycle, islice
 
 import pyopencl as cl
 
-from controllers.controller import Controller
 from controllers.device import Device, NoDeviceError, assign, choose, find_devices
 from controllers.executor import Executor
 from controllers.kernel import BuildError
 from controllers.kernel_check import KernelError, check_kernel
+from controllers.opencl_executor import OpenCLExecutor
 from controllers.partition import largest_tile, make_layout
 from controllers.plan import Location
 from controllers.program import Program
-from controllers.reference_controller import ReferenceController
+from controllers.reference_executor import ReferenceExecutor
 from controllers.registry import SPECIALISED, KernelChoice
 from controllers.variant import Kernel
 from hitmap.comm import Communicator, node_ranks
@@ -154,8 +154,8 @@ def open_device(
                 f"the reference device computes descriptions and cannot run the kernel "
                 f"{kernel.name!r}, which is OpenCL C; choose another device, or no kernel"
             )
-        return ReferenceController(device)
-    controller = Controller(device, zero_copy=zero_copy, kernel=kernel)
+        return ReferenceExecutor(device)
+    controller = OpenCLExecutor(device, zero_copy=zero_copy, kernel=kernel)
     for stage in range(len(program.stages)):
         controller.build(program, stage)
     if isinstance(kernel, Kernel):

@@ -11,10 +11,10 @@ from unittest.mock import patch
 import pyopencl as cl
 
 from controllers import computation
-from controllers.controller import Controller
 from controllers.engine.binding import Binder
 from controllers.engine.place import PlaceRun
 from controllers.event import Command, Event
+from controllers.opencl_executor import OpenCLExecutor
 from controllers.plan import Access, Operation, Plan, TileKey
 
 BUSY_BYTES = 48 * 2**20     # a copy of so much keeps a queue busy for some milliseconds
@@ -83,14 +83,14 @@ def with_levels(plan: Plan, level: Callable[[Operation, int], int]) -> Sequence[
 def busy_queue(verb: str, place: int) -> Iterator[None]:
     """The commands `verb` of a place stand behind other work in the queue of their device."""
     bind = Binder.command
-    work: dict[Controller, list[cl.Buffer]] = {}
+    work: dict[OpenCLExecutor, list[cl.Buffer]] = {}
 
     def command(self: Binder, operation: Operation) -> Command:
         bound = bind(self, operation)
         executor = self.executors[operation.place]
         if (operation.verb, operation.place) != (verb, place) or not operation.on_device:
             return bound
-        assert isinstance(executor, Controller)
+        assert isinstance(executor, OpenCLExecutor)
         queue = executor.compute if operation.lane == "compute" else executor.transfer
         if executor not in work:
             flags = cl.mem_flags.READ_WRITE

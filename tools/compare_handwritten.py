@@ -23,7 +23,7 @@ import pyopencl as cl
 from mpi4py import MPI
 
 from controllers import Computation, Stencil, TileView
-from controllers.controller import Controller
+from controllers.opencl_executor import OpenCLExecutor
 from hitmap import Shape
 
 Field = npt.NDArray[np.float32]
@@ -92,7 +92,7 @@ def compare(comm: MPI.Intracomm, device: str, size: int, rounds: int) -> None:
     with Computation(MEAN.program("float32"), field.shape, devices=device, comm=comm) as ours:
         (place,) = ours.placement.places
         controller = ours.placement.executors[place]
-        assert isinstance(controller, Controller), "an OpenCL device"
+        assert isinstance(controller, OpenCLExecutor), "an OpenCL device"
         owned = ours.layout.owned[place]
         theirs = HandWritten(comm, controller.context.devices[0], owned, field)
 

@@ -10,10 +10,10 @@ import pyopencl as cl
 import pytest
 
 from controllers import Kernel
-from controllers.controller import Controller
 from controllers.device import choose, find_devices
 from controllers.kernel import build_user_kernel
 from controllers.kgt.cell import work_sizes
+from controllers.opencl_executor import OpenCLExecutor
 from controllers.parameter import bind
 from controllers.stage_kernel import box_values, tile_values
 from hitmap.shape import Shape
@@ -24,13 +24,13 @@ EXTENTS = {1: (2050,), 2: (37, 29), 3: (9, 11, 13), 4: (5, 4, 6, 7)}
 
 
 @pytest.fixture(scope="module")
-def controller() -> Controller:
+def controller() -> OpenCLExecutor:
     (device,) = choose(["cpu:0"], find_devices())
-    return Controller(device)
+    return OpenCLExecutor(device)
 
 
 def launched(
-    controller: Controller, kernel: Kernel, over: Shape, tiles: dict[str, Geometry],
+    controller: OpenCLExecutor, kernel: Kernel, over: Shape, tiles: dict[str, Geometry],
     arrays: dict[str, npt.NDArray[Any]], is_cpu: bool = True,
 ) -> dict[str, npt.NDArray[Any]]:  # fmt: skip
     """All arrays, whole tiles with their padding, after a launch over a box."""
@@ -63,7 +63,7 @@ def coordinates(n_axes: int, text: str) -> str:
 @pytest.mark.parametrize("is_cpu", [True, False])
 @pytest.mark.parametrize("n_axes", [1, 2, 3, 4])
 def test_every_way_to_name_a_cell_finds_it(
-    controller: Controller, n_axes: int, is_cpu: bool
+    controller: OpenCLExecutor, n_axes: int, is_cpu: bool
 ) -> None:
     over = Shape.of_extent(EXTENTS[n_axes]).shift(ORIGIN[:n_axes])
     tiles = {
@@ -99,7 +99,7 @@ def test_every_way_to_name_a_cell_finds_it(
 
 @pytest.mark.parametrize("n_axes", [1, 2, 3, 4])
 def test_a_kernel_that_updates_a_tile_in_place_computes_each_cell_once(
-    controller: Controller, n_axes: int
+    controller: OpenCLExecutor, n_axes: int
 ) -> None:
     over = Shape.of_extent(EXTENTS[n_axes])
     tile = padded(over, 3)

@@ -10,15 +10,15 @@ import numpy.typing as npt
 import pytest
 from lazy_executor import Handle, LazyExecutor, World
 
-from controllers.controller import Controller
 from controllers.device import assign, choose, find_devices, reference_device
 from controllers.engine import Engine
 from controllers.engine.place import LEAD
 from controllers.event import HostEvent
 from controllers.executor import Executor
+from controllers.opencl_executor import OpenCLExecutor
 from controllers.plan import Edge, Location, Overlap, Plan, TileKey
 from controllers.reference import reference_run
-from controllers.reference_controller import ReferenceController
+from controllers.reference_executor import ReferenceExecutor
 from controllers.stencil import Stencil
 from hitmap import Layout, SerialCommunicator, Shape
 
@@ -82,12 +82,12 @@ class Job:
 
 
 def reference() -> Executor:
-    return ReferenceController(reference_device())
+    return ReferenceExecutor(reference_device())
 
 
 def opencl(zero_copy: bool = True, count: int = 1) -> list[Executor]:
     devices = assign(choose(["cpu:0"], find_devices()), 0, 1)
-    return [Controller(devices[0], zero_copy=zero_copy) for _ in range(count)]
+    return [OpenCLExecutor(devices[0], zero_copy=zero_copy) for _ in range(count)]
 
 
 KINDS: dict[str, Callable[[], list[Executor]]] = {

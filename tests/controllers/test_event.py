@@ -38,10 +38,10 @@ def test_opencl_s_constants_are_the_ones_that_are_used() -> None:
 
 def test_an_opencl_event_is_an_event() -> None:
     cl = pytest.importorskip("pyopencl")
-    from controllers.controller import Controller
     from controllers.device import choose, find_devices
+    from controllers.opencl_executor import OpenCLExecutor
 
-    controller = Controller(choose([], find_devices())[0], zero_copy=False)
+    controller = OpenCLExecutor(choose([], find_devices())[0], zero_copy=False)
     source = controller.device_staging(10, np.dtype("float32"))
     event: Event = cl.enqueue_fill_buffer(controller.compute, source, np.uint8(0), 0, 40)
     event.wait()

@@ -9,17 +9,17 @@ import pyopencl as cl
 import pytest
 
 from controllers import Computation, Kernel, Stencil, kernel
-from controllers.controller import Controller
 from controllers.device import choose, find_devices
 from controllers.kernel import BuildError, build, build_user_kernel, fixed_source
+from controllers.opencl_executor import OpenCLExecutor
 
 PROGRAM = Stencil.of("s", [(-1, 1)], [1, 0, 1], 1).program("float32")
 
 
 @pytest.fixture(scope="module")
-def controller() -> Controller:
+def controller() -> OpenCLExecutor:
     (device,) = choose(["cpu:0"], find_devices())
-    return Controller(device)
+    return OpenCLExecutor(device)
 
 
 @pytest.mark.parametrize(
@@ -43,13 +43,13 @@ def test_an_error_in_a_users_file_is_found_by_file_and_line(
         assert part in message
 
 
-def test_a_build_error_shows_kernel_device_options_and_log(controller: Controller) -> None:
+def test_a_build_error_shows_kernel_device_options_and_log(controller: OpenCLExecutor) -> None:
     with pytest.raises(BuildError, match=r"'k' does not compile on '.*' with options -DX=1:\n.*y"):
         build(controller.context, "k", "__kernel void k() { int x = y; }", ["-DX=1"])
 
 
 def test_a_build_that_fails_without_an_error_is_tried_again(
-    controller: Controller, monkeypatch: pytest.MonkeyPatch
+    controller: OpenCLExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failures = ["Build on <x>:\n\nfailed to build\n\n(options: )"] * 2
     compiled = kernel._compiled
@@ -71,7 +71,7 @@ def test_a_build_that_fails_without_an_error_is_tried_again(
     assert len(failures) == 1, "tried once"
 
 
-def test_roles_are_read_from_const_and_names_from_the_compiler(controller: Controller) -> None:
+def test_roles_are_read_from_const_and_names_from_the_compiler(controller: OpenCLExecutor) -> None:
     source = """
         #define READ(type, name) __global const type *restrict name
         __kernel void k(READ(float, a), __global uchar *b, __constant int *c, const unsigned int n,
@@ -85,23 +85,25 @@ def test_roles_are_read_from_const_and_names_from_the_compiler(controller: Contr
     assert [p.type_name for p in built.parameters[:4]] == ["float*", "uchar*", "int*", "uint"]
 
 
-def test_a_body_is_no_kernel_to_launch(controller: Controller) -> None:
+def test_a_body_is_no_kernel_to_launch(controller: OpenCLExecutor) -> None:
     with pytest.raises(ValueError, match="is a body; write a __kernel"):
         build_user_kernel(controller.context, controller.device, Kernel.of("k", "NEW(u) = 1;"), 1)
 
 
-def test_a_kernel_that_compiles_is_a_program(controller: Controller) -> None:
+def test_a_kernel_that_compiles_is_a_program(controller: OpenCLExecutor) -> None:
     program = build(controller.context, "k", "__kernel void k(__global int *x) { *x = 1; }")
     assert cl.Kernel(program, "k").num_args == 1
 
 
-def test_options_reach_the_compiler_and_warnings_stay_quiet(controller: Controller) -> None:
+def test_options_reach_the_compiler_and_warnings_stay_quiet(controller: OpenCLExecutor) -> None:
     source = "#warning look\n#ifndef CELL\n#error no option\n#endif\n__kernel void k() { int x; }"
     program = build(controller.context, "k", source, ["-DCELL=uint"])
     assert program.kernel_names == "k"
 
 
-def test_every_fixed_kernel_compiles_with_the_macros_of_its_head(controller: Controller) -> None:
+def test_every_fixed_kernel_compiles_with_the_macros_of_its_head(
+    controller: OpenCLExecutor,
+) -> None:
     for cell in ("uint", "ulong"):
         text = fixed_source("copy_box")
         program = build(controller.context, "copy_box", text, [f"-DCELL={cell}"])

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from controllers import Kernel, Stencil
-from controllers.controller import Controller
 from controllers.device import choose, find_devices
 from controllers.kernel_check import KernelError, check_kernel
+from controllers.opencl_executor import OpenCLExecutor
 
 CROSS = [0, 1, 0, 1, 0, 1, 0, 1, 0]
 
@@ -20,7 +20,7 @@ def check(
     program = Stencil.of("s", [(-1, 1)] * n_axes, pattern, 1).program(dtype)
     (device,) = choose(["cpu:0"], find_devices())
     kernel = Kernel.of("mine", body)
-    check_kernel(Controller(device, kernel=kernel), program, kernel)
+    check_kernel(OpenCLExecutor(device, kernel=kernel), program, kernel)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_the_message_names_kernel_file_and_device(tmp_path) -> None:  # type: ig
     (device,) = choose(["cpu:0"], find_devices())
     kernel = Kernel.of("mine", path)
     with pytest.raises(KernelError) as caught:
-        check_kernel(Controller(device, kernel=kernel), program, kernel)
+        check_kernel(OpenCLExecutor(device, kernel=kernel), program, kernel)
     for part in ("'mine'", str(path), device.name, "(0,)", "(-1,), (1,)", "give the pattern"):
         assert part in str(caught.value)
 
@@ -78,4 +78,4 @@ def test_a_stencil_that_reaches_very_far_is_not_checked_but_said_so() -> None:
     (device,) = choose(["cpu:0"], find_devices())
     kernel = Kernel.of("mine", "NEW(u) = NEAR(u, 100000000);")
     with pytest.warns(UserWarning, match="'mine' is not checked"):
-        check_kernel(Controller(device, kernel=kernel), program, kernel)
+        check_kernel(OpenCLExecutor(device, kernel=kernel), program, kernel)

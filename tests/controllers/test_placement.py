@@ -9,11 +9,11 @@ import pytest
 from mpi_jobs import run_ranks
 
 from controllers import placement
-from controllers.controller import Controller
 from controllers.device import Device, NoDeviceError, find_devices, reference_device
+from controllers.opencl_executor import OpenCLExecutor
 from controllers.placement import Placement, open_controllers
 from controllers.program import Program
-from controllers.reference_controller import ReferenceController
+from controllers.reference_executor import ReferenceExecutor
 from controllers.stencil import Stencil
 from hitmap import SerialCommunicator
 
@@ -93,7 +93,7 @@ def test_one_process_gets_one_place_per_device_and_controller() -> None:
     ]  # fmt: skip
     assert placed.places == (0, 1, 2, 3, 4, 5)
     assert placed.executors[0] is placed.executors[2] is not placed.executors[3]
-    assert all(isinstance(e, ReferenceController) for e in placed.executors.values())
+    assert all(isinstance(e, ReferenceExecutor) for e in placed.executors.values())
     assert all(place.shares_host for place in placed.locations)
 
 
@@ -108,7 +108,7 @@ def test_an_opencl_device_is_opened_with_its_kernels_built() -> None:
         placed = place_on(COMM, f"{device.kind}:0", PROGRAM, zero_copy=zero_copy)
         (controller,) = placed.executors.values()
         (location,) = placed.locations
-        assert isinstance(controller, Controller)
+        assert isinstance(controller, OpenCLExecutor)
         assert location.device == device.name
         assert location.shares_host == controller.shares_host == (zero_copy and device.shares_host)
 

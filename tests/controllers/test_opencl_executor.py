@@ -13,11 +13,11 @@ import numpy.typing as npt
 import pyopencl as cl
 import pytest
 
-from controllers.controller import Controller
 from controllers.device import Device, find_devices, reference_device
 from controllers.event import COMPLETE, is_complete
 from controllers.executor import Executor
-from controllers.reference_controller import ReferenceController
+from controllers.opencl_executor import OpenCLExecutor
+from controllers.reference_executor import ReferenceExecutor
 from controllers.stencil import Stencil
 from controllers.tile import ALIGNMENT, PAGE, Tile
 from hitmap import Shape
@@ -38,12 +38,12 @@ def opencl_devices() -> tuple[Device, ...]:
 
 
 def controllers() -> Iterator[object]:
-    yield pytest.param(lambda: ReferenceController(reference_device()), id="reference")
+    yield pytest.param(lambda: ReferenceExecutor(reference_device()), id="reference")
     for device in opencl_devices():
-        yield pytest.param(lambda d=device: Controller(d), id=f"{device.kind}")
+        yield pytest.param(lambda d=device: OpenCLExecutor(d), id=f"{device.kind}")
         if device.shares_host:
             yield pytest.param(
-                lambda d=device: Controller(d, zero_copy=False), id=f"{device.kind} internal"
+                lambda d=device: OpenCLExecutor(d, zero_copy=False), id=f"{device.kind} internal"
             )
 
 
@@ -53,8 +53,8 @@ def executor(request: pytest.FixtureRequest) -> Executor:
 
 
 @pytest.fixture
-def internal() -> Controller:
-    return Controller(opencl_devices()[0], zero_copy=False)
+def internal() -> OpenCLExecutor:
+    return OpenCLExecutor(opencl_devices()[0], zero_copy=False)
 
 
 def numbers(extent: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
@@ -114,7 +114,7 @@ def test_values_are_converted_to_the_dtype_of_the_tile(executor: Executor) -> No
 
 
 def test_a_tile_in_host_memory_is_where_its_kernels_work() -> None:
-    controller = Controller(opencl_devices()[0])
+    controller = OpenCLExecutor(opencl_devices()[0])
     box = Shape.of_extent((3, 4))
     tile = controller.tile(Geometry.dense(box), DTYPES[0])
     if not controller.shares_host:
@@ -127,7 +127,7 @@ def test_a_tile_in_host_memory_is_where_its_kernels_work() -> None:
 
 
 def test_tiles_in_host_memory_start_at_different_places_of_a_page() -> None:
-    controller = Controller(opencl_devices()[0])
+    controller = OpenCLExecutor(opencl_devices()[0])
     if not controller.shares_host:
         pytest.skip("the device has memory of its own")
     geometry = Geometry.dense(Shape.of_extent((16, 16)))
@@ -137,7 +137,7 @@ def test_tiles_in_host_memory_start_at_different_places_of_a_page() -> None:
     assert all(start % ALIGNMENT == 0 for start in starts)
 
 
-def test_an_internal_tile_has_no_host_image(internal: Controller) -> None:
+def test_an_internal_tile_has_no_host_image(internal: OpenCLExecutor) -> None:
     box = Shape.of_extent((3,))
     tile = internal.tile(Geometry.dense(box), DTYPES[0])
     assert tile.host is None
@@ -149,7 +149,7 @@ def test_an_internal_tile_has_no_host_image(internal: Controller) -> None:
 @pytest.mark.parametrize("zero_copy", [True, False])
 def test_staging_outlives_its_controller_and_can_be_written(zero_copy: bool) -> None:
     def staging(dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-        return Controller(opencl_devices()[0], zero_copy=zero_copy).staging(1000, dtype)
+        return OpenCLExecutor(opencl_devices()[0], zero_copy=zero_copy).staging(1000, dtype)
 
     for dtype in DTYPES:
         array = staging(dtype)
@@ -187,7 +187,7 @@ def test_a_box_is_copied_between_tiles(
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize(("box", "part"), BOXES, ids=str)
 def test_boxes_are_packed_downloaded_uploaded_and_unpacked(
-    internal: Controller, box: Shape, part: Shape, dtype: np.dtype[Any]
+    internal: OpenCLExecutor, box: Shape, part: Shape, dtype: np.dtype[Any]
 ) -> None:
     """The whole way of a message, each command after the one before it by its event alone."""
     lower = part.lower[0]
@@ -228,7 +228,7 @@ def test_boxes_are_packed_downloaded_uploaded_and_unpacked(
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_contiguous_rows_are_transferred_without_packing(
-    internal: Controller, dtype: np.dtype[Any]
+    internal: OpenCLExecutor, dtype: np.dtype[Any]
 ) -> None:
     box = Shape((3, 0), (9, 7))
     rows = box.slab(0, 5, 7)
@@ -243,7 +243,7 @@ def test_contiguous_rows_are_transferred_without_packing(
     assert np.array_equal(internal.move_from(tile, box), values)
 
 
-def test_a_transfer_waits_for_an_event_of_the_other_queue(internal: Controller) -> None:
+def test_a_transfer_waits_for_an_event_of_the_other_queue(internal: OpenCLExecutor) -> None:
     box = Shape.of_extent((1 << 20,))
     tiles = [internal.tile(Geometry.dense(box), DTYPES[0]) for _ in range(2)]
     host = internal.staging(box.n_cells, DTYPES[0])
@@ -276,7 +276,7 @@ def test_a_launch_computes_its_box_and_leaves_other_cells_alone(
     box = Shape((4,) * n_axes, tuple(4 + count for count in (23, 12, 9, 7)[:n_axes]))
     inside = box.grow((-1,) * n_axes, (-1,) * n_axes)
     over = Shape((6,) * n_axes, tuple(map(max, inside.upper, (7,) * n_axes)))
-    reference = ReferenceController(reference_device())
+    reference = ReferenceExecutor(reference_device())
     results = []
     for runner in (executor, reference):
         old, new = (runner.tile(Geometry.dense(box), dtype) for _ in range(2))
@@ -295,7 +295,7 @@ def test_a_launch_computes_its_box_and_leaves_other_cells_alone(
 
 
 def test_a_kernel_is_compiled_once_per_program() -> None:
-    controller = Controller(opencl_devices()[0])
+    controller = OpenCLExecutor(opencl_devices()[0])
     first, other = (Stencil.of("mean", [(-1, 1)], [1, 0, 1], n) for n in (2, 3))
     _, built = controller.build(first.program("float32"), 0)
     assert controller.build(first.program("float32"), 0)[1] is built
@@ -305,7 +305,7 @@ def test_a_kernel_is_compiled_once_per_program() -> None:
 
 @pytest.mark.parametrize("zero_copy", [True, False])
 def test_a_bound_command_keeps_its_memory(zero_copy: bool) -> None:
-    controller = Controller(opencl_devices()[0], zero_copy=zero_copy)
+    controller = OpenCLExecutor(opencl_devices()[0], zero_copy=zero_copy)
     program = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32")
     box = Shape.of_extent((100_000,))
     over = box.grow((-1,), (-1,))
@@ -338,7 +338,7 @@ def test_a_bound_command_keeps_its_memory(zero_copy: bool) -> None:
 
 def test_controllers_of_one_process_do_not_disturb_each_other() -> None:
     device = opencl_devices()[0]
-    pair = [Controller(device), Controller(device, zero_copy=False), Controller(device)]
+    pair = [OpenCLExecutor(device), OpenCLExecutor(device, zero_copy=False), OpenCLExecutor(device)]
     box = Shape.of_extent((64, 65))
     program = Stencil.of("sum", [(-1, 1), (0, 0)], [1, 1, 1], 1).program("float64")
     over = box.grow((-1, 0), (-1, 0))
@@ -360,12 +360,12 @@ def test_controllers_of_one_process_do_not_disturb_each_other() -> None:
 
 def test_only_opencl_devices_get_a_controller() -> None:
     with pytest.raises(AssertionError, match="OpenCL"):
-        Controller(reference_device())
+        OpenCLExecutor(reference_device())
 
 
-def test_the_queues_are_in_order_and_timed(internal: Controller) -> None:
+def test_the_queues_are_in_order_and_timed(internal: OpenCLExecutor) -> None:
     for queue in (internal.compute, internal.transfer):
         properties = cl.command_queue_properties
         assert queue.properties & properties.PROFILING_ENABLE
         assert not queue.properties & properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
-    assert repr(internal) == f"<Controller {internal.device.name!r}>"
+    assert repr(internal) == f"<OpenCLExecutor {internal.device.name!r}>"

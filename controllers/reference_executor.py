@@ -19,7 +19,7 @@ from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 
 
-class ReferenceController:
+class ReferenceExecutor:
     """Runs programs by `controllers.reference`: slow, needs no OpenCL, right by definition."""
 
     shares_host = True
@@ -28,7 +28,7 @@ class ReferenceController:
         self.device = device
 
     def __repr__(self) -> str:
-        return "<ReferenceController>"
+        return "<ReferenceExecutor>"
 
     def tile(self, geometry: Geometry, dtype: np.dtype[Any]) -> Tile:
         """A new tile, zeroed."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A Controller owns one OpenCL device: its context, its queues, its kernels, its memory.
+"""An executor owns one OpenCL device: its context, its queues, its kernels, its memory.
 
 Commands are bound once and called often: a `*_command` method returns a function that
 enqueues the command, with all arguments set, and returns its event at once.
@@ -34,7 +34,7 @@ _enqueue_kernel: Callable[..., Event] = cl.enqueue_nd_range_kernel
 _enqueue_copy: Callable[..., Event] = cl.enqueue_copy
 
 
-class Controller:
+class OpenCLExecutor:
     """One device: an in-order queue for kernels, another one for transfers.
 
     Where the device shares the host's memory, tiles are host arrays that kernels use in
@@ -57,7 +57,7 @@ class Controller:
         self._n_tiles = 0
 
     def __repr__(self) -> str:
-        return f"<Controller {self.device.name!r}>"
+        return f"<OpenCLExecutor {self.device.name!r}>"
 
     def tile(self, geometry: Geometry, dtype: np.dtype[Any]) -> Tile:
         """A new tile, zeroed."""
