@@ -13,6 +13,7 @@ from hitmap import install_abort_hook
 
 if TYPE_CHECKING:
     from controllers.computation import Computation
+    from controllers.controller import Controller
     from controllers.pattern_file import read_patterns
     from controllers.plan import Plan
     from controllers.program import Program
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from controllers.report import Report
     from controllers.skeleton import stencil_computation
     from controllers.stencil import Stencil
+    from controllers.tied_tile import reading, updating, writing
     from controllers.tile import TileView
     from controllers.variant import Kernel
 
@@ -28,20 +30,25 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Computation": "controllers.computation",
+    "Controller": "controllers.controller",
     "Kernel": "controllers.variant",
     "Plan": "controllers.plan",
     "Program": "controllers.program",
     "Report": "controllers.report",
     "Stencil": "controllers.stencil",
     "TileView": "controllers.tile",
+    "reading": "controllers.tied_tile",
     "read_patterns": "controllers.pattern_file",
     "reference_run": "controllers.reference",
     "register_stencil": "controllers.registry",
     "stencil_computation": "controllers.skeleton",
+    "updating": "controllers.tied_tile",
+    "writing": "controllers.tied_tile",
 }
 __all__ = [
-    "Computation", "Kernel", "Plan", "Program", "Report", "Stencil", "TileView", "read_patterns",
-    "reference_run", "register_stencil", "stencil_computation",
+    "Computation", "Controller", "Kernel", "Plan", "Program", "Report", "Stencil", "TileView",
+    "read_patterns", "reading", "reference_run", "register_stencil", "stencil_computation",
+    "updating", "writing",
 ]  # fmt: skip
 
 

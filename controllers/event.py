@@ -48,6 +48,49 @@ class HostEvent:
         """Return at once."""
 
 
+class AllOf:
+    """Several events as one; complete at once where there is none."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self._events = tuple(events)
+
+    @property
+    def command_execution_status(self) -> int:
+        states = [COMPLETE, *(event.command_execution_status for event in self._events)]
+        return min(states) if min(states) < COMPLETE else max(states)
+
+    @property
+    def start(self) -> int:
+        return min((event.profile.start for event in self._events), default=0)
+
+    @property
+    def end(self) -> int:
+        return max((event.profile.end for event in self._events), default=0)
+
+    @property
+    def profile(self) -> Profile:
+        return self
+
+    def wait(self) -> None:
+        """Block until all are complete."""
+        for event in self._events:
+            event.wait()
+
+
+def in_order(commands: Sequence[Command]) -> Command:
+    """Several commands of one in-order queue as one: the last one's event is that of all."""
+    if len(commands) == 1:
+        return commands[0]
+
+    def command(wait_for: Sequence[Event] | None = None) -> Event:
+        event = commands[0](wait_for)
+        for following in commands[1:]:
+            event = following(None)
+        return event
+
+    return command
+
+
 class CommandFailed(RuntimeError):
     """A device reports that a command did not complete."""
 

@@ -8,7 +8,7 @@ tested without a device.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from hitmap.region import Region
@@ -48,6 +48,16 @@ class History(Generic[Event]):
         boxes = list(cells)
         self._writes = _outside(boxes, self._writes) + [(box, event) for box in boxes]
         self._reads = _outside(boxes, self._reads)
+
+    def pending(self) -> list[Event]:
+        """All events that are remembered."""
+        return list(dict.fromkeys(event for _, event in self._writes + self._reads))
+
+    def forget(self, is_over: Callable[[Event], bool]) -> None:
+        """Drop the events that are over: nothing has to wait for them."""
+        over = {event for event in self.pending() if is_over(event)}
+        self._writes = [entry for entry in self._writes if entry[1] not in over]
+        self._reads = [entry for entry in self._reads if entry[1] not in over]
 
 
 def _touching(cells: Iterable[Shape], entries: list[tuple[Shape, Event]]) -> list[Event]:

@@ -86,14 +86,25 @@ def build_user_kernel(
     name = source.kernel_name(kernel.name)
     if not source.kernels:
         raise ValueError(f"kernel {kernel.name!r} is a body; write a __kernel to launch it")
-    once: dict[str, str] = {}
+    macros = dict(macros or {})
     while True:
-        text = source.complete(accessors(n_axes, {**(macros or {}), **once}), "")
+        text = source.complete(accessors(n_axes, macros), "")
         program = build(context, kernel.name, text, [ARGUMENT_INFO], source.file)
-        built = Built(name, program, parameters(cl.Kernel(program, name), kernel.roles))
-        if once or all(parameter.role != "inout" for parameter in built.parameters):
+        built = Built(name, program, parameters(compiled(program, name), kernel.roles))
+        if "ONCE" in macros or all(p.role != "inout" for p in built.parameters):
             return built
-        once = {"ONCE": ""}
+        macros["ONCE"] = ""
+
+
+def compiled(program: cl.Program, name: str) -> cl.Kernel:
+    """The kernel `name` of a program; BuildError where the driver does not know it."""
+    try:
+        return cl.Kernel(program, name)
+    except cl.LogicError as error:
+        raise BuildError(
+            f"the driver finds no kernel {name!r} in its program ({error}); built-in functions of "
+            f"OpenCL C, such as mix or step, cannot give a kernel its name"
+        ) from None
 
 
 def parameters(kernel: cl.Kernel, roles: Mapping[str, Role] | None = None) -> tuple[Parameter, ...]:

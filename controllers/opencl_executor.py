@@ -6,6 +6,7 @@ enqueues the command, with all arguments set, and returns its event at once.
 """
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,8 +15,8 @@ import numpy.typing as npt
 import pyopencl as cl
 
 from controllers.device import Device
-from controllers.event import Command, Event
-from controllers.kernel import Built, build, fixed_source, parameters
+from controllers.event import Command, Event, in_order
+from controllers.kernel import Built, build, compiled, fixed_source, parameters
 from controllers.kgt.cell import work_sizes
 from controllers.parameter import bind
 from controllers.program import Program
@@ -32,6 +33,14 @@ CELL_TYPES = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 # PyOpenCL's functions, with events of any kind
 _enqueue_kernel: Callable[..., Event] = cl.enqueue_nd_range_kernel
 _enqueue_copy: Callable[..., Event] = cl.enqueue_copy
+
+
+class SharedKernel:
+    """A kernel that is launched with other arguments each time, perhaps by several threads."""
+
+    def __init__(self, built: Built) -> None:
+        self.kernel = cl.Kernel(built.program, built.name)
+        self.lock = threading.Lock()    # from the arguments to the launch
 
 
 class OpenCLExecutor:
@@ -53,7 +62,7 @@ class OpenCLExecutor:
         self.compute = cl.CommandQueue(self.context, properties=profiling)
         self.transfer = cl.CommandQueue(self.context, properties=profiling)
         self._kernels: dict[tuple[str, str], Built] = {}
-        self._copies: dict[int, cl.Program] = {}
+        self._copies: dict[int, Built] = {}
         self._n_tiles = 0
 
     def __repr__(self) -> str:
@@ -100,12 +109,10 @@ class OpenCLExecutor:
         if source.tables is not None:
             tables = source.tables(written.strided(over).pitches)
             values |= {name: self._constants(array) for name, array in tables.items()}
-        kernel = cl.Kernel(built.program, built.name)
         title = source.title or source.name
         arguments = bind(title, built.parameters, values, source.scalars)
-        kernel.set_args(*arguments)  # type: ignore[arg-type]
         sizes = source.work_sizes(over.extent, self.device.kind == "cpu")
-        return self._kernel_command(kernel, *sizes, keep=arguments)
+        return self.kernel_command(built, arguments, sizes)
 
     def copy_command(
         self, source: Linear, target: Linear, itemsize: int, move: tuple[Strided, Strided]
@@ -114,14 +121,14 @@ class OpenCLExecutor:
         if itemsize not in self._copies:
             options = [f"-DCELL={CELL_TYPES[itemsize]}"]
             text = fixed_source("copy_box")
-            self._copies[itemsize] = build(self.context, "copy_box", text, options)
-        kernel = cl.Kernel(self._copies[itemsize], "copy_box")
+            built = build(self.context, "copy_box", text, options)
+            self._copies[itemsize] = Built("copy_box", built, ())
         four = [_four_axes(end) for end in move]
         extent = four[0].extent
         scalars = [value for end in four for value in (end.first, *end.pitches)]
-        kernel.set_args(source, target, *map(np.int64, (*scalars, *extent)))
         sizes = work_sizes((extent[0] * extent[1], *extent[2:]), self.device.kind == "cpu")
-        return self._kernel_command(kernel, *sizes, keep=[source, target])
+        arguments = [source, target, *map(np.int64, (*scalars, *extent))]
+        return self.kernel_command(self._copies[itemsize], arguments, sizes)
 
     def build(self, program: Program, stage: int) -> tuple[StageKernel, Built]:
         """The kernel of a stage, compiled once.
@@ -134,7 +141,7 @@ class OpenCLExecutor:
         if key not in self._kernels:
             title = source.title or source.name
             built = build(self.context, title, source.source, source.options, source.file)
-            known = source.parameters or parameters(cl.Kernel(built, source.name), source.roles)
+            known = source.parameters or parameters(compiled(built, source.name), source.roles)
             self._kernels[key] = Built(source.name, built, known)
         return source, self._kernels[key]
 
@@ -142,18 +149,38 @@ class OpenCLExecutor:
         flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
         return cl.Buffer(self.context, flags, hostbuf=array)
 
-    def _kernel_command(
+    def kernel_command(
         self,
-        kernel: cl.Kernel,
-        global_size: tuple[int, ...],
-        local_size: tuple[int, ...],
-        keep: Sequence[object],
+        built: Built,
+        arguments: Sequence[object],
+        sizes: tuple[tuple[int, ...], tuple[int, ...]],
     ) -> Command:
-        queue, enqueue = self.compute, _enqueue_kernel
+        """Launch `built` with these arguments, over global and local sizes in OpenCL's order."""
+        kernel = cl.Kernel(built.program, built.name)
+        kernel.set_args(*arguments)  # type: ignore[arg-type]
+        queue, enqueue, (global_size, local_size) = self.compute, _enqueue_kernel, sizes
 
-        def command(wait_for: Sequence[Event] | None = None, keep: object = tuple(keep)) -> Event:
+        def command(
+            wait_for: Sequence[Event] | None = None, keep: object = tuple(arguments)
+        ) -> Event:
             # `keep`: a kernel does not hold the buffers that are its arguments
             return enqueue(queue, kernel, global_size, local_size, None, wait_for)
+
+        return command
+
+    def launch_once_command(
+        self,
+        kernel: SharedKernel,
+        arguments: Sequence[object],
+        sizes: tuple[tuple[int, ...], tuple[int, ...]],
+    ) -> Command:
+        """The same with a kernel whose arguments are set at each call: cheaper to make."""
+        queue, enqueue, (global_size, local_size) = self.compute, _enqueue_kernel, sizes
+
+        def command(wait_for: Sequence[Event] | None = None) -> Event:
+            with kernel.lock:
+                kernel.kernel.set_args(*arguments)  # type: ignore[arg-type]
+                return enqueue(queue, kernel.kernel, global_size, local_size, None, wait_for)
 
         return command
 
@@ -184,6 +211,35 @@ class OpenCLExecutor:
             )
 
         return command
+
+    def move_command(
+        self, tile: Tile, image: npt.NDArray[Any], boxes: Sequence[Shape], *, to_device: bool
+    ) -> Command:
+        """Copy boxes of cells between a tile and its image, a flat array of the same geometry."""
+        parts = [self._box_command(tile, image, tile.strided(box), to_device) for box in boxes]
+        return in_order(parts)
+
+    def _box_command(
+        self, tile: Tile, image: npt.NDArray[Any], cells: Strided, to_device: bool
+    ) -> Command:
+        assert tile.buffer is not None, "an OpenCL tile"
+        if cells.contiguous:
+            part = image[cells.first : cells.first + cells.n_cells]
+            if to_device:
+                return self.upload_command(part, tile.buffer, cells)
+            return self.download_command(tile.buffer, cells, part)
+        target, source = (tile.buffer, image) if to_device else (image, tile.buffer)
+        copies = rectangles(cells, cells, image.itemsize)
+
+        def rectangle(copy: dict[str, object]) -> Command:
+            def command(wait_for: Sequence[Event] | None = None) -> Event:
+                return _enqueue_copy(
+                    self.transfer, target, source, is_blocking=False, wait_for=wait_for, **copy
+                )
+
+            return command
+
+        return in_order([rectangle(copy) for copy in copies])
 
     def move_to(self, tile: Tile, cells: Shape, values: npt.NDArray[Any]) -> None:
         """Host to device: `values` become the cells `cells` of `tile`; returns when they are.

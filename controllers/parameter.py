@@ -56,6 +56,17 @@ class Parameter:
         return result
 
 
+def cell_dtype(pointer: str) -> np.dtype[np.generic] | None:
+    """What a pointer's cells are in NumPy; None for vectors, structures and the like.
+
+    >>> cell_dtype("unsigned int*"), cell_dtype("float4*")
+    (dtype('uint32'), None)
+    """
+    name = pointer.replace("*", "").strip()
+    name = SCALAR_TYPES.get(_LONG_NAMES.get(name, name), "")
+    return np.dtype(name) if name else None
+
+
 def with_roles(
     parameters: Iterable[Parameter], roles: Mapping[str, Role], kernel: str
 ) -> tuple[Parameter, ...]:

@@ -94,13 +94,16 @@ class Geometry:
         """Where `cells`, a part of the tile's box, lie."""
         if cells not in self.box:
             raise ValueError(f"cells {cells} are not in the tile {self.box}")
-        first = sum(
-            (lower - origin) * pitch
-            for lower, origin, pitch in zip(
-                cells.lower, self.box.lower, self.pitches, strict=True
-            )
-        )
-        return Strided(first, self.pitches, cells.extent)
+        return Strided(self.element(cells.lower), self.pitches, cells.extent)
+
+    def element(self, cell: Sequence[int]) -> int:
+        """The element of one cell; outside of the tile, where it would lie.
+
+        >>> Geometry.dense(Shape((2,), (5,))).element((0,))
+        -2
+        """
+        places = zip(cell, self.box.lower, self.pitches, strict=True)
+        return sum((index - origin) * pitch for index, origin, pitch in places)
 
 
 def packed(boxes: Iterable[Shape]) -> tuple[Strided, ...]:

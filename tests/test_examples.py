@@ -20,10 +20,9 @@ TERRAIN = EXAMPLES / "terrain"
 needs_two_cores = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="divides a CPU in two")
 
 
-def run_alone(script: Path) -> str:
-    job = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False
-    )
+def run_alone(script: Path, *arguments: str) -> str:
+    command = [sys.executable, str(script), *arguments]
+    job = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert job.returncode == 0, job.stderr
     return job.stdout
 
@@ -49,6 +48,25 @@ def test_heat_on_two_controllers_is_heat_on_two_ranks() -> None:
         assert text.splitlines()[-1] == "equal to the reference, bit for bit"
     before_table = [text.partition("place  rank")[0] for text in printed]
     assert before_table[0] == before_table[1], "the same layout and messages"
+
+
+def test_the_low_level_program_has_the_bits_of_numpy() -> None:
+    assert "in the gradients" in run_alone(EXAMPLES / "low_level.py")
+
+
+@pytest.mark.parametrize("name", ["histogram.py", "matrix_product.py"])
+@needs_two_cores
+def test_a_data_parallel_program_runs_on_one_device_on_two_and_on_two_ranks(name: str) -> None:
+    assert "place 1" not in run_alone(EXAMPLES / name)
+    job = run_ranks(2, [str(EXAMPLES / name), "cpu", "1,2"], timeout=120)
+    assert job.returncode == 0, job.stderr
+    in_one_process = run_alone(EXAMPLES / name, "cpu/1,1", "1,2")
+    assert "place 1" in job.stdout and job.stdout == in_one_process
+
+
+def test_unlike_devices_share_one_stencil() -> None:
+    table = run_alone(EXAMPLES / "unlike_devices.py").splitlines()
+    assert len(table) > 3 and table[0].startswith("place  rank")
 
 
 @pytest.mark.parametrize("n_ranks", [1, 2])

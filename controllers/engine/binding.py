@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.engine.network import Message
-from controllers.event import Command, Event, HostEvent
+from controllers.event import Command, Event, HostEvent, in_order
 from controllers.executor import DeviceExecutor, Executor
 from controllers.plan import Access, Operation, Plan, StagingKey, TileKey, Transfer
 from controllers.tile import Linear
@@ -149,20 +149,6 @@ class Binder:
         executor = self.executors[place]
         assert not executor.shares_host, "transfers belong to devices with memory of their own"
         return executor  # type: ignore[return-value]
-
-
-def in_order(commands: Sequence[Command]) -> Command:
-    """Several commands of one in-order queue as one: the last one's event is that of all."""
-    if len(commands) == 1:
-        return commands[0]
-
-    def command(wait_for: Sequence[Event] | None = None) -> Event:
-        event = commands[0](wait_for)
-        for following in commands[1:]:
-            event = following(None)
-        return event
-
-    return command
 
 
 def _host_copy(moves: Sequence[tuple[npt.NDArray[Any], npt.NDArray[Any]]]) -> Command:

@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: MIT
+"""A `Controller` runs any program on one device: tied tiles, kernels, host tasks.
+
+Its verbs return at once with an event; what a command waits for follows from the roles of its
+tiles and from the cells it touches.  After Moreton-Fernandez et al. 2018, "Controllers: an
+abstraction to ease the use of hardware accelerators", doi:10.1177/1094342017702962.
+"""
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyopencl as cl
+
+from controllers.coherence import Side
+from controllers.device import Device, assign, choose, find_devices
+from controllers.event import COMPLETE, AllOf, Command, Event, HostEvent
+from controllers.later import Later, Worker, enqueued
+from controllers.opencl_executor import OpenCLExecutor
+from controllers.tied_tile import DONE, Access, Kind, Selection, Target, TiedTile, selection_of
+from controllers.tile import aligned
+from controllers.user_launch import Argument, UserLaunch
+from controllers.variant import Kernel
+from hitmap.comm import Communicator, node_ranks
+from hitmap.shape import Shape
+from hitmap.strided import Geometry
+
+FORGET_EVERY = 64   # commands between two looks at which events are over
+
+
+class Controller:
+    """One device: `launch`, `host_task`, `move_to`, `move_from`, `wait`.
+
+    device: a selector such as "gpu", "cpu", "nvidia:1", which must fit one device, or a `Device`;
+        by default the GPU if there is one, else the CPU.
+    zero_copy: use host memory in place where the device shares it; False treats such a device
+        like one with memory of its own.
+
+    A controller and its tiles are used by one thread, and not from within a host task.
+    """
+
+    def __init__(self, device: str | Device = "", *, zero_copy: bool = True) -> None:
+        self.device = device if isinstance(device, Device) else _one_device(device)
+        if self.device.kind == "reference":
+            raise ValueError(
+                "the reference device computes descriptions of stencils and runs no kernels; "
+                "choose an OpenCL device"
+            )
+        self.executor = OpenCLExecutor(self.device, zero_copy=zero_copy)
+        self._tasks = Worker("host tasks")
+        self._commands = Worker("commands after host tasks")
+        self._launches: dict[object, UserLaunch] = {}
+        self._tiles: list[TiedTile] = []
+        self._n_commands = 0
+
+    @classmethod
+    def each(
+        cls,
+        selectors: str | Sequence[str] = (),
+        comm: Communicator | None = None,
+        *,
+        zero_copy: bool = True,
+    ) -> list[Controller]:
+        """A controller for each device that `selectors` name.
+
+        With `comm`, collective: the ranks of a host share the devices in order, and this rank
+        gets its part; a CPU is divided by cores among the ranks that share it.
+        """
+        wanted = [selectors] if isinstance(selectors, str) else list(selectors)
+        local_rank, n_local = (0, 1) if comm is None else node_ranks(comm)
+        devices = assign(choose(wanted, find_devices()), local_rank, n_local)
+        return [cls(device, zero_copy=zero_copy) for device in devices]
+
+    def __repr__(self) -> str:
+        return f"<Controller {self.device.name!r}>"
+
+    def tile(
+        self,
+        box: Shape | Sequence[int],
+        dtype: npt.DTypeLike = "float32",
+        kind: Kind = "tied",
+    ) -> TiedTile:
+        """A new tile, zeroed: `box` in global indices, or its extents from the origin.
+
+        kind: "tied", "internal" (no image on the host) or "host" (none on the device).  It lives
+        until it is freed or the controller is closed.
+        """
+        shape = box if isinstance(box, Shape) else Shape.of_extent(tuple(box))
+        if shape.empty:
+            raise ValueError(f"a tile needs at least one cell, got {shape}")
+        geometry, element = Geometry.dense(shape), np.dtype(dtype)
+        memory = None if kind == "host" else self.executor.tile(geometry, element)
+        host = memory.host if memory is not None and kind == "tied" else None
+        if host is None and kind == "tied":
+            host = self.executor.staging(geometry.n_elements, element)
+            host.fill(0)
+        elif kind == "host":
+            host = aligned(geometry.n_elements, element)
+        tile = TiedTile(self, geometry, element, kind, memory, host)
+        self._tiles.append(tile)
+        return tile
+
+    def free(self, tile: TiedTile) -> None:
+        """Give the memory of `tile` back when all that uses it is done."""
+        self._check(tile)
+        for event in tile.coherence.pending():
+            _settle(event)
+        self._tiles = [other for other in self._tiles if other is not tile]
+        tile.memory = tile.host = None
+
+    def swap(self, one: TiedTile, other: TiedTile) -> None:
+        """Exchange the contents of two tiles of the same box, dtype and kind, without copying."""
+        for tile in (one, other):
+            self._check(tile)
+        if (one.box, one.dtype, one.kind) != (other.box, other.dtype, other.kind):
+            raise ValueError(f"only tiles of the same form can be swapped, got {one} and {other}")
+        one.memory, other.memory = other.memory, one.memory
+        one.host, other.host = other.host, one.host
+        one.coherence, other.coherence = other.coherence, one.coherence
+
+    def launch(
+        self,
+        kernel: Kernel,
+        over: Shape | Target,
+        /,
+        *,
+        group: Sequence[int] | None = None,
+        **arguments: Argument,
+    ) -> Event:
+        """Run `kernel` for each cell of `over`; arguments by the names of its parameters.
+
+        A tile or selection is read, written or both, as a whole, as the role of its parameter says:
+        declared in `Kernel.roles`, else "in" for pointers to const and "inout" for others.  Give
+        a selection where a kernel touches less.  "out" promises that the cells of `over` are all
+        written and none is read.  Parameters that the accessors declare (docs/controllers.md) are
+        set from the tiles and from `over`; a pointer to local memory takes its number of elements.
+
+        group: extents of a work-group, one per axis, for kernels that use local memory or group
+            functions; the launch is then rounded up to whole groups, and `CELL` tests the bounds.
+        """
+        cells = over if isinstance(over, Shape) else selection_of(over).cells
+        if cells.empty:
+            return DONE
+        launch = self._launch_of(kernel, cells.n_axes, group is not None)
+        for argument in arguments.values():
+            if isinstance(argument, (TiedTile, Selection)):
+                self._check(selection_of(argument).tile, "device")
+        accesses = launch.accesses(cells, arguments)
+        for access in accesses:
+            if access.reads:
+                self._refresh("device", access.selection)
+        command = launch.command(cells, arguments, kernel.scalars, group)
+        event = self._issue(command, _before("device", accesses))
+        _record("device", accesses, event)
+        return event
+
+    def host_task(self, function: Callable[..., object], *accesses: Access) -> Event:
+        """Call `function` with NumPy views of its tiles, when what they depend on is done.
+
+        `accesses` are `reading(tile)`, `writing(tile)` or `updating(tile)`, of tiles or selections
+        with an image on the host, of this controller or of others; the views come in this order,
+        those that are only read read-only.  Tasks of one controller run one after another in a
+        thread of their own.  What the function raises is raised by `wait`, and by all that depends
+        on the task.
+        """
+        for access in accesses:
+            owner = access.selection.tile.controller
+            owner._check(access.selection.tile, "host")
+        for access in accesses:
+            if access.reads:
+                access.selection.tile.controller._refresh("host", access.selection)
+        views = [_view(access) for access in accesses]
+        after = _before("host", accesses)
+
+        def work() -> Event:
+            for event in after:
+                event.wait()
+            start = time.perf_counter_ns()
+            function(*views)
+            return HostEvent(start, time.perf_counter_ns())
+
+        task = self._tasks.submit(work)
+        _record("host", accesses, task)
+        self._tidy()
+        return task
+
+    def move_to(self, target: Target) -> Event:
+        """Host to device: the cells of `target` that are stale there.
+
+        The event is complete when the device's image of `target` is up to date.
+        """
+        self._check(selection_of(target).tile, "device")
+        return self._refresh("device", selection_of(target))
+
+    def move_from(self, target: Target) -> Event:
+        """Device to host: the cells of `target` that are stale there.
+
+        The event is complete when the host's image of `target` is up to date.
+        """
+        self._check(selection_of(target).tile, "host")
+        return self._refresh("host", selection_of(target))
+
+    def wait(self) -> None:
+        """Block until all commands and host tasks so far are done; raises the first error."""
+        errors = [self._tasks.finish(), self._commands.finish()]
+        self.executor.wait()
+        self._tidy(always=True)
+        for error in errors:
+            if error is not None:
+                raise error
+
+    def read(self, target: Target) -> npt.NDArray[Any]:
+        """A copy of the cells of `target`; waits for all that writes them, moves the stale ones."""
+        selection = selection_of(target)
+        tile, cells = selection.tile, selection.cells
+        self._check(tile)
+        if tile.host is None:
+            assert tile.memory is not None, "an internal tile that is not free"
+            _wait(tile.coherence.before_read("device", [cells]))
+            return self.executor.move_from(tile.memory, cells)
+        self._refresh("host", selection).wait()
+        return np.array(tile.image(cells))
+
+    def write(self, target: Target, values: npt.ArrayLike) -> None:
+        """New values for the cells of `target`; waits for all that uses them."""
+        selection = selection_of(target)
+        tile, cells = selection.tile, selection.cells
+        self._check(tile)
+        side: Side = "device" if tile.host is None else "host"
+        _wait(tile.coherence.before_write(side, [cells]))
+        if tile.host is None:
+            assert tile.memory is not None, "an internal tile that is not free"
+            full = np.broadcast_to(np.asarray(values), cells.extent)
+            self.executor.move_to(tile.memory, cells, full)
+        else:
+            tile.image(cells)[...] = values
+        tile.coherence.wrote(side, [cells], DONE)
+
+    def close(self) -> None:
+        """Wait, free all tiles, end the threads; raises the first error of what it waited for."""
+        try:
+            self.wait()
+        finally:
+            self._release()
+
+    def __enter__(self) -> Controller:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.close()
+        else:   # which is the one to report
+            self._release()
+
+    def _release(self) -> None:
+        self._tasks.close()
+        self._commands.close()
+        self.executor.wait()
+        for tile in list(self._tiles):
+            self.free(tile)
+
+    def _refresh(self, side: Side, selection: Selection) -> Event:
+        """Copy the stale cells of one side; the event is that of all its cells."""
+        tile, cells = selection.tile, [selection.cells]
+        stale = tile.coherence.stale(side, cells)
+        if stale:
+            assert tile.memory is not None and tile.host is not None, "two images"
+            other: Side = "host" if side == "device" else "device"
+            after = tile.coherence.before_read(other, stale)
+            after += tile.coherence.before_write(side, stale)
+            to_device = side == "device"
+            command = self.executor.move_command(tile.memory, tile.host, stale, to_device=to_device)
+            tile.coherence.copied(side, stale, self._issue(command, after))
+        return AllOf(tile.coherence.before_read(side, cells))
+
+    def _issue(self, command: Command, after: Sequence[Event]) -> Event:
+        """Enqueue `command`, at once or when the host tasks that it depends on are done."""
+        self._tidy()
+        if any(isinstance(event, Later) and event.pending for event in after):
+            return self._commands.submit(lambda: self._enqueue(command, after))
+        return self._enqueue(command, after)
+
+    def _enqueue(self, command: Command, after: Sequence[Event]) -> Event:
+        before = [event for event in enqueued(after) if isinstance(event, cl.Event)]
+        event = command(before or None)
+        self.executor.flush()   # the other queue, or a host task, may wait for it
+        return event
+
+    def _launch_of(self, kernel: Kernel, n_axes: int, grouped: bool) -> UserLaunch:
+        """`kernel` built for this device, once."""
+        roles = tuple(sorted(kernel.roles.items()))
+        key = (kernel.name, kernel.variants, roles, n_axes, grouped)
+        if key not in self._launches:
+            self._launches[key] = UserLaunch(self.executor, kernel, n_axes, grouped=grouped)
+        return self._launches[key]
+
+    def _check(self, tile: TiedTile, image: Side | None = None) -> None:
+        """ValueError where `tile` cannot be used here, or lacks an image."""
+        if tile.controller is not self:
+            raise ValueError(f"{tile!r} belongs to {tile.controller!r}; use that one, or copy it")
+        if tile.freed:
+            raise ValueError(f"the tile {tile.box} has been freed; make a new one")
+        if image is not None and (tile.memory if image == "device" else tile.host) is None:
+            raise ValueError(f"{tile!r} has no image on the {image}; make it a tied tile")
+
+    def _tidy(self, always: bool = False) -> None:
+        """Forget events that are over, now and then: they would pile up in the histories."""
+        self._n_commands += 1
+        if always or self._n_commands % FORGET_EVERY == 0:
+            for tile in self._tiles:
+                tile.coherence.forget(lambda e: e.command_execution_status == COMPLETE)
+
+
+def _one_device(selector: str) -> Device:
+    found = choose([selector] if selector else [], find_devices())
+    if len(found) > 1 and selector:
+        names = ", ".join(device.name for device in found)
+        raise ValueError(
+            f"a controller has one device, but {selector!r} fits {len(found)}: {names}; choose one "
+            f"by position, such as gpu:0, or open all with Controller.each({selector!r})"
+        )
+    return assign(found[:1], 0, 1)[0]
+
+
+def _before(side: Side, accesses: Iterable[Access]) -> list[Event]:
+    """What a command or task with these accesses waits for."""
+    events: list[Event] = []
+    for access in accesses:
+        coherence, cells = access.selection.tile.coherence, [access.selection.cells]
+        look = coherence.before_write if access.writes else coherence.before_read
+        events += look(side, cells)
+    return list(dict.fromkeys(events))
+
+
+def _record(side: Side, accesses: Iterable[Access], event: Event) -> None:
+    for access in accesses:
+        coherence, cells = access.selection.tile.coherence, [access.selection.cells]
+        (coherence.wrote if access.writes else coherence.read)(side, cells, event)
+
+
+def _view(access: Access) -> npt.NDArray[Any]:
+    view = access.selection.tile.image(access.selection.cells)
+    if not access.writes:
+        view.flags.writeable = False
+    return view
+
+
+def _wait(events: Iterable[Event]) -> None:
+    for event in events:
+        event.wait()
+
+
+def _settle(event: Event) -> None:
+    """Block until `event` is over, whether it failed or not."""
+    try:
+        event.wait()
+    except Exception:  # reported by `Controller.wait`
+        pass
