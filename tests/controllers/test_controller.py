@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from opened import ways_to_open
 
 from controllers import Controller, Kernel, reading, updating, writing
 from controllers.coherence import Coherence
@@ -35,15 +36,15 @@ SHIFTED = Kernel.of("shifted", """
     { CELL; HERE(b) = 10 * NEAR(a, 0, -1) + NEAR(a, 1, 0); }""", roles={"b": "out"})
 
 
-@pytest.fixture(params=[True, False], ids=["tied to host memory", "two images"], scope="module")
+@pytest.fixture(params=ways_to_open(), scope="module")
 def controller(request: pytest.FixtureRequest) -> Iterator[Controller]:
-    with Controller("cpu", zero_copy=request.param) as opened:
+    with request.param() as opened:
         yield opened
 
 
-@pytest.fixture
-def two_images() -> Iterator[Controller]:
-    with Controller("cpu", zero_copy=False) as opened:
+@pytest.fixture(params=ways_to_open(two_images=True))
+def two_images(request: pytest.FixtureRequest) -> Iterator[Controller]:
+    with request.param() as opened:
         yield opened
 
 
@@ -267,7 +268,7 @@ def test_tiles_of_other_axes_are_indexed_from_the_origin(controller: Controller)
 
 def test_variants_are_chosen_by_device(controller: Controller) -> None:
     text = "__kernel void fill(__global int *u, TILE(u), BOX) { CELL; HERE(u) = %d; }"
-    kernel = Kernel.of("fill", text % 1).with_variant(text % 2, "cpu")
+    kernel = Kernel.of("fill", text % 1).with_variant(text % 2, controller.device.kind)
     tile = controller.tile((4,), "int32")
     controller.launch(kernel, tile, u=tile)
     assert (tile.read() == 2).all()

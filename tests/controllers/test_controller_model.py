@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+from opened import ways_to_open
 
 from controllers import Controller, Kernel, reading, updating, writing
 from controllers.tied_tile import Kind, Selection, TiedTile
@@ -180,9 +181,9 @@ class Programs(RuleBasedStateMachine):
             one.tile.controller.free(one.tile)
 
 
-@pytest.fixture(scope="module")
-def pair() -> Iterator[tuple[Controller, Controller]]:
-    with Controller("cpu", zero_copy=False) as one, Controller("cpu") as other:
+@pytest.fixture(scope="module", params=ways_to_open(two_images=True))
+def pair(request: pytest.FixtureRequest) -> Iterator[tuple[Controller, Controller]]:
+    with request.param() as one, Controller("cpu") as other:
         yield one, other
 
 
