@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""Which of the faults in tools/mutants.txt do the tests find?
+
+    python tools/find_mutants.py [WORD ...] [--jobs N]
+
+Each fault is put into a copy of the tree, and the test files named beside it run until one test
+fails.  With words, only faults whose line holds all of them.  Exit code 1 if a fault is not
+found, or if the tests fail without any.  All of them take about a quarter of an hour on two cores.
+"""
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LIST = ROOT / "tools" / "mutants.txt"
+FOLDERS = ("hitmap", "controllers", "kernels_cl", "tests", "examples", "tools", "docs")
+FILES = ("setup.cfg", "README.md")
+TIMEOUT_S = 400     # a fault may make a test hang
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A fault: `old` becomes `new` in `file`; `tests` may find it."""
+
+    name: str
+    file: str
+    tests: tuple[str, ...]
+    old: str = ""
+    new: str = ""
+
+    def applied(self, text: str) -> str:
+        """`text` with the fault; ValueError unless there is exactly one place for it."""
+        if text.count(self.old) != 1 or self.old == self.new:
+            raise ValueError(
+                f"{self.name}: {self.file} holds {self.old!r} {text.count(self.old)} times; bring "
+                f"{LIST.name} up to date"
+            )
+        return text.replace(self.old, self.new)
+
+
+def read_mutants(path: Path = LIST) -> Iterator[Mutant]:
+    """The faults of a list."""
+    mutant = None
+    for line in path.read_text("utf-8").splitlines():
+        mark, text = line[:1], line[2:]
+        if mark == "@":
+            if mutant is not None:
+                yield mutant
+            name, file, tests = (part.strip() for part in text.split("|"))
+            mutant = Mutant(name, file, tuple(tests.split()))
+        elif mark in ("-", "+") and mutant is not None:
+            before = mutant.old if mark == "-" else mutant.new
+            joined = f"{before}\n{text}" if before else text
+            mutant = replace(mutant, **{"old" if mark == "-" else "new": joined})
+    if mutant is not None:
+        yield mutant
+
+
+def run_tests(tests: tuple[str, ...], mutant: Mutant | None = None) -> bool:
+    """Whether all tests pass in a copy of the tree, with `mutant` in it if there is one."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder)
+        for name in FOLDERS:
+            ignored = shutil.ignore_patterns("__pycache__", ".hypothesis")
+            shutil.copytree(ROOT / name, copy / name, ignore=ignored)
+        for name in FILES:
+            shutil.copy(ROOT / name, copy / name)
+        if mutant is not None:
+            path = copy / mutant.file
+            path.write_text(mutant.applied(path.read_text("utf-8")), "utf-8")
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+        command += [f"tests/{test}.py" for test in tests]
+        environment = {**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
+        try:
+            job = subprocess.run(
+                command, cwd=copy, env=environment, capture_output=True, timeout=TIMEOUT_S,
+                check=False, start_new_session=True,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return False
+        return job.returncode == 0
+
+
+def try_mutant(mutant: Mutant) -> tuple[Mutant, bool, float]:
+    """The fault, whether it was found, and after how many seconds."""
+    start = time.perf_counter()
+    return mutant, not run_tests(mutant.tests, mutant), time.perf_counter() - start
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("words", nargs="*", metavar="WORD", help="only faults that hold all words")
+    parser.add_argument("--jobs", type=int, default=2, help="faults tried at the same time")
+    arguments = parser.parse_args()
+    mutants = [
+        mutant for mutant in read_mutants()
+        if all(word in f"{mutant.name} {mutant.file}" for word in arguments.words)
+    ]  # fmt: skip
+    tests = tuple(sorted({test for mutant in mutants for test in mutant.tests}))
+    if not run_tests(tests):
+        print("the tests fail without any fault: nothing to be learnt", file=sys.stderr)
+        return 1
+    missed = 0
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for mutant, found, seconds in pool.map(partial(try_mutant), mutants):
+            missed += not found
+            verdict = "found" if found else "NOT FOUND"
+            print(f"{verdict:9}  {seconds:4.0f} s  {mutant.file}: {mutant.name}", flush=True)
+    print(f"{len(mutants) - missed} of {len(mutants)} faults found")
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
