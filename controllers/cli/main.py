@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
@@ -26,6 +27,7 @@ _EPILOG = "Exit codes: 0 done, 1 failed, 2 usage, 3 no usable device."
 
 def console() -> NoReturn:
     """The entry point of the console script."""
+    warnings.formatwarning = lambda message, *_, **__: f"controllers: warning: {message}\n"
     sys.exit(main())
 
 
