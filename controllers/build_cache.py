@@ -75,14 +75,19 @@ def _parts(device: CLDevice, source: str, options: Sequence[str]) -> list[str]:
     ]  # fmt: skip
 
 
-def cache_for(device: CLDevice) -> BuildCache | None:
-    """The cache for builds on `device`; None where the driver has its own, or it is off."""
+def cache_folder() -> Path | None:
+    """Where binaries are kept; None where that is off."""
     wanted = os.environ.get(VARIABLE, "")
     if wanted.lower() == "off":
         return None
-    if wanted:
-        return BuildCache(Path(wanted).expanduser())
+    return Path(wanted).expanduser() if wanted else user_folder("kernels")
+
+
+def cache_for(device: CLDevice) -> BuildCache | None:
+    """The cache for builds on `device`; None where the driver has its own, or it is off."""
+    folder = cache_folder()
     platform = device.platform.name.lower()
-    if "portable computing language" in platform or "nvidia" in platform:
+    has_own = "portable computing language" in platform or "nvidia" in platform
+    if folder is None or (has_own and not os.environ.get(VARIABLE)):
         return None
-    return BuildCache(user_folder("kernels"))
+    return BuildCache(folder)

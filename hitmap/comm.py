@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from hitmap.launcher import OPEN_MPI, Launcher, launcher, own_mpiexec
+from hitmap.launcher import OPEN_MPI, Launcher, launcher, library_name, own_mpiexec
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -153,10 +153,10 @@ def default_communicator() -> Communicator:
                 f"({error}); install the launcher's one, or start a single process"
             ) from error
         return SerialCommunicator()
-    if not MPI.Is_initialized() or (MPI.COMM_WORLD.size == 1 and started > 1):
+    if starter and (not MPI.Is_initialized() or started > MPI.COMM_WORLD.size == 1):
         raise RuntimeError(
-            f"a launcher started {started} processes, but MPI sees 1; use the mpiexec that "
-            f"belongs to the MPI library of mpi4py ({library.splitlines()[0].strip()}), "
+            f"the launcher of {starter.name} started {started} processes, but MPI sees 1; use the "
+            f"mpiexec that belongs to the MPI library of mpi4py, {library_name(library)}: "
             f"{own_mpiexec(library)}"
         )
     return MPI.COMM_WORLD
@@ -165,7 +165,6 @@ def default_communicator() -> Communicator:
 def _start_mpi(starter: Launcher | None) -> str:
     """The version text of the MPI library, which is started unless it would abort the process."""
     import mpi4py
-
     foreign = starter is not None and starter.name == OPEN_MPI
     if foreign and mpi4py.rc.initialize and "mpi4py.MPI" not in sys.modules:
         mpi4py.rc.initialize = False    # look at the library before it looks at the launcher
@@ -177,6 +176,14 @@ def _start_mpi(starter: Launcher | None) -> str:
     if not MPI.Is_initialized() and not refused:
         MPI.Init_thread(getattr(MPI, f"THREAD_{mpi4py.rc.thread_level.upper()}"))
     return library
+
+
+def mpi_library() -> str:
+    """The version text of the MPI library; empty where none can be loaded."""
+    try:
+        return _start_mpi(launcher())
+    except (ImportError, RuntimeError):
+        return ""
 
 
 def node_communicator(comm: Communicator) -> Communicator:

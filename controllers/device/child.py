@@ -15,8 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from controllers.device.driver import Driver
-from controllers.device.trial import MARK
-from controllers.device.verdict import Outcome, Tried, Verdict, plain_device
+from controllers.device.verdict import MARK, Outcome, Tried, Verdict, plain_device
 
 GRACE_S = 2.0       # for a killed process to end; its driver may keep it from ending at all
 _LAST_LINES = 6     # of what it said before it died
@@ -37,10 +36,11 @@ def try_driver(driver: Driver, limit_s: float) -> Verdict:
         last = " | ".join(filter(None, _text(told).splitlines()[-_LAST_LINES:]))
     outcome: Outcome = "good"
     detail = "; ".join(f"{t.device.name}: {t.problem}" for t in tried if t.problem)
+    what = f"a small kernel on {tried[-1].device.name}" if tried else "loading it"
     if code is None:
-        outcome, detail = "hung", f"it did not answer within {limit_s:g} s"
+        outcome, detail = "hung", f"{what} takes more than {limit_s:g} s"
     elif code != 0:
-        outcome, detail = "aborted", f"{_ending(code)}; {last}".strip("; ")
+        outcome, detail = "aborted", f"{what} ends the process ({_ending(code)}) {last}".strip()
     elif not tried:
         outcome, detail = "empty", empty
     elif all(t.problem for t in tried):
@@ -134,6 +134,4 @@ def _text(file: Path) -> str:
 
 
 def _ending(code: int) -> str:
-    if code > 0:
-        return f"its process ended with code {code}"
-    return f"its process died of {signal.Signals(-code).name}"
+    return f"code {code}" if code > 0 else signal.Signals(-code).name

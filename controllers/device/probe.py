@@ -2,8 +2,8 @@
 """Which drivers can be used: each is tried in a child process, since it may abort or hang it.
 
 The verdict on a driver is kept in the user's cache, one entry per driver and all that the outcome
-depends on as far as it can be seen; one that is not good is kept for an hour.  With
-CONTROLLERS_PROBE=off all drivers are trusted, for hosts where a process cannot start others.
+depends on as far as it can be seen; one that is not good is kept for an hour.  The environment
+variable CONTROLLERS_PROBE is how many seconds a trial may take; or "off", all drivers are trusted.
 """
 from __future__ import annotations
 
@@ -36,16 +36,31 @@ def probe(fresh: bool = False) -> list[Verdict]:
     With `fresh` all are tried again.
     """
     drivers = installed_drivers()
-    if os.environ.get(VARIABLE, "").lower() == "off":
+    limit_s = _limit_s()
+    if limit_s is None:
         return [Verdict(driver, "untried", detail=f"{VARIABLE}=off") for driver in drivers]
     kept = {} if fresh else {d: v for d in drivers if (v := _kept(d)) is not None}
     unknown = [driver for driver in drivers if driver not in kept]
     if unknown:
         with ThreadPoolExecutor(len(unknown)) as pool:
-            for verdict in pool.map(lambda driver: try_driver(driver, LIMIT_S), unknown):
+            for verdict in pool.map(lambda driver: try_driver(driver, limit_s), unknown):
                 kept[verdict.driver] = verdict
                 _keep(verdict)
     return [kept[driver] for driver in drivers]
+
+
+def _limit_s() -> float | None:
+    """How long a trial may take; None for no trials."""
+    wanted = os.environ.get(VARIABLE) or f"{LIMIT_S}"
+    if wanted.lower() == "off":
+        return None
+    try:
+        limit_s = float(wanted)
+    except ValueError:
+        limit_s = 0.0
+    if not 0 < limit_s < float("inf"):
+        raise ValueError(f'{VARIABLE} is a number of seconds or "off", got {wanted!r}')
+    return limit_s
 
 
 def _cache() -> EntryCache:

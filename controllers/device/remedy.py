@@ -53,14 +53,9 @@ def fault(verdict: Verdict) -> str:
     """What is wrong, in a few words."""
     if needs_linker(verdict):
         return "PoCL needs the linker ld with gcc's libraries, and aborts the process without"
-    words = {
-        "hung": "a small kernel hangs",
-        "aborted": "a small kernel ends the process",
-        "failed": "a small kernel fails",
-        "good": "a small kernel fails on one of the devices",
-        "empty": "there is no device",
-    }
-    return f"{words[verdict.outcome]}: {verdict.detail}"
+    if verdict.outcome == "empty":
+        return f"it {verdict.detail}"
+    return verdict.detail
 
 
 def remedy(verdict: Verdict) -> str:

@@ -22,8 +22,8 @@ import pyopencl as cl
 from controllers.device.device import Device
 from controllers.device.discovery import describe, pci_address
 from controllers.device.driver import Driver, loading_only
+from controllers.device.verdict import MARK
 
-MARK = "controllers-trial "     # drivers print too
 _N = 64
 _SOURCE = """
 __kernel void trial(__global int *x) {
@@ -48,7 +48,7 @@ def main(library: str) -> None:
     for platform in platforms:
         handles = _devices(platform)
         if not handles:
-            _say(empty=f"{platform.name.strip()} offers no device")
+            _say(empty=f"offers no device ({platform.name.strip()})")
         for handle in handles:
             device = describe(handle, platform)
             plain = {f.name: getattr(device, f.name) for f in fields(Device) if f.compare}

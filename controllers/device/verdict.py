@@ -11,6 +11,7 @@ from typing import Literal
 from controllers.device.device import Device
 from controllers.device.driver import Driver, loading_only
 
+MARK = "controllers-trial "     # begins what a trial says; drivers print too
 Outcome = Literal["good", "failed", "empty", "aborted", "hung", "untried"]
 
 
