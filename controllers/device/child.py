@@ -82,6 +82,7 @@ def _run(
         **os.environ,
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         "PYTHONSAFEPATH": "1",
+        "TMPDIR": str(said.parent),     # what it leaves there when it dies goes with the folder
     }
     if kernel_cache is not None:
         environment["POCL_CACHE_DIR"] = kernel_cache
@@ -96,7 +97,8 @@ def _run(
     except subprocess.TimeoutExpired:
         return None
     finally:
-        _end(child)
+        if child.poll() is None:
+            _end(child)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
