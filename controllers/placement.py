@@ -2,13 +2,26 @@
 """Which place lives where: the devices of all ranks become controllers, and these get places."""
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 
 import pyopencl as cl
 
-from controllers.device import Device, NoDeviceError, assign, choose, find_devices
+from controllers.device import (
+    Device,
+    NoDeviceError,
+    Verdict,
+    assign,
+    choose,
+    computing,
+    explained,
+    find_devices,
+    loading_usable,
+    probe,
+    problems,
+)
 from controllers.executor import Executor
 from controllers.kernel import BuildError
 from controllers.kernel_check import KernelError, check_kernel
@@ -21,6 +34,7 @@ from controllers.registry import SPECIALISED, KernelChoice
 from controllers.variant import Kernel
 from hitmap.comm import Communicator, node_ranks
 from hitmap.layout import Layout
+from hitmap.node import first_of_node
 from hitmap.shape import Shape
 
 
@@ -84,6 +98,7 @@ def open_controllers(
 ) -> Controllers:
     """Choose and open the devices of every rank; collective, fails on all ranks or on none.
 
+    Drivers that a small kernel aborts or hangs are left out, with a warning on rank 0.
     Without `zero_copy`, devices that share the host's memory are used as if they did not.
     `kernel` says how the program's stages are computed; a kernel of the user's own is checked.
     """
@@ -92,11 +107,13 @@ def open_controllers(
     executors: list[Executor] = []
     failure: Exception | None = None
     try:
-        devices = assign(choose(wanted, find_devices()), local_rank, n_local)
+        verdicts = first_of_node(comm, probe)
+        devices = assign(_choose(wanted, verdicts), local_rank, n_local)
         executors = [open_device(device, program, zero_copy, kernel) for device in devices]
     except (ValueError, RuntimeError, cl.Error) as error:
         failure = error
     _fail_together(comm, failure)
+    _warn_once(comm, problems(verdicts))
     mine = [
         (executor.shares_host, device.name, device.max_allocation_bytes)
         for device, executor in zip(devices, executors)
@@ -161,6 +178,23 @@ def open_device(
     if isinstance(kernel, Kernel):
         check_kernel(controller, program, kernel)
     return controller
+
+
+def _choose(wanted: Sequence[str], verdicts: Sequence[Verdict]) -> list[Device]:
+    """The devices that are wanted, of those that a kernel was seen to run on."""
+    with loading_usable(verdicts):
+        found = computing(find_devices(), verdicts)
+    try:
+        return choose(wanted, found)
+    except (NoDeviceError, ValueError) as error:
+        raise explained(error, found, verdicts) from None
+
+
+def _warn_once(comm: Communicator, told: Sequence[str]) -> None:
+    """Warn on rank 0 of what the ranks have to say, once where they say the same."""
+    everyone = comm.gather(told)
+    for text in dict.fromkeys(text for texts in everyone or () for text in texts):
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
 def _fail_together(comm: Communicator, failure: Exception | None) -> None:

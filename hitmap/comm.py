@@ -19,18 +19,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from hitmap.launcher import OPEN_MPI, Launcher, launcher, library_name, own_mpiexec
+
 if TYPE_CHECKING:
     from mpi4py import MPI
 
 _T = TypeVar("_T")
 
 Buffer = npt.NDArray[Any]  # contiguous; a message is its bytes
-
-# How launchers tell a process the size of its job: MPICH and Intel, Open MPI, MVAPICH, srun.
-_LAUNCHER_SIZES = (
-    "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS",
-)  # fmt: skip
-
 
 class Communicator(Protocol):
     """What this package uses of `mpi4py.MPI.Comm`; `SerialCommunicator` has it too."""
@@ -145,8 +141,10 @@ def default_communicator() -> Communicator:
     RuntimeError if a launcher started several processes that cannot form one job: they would
     all do the same work, each believing to be alone.
     """
-    started = next((int(os.environ[name]) for name in _LAUNCHER_SIZES if name in os.environ), 1)
+    starter = launcher()
+    started = 1 if starter is None else starter.size
     try:
+        library = _start_mpi(starter)
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:  # mpi4py raises the latter without a library
         if started > 1:
@@ -155,13 +153,46 @@ def default_communicator() -> Communicator:
                 f"({error}); install the launcher's one, or start a single process"
             ) from error
         return SerialCommunicator()
-    if MPI.COMM_WORLD.size == 1 and started > 1:
-        vendor = MPI.Get_library_version().splitlines()[0].strip("\0")
+    if starter and (not MPI.Is_initialized() or started > MPI.COMM_WORLD.size == 1):
         raise RuntimeError(
-            f"a launcher started {started} processes, but MPI sees 1; use the mpiexec that "
-            f"belongs to the MPI library of mpi4py, {vendor}"
+            f"the launcher of {starter.name} started {started} processes, but MPI sees 1; use the "
+            f"mpiexec that belongs to the MPI library of mpi4py, {library_name(library)}: "
+            f"{own_mpiexec(library)}"
         )
     return MPI.COMM_WORLD
+
+
+def _start_mpi(starter: Launcher | None) -> str:
+    """The version text of the MPI library, which is started unless it would abort the process."""
+    import mpi4py
+    foreign = starter is not None and starter.name == OPEN_MPI
+    if foreign and mpi4py.rc.initialize and "mpi4py.MPI" not in sys.modules:
+        mpi4py.rc.initialize = False    # look at the library before it looks at the launcher
+        mpi4py.rc.finalize = True
+    from mpi4py import MPI
+
+    library = MPI.Get_library_version().strip("\0")
+    refused = starter is not None and starter.refused_by(library)
+    if not MPI.Is_initialized() and not refused:
+        MPI.Init_thread(getattr(MPI, f"THREAD_{mpi4py.rc.thread_level.upper()}"))
+    return library
+
+
+def mpi_library() -> str:
+    """The version text of the MPI library; empty where none can be loaded."""
+    try:
+        return _start_mpi(launcher())
+    except (ImportError, RuntimeError):
+        return ""
+
+
+def node_communicator(comm: Communicator) -> Communicator:
+    """The ranks of `comm` on this host, in order; to be freed.  Collective."""
+    if isinstance(comm, SerialCommunicator):
+        return SerialCommunicator()
+    from mpi4py import MPI
+
+    return cast("MPI.Intracomm", comm).Split_type(MPI.COMM_TYPE_SHARED, key=comm.rank)
 
 
 def node_ranks(comm: Communicator) -> tuple[int, int]:
@@ -169,11 +200,7 @@ def node_ranks(comm: Communicator) -> tuple[int, int]:
 
     Collective.
     """
-    if isinstance(comm, SerialCommunicator):
-        return 0, 1
-    from mpi4py import MPI
-
-    node = cast("MPI.Intracomm", comm).Split_type(MPI.COMM_TYPE_SHARED, key=comm.rank)
+    node = node_communicator(comm)
     mine = node.rank, node.size
     node.Free()
     return mine

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import warnings
 from collections.abc import Sequence
 
-from controllers.device import Device, find_devices
+from controllers.device import (
+    Device,
+    computing,
+    find_devices,
+    loading_usable,
+    probe,
+    problems,
+)
 from controllers.report import format_table
 from hitmap.comm import Communicator
 
@@ -26,7 +34,11 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
     """Print the devices, on rank 0."""
     if comm.rank != 0:
         return
-    found = find_devices()
+    verdicts = probe()
+    with loading_usable(verdicts):
+        found = computing(find_devices(), verdicts)
+    for text in problems(verdicts):
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
     listed = list(zip(selectors(found), found))
     if options.json:
         print(json.dumps([_as_dict(selector, device) for selector, device in listed]), flush=True)

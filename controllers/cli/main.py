@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 import pyopencl as cl
 
 from controllers import __version__
-from controllers.cli import devices, run
+from controllers.cli import devices, doctor, run
 from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, end_together
 from controllers.device import NoDeviceError
-from hitmap.comm import Communicator, default_communicator
+from hitmap.comm import Communicator, SerialCommunicator, default_communicator
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -26,6 +27,7 @@ _EPILOG = "Exit codes: 0 done, 1 failed, 2 usage, 3 no usable device."
 
 def console() -> NoReturn:
     """The entry point of the console script."""
+    warnings.formatwarning = lambda message, *_, **__: f"controllers: warning: {message}\n"
     sys.exit(main())
 
 
@@ -34,8 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         comm = default_communicator()
     except RuntimeError as error:
-        print(f"controllers: error: {error}", file=sys.stderr)
-        return FAILED
+        if "doctor" not in (sys.argv[1:] if arguments is None else arguments)[:1]:
+            print(f"controllers: error: {error}", file=sys.stderr)
+            return FAILED
+        comm = SerialCommunicator()     # it says what is wrong
     ending = comm.Dup()
     try:
         code = end_together(ending, _attempt(lambda: _command(arguments, comm)))
@@ -92,7 +96,7 @@ def _parser(prints: bool) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"controllers {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name, module in (("run", run), ("devices", devices)):
+    for name, module in (("run", run), ("devices", devices), ("doctor", doctor)):
         command = commands.add_parser(
             name,
             help=module.HELP,

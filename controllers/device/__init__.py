@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Devices: found, described, chosen by name or kind, and assigned to the ranks of a host."""
+"""Devices: tried, found, described, chosen by name or kind, and assigned to the ranks of a host."""
 from controllers.device.assignment import assign
 from controllers.device.device import Device, NoDeviceError, Part, reference_device
 from controllers.device.discovery import find_devices
+from controllers.device.probe import probe
+from controllers.device.remedy import explained, problems
 from controllers.device.selection import choose
+from controllers.device.verdict import Verdict, computing, loading_usable
 
 __all__ = [
-    "Device", "NoDeviceError", "Part", "assign", "choose", "find_devices", "reference_device",
+    "Device", "NoDeviceError", "Part", "Verdict", "assign", "choose", "computing", "explained",
+    "find_devices", "loading_usable", "probe", "problems", "reference_device",
 ]  # fmt: skip

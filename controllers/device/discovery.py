@@ -108,7 +108,7 @@ def _list(number: int, platform: cl.Platform) -> list[Listing]:
     """What one driver offers; empty, with a warning, if it fails."""
     try:
         return [
-            Listing(number, _describe(handle, platform), _pci_address(handle))
+            Listing(number, describe(handle, platform), pci_address(handle))
             for handle in platform.get_devices()
             if handle.available and handle.compiler_available
         ]
@@ -118,7 +118,8 @@ def _list(number: int, platform: cl.Platform) -> list[Listing]:
         return []
 
 
-def _describe(handle: cl.Device, platform: cl.Platform) -> Device:
+def describe(handle: cl.Device, platform: cl.Platform) -> Device:
+    """A device as its driver describes it."""
     kind: Kind = next((k for bit, k in _KINDS if handle.type & bit), "accelerator")
     divides = cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
     device = Device(
@@ -152,7 +153,7 @@ def _has_float64(handle: cl.Device) -> bool:
     return "cl_khr_fp64" in handle.extensions.split() or "cl_amd_fp64" in handle.extensions.split()
 
 
-def _pci_address(handle: cl.Device) -> str | None:
+def pci_address(handle: cl.Device) -> str | None:
     """Where the device is plugged in, if the driver says it: "VENDOR DOMAIN:BUS:SLOT"."""
     extensions = handle.extensions.split()
     try:

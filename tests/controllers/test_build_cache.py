@@ -12,7 +12,7 @@ from pathlib import Path
 import pyopencl as cl
 import pytest
 
-from controllers import build_cache, kernel
+from controllers import entry_cache, kernel
 from controllers.build_cache import VARIABLE, BuildCache, cache_for
 from controllers.device import choose, find_devices
 from controllers.kernel import build
@@ -96,7 +96,7 @@ def test_drivers_with_a_cache_of_their_own_are_left_to_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
-    monkeypatch.setattr(build_cache.platformdirs, "user_cache_dir", lambda name: str(tmp_path))
+    monkeypatch.setattr(entry_cache.platformdirs, "user_cache_dir", lambda name: str(tmp_path))
     for name in ("Portable Computing Language", "NVIDIA CUDA"):
         assert cache_for(FakeDevice(platform=FakePlatform(name))) is None
     found = cache_for(FakeDevice())

@@ -27,7 +27,7 @@ def run_alone(program: str, **env: str) -> subprocess.CompletedProcess[str]:
 def without_mpi(tmp_path: Path) -> str:
     """A PYTHONPATH on which mpi4py finds no MPI library."""
     (tmp_path / "mpi4py").mkdir()
-    (tmp_path / "mpi4py" / "__init__.py").touch()
+    (tmp_path / "mpi4py" / "__init__.py").write_text("class rc: initialize = True\n")
     (tmp_path / "mpi4py" / "MPI.py").write_text("raise RuntimeError('cannot load MPI library')\n")
     return os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
 

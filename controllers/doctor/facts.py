@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: MIT
+"""What there is on every node of a job, as plain values; nothing is judged here."""
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import socket
+import subprocess
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from controllers import __version__
+from controllers.build_cache import cache_folder
+from controllers.device import Verdict, probe
+from controllers.device.child import kernel_cache_folder
+from controllers.entry_cache import user_folder
+from hitmap.comm import Communicator, mpi_library
+from hitmap.launcher import Launcher, launcher
+from hitmap.node import first_of_node
+
+_PACKAGES = ("numpy", "pyopencl", "mpi4py", "pocl-binary-distribution", "mpich", "openmpi")
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A folder for compiled kernels or verdicts; `problem` is empty if it can be written."""
+
+    name: str
+    folder: str
+    problem: str
+    free_bytes: int
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A rank, and the cores that it may use."""
+
+    rank: int
+    cores: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A host, and the ranks on it; `cores` is how many there are without binding."""
+
+    host: str
+    ranks: tuple[Rank, ...]
+    versions: dict[str, str]
+    verdicts: tuple[Verdict, ...]
+    caches: tuple[Cache, ...]
+    memory_bytes: int
+    free_bytes: int
+    cores: int
+    variables: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A job: its nodes, and how it was started.
+
+    library: the version text of the MPI library.  mpiexec: the one on PATH and its version text,
+    looked at only in a process that no launcher started.
+    """
+
+    size: int
+    launcher: Launcher | None
+    library: str
+    mpiexec: tuple[str, str]
+    nodes: tuple[Node, ...]
+
+
+def gather_facts(comm: Communicator) -> Facts | None:
+    """The facts of all nodes, on rank 0; drivers are tried again.  Collective."""
+    first, node = first_of_node(comm, lambda: (comm.rank, _node()))
+    mine = (first, Rank(comm.rank, frozenset(os.sched_getaffinity(0))))
+    everyone = comm.gather((*mine, node if first == comm.rank else None))
+    if everyone is None:
+        return None
+    nodes = [
+        replace(found, ranks=tuple(rank for at, rank, _ in everyone if at == leader))
+        for leader, _, found in everyone
+        if found is not None
+    ]
+    started = launcher()
+    mpiexec = ("", "") if started else _mpiexec()
+    return Facts(comm.size, started, mpi_library(), mpiexec, tuple(nodes))
+
+
+def _node() -> Node:
+    """This node, its ranks still unknown."""
+    memory_bytes, free_bytes = _memory()
+    watched = ("POCL_", "OCL_", "CONTROLLERS_")
+    return Node(
+        host=socket.gethostname(),
+        ranks=(),
+        versions=_versions(),
+        verdicts=tuple(probe(fresh=True)),
+        caches=_caches(),
+        memory_bytes=memory_bytes,
+        free_bytes=free_bytes,
+        cores=_cores(),
+        variables={k: v for k, v in sorted(os.environ.items()) if k.startswith(watched)},
+    )
+
+
+def _versions() -> dict[str, str]:
+    found = {"controllers": __version__, "Python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:     # a site's own MPI, for example
+            continue
+    return found
+
+
+def _mpiexec() -> tuple[str, str]:
+    path = shutil.which("mpiexec")
+    if path is None:
+        return "", ""
+    try:
+        job = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=10, check=False,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return path, str(error)
+    return path, job.stdout + job.stderr
+
+
+def _caches() -> tuple[Cache, ...]:
+    ours = cache_folder()
+    folders = [
+        ("PoCL's kernels", kernel_cache_folder()),
+        ("kernels", ours),
+        ("verdicts on drivers", user_folder("drivers")),
+    ]
+    return tuple(_cache(name, folder) for name, folder in folders if folder is not None)
+
+
+def _cache(name: str, folder: Path) -> Cache:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+        return Cache(name, str(folder), "", shutil.disk_usage(folder).free)
+    except OSError as error:
+        return Cache(name, str(folder), error.strerror or str(error), 0)
+
+
+def _memory() -> tuple[int, int]:
+    """Bytes of this host and those free, as far as this process may use them."""
+    lines = Path("/proc/meminfo").read_text("ascii").splitlines()
+    amounts = {line.split(":")[0]: int(line.split()[1]) << 10 for line in lines if " kB" in line}
+    total, free = amounts["MemTotal"], amounts.get("MemAvailable", amounts["MemFree"])
+    limit = _cgroup("memory.max")
+    if limit.isdigit():
+        used = _cgroup("memory.current")
+        total = min(total, int(limit))
+        free = min(free, int(limit) - int(used or 0))
+    return total, free
+
+
+def _cores() -> int:
+    """How many cores this process could use if it were not bound to some."""
+    allowed = _cgroup("cpuset.cpus.effective")
+    if not allowed:
+        return os.cpu_count() or 1
+    ends = [part.split("-") for part in allowed.split(",")]
+    return sum(int(end[-1]) - int(end[0]) + 1 for end in ends)
+
+
+def _cgroup(name: str) -> str:
+    """A limit of this process's control group; empty if there is none."""
+    try:
+        own = Path("/proc/self/cgroup").read_text("ascii").partition("0::/")[2].strip()
+        return (_CGROUP / own / name).read_text("ascii").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""What the facts mean: pure functions, so that any host can be examined in a test."""
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+
+from controllers.device.device import Device
+from controllers.device.discovery import Listing, unique
+from controllers.device.remedy import fault, needs_linker, remedy
+from controllers.device.verdict import Verdict
+from controllers.doctor.facts import Facts, Node
+from controllers.doctor.finding import Finding
+from controllers.doctor.processes import binding, mpi
+
+_LITTLE_DISK = 100 << 20
+_LITTLE_MEMORY = 1 << 30
+
+
+def find_all(facts: Facts) -> list[Finding]:
+    """All findings of a job, those that several nodes share once."""
+    nodes: dict[Finding, list[str]] = {}
+    for node in facts.nodes:
+        for finding in (*drivers(node), *caches(node), *memory(node), *binding(facts, node)):
+            nodes.setdefault(finding, []).append(node.host)
+    several = len(facts.nodes) > 1
+    found = [replace(f, hosts=tuple(hosts) if several else ()) for f, hosts in nodes.items()]
+    return [*versions(facts), *mpi(facts), *found]
+
+
+def usable(node: Node) -> list[Device]:
+    """The devices that a run on this node can use."""
+    return unique(listing for listing, _ in _listings(node))
+
+
+def lacks_devices(facts: Facts) -> list[str]:
+    """The hosts without a usable device; the reference does not count."""
+    return [node.host for node in facts.nodes if not usable(node)]
+
+
+def versions(facts: Facts) -> Iterator[Finding]:
+    """Versions, and whether all nodes have the same."""
+    first = facts.nodes[0].versions
+    yield Finding("ok", "versions", ", ".join(f"{name} {text}" for name, text in first.items()))
+    for node in facts.nodes[1:]:
+        names = sorted({*first, *node.versions})
+        other = [name for name in names if first.get(name) != node.versions.get(name)]
+        if other:
+            yield Finding(
+                "warning", "versions",
+                f"{node.host} has "
+                + ", ".join(f"{name} {node.versions.get(name, 'missing')}" for name in other)
+                + f"; {facts.nodes[0].host} has "
+                + ", ".join(f"{name} {first.get(name, 'missing')}" for name in other),
+                "Ranks of different versions may not understand each other.",
+                "use the same virtual environment on all hosts",
+            )  # fmt: skip
+
+
+def drivers(node: Node) -> Iterator[Finding]:
+    """Whether a kernel ran on each driver's devices, and which are listed several times."""
+    alone = not usable(node)
+    for verdict in node.verdicts:
+        if verdict.usable and verdict.tried:
+            yield from _devices(verdict)
+        elif verdict.outcome == "untried":
+            yield Finding(
+                "warning", "driver", f"{verdict.driver.name} was not tried: {verdict.detail}",
+                "A driver that aborts or hangs would do so in a run.", "unset CONTROLLERS_PROBE",
+            )  # fmt: skip
+        else:
+            yield Finding(
+                "error" if alone else "warning", "driver",
+                f"{verdict.driver.name}: {fault(verdict)}", _harm(verdict), remedy(verdict),
+            )  # fmt: skip
+    kept = usable(node)
+    for listing, verdict in _listings(node):
+        if not any(device is listing.device for device in kept):
+            device = listing.device
+            yield Finding(
+                "ok", "driver",
+                f"{device.name} of {verdict.driver.name} ({device.platform} {device.version}) is "
+                f"the same device as another driver's, which is used instead",
+            )  # fmt: skip
+
+
+def _devices(verdict: Verdict) -> Iterator[Finding]:
+    for tried in verdict.tried:
+        device = tried.device
+        name = f"{device.kind} {device.name}: {device.platform} {device.version}"
+        if tried.problem:
+            yield Finding(
+                "warning", "driver", f"{name}: {tried.problem}",
+                "The device is left out.", remedy(verdict),
+            )  # fmt: skip
+        else:
+            yield Finding(
+                "ok", "driver",
+                f"{name}, a kernel built and run in {tried.seconds:.1f} s; "
+                f"{_gib(device.memory_bytes)}, at most {_gib(device.max_allocation_bytes)} in one "
+                f"piece; {verdict.driver.name}",
+            )  # fmt: skip
+
+
+def _harm(verdict: Verdict) -> str:
+    if verdict.outcome == "empty":
+        return "Nothing can run on it."
+    if needs_linker(verdict):
+        return "The driver is left out. Without it this process would have ended too."
+    return "The driver is left out. Other programs that use OpenCL may fail in the same way."
+
+
+def _listings(node: Node) -> list[tuple[Listing, Verdict]]:
+    return [
+        (Listing(number, tried.device, tried.address), verdict)
+        for number, verdict in enumerate(node.verdicts)
+        if verdict.usable
+        for tried in verdict.tried
+        if not tried.problem
+    ]
+
+
+def caches(node: Node) -> Iterator[Finding]:
+    """Whether compiled kernels can be kept."""
+    has_pocl = any("pocl" in verdict.driver.library.lower() for verdict in node.verdicts)
+    variables = {"PoCL's kernels": "POCL_CACHE_DIR", "kernels": "CONTROLLERS_BUILD_CACHE"}
+    elsewhere = tempfile.gettempdir()
+    good = []
+    for cache in node.caches:
+        is_pocl = cache.name == "PoCL's kernels"
+        variable = variables.get(cache.name, "XDG_CACHE_HOME")
+        mend = f"export {variable}={elsewhere}/cache-$USER"
+        if is_pocl and not has_pocl:
+            continue
+        if cache.problem:
+            why = "PoCL offers no device without it." if is_pocl else "It is made anew every time."
+            yield Finding(
+                "error" if is_pocl and not usable(node) else "warning", "caches",
+                f"{cache.name}: {cache.folder} cannot be written: {cache.problem}", why, mend,
+            )  # fmt: skip
+        elif cache.free_bytes < _LITTLE_DISK:
+            yield Finding(
+                "warning", "caches",
+                f"{cache.name}: {cache.folder} has {cache.free_bytes >> 20} MiB left",
+                "Kernels are compiled anew when the disk is full; PoCL may fail.", mend,
+            )  # fmt: skip
+        else:
+            good.append(f"{cache.name} in {cache.folder}")
+    if good:
+        yield Finding("ok", "caches", ", ".join(good))
+
+
+def memory(node: Node) -> Iterator[Finding]:
+    """How much there is."""
+    what = f"{_gib(node.memory_bytes)} on the host, {_gib(node.free_bytes)} of it free"
+    if node.free_bytes < _LITTLE_MEMORY:
+        why = "A field that does not fit is refused, or the process is killed."
+        yield Finding("warning", "memory", what, why, "end other programs, or use more hosts")
+    else:
+        yield Finding("ok", "memory", what)
+
+
+def _gib(nbytes: int) -> str:
+    return f"{nbytes / 2**30:.1f} GiB"

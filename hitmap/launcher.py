@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""Who started this process: launchers of MPI jobs tell it the size of its job by the environment.
+
+They say so whether or not the MPI library of the process understands them; where it does not,
+every process believes to be alone, or MPI aborts it.
+"""
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+OPEN_MPI = "Open MPI"
+# The first that is set counts: the processes of MPICH's mpiexec within a Slurm job have both.
+_VARIABLES = (
+    ("MPICH or PMI", "PMI_SIZE", "PMI_RANK"),
+    (OPEN_MPI, "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
+    ("MVAPICH", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"),
+    ("Slurm", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
+)
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """A launcher: whose it is, how many processes it started, and which of them this one is."""
+
+    name: str
+    size: int
+    rank: int
+
+    def refused_by(self, library: str) -> bool:
+        """Whether the MPI library with this version text would abort a process started so."""
+        return self.name == OPEN_MPI and library_name(library) in ("MPICH", "Intel MPI")
+
+
+def launcher(environment: Mapping[str, str] = os.environ) -> Launcher | None:
+    """The launcher of this process; None where it was started alone.
+
+    >>> launcher({"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "1"})
+    Launcher(name='Open MPI', size=4, rank=1)
+    """
+    for name, size, rank in _VARIABLES:
+        if size in environment:
+            return Launcher(name, int(environment[size]), int(environment.get(rank, "0")))
+    return None
+
+
+def library_name(version: str) -> str:
+    """Whose MPI library, or whose mpiexec, prints this version text.
+
+    >>> library_name("HYDRA build details: ..."), library_name("Open MPI v5.0.11, package ...")
+    ('MPICH', 'Open MPI')
+    """
+    words = (
+        ("open mpi", OPEN_MPI), ("open-mpi", OPEN_MPI), ("openrte", OPEN_MPI),
+        ("intel", "Intel MPI"), ("mvapich", "MVAPICH"), ("mpich", "MPICH"), ("hydra", "MPICH"),
+    )  # fmt: skip
+    return next((name for word, name in words if word in version.lower()), "unknown")
+
+
+def own_mpiexec(library: str) -> str:
+    """How to call the mpiexec that belongs to the library with this version text."""
+    beside = shutil.which("mpiexec", path=str(Path(sys.executable).parent))
+    return beside or f"the mpiexec of {library_name(library)}"

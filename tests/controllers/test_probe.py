@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: MIT
+"""Drivers that abort or hang are told from those that work, and left out."""
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from mpi_jobs import run_ranks
+from stub_driver import ABORTS, HANGS, copy_drivers, make_driver
+
+from controllers.device import NoDeviceError, probe, reference_device
+from controllers.device.child import kernel_cache_folder, try_driver
+from controllers.device.driver import Driver, installed_drivers, loading_only
+from controllers.device.remedy import explained, problems, remedy
+from controllers.device.verdict import Outcome, Tried, Verdict, computing
+
+RUN = "-m controllers run p.py --size 40 30 --iterations 3"
+WITHOUT_LD = "Final linking of kernel trial failed."
+GOOD_DRIVER = Driver("/lib/good.so", "/etc/OpenCL/vendors/good.icd")
+
+
+def good(driver: Driver = GOOD_DRIVER) -> Verdict:
+    return Verdict(driver, "good", (Tried(reference_device(), None, 0.5, ""),), "", 1.0)
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a pattern, and caches of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    Path("p.py").write_text("shape = ((-1, 1), (-1, 1))\npattern = [[0,1,0],[1,0,1],[0,1,0]]\n"
+                            "factor = 4\n")  # fmt: skip
+    return tmp_path
+
+
+def controllers(arguments: str, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *arguments.split()]
+    return subprocess.run(
+        command, env={**os.environ, **env}, capture_output=True, text=True, timeout=100, check=False
+    )
+
+
+def test_drivers_that_hang_or_abort_are_named_and_the_others_used(workplace: Path) -> None:
+    vendors = workplace / "vendors"
+    copy_drivers(vendors)
+    make_driver(vendors, "hang", HANGS)
+    make_driver(vendors, "die", ABORTS)
+    environment = {"OCL_ICD_VENDORS": str(vendors), "CONTROLLERS_PROBE": "9"}
+    start = time.monotonic()
+    job = controllers("-m controllers doctor --json", environment)
+    assert time.monotonic() - start < 30
+    assert job.returncode == 0, job.stderr
+    told = {f["what"]: f for f in json.loads(job.stdout)["findings"] if f["level"] == "warning"}
+    assert f"{vendors}/hang.icd: loading it takes more than 9 s" in told
+    dies = told[f"{vendors}/die.icd: loading it ends the process (SIGABRT)"]
+    assert dies["remedy"].endswith(f"mv {vendors}/die.icd {vendors}/die.icd.off")
+    job = run_ranks(2, RUN.split(), 60, environment)
+    assert job.returncode == 0, job.stderr
+    assert "3 steps" in job.stdout
+    assert job.stderr.count("hang.icd is left out") == job.stderr.count("die.icd is left out") == 1
+
+
+def test_without_a_linker_the_remedy_is_given_and_nothing_dies(workplace: Path) -> None:
+    if any("libpocl" not in driver.library for driver in installed_drivers()):
+        pytest.skip("there are drivers that need no linker")
+    environment = {"PATH": str(workplace)}
+    start = time.monotonic()
+    job = controllers("-m controllers doctor", environment)
+    assert time.monotonic() - start < 30
+    assert job.returncode == 3, job.stderr
+    assert "PoCL needs the" in job.stdout and "remedy" in job.stdout
+    assert "gcc" in job.stdout.partition("remedy")[2]
+    job = run_ranks(2, RUN.split(), 60, environment)
+    assert job.returncode == 3, job.stderr
+    assert job.stderr.count("needs the linker") == 1 and "gcc" in job.stderr
+    assert "Traceback" not in job.stderr
+    early = (
+        "import pyopencl as cl, controllers\n"
+        "cl.get_platforms()[0].get_devices()\n"
+        "s = controllers.Stencil.of('s', [(-1, 1)], [1, 0, 1], 2)\n"
+        "try: controllers.Computation(s.program('float32'), (9,))\n"
+        "except RuntimeError as error: print(error)\n"
+    )
+    job = subprocess.run(
+        [sys.executable, "-c", early], env={**os.environ, **environment}, timeout=60,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "needs the linker" in job.stdout, job.stderr
+
+
+def test_a_trial_leaves_nothing_behind(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (workplace / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(workplace / "temporary"))
+    make_driver(workplace, "die", ABORTS)
+    drivers = [*installed_drivers(), Driver(str(workplace / "libdie.so"))]
+    assert {"good", "aborted"} <= {try_driver(driver, 60).outcome for driver in drivers}
+    assert not list(kernel_cache_folder().glob("trial-*"))
+    assert not list((workplace / "temporary").iterdir())
+
+
+def test_a_verdict_is_kept_until_the_driver_changes(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[Driver] = []
+    outcome: Outcome = "good"
+
+    def try_now(driver: Driver, limit_s: float) -> Verdict:
+        tried.append(driver)
+        return replace(good(driver), outcome=outcome)
+
+    module = sys.modules["controllers.device.probe"]
+    monkeypatch.setattr(module, "try_driver", try_now)
+    icd = workplace / "a.icd"
+    icd.write_text("libnone.so")
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(icd))
+    first = probe()
+    assert probe() == first and len(tried) == 1
+    probe(fresh=True)
+    assert len(tried) == 2
+    icd.write_text("libother.so")
+    probe()
+    assert [driver.library for driver in tried] == ["libnone.so"] * 2 + ["libother.so"]
+    for entry in (workplace / "cache").rglob("*.json"):
+        entry.write_bytes(entry.read_bytes()[:-1])
+    outcome = "hung"
+    probe(), probe()
+    assert len(tried) == 4, "a damaged entry is a miss, a bad verdict is kept"
+    monkeypatch.setattr(module, "BAD_FOR_S", 0.0)
+    probe()
+    assert len(tried) == 5, "but not for ever"
+
+
+def test_the_probe_can_be_limited_or_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONTROLLERS_PROBE", "off")
+    assert {verdict.outcome for verdict in probe()} == {"untried"}
+    for wrong in ("never", "0", "-1", "inf"):
+        monkeypatch.setenv("CONTROLLERS_PROBE", wrong)
+        with pytest.raises(ValueError, match=f"number of seconds.*'{wrong}'"):
+            probe()
+
+
+def test_drivers_are_found_as_the_loader_finds_them(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vendors = workplace / "vendors"
+    vendors.mkdir()
+    (vendors / "near.icd").write_text("libnear.so\n")
+    (vendors / "libnear.so").touch()
+    (vendors / "far.icd").write_text("libfar.so.1")
+    monkeypatch.setenv("OCL_ICD_FILENAMES", "")
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(vendors))
+    libraries = [driver.library for driver in installed_drivers()]
+    assert libraries[:2] == ["libfar.so.1", str(vendors / "libnear.so")]
+    monkeypatch.setenv("OCL_ICD_VENDORS", "libalone.so")
+    assert installed_drivers() == [Driver("libalone.so")]
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(vendors / "far.icd"))
+    assert installed_drivers() == [Driver("libfar.so.1", str(vendors / "far.icd"))]
+    monkeypatch.setenv("OCL_ICD_FILENAMES", "libmore.so")
+    assert installed_drivers()[0] == Driver("libmore.so")
+
+
+def test_what_the_loader_reads_is_changed_for_a_moment_only(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OCL_ICD_VENDORS", "/mine")
+    before = dict(os.environ)
+    with loading_only([Driver("liba.so"), Driver("libb.so")]):
+        folder = Path(os.environ["OCL_ICD_VENDORS"])
+        assert sorted(file.read_text() for file in folder.iterdir()) == ["liba.so\n", "libb.so\n"]
+    assert dict(os.environ) == before and not folder.exists()
+
+
+def test_devices_that_failed_are_not_used_though_their_driver_is_loaded() -> None:
+    device = reference_device()
+    bad = replace(device, name="bad")
+    failed = Verdict(GOOD_DRIVER, "failed", (Tried(bad, None, 0.1, "computed 3 wrongly"),))
+    assert computing([device, bad], [good(), failed]) == [device]
+    other_is_good = Verdict(Driver("x"), "good", (Tried(bad, None, 0.1, ""),))
+    assert computing([device, bad], [failed, other_is_good]) == [device, bad]
+
+
+BAD = [
+    (Verdict(GOOD_DRIVER, "aborted", (), WITHOUT_LD), "gcc"),
+    (Verdict(GOOD_DRIVER, "aborted", (), "loading it ends the process"), "mv .*good.icd.off"),
+    (Verdict(GOOD_DRIVER, "hung", (), "loading it takes more than 20 s"), "mv .*good.icd.off"),
+    (Verdict(Driver("libx.so"), "hung", (), "loading it takes"), "unset what names libx.so"),
+    (Verdict(GOOD_DRIVER, "empty", (), "offers no device"), "video and render"),
+    (Verdict(GOOD_DRIVER, "empty", (), "cannot be loaded: x"), "install the driver again"),
+    (Verdict(Driver("/libpocl.so"), "empty", (), "offers no device"), "POCL_DEVICES"),
+]
+
+
+@pytest.mark.parametrize(("verdict", "mend"), BAD)
+def test_every_fault_has_a_remedy(verdict: Verdict, mend: str) -> None:
+    assert re.search(mend, remedy(verdict))
+    assert len(problems([verdict, good()])) == (0 if verdict.outcome == "empty" else 1)
+    error = explained(NoDeviceError("none"), [reference_device()], [verdict])
+    assert re.search(mend, str(error)) and str(error).startswith("no usable OpenCL device: ")
+    kept = explained(ValueError("no 'gpu'"), [replace(reference_device(), kind="cpu")], [verdict])
+    assert str(kept).startswith("no 'gpu'; OpenCL driver")
+    assert explained(error, [], [good()]) is error
