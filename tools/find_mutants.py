@@ -59,12 +59,16 @@ def read_mutants(path: Path = LIST) -> Iterator[Mutant]:
                 yield mutant
             name, file, tests = (part.strip() for part in text.split("|"))
             mutant = Mutant(name, file, tuple(tests.split()))
-        elif mark in ("-", "+") and mutant is not None:
-            before = mutant.old if mark == "-" else mutant.new
-            joined = f"{before}\n{text}" if before else text
-            mutant = replace(mutant, **{"old" if mark == "-" else "new": joined})
+        elif mark == "-" and mutant is not None:
+            mutant = replace(mutant, old=_with_line(mutant.old, text))
+        elif mark == "+" and mutant is not None:
+            mutant = replace(mutant, new=_with_line(mutant.new, text))
     if mutant is not None:
         yield mutant
+
+
+def _with_line(text: str, line: str) -> str:
+    return f"{text}\n{line}" if text else line
 
 
 def run_tests(tests: tuple[str, ...], mutant: Mutant | None = None) -> bool:
