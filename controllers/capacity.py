@@ -23,12 +23,16 @@ def check_capacity(plan: Plan, executors: Mapping[int, Executor], comm: Communic
         places = [place for place in plan.places if executors[place] is executor]
         needed = nbytes_needed(plan, executor, places)
         if executor.ledger.on_device + needed > executor.ledger.cap_bytes:
-            problems.append(_refusal(plan, executor, places, needed))
+            problems.append(_problem(plan, executor, places, needed))
     everyone = [problem for rank in comm.allgather(problems) for problem in rank]
     if everyone:
         more = len(everyone) - 1
-        also = f"; so do {more} more devices" if more > 1 else "; so does another device"
-        raise MemoryCapError(everyone[0] + (also if more else ""))
+        also = f", and {more} more {'devices lack' if more > 1 else 'device lacks'} memory"
+        narrower = f", {_NARROW[plan.program.dtype]}," if plan.program.dtype in _NARROW else ""
+        raise MemoryCapError(
+            f"{everyone[0]}{also if more else ''}; use more devices{narrower} or a larger "
+            f"--memory-cap"
+        )
 
 
 def nbytes_needed(plan: Plan, executor: Executor, places: Sequence[int]) -> int:
@@ -44,15 +48,11 @@ def nbytes_needed(plan: Plan, executor: Executor, places: Sequence[int]) -> int:
     )
 
 
-def _refusal(plan: Plan, executor: Executor, places: Sequence[int], needed: int) -> str:
-    ledger, dtype = executor.ledger, plan.program.dtype
+def _problem(plan: Plan, executor: Executor, places: Sequence[int], needed: int) -> str:
+    ledger = executor.ledger
     need, used, cap = sizes(needed, ledger.on_device, ledger.cap_bytes)
     fields = " and ".join(f'field "{field.name}"' for field in plan.program.fields)
     verb = "needs" if len(plan.program.fields) == 1 else "need"
     where = f"place {places[0]}" if len(places) == 1 else f"places {', '.join(map(str, places))}"
     beside = f", where {used} are in use" if ledger.on_device else ""
-    narrower = f"{_NARROW[dtype]}, " if dtype in _NARROW else ""
-    return (
-        f'{fields} {verb} {need} on "{ledger.device}" ({where}){beside}, the cap is {cap}; '
-        f"use more devices, {narrower}or a larger --memory-cap"
-    )
+    return f'{fields} {verb} {need} on "{ledger.device}" ({where}){beside}, the cap is {cap}'
