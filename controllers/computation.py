@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from controllers.capacity import check_capacity
 from controllers.engine import Engine, Progress
 from controllers.kgt import generate
 from controllers.partition import domain_of, periodic_axes
@@ -58,6 +59,9 @@ class Computation:
         registered one; the program then says what it reads, not what it computes.
     zero_copy: use host memory in place on devices that share it; False treats them like
         devices with memory of their own.
+    memory_cap: the most that a run may take of the memory of each device, in bytes or such as
+        "4g"; by default what the environment variable CONTROLLERS_MEMORY_CAP says, else all.
+        What does not fit is refused, by a `MemoryCapError`, before anything is allocated.
     """
 
     def __init__(
@@ -76,6 +80,7 @@ class Computation:
         places_per_controller: int = 1,
         kernel: str | Kernel | None = None,
         zero_copy: bool = True,
+        memory_cap: str | int | None = None,
     ) -> None:
         self.program = program
         self.comm = default_communicator() if comm is None else comm
@@ -93,13 +98,14 @@ class Computation:
         if isinstance(choice, Kernel):
             choice = choice.with_scalars(domain_values(self.domain))
         self._controllers = open_controllers(
-            self.comm, devices, program, zero_copy=zero_copy, kernel=choice
+            self.comm, devices, program, zero_copy=zero_copy, kernel=choice, memory_cap=memory_cap
         )
         self.layout, self.placement = self._divided(partition, weights, align, block)
+        plan = self._new_plan(self.layout, self.placement)
         self._messages = self.comm.Dup()
         self._timings = Timings()
-        self._engine = self._new_engine(self.layout, self.placement)
-        self.load(_zero)
+        self._engine = self._new_engine(plan, self.placement)
+        self._engine.clear()
 
     def load(self, init: Callable[[TileView], None]) -> None:
         """Set the field: `init` is called once per place of this rank, its array zeroed.
@@ -109,7 +115,7 @@ class Computation:
         for place in self.placement.places:
             owned = self.layout.owned[place]
             tiles = [] if owned.empty else [self._tile(place, n) for n in range(self.plan.n_phases)]
-            array = self._view(tiles[0] if tiles else None, owned)
+            array = self._view(place, tiles[0] if tiles else None, owned)
             array[...] = 0
             init(TileView(array, owned, self.domain.extent, place))
             for tile in tiles:      # both levels: a step writes no boundary cells
@@ -179,13 +185,14 @@ class Computation:
         """Divide the field otherwise; it keeps its values, and steps go on as if undisturbed.
 
         The arguments are those of the constructor.  Cells that change the controller are sent,
-        all others copied where they are; meanwhile old and new tiles are both in memory.  Returns
-        what has moved.
+        all others copied where they are; meanwhile old and new tiles are both in memory, and
+        refused where that exceeds the cap.  Returns what has moved.
         """
         layout, placement = self._divided(partition, weights, align, block)
         ranks = self.placement.ranks, placement.ranks
         moves = Redistribution(self.layout, layout, *ranks)
-        old, new = self._engine, self._new_engine(layout, placement)
+        plan = self._new_plan(layout, placement)
+        old, new = self._engine, self._new_engine(plan, placement)
         relocate(moves, old, new, self.comm)
         old.close()
         self._engine, self.layout, self.placement = new, layout, placement
@@ -205,10 +212,11 @@ class Computation:
     def report(self) -> Report:
         """What all steps so far have cost, the same on all ranks; places since they are as now."""
         mine = [self._timings.place(self._engine, place) for place in self.placement.places]
-        places = [place for rank in self.comm.allgather(mine) for place in rank]
-        places.sort(key=lambda figures: figures.place)
-        timings = self._timings
-        return Report(timings.seconds, timings.n_steps, self.domain.n_cells, tuple(places))
+        everyone = self.comm.allgather((mine, self._controllers.report()))
+        places = sorted((p for rank, _ in everyone for p in rank), key=lambda place: place.place)
+        devices = tuple(device for _, rank in everyone for device in rank)
+        done = self._timings.seconds, self._timings.n_steps, self.domain.n_cells
+        return Report(*done, tuple(places), devices)
 
     def close(self) -> None:
         """Give back what belongs to MPI; tiles go with the last reference to the object."""
@@ -252,8 +260,8 @@ class Computation:
             align=align, block=block, n_each=self._places_per_controller,
         )  # fmt: skip
 
-    def _new_engine(self, layout: Layout, placement: Placement) -> Engine:
-        """Built, connected, its memory touched, so that steps cost what they always will."""
+    def _new_plan(self, layout: Layout, placement: Placement) -> Plan:
+        """This rank's part; refused where it does not fit in memory."""
         plan = Plan(
             self.program,
             layout,
@@ -262,6 +270,11 @@ class Computation:
             overlap=self._overlap,
             only_rank=self.comm.rank,
         )
+        check_capacity(plan, placement.executors, self.comm)
+        return plan
+
+    def _new_engine(self, plan: Plan, placement: Placement) -> Engine:
+        """Built, connected, its memory touched, so that steps cost what they always will."""
         engine = Engine(plan, placement.executors, self._messages)
         engine.run(plan.n_phases)
         return engine
@@ -270,18 +283,16 @@ class Computation:
         """Some of the cells that a place of this rank owns: in the tile, or a copy."""
         tile = None if box.empty else self._engine.newest(self._field, place)
         if tile is None or tile.host is not None:
-            return self._view(tile, box)
+            return self._view(place, tile, box)
         return self.placement.executors[place].move_from(tile, box)
 
     def _tile(self, place: int, level: int) -> Tile:
         return self._engine.tiles[TileKey(self._field, level, place)]
 
-    def _view(self, tile: Tile | None, box: Shape) -> npt.NDArray[Any]:
+    def _view(self, place: int, tile: Tile | None, box: Shape) -> npt.NDArray[Any]:
         """The cells of `tile` in place, or a new array if they are not in host memory."""
-        if tile is None or tile.host is None:
-            return np.empty(box.extent, self.program.dtype)
-        return tile.view(box)
-
-
-def _zero(tile: TileView) -> None:
-    """The array is zero already."""
+        if tile is not None and tile.host is not None:
+            return tile.view(box)
+        array = np.empty(box.extent, self.program.dtype)
+        self.placement.executors[place].ledger.hold(array, array.nbytes, "host images")
+        return array

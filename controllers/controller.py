@@ -22,7 +22,6 @@ from controllers.event import COMPLETE, AllOf, Command, Event, HostEvent
 from controllers.later import Later, Worker, enqueued
 from controllers.opencl_executor import OpenCLExecutor
 from controllers.tied_tile import DONE, Access, Kind, Selection, Target, TiedTile, selection_of
-from controllers.tile import aligned
 from controllers.user_launch import Argument, UserLaunch
 from controllers.variant import Kernel
 from hitmap.comm import Communicator, node_ranks
@@ -39,18 +38,29 @@ class Controller:
         by default the GPU if there is one, else the CPU.
     zero_copy: use host memory in place where the device shares it; False treats such a device
         like one with memory of its own.
+    memory_cap: bytes of the device that its tiles may take, as a number or as text such as "4g";
+        by default the environment's (docs/memory.md), else all of them.  `executor.ledger` says
+        what is in use.
 
     A controller and its tiles are used by one thread, and not from within a host task.
     """
 
-    def __init__(self, device: str | Device = "", *, zero_copy: bool = True) -> None:
+    def __init__(
+        self,
+        device: str | Device = "",
+        *,
+        zero_copy: bool = True,
+        memory_cap: str | int | None = None,
+    ) -> None:
         self.device = device if isinstance(device, Device) else _one_device(device)
         if self.device.kind == "reference":
             raise ValueError(
                 "the reference device computes descriptions of stencils and runs no kernels; "
                 "choose an OpenCL device"
             )
-        self.executor = OpenCLExecutor(self.device, zero_copy=zero_copy)
+        self.executor = OpenCLExecutor(
+            self.device, zero_copy=zero_copy, memory_cap=memory_cap
+        )
         self._tasks = Worker("host tasks")
         self._commands = Worker("commands after host tasks")
         self._launches: dict[object, UserLaunch] = {}
@@ -64,6 +74,7 @@ class Controller:
         comm: Communicator | None = None,
         *,
         zero_copy: bool = True,
+        memory_cap: str | int | None = None,
     ) -> list[Controller]:
         """A controller for each device that `selectors` name.
 
@@ -73,7 +84,7 @@ class Controller:
         wanted = [selectors] if isinstance(selectors, str) else list(selectors)
         local_rank, n_local = (0, 1) if comm is None else node_ranks(comm)
         devices = assign(choose(wanted, find_devices()), local_rank, n_local)
-        return [cls(device, zero_copy=zero_copy) for device in devices]
+        return [cls(device, zero_copy=zero_copy, memory_cap=memory_cap) for device in devices]
 
     def __repr__(self) -> str:
         return f"<Controller {self.device.name!r}>"
@@ -87,7 +98,7 @@ class Controller:
         """A new tile, zeroed: `box` in global indices, or its extents from the origin.
 
         kind: "tied", "internal" (no image on the host) or "host" (none on the device).  It lives
-        until it is freed or the controller is closed.
+        until it is freed or the controller is closed.  MemoryCapError where it does not fit.
         """
         shape = box if isinstance(box, Shape) else Shape.of_extent(tuple(box))
         if shape.empty:
@@ -95,11 +106,8 @@ class Controller:
         geometry, element = Geometry.dense(shape), np.dtype(dtype)
         memory = None if kind == "host" else self.executor.tile(geometry, element)
         host = memory.host if memory is not None and kind == "tied" else None
-        if host is None and kind == "tied":
-            host = self.executor.staging(geometry.n_elements, element)
-            host.fill(0)
-        elif kind == "host":
-            host = aligned(geometry.n_elements, element)
+        if host is None and kind != "internal":
+            host = self.executor.image(geometry.n_elements, element)
         tile = TiedTile(self, geometry, element, kind, memory, host)
         self._tiles.append(tile)
         return tile

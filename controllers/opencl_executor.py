@@ -14,16 +14,18 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
+from controllers.allocation import device_memory, pinned_memory
 from controllers.device import Device
 from controllers.event import Command, Event, in_order
 from controllers.kernel import Built, build, compiled, fixed_source, parameters
 from controllers.kgt.cell import work_sizes
+from controllers.ledger import HostPurpose, Ledger, cap_for
 from controllers.parameter import bind
 from controllers.program import Program
 from controllers.rect_copy import rectangles
 from controllers.registry import SPECIALISED, KernelChoice
 from controllers.stage_kernel import StageKernel, box_values, stage_kernel, tile_values
-from controllers.tile import Linear, Tile, aligned
+from controllers.tile import Linear, Tile, host_tile_memory
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 
@@ -47,16 +49,24 @@ class OpenCLExecutor:
     """One device: an in-order queue for kernels, another one for transfers.
 
     Where the device shares the host's memory, tiles are host arrays that kernels use in
-    place; elsewhere they are internal, and `staging` is pinned.
+    place; elsewhere they are internal, and `staging` is pinned.  All that is allocated is in
+    the account of `ledger`, whose cap is `memory_cap` (see `controllers.ledger.cap_for`).
     """
 
     def __init__(
-        self, device: Device, *, zero_copy: bool = True, kernel: KernelChoice = SPECIALISED
+        self,
+        device: Device,
+        *,
+        zero_copy: bool = True,
+        kernel: KernelChoice = SPECIALISED,
+        memory_cap: str | int | None = None,
     ) -> None:
         assert device.handle is not None, "an OpenCL device"
         self.device = device
         self.kernel = kernel    # how stages are computed
         self.shares_host = device.shares_host and zero_copy
+        cap_bytes = cap_for(device.capacity_bytes, memory_cap)
+        self.ledger = Ledger(device.name, cap_bytes, device.max_allocation_bytes)
         self.context = cl.Context([device.handle])
         profiling = cl.command_queue_properties.PROFILING_ENABLE
         self.compute = cl.CommandQueue(self.context, properties=profiling)
@@ -72,29 +82,39 @@ class OpenCLExecutor:
         """A new tile, zeroed."""
         self._n_tiles += 1
         if self.shares_host:
-            host = aligned(geometry.n_elements, dtype, STAGGER * self._n_tiles)
+            stagger = STAGGER * self._n_tiles
+            host = host_tile_memory(geometry.n_elements, dtype, self.ledger, stagger)
             flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
             return Tile(geometry, dtype, host, cl.Buffer(self.context, flags, hostbuf=host))
-        tile = Tile(geometry, dtype, None, self.device_staging(geometry.n_elements, dtype))
-        assert tile.buffer is not None
-        zero = np.zeros(1, np.uint8)
-        cl.enqueue_fill_buffer(self.compute, tile.buffer, zero, 0, tile.nbytes).wait()
+        nbytes = geometry.n_elements * dtype.itemsize
+        buffer = device_memory(self.context, self.ledger, nbytes, "tiles")
+        tile = Tile(geometry, dtype, None, buffer)
+        self.clear(tile)
         return tile
 
     def staging(self, n_elements: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         """Host memory for packed cells: pinned where that makes transfers faster."""
-        if self.shares_host:
-            return aligned(n_elements, dtype)
-        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
-        pinned = cl.Buffer(self.context, flags, n_elements * dtype.itemsize)
-        access: Any = cl.map_flags.READ | cl.map_flags.WRITE
-        array: npt.NDArray[Any]
-        array, _ = cl.enqueue_map_buffer(self.transfer, pinned, access, 0, (n_elements,), dtype)
+        return self._host_memory(n_elements, dtype, "host staging")
+
+    def image(self, n_elements: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        """Host memory, zeroed, for cells that also lie on the device, or for such of the host."""
+        array = self._host_memory(n_elements, dtype, "host images")
+        array[...] = 0
+        return array
+
+    def _host_memory(
+        self, n_elements: int, dtype: np.dtype[Any], purpose: HostPurpose
+    ) -> npt.NDArray[Any]:
+        if not self.shares_host:
+            return pinned_memory(self.transfer, self.ledger, n_elements, dtype, purpose)
+        array = np.zeros(n_elements, dtype)
+        self.ledger.hold(array, array.nbytes, purpose)
         return array
 
     def device_staging(self, n_elements: int, dtype: np.dtype[Any]) -> cl.Buffer:
         """Device memory for packed cells."""
-        return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, max(1, n_elements) * dtype.itemsize)
+        nbytes = max(1, n_elements) * dtype.itemsize
+        return device_memory(self.context, self.ledger, nbytes, "device staging")
 
     def launch_command(
         self, program: Program, stage: int, reads: Mapping[str, Tile], written: Tile, over: Shape
@@ -146,8 +166,25 @@ class OpenCLExecutor:
         return source, self._kernels[key]
 
     def _constants(self, array: npt.NDArray[Any]) -> cl.Buffer:
-        flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
-        return cl.Buffer(self.context, flags, hostbuf=array)
+        buffer = device_memory(self.context, self.ledger, array.nbytes, "constants")
+        cl.enqueue_copy(self.compute, buffer, array)
+        return buffer
+
+    def constants_nbytes(self, program: Program, stage: int) -> int:
+        """Bytes of tables that each launch of stage number `stage` takes."""
+        tables = self.build(program, stage)[0].tables
+        if tables is None:
+            return 0
+        return sum(array.nbytes for array in tables((1,) * program.n_axes).values())
+
+    def clear(self, tile: Tile) -> None:
+        """All of `tile` becomes 0, halo and padding too; no kernel may be using it."""
+        if tile.host is not None:
+            tile.host[...] = 0
+            return
+        assert tile.buffer is not None
+        zero = np.zeros(1, np.uint8)
+        cl.enqueue_fill_buffer(self.compute, tile.buffer, zero, 0, tile.nbytes).wait()
 
     def kernel_command(
         self,
@@ -259,6 +296,7 @@ class OpenCLExecutor:
     def move_from(self, tile: Tile, cells: Shape) -> npt.NDArray[Any]:
         """Device to host: the cells `cells` of `tile` as a new array; no kernel writes them."""
         target = np.empty(cells.extent, tile.dtype)
+        self.ledger.hold(target, target.nbytes, "host images")
         if tile.host is not None:
             target[...] = tile.view(cells)
             return target

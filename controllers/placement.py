@@ -25,12 +25,14 @@ from controllers.device import (
 from controllers.executor import Executor
 from controllers.kernel import BuildError
 from controllers.kernel_check import KernelError, check_kernel
+from controllers.ledger import MemoryCapError
 from controllers.opencl_executor import OpenCLExecutor
 from controllers.partition import largest_tile, make_layout
 from controllers.plan import Location
 from controllers.program import Program
 from controllers.reference_executor import ReferenceExecutor
 from controllers.registry import SPECIALISED, KernelChoice
+from controllers.report import DeviceReport
 from controllers.variant import Kernel
 from hitmap.comm import Communicator, node_ranks
 from hitmap.layout import Layout
@@ -79,6 +81,14 @@ class Controllers:
         """Places dealt to the controllers one by one, as to players: not sorted by rank."""
         return self._placement([*islice(cycle(self.locations), n_places)])
 
+    def report(self) -> list[DeviceReport]:
+        """The memory of this rank's devices."""
+        here = [where for where in self.locations if where.rank == self.rank]
+        return [
+            DeviceReport.of(where.rank, where.controller, executor.ledger)
+            for where, executor in zip(here, self.executors, strict=True)
+        ]
+
     def _placement(self, locations: Sequence[Location]) -> Placement:
         executors = {
             place: self.executors[where.controller]
@@ -95,12 +105,14 @@ def open_controllers(
     *,
     zero_copy: bool = True,
     kernel: KernelChoice = SPECIALISED,
+    memory_cap: str | int | None = None,
 ) -> Controllers:
     """Choose and open the devices of every rank; collective, fails on all ranks or on none.
 
     Drivers that a small kernel aborts or hangs are left out, with a warning on rank 0.
     Without `zero_copy`, devices that share the host's memory are used as if they did not.
     `kernel` says how the program's stages are computed; a kernel of the user's own is checked.
+    `memory_cap` is what each of the devices may take, else the environment's, else its memory.
     """
     wanted = [selectors] if isinstance(selectors, str) else list(selectors or [])
     local_rank, n_local = node_ranks(comm)
@@ -109,8 +121,10 @@ def open_controllers(
     try:
         verdicts = first_of_node(comm, probe)
         devices = assign(_choose(wanted, verdicts), local_rank, n_local)
-        executors = [open_device(device, program, zero_copy, kernel) for device in devices]
-    except (ValueError, RuntimeError, cl.Error) as error:
+        executors = [
+            open_device(device, program, zero_copy, kernel, memory_cap) for device in devices
+        ]
+    except (ValueError, RuntimeError, MemoryCapError, cl.Error) as error:
         failure = error
     _fail_together(comm, failure)
     _warn_once(comm, problems(verdicts))
@@ -162,7 +176,11 @@ def divided(
 
 
 def open_device(
-    device: Device, program: Program, zero_copy: bool = True, kernel: KernelChoice = SPECIALISED
+    device: Device,
+    program: Program,
+    zero_copy: bool = True,
+    kernel: KernelChoice = SPECIALISED,
+    memory_cap: str | int | None = None,
 ) -> Executor:
     """The executor of `device`, its kernels for `program` built."""
     if device.kind == "reference":
@@ -171,8 +189,10 @@ def open_device(
                 f"the reference device computes descriptions and cannot run the kernel "
                 f"{kernel.name!r}, which is OpenCL C; choose another device, or no kernel"
             )
-        return ReferenceExecutor(device)
-    controller = OpenCLExecutor(device, zero_copy=zero_copy, kernel=kernel)
+        return ReferenceExecutor(device, memory_cap=memory_cap)
+    controller = OpenCLExecutor(
+        device, zero_copy=zero_copy, kernel=kernel, memory_cap=memory_cap
+    )
     for stage in range(len(program.stages)):
         controller.build(program, stage)
     if isinstance(kernel, Kernel):
@@ -199,7 +219,7 @@ def _warn_once(comm: Communicator, told: Sequence[str]) -> None:
 
 def _fail_together(comm: Communicator, failure: Exception | None) -> None:
     """Raise the error of the first rank that has one, on all ranks, naming the rank."""
-    kinds = (NoDeviceError, BuildError, KernelError, ValueError, RuntimeError)
+    kinds = (NoDeviceError, BuildError, KernelError, MemoryCapError, ValueError, RuntimeError)
     kind = next((n for n, known in enumerate(kinds) if isinstance(failure, known)), len(kinds) - 1)
     problems = comm.allgather(None if failure is None else (kind, str(failure)))
     for rank, problem in enumerate(problems):

@@ -12,9 +12,10 @@ import numpy.typing as npt
 from controllers.device import Device
 from controllers.event import Command, Event, HostEvent
 from controllers.expression import Read
+from controllers.ledger import Ledger, cap_for
 from controllers.program import Program
 from controllers.reference import apply_stage
-from controllers.tile import Linear, Tile, aligned
+from controllers.tile import Linear, Tile, host_tile_memory
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 
@@ -24,19 +25,23 @@ class ReferenceExecutor:
 
     shares_host = True
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, *, memory_cap: str | int | None = None) -> None:
         self.device = device
+        self.ledger = Ledger(device.name, cap_for(device.capacity_bytes, memory_cap))
 
     def __repr__(self) -> str:
         return "<ReferenceExecutor>"
 
     def tile(self, geometry: Geometry, dtype: np.dtype[Any]) -> Tile:
         """A new tile, zeroed."""
-        return Tile(geometry, dtype, aligned(geometry.n_elements, dtype), None)
+        host = host_tile_memory(geometry.n_elements, dtype, self.ledger)
+        return Tile(geometry, dtype, host, None)
 
     def staging(self, n_elements: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         """Host memory for packed cells."""
-        return np.zeros(n_elements, dtype)
+        array = np.zeros(n_elements, dtype)
+        self.ledger.hold(array, array.nbytes, "host staging")
+        return array
 
     def launch_command(
         self, program: Program, stage: int, reads: Mapping[str, Tile], written: Tile, over: Shape
@@ -61,13 +66,24 @@ class ReferenceExecutor:
         taken, given = move[0].view(source), move[1].view(target)
         return _at_once(lambda: np.copyto(given, taken))
 
+    def constants_nbytes(self, program: Program, stage: int) -> int:
+        """Bytes of tables that a launch of a stage takes: none."""
+        return 0
+
+    def clear(self, tile: Tile) -> None:
+        """All of `tile` becomes 0."""
+        assert tile.host is not None, "tiles of the reference are in host memory"
+        tile.host[...] = 0
+
     def move_to(self, tile: Tile, cells: Shape, values: npt.NDArray[Any]) -> None:
         """`values` become the cells `cells` of `tile`."""
         tile.view(cells)[...] = values
 
     def move_from(self, tile: Tile, cells: Shape) -> npt.NDArray[Any]:
         """The cells `cells` of `tile` as a new array."""
-        return np.array(tile.view(cells))
+        target = np.array(tile.view(cells))
+        self.ledger.hold(target, target.nbytes, "host images")
+        return target
 
     def flush(self) -> None:
         """Nothing is ever pending."""

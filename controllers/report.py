@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from controllers.ledger import Ledger, size, sizes
+from controllers.plan import PlaceMemory
+
 
 @dataclass(frozen=True)
 class PlaceReport:
     """One place: its device and share of the cells (0 to 1), and where its time went.
 
     `cells_per_s` counts the time in which its kernels ran, `compute_s`; `exposed_s` is the time
-    its device stood still between steps, the part of the exchange that was not hidden.
+    its device stood still between steps, the part of the exchange that was not hidden.  `memory`
+    is what the place takes as long as the field is divided as now.
     """
 
     place: int
@@ -22,6 +26,37 @@ class PlaceReport:
     cells_per_s: float
     compute_s: float
     exposed_s: float
+    memory: PlaceMemory
+
+
+@dataclass(frozen=True)
+class DeviceReport:
+    """The memory of one device of a rank: its ledger, in bytes.
+
+    `nbytes` is what is in use now, by purpose.  The peaks are the most that ever was in use:
+    of the device's own memory, which `cap_bytes` limits, and of the host's.
+    """
+
+    rank: int
+    controller: int
+    device: str
+    cap_bytes: int
+    peak_bytes: int
+    peak_host_bytes: int
+    nbytes: dict[str, int]
+
+    @classmethod
+    def of(cls, rank: int, controller: int, ledger: Ledger) -> DeviceReport:
+        """As the ledger is now."""
+        return cls(
+            rank,
+            controller,
+            ledger.device,
+            ledger.cap_bytes,
+            ledger.peak_on_device,
+            ledger.peak_on_host,
+            {purpose.replace(" ", "_"): n for purpose, n in ledger.as_dict().items()},
+        )
 
 
 @dataclass(frozen=True)
@@ -36,6 +71,7 @@ class Report:
     steps: int
     cells: int
     places: tuple[PlaceReport, ...]
+    devices: tuple[DeviceReport, ...] = ()
 
     @property
     def seconds_per_step(self) -> float:
@@ -51,7 +87,7 @@ class Report:
         """Plain data, for JSON.
 
         >>> sorted(Report(2.0, 4, 100, ()).as_dict())
-        ['cells', 'cells_per_s', 'places', 'seconds', 'seconds_per_step', 'steps']
+        ['cells', 'cells_per_s', 'devices', 'places', 'seconds', 'seconds_per_step', 'steps']
         """
         return {
             "seconds": self.seconds,
@@ -60,24 +96,27 @@ class Report:
             "steps": self.steps,
             "cells": self.cells,
             "places": [asdict(place) for place in self.places],
+            "devices": [asdict(device) for device in self.devices],
         }
 
     def table(self) -> str:
-        """One line per place and one for all of them.
+        """One line per place, one for all of them, and one on the fullest device.
 
-        >>> place = PlaceReport(0, 0, "cpu", 100, 1.0, 250.0, 1.6, 0.1)
+        >>> place = PlaceReport(0, 0, "cpu", 100, 1.0, 250.0, 1.6, 0.1, PlaceMemory(tiles=800))
         >>> print(Report(2.0, 4, 100, (place,)).table())
-        place  rank  device   share  cells/s  computing  exchange not hidden
-            0     0  cpu     100.0%      250      1.6 s               100 ms
+        place  rank  device   share  memory  cells/s  computing  exchange not hidden
+            0     0  cpu     100.0%   800 B      250      1.6 s               100 ms
         4 steps of 100 cells in 2 s: 500 ms per step, 200 cells/s
         """
-        head = ("place", "rank", "device", "share", "cells/s", "computing", "exchange not hidden")
+        head = ("place", "rank", "device", "share", "memory", "cells/s", "computing",
+                "exchange not hidden")  # fmt: skip
         rows = [
             (
                 str(place.place),
                 str(place.rank),
                 place.device,
                 f"{place.share:.1%}",
+                size(place.memory.on_device),
                 _number(place.cells_per_s),
                 _seconds(place.compute_s),
                 _seconds(place.exposed_s),
@@ -88,7 +127,15 @@ class Report:
             f"{self.steps} steps of {self.cells} cells in {_seconds(self.seconds)}: "
             f"{_seconds(self.seconds_per_step)} per step, {_number(self.cells_per_s)} cells/s"
         )
-        return format_table(head, rows, left=("device",)) + "\n" + total
+        return "\n".join([format_table(head, rows, left=("device",)), total, *self._memory()])
+
+    def _memory(self) -> list[str]:
+        """A line on the device that came nearest to its cap."""
+        if not self.devices:
+            return []
+        fullest = max(self.devices, key=lambda device: device.peak_bytes / device.cap_bytes)
+        most, cap = sizes(fullest.peak_bytes, fullest.cap_bytes)
+        return [f"at most {most} of {cap} in use on a device"]
 
 
 def format_table(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 import numpy as np
 import numpy.typing as npt
 
+from controllers.ledger import Ledger
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 Linear: TypeAlias = "Union[cl.Buffer, npt.NDArray[Any]]"
 
 PAGE = 4096
+SLACK = 2 * PAGE    # bytes that `aligned` takes beside the elements
 ALIGNMENT = 128     # bytes; what PoCL gives its own buffers, a cache line pair on CPUs
 
 
@@ -84,6 +86,18 @@ def aligned(n_elements: int, dtype: np.dtype[Any], stagger: int = 0) -> npt.NDAr
     other slow, by a factor of two on some CPUs (docs/performance.md): stagger them.
     """
     nbytes = n_elements * dtype.itemsize
-    raw = np.zeros(nbytes + 2 * PAGE, np.uint8)
+    raw = np.zeros(nbytes + SLACK, np.uint8)
     start = -raw.ctypes.data % PAGE + stagger * ALIGNMENT % PAGE
     return raw[start : start + nbytes].view(dtype)
+
+
+def host_tile_memory(
+    n_elements: int, dtype: np.dtype[Any], ledger: Ledger, stagger: int = 0
+) -> npt.NDArray[Any]:
+    """`aligned` memory of a tile, in the account of its device."""
+    nbytes = n_elements * dtype.itemsize
+    ledger.check(nbytes, "tiles")
+    host = aligned(n_elements, dtype, stagger)
+    ledger.hold(host, nbytes, "tiles")
+    ledger.hold(host, SLACK, "alignment")
+    return host

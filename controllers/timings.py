@@ -57,4 +57,5 @@ class Timings:
             cells_per_s=n_cells * self._steps_of_places / compute_s if compute_s else 0.0,
             compute_s=compute_s,
             exposed_s=max(0.0, gap_s) if talks else 0.0,
+            memory=plan.memory(place),
         )

@@ -15,6 +15,7 @@ from controllers.cli.picture import check_format, draw, sampled
 from controllers.cli.progress import Progress
 from controllers.computation import Computation
 from controllers.device import NoDeviceError
+from controllers.ledger import ENVIRONMENT, MemoryCapError, parse_cap
 from controllers.partition import BOUNDARIES, PARTITIONS
 from controllers.pattern_file import read_patterns
 from controllers.program import DTYPES
@@ -83,6 +84,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "declares: see docs/kernels.md")
     add("--overlap", choices=("auto", "on", "off"), default="auto",
         help="exchange while the inner cells are computed (default: auto, where it pays)")
+    add("--memory-cap", metavar="BYTES", type=_memory_cap,
+        help="the most that the run may take of the memory of each device, such as 4g or 512m; a "
+        "field that does not fit is refused before anything is allocated (default: the "
+        f"environment variable {ENVIRONMENT}, else all of the device's memory)")
     add("--json", action="store_true", help="print one line of JSON instead of the table")
 
 
@@ -166,10 +171,11 @@ def _computation(job: Job, options: argparse.Namespace, comm: Communicator) -> C
             comm=comm,
             overlap=options.overlap,
             kernel=job.kernel,
+            memory_cap=options.memory_cap,
         )
     except NoDeviceError as error:
         raise Failure(NO_DEVICE, str(error)) from None
-    except ValueError as error:
+    except (ValueError, MemoryCapError) as error:
         raise Failure(USAGE, str(error)) from None
 
 
@@ -202,6 +208,13 @@ def _kernel_word(text: str) -> str:
             f"{SPECIALISED}, {GENERIC} or the name of a .cl file, got {text!r}"
         )
     return text
+
+
+def _memory_cap(text: str) -> int:
+    try:
+        return parse_cap(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _positive(text: str) -> int:

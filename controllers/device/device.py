@@ -52,6 +52,14 @@ class Device:
     part: Part | None = None
     handle: cl.Device | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def capacity_bytes(self) -> int:
+        """What its memory holds: of a device that shares the host's memory, all of that.
+
+        Drivers of CPUs report what they please, such as a fifth of it.
+        """
+        return host_memory_bytes() if self.shares_host else self.memory_bytes
+
     def divided(self, counts: tuple[int, ...], index: int) -> Device:
         """Part `index` of this device, divided into parts of `counts` cores; not opened.
 
@@ -108,7 +116,7 @@ class Part:
 
 def reference_device() -> Device:
     """The NumPy reference: one core of the host, no OpenCL."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    memory = host_memory_bytes()
     return Device(
         name="reference",
         vendor="NumPy",
@@ -121,3 +129,8 @@ def reference_device() -> Device:
         shares_host=True,
         dtypes=DTYPES,
     )
+
+
+def host_memory_bytes() -> int:
+    """The physical memory of this host."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -139,11 +139,10 @@ class Binder:
         return packed(transfer.message.halo)
 
     def _new_staging(self, key: StagingKey) -> Linear:
-        message = self.plan.transfers[key.message].message
-        place = message.source if key.end == "border" else message.target
+        place, n_cells = self.plan.home(key), self.plan.transfers[key.message].message.n_cells
         if key.on_device:
-            return self._device(place).device_staging(message.n_cells, self._dtype)
-        return self.executors[place].staging(message.n_cells, self._dtype)
+            return self._device(place).device_staging(n_cells, self._dtype)
+        return self.executors[place].staging(n_cells, self._dtype)
 
     def _device(self, place: int) -> DeviceExecutor:
         executor = self.executors[place]

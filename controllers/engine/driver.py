@@ -72,6 +72,12 @@ class Engine:
         """The owned cells of all levels have been written: steps count from `n_steps`."""
         self.n_steps = n_steps
 
+    def clear(self) -> None:
+        """All cells of all levels become 0; steps count from 0."""
+        for key, tile in self.tiles.items():
+            self.executors[key.place].clear(tile)
+        self.loaded()
+
     def run(self, n_steps: int, progress: Progress | None = None) -> None:
         """Run `n_steps` steps.  Collective: all ranks run as many.
 

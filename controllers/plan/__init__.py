@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Plans: recorded once, then executed, printed and tested as one and the same object."""
+from controllers.plan.memory import PlaceMemory
 from controllers.plan.operation import (
     Access,
     Edge,
@@ -18,6 +19,7 @@ __all__ = [
     "Location",
     "Operation",
     "Overlap",
+    "PlaceMemory",
     "Plan",
     "StagingKey",
     "TileKey",

@@ -11,7 +11,8 @@ from functools import cached_property
 
 from controllers.expression import reads
 from controllers.plan import exchange
-from controllers.plan.operation import Access, Location, Operation, TileKey, Transfer
+from controllers.plan.memory import PlaceMemory, place_memories
+from controllers.plan.operation import Access, Location, Operation, StagingKey, TileKey, Transfer
 from controllers.plan.overlap import Overlap, pays
 from controllers.plan.recorder import Recorder
 from controllers.plan.text import describe
@@ -79,6 +80,19 @@ class Plan:
     def geometry(self, field: str, place: int) -> Geometry:
         """How the tiles of `field` at `place` lie in memory: owned cells and halo, no padding."""
         return Geometry.dense(self.patterns[field].full(place))
+
+    def home(self, staging: StagingKey) -> int:
+        """The place whose memory a staging memory is."""
+        message = self.transfers[staging.message].message
+        return message.source if staging.end == "border" else message.target
+
+    def memory(self, place: int) -> PlaceMemory:
+        """The bytes that `place`, of the ranks this plan is for, takes."""
+        return self._memories.get(place, PlaceMemory())
+
+    @cached_property
+    def _memories(self) -> dict[int, PlaceMemory]:
+        return place_memories(self)
 
     def updated(self, stage: Stage, place: int) -> Shape:
         """The cells that `stage` computes at `place`."""

@@ -17,6 +17,7 @@ from controllers.coherence import Coherence
 from controllers.device import choose, find_devices
 from controllers.kernel import BuildError
 from controllers.later import Later
+from controllers.ledger import MemoryCapError
 from controllers.tied_tile import Kind, TiedTile
 from hitmap.shape import Shape
 
@@ -354,6 +355,20 @@ def test_a_controller_has_one_device() -> None:
     finally:
         for controller in pair:
             controller.close()
+
+
+def test_tiles_are_in_the_ledger_under_the_cap_until_they_are_freed() -> None:
+    with Controller("cpu", zero_copy=False, memory_cap="1m") as controller:
+        ledger = controller.executor.ledger
+        tied, internal = controller.tile((100, 100)), controller.tile((50, 50), kind="internal")
+        assert ledger.on_device == 4 * (100 * 100 + 50 * 50)
+        assert ledger.as_dict()["host images"] == 4 * 100 * 100
+        with pytest.raises(MemoryCapError, match="cap is 1 MiB.*--memory-cap"):
+            controller.tile((1000, 1000))
+        controller.launch(ADD, small(controller), u=small(controller))
+        controller.free(tied)
+        controller.free(internal)
+    assert ledger.on_device == ledger.on_host == 0, "all is free"
 
 
 def test_histories_stay_short_over_many_commands(controller: Controller) -> None:

@@ -5,14 +5,28 @@ import json
 
 import pytest
 
-from controllers.report import PlaceReport, Report, format_table
+from controllers.ledger import Ledger
+from controllers.plan import PlaceMemory
+from controllers.report import DeviceReport, PlaceReport, Report, format_table
 
 PLACES = (
-    PlaceReport(0, 0, "NVIDIA H200", 750, 0.75, 3e9, 1.5, 0.0321),
-    PlaceReport(1, 0, "cpu (1 of 2 cores)", 250, 0.25, 1.25e6, 12.34, 0.0),
-    PlaceReport(2, 1, "reference", 0, 0.0, 0.0, 0.0, 0.0),
+    PlaceReport(0, 0, "NVIDIA H200", 750, 0.75, 3e9, 1.5, 0.0321, PlaceMemory(6200, 0, 80, 160)),
+    PlaceReport(
+        1, 0, "cpu (1 of 2 cores)", 250, 0.25, 1.25e6, 12.34, 0.0, PlaceMemory(2**20, 2**14)
+    ),
+    PlaceReport(2, 1, "reference", 0, 0.0, 0.0, 0.0, 0.0, PlaceMemory()),
 )
-REPORT = Report(2.0, 400, 1000, PLACES)
+
+
+def device(rank: int, peak_bytes: int, cap_bytes: int) -> DeviceReport:
+    ledger = Ledger(f"device {rank}", cap_bytes)
+    ledger.take(peak_bytes, "tiles")
+    ledger.give_back(peak_bytes - 100, "tiles")
+    ledger.take(40, "host staging")
+    return DeviceReport.of(rank, 0, ledger)
+
+
+REPORT = Report(2.0, 400, 1000, PLACES, (device(0, 2**30, 2**40), device(1, 2**20, 2**22)))
 
 
 def test_the_numbers_follow_from_seconds_steps_and_cells() -> None:
@@ -28,7 +42,7 @@ def test_without_steps_or_seconds_there_is_nothing_to_divide() -> None:
 
 def test_as_json_it_has_all_numbers_and_the_places_as_a_list() -> None:
     data = json.loads(json.dumps(REPORT.as_dict()))
-    assert {k: v for k, v in data.items() if k != "places"} == {
+    assert {k: v for k, v in data.items() if k not in ("places", "devices")} == {
         "seconds": 2.0, "seconds_per_step": 0.005, "cells_per_s": 200_000.0, "steps": 400,
         "cells": 1000,
     }  # fmt: skip
@@ -36,16 +50,32 @@ def test_as_json_it_has_all_numbers_and_the_places_as_a_list() -> None:
     assert data["places"][1] == {
         "place": 1, "rank": 0, "device": "cpu (1 of 2 cores)", "cells": 250, "share": 0.25,
         "cells_per_s": 1.25e6, "compute_s": 12.34, "exposed_s": 0.0,
+        "memory": {
+            "tiles": 2**20, "alignment": 2**14, "device_staging": 0, "host_staging": 0,
+        },
     }  # fmt: skip
 
 
-def test_the_table_has_a_line_per_place_and_one_for_all() -> None:
+def test_as_json_it_has_the_ledger_of_each_device() -> None:
+    data = json.loads(json.dumps(REPORT.as_dict()))
+    assert data["devices"][1] == {
+        "rank": 1, "controller": 0, "device": "device 1", "cap_bytes": 2**22,
+        "peak_bytes": 2**20, "peak_host_bytes": 40,
+        "nbytes": {
+            "tiles": 100, "alignment": 0, "device_staging": 0, "constants": 0,
+            "host_staging": 40, "host_images": 0,
+        },
+    }  # fmt: skip
+
+
+def test_the_table_has_a_line_per_place_one_for_all_and_one_for_the_fullest_device() -> None:
     assert REPORT.table().splitlines() == [
-        "place  rank  device              share   cells/s  computing  exchange not hidden",
-        "    0     0  NVIDIA H200         75.0%     3e+09      1.5 s              32.1 ms",
-        "    1     0  cpu (1 of 2 cores)  25.0%  1.25e+06     12.3 s                  0 s",
-        "    2     1  reference            0.0%         0        0 s                  0 s",
+        "place  rank  device              share   memory   cells/s  computing  exchange not hidden",
+        "    0     0  NVIDIA H200         75.0%  6.1 KiB     3e+09      1.5 s              32.1 ms",
+        "    1     0  cpu (1 of 2 cores)  25.0%    1 MiB  1.25e+06     12.3 s                  0 s",
+        "    2     1  reference            0.0%      0 B         0        0 s                  0 s",
         "400 steps of 1000 cells in 2 s: 5 ms per step, 2e+05 cells/s",
+        "at most 1 MiB of 4 MiB in use on a device",
     ]
 
 

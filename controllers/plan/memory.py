@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""How many bytes the places of a plan take: known before anything is allocated.
+
+The engine allocates exactly this: every time level of every field with its halo, and the
+staging memory of the messages.  Only tables of constants, a kernel's own, are not in the plan.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from controllers.plan.operation import StagingKey
+from controllers.tile import SLACK
+
+if TYPE_CHECKING:
+    from controllers.plan.plan import Plan
+
+
+@dataclass(frozen=True)
+class PlaceMemory:
+    """Bytes of one place.
+
+    tiles: the fields, their doubles and the halos.
+    alignment: what tiles in host memory take beside their cells, to begin where they should.
+    device_staging, host_staging: borders and halos on their way.
+    """
+
+    tiles: int = 0
+    alignment: int = 0
+    device_staging: int = 0
+    host_staging: int = 0
+
+    @property
+    def on_device(self) -> int:
+        """What counts as memory of the place's device; a CPU's is the host's."""
+        return self.tiles + self.alignment + self.device_staging
+
+
+def place_memories(plan: Plan) -> dict[int, PlaceMemory]:
+    """The bytes of each place of `plan` that holds cells."""
+    itemsize = np.dtype(plan.program.dtype).itemsize
+    staging = dict.fromkeys(
+        access.memory
+        for operation in plan.operations
+        for access in (*operation.reads, *operation.writes)
+        if isinstance(access.memory, StagingKey)
+    )
+    staged = {(place, on_device): 0 for place in plan.places for on_device in (True, False)}
+    for key in staging:
+        n_cells = plan.transfers[key.message].message.n_cells
+        staged[plan.home(key), key.on_device] += n_cells * itemsize
+    n_tiles = len(plan.program.fields) * plan.n_phases
+    return {
+        place: PlaceMemory(
+            tiles=plan.n_phases * itemsize * sum(
+                plan.geometry(field.name, place).n_elements for field in plan.program.fields
+            ),
+            alignment=n_tiles * SLACK if plan.locations[place].shares_host else 0,
+            device_staging=staged[place, True],
+            host_staging=staged[place, False],
+        )
+        for place in plan.places
+    }  # fmt: skip
