@@ -17,14 +17,15 @@ import numpy.typing as npt
 import pyopencl as cl
 
 from controllers.coherence import Side
-from controllers.device import Device, assign, choose, find_devices
+from controllers.device import Device, assign, choose_usable, probe
 from controllers.event import COMPLETE, AllOf, Command, Event, HostEvent
 from controllers.later import Later, Worker, enqueued
 from controllers.opencl_executor import OpenCLExecutor
+from controllers.placement import assigned_devices
 from controllers.tied_tile import DONE, Access, Kind, Selection, Target, TiedTile, selection_of
 from controllers.user_launch import Argument, UserLaunch
 from controllers.variant import Kernel
-from hitmap.comm import Communicator, node_ranks
+from hitmap.comm import Communicator, SerialCommunicator
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
 
@@ -81,9 +82,7 @@ class Controller:
         With `comm`, collective: the ranks of a host share the devices in order, and this rank
         gets its part; a CPU is divided by cores among the ranks that share it.
         """
-        wanted = [selectors] if isinstance(selectors, str) else list(selectors)
-        local_rank, n_local = (0, 1) if comm is None else node_ranks(comm)
-        devices = assign(choose(wanted, find_devices()), local_rank, n_local)
+        devices = assigned_devices(comm or SerialCommunicator(), selectors)
         return [cls(device, zero_copy=zero_copy, memory_cap=memory_cap) for device in devices]
 
     def __repr__(self) -> str:
@@ -329,7 +328,7 @@ class Controller:
 
 
 def _one_device(selector: str) -> Device:
-    found = choose([selector] if selector else [], find_devices())
+    found = choose_usable([selector] if selector else [], probe())
     if len(found) > 1 and selector:
         names = ", ".join(device.name for device in found)
         raise ValueError(

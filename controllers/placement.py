@@ -9,19 +9,7 @@ from itertools import cycle, islice
 
 import pyopencl as cl
 
-from controllers.device import (
-    Device,
-    NoDeviceError,
-    Verdict,
-    assign,
-    choose,
-    computing,
-    explained,
-    find_devices,
-    loading_usable,
-    probe,
-    problems,
-)
+from controllers.device import Device, NoDeviceError, assign, choose_usable, probe, problems
 from controllers.executor import Executor
 from controllers.kernel import BuildError
 from controllers.kernel_check import KernelError, check_kernel
@@ -98,6 +86,27 @@ class Controllers:
         return Placement(tuple(locations), executors)
 
 
+def assigned_devices(
+    comm: Communicator, selectors: str | Sequence[str] | None
+) -> list[Device]:
+    """The devices of this rank, of those that `selectors` name on its host.
+
+    Drivers that a small kernel aborts or hangs are left out, with a warning on rank 0.
+    Collective; fails on all ranks or on none.
+    """
+    wanted = [selectors] if isinstance(selectors, str) else list(selectors or [])
+    local_rank, n_local = node_ranks(comm)
+    failure: Exception | None = None
+    try:
+        verdicts = first_of_node(comm, probe)
+        devices = assign(choose_usable(wanted, verdicts), local_rank, n_local)
+    except (ValueError, RuntimeError, cl.Error) as error:
+        failure = error
+    _fail_together(comm, failure)
+    _warn_once(comm, problems(verdicts))
+    return devices
+
+
 def open_controllers(
     comm: Communicator,
     selectors: str | Sequence[str] | None,
@@ -109,25 +118,20 @@ def open_controllers(
 ) -> Controllers:
     """Choose and open the devices of every rank; collective, fails on all ranks or on none.
 
-    Drivers that a small kernel aborts or hangs are left out, with a warning on rank 0.
     Without `zero_copy`, devices that share the host's memory are used as if they did not.
     `kernel` says how the program's stages are computed; a kernel of the user's own is checked.
     `memory_cap` is what each of the devices may take, else the environment's, else its memory.
     """
-    wanted = [selectors] if isinstance(selectors, str) else list(selectors or [])
-    local_rank, n_local = node_ranks(comm)
+    devices = assigned_devices(comm, selectors)
     executors: list[Executor] = []
     failure: Exception | None = None
     try:
-        verdicts = first_of_node(comm, probe)
-        devices = assign(_choose(wanted, verdicts), local_rank, n_local)
         executors = [
             open_device(device, program, zero_copy, kernel, memory_cap) for device in devices
         ]
     except (ValueError, RuntimeError, MemoryCapError, cl.Error) as error:
         failure = error
     _fail_together(comm, failure)
-    _warn_once(comm, problems(verdicts))
     mine = [
         (executor.shares_host, device.name, device.max_allocation_bytes)
         for device, executor in zip(devices, executors)
@@ -198,16 +202,6 @@ def open_device(
     if isinstance(kernel, Kernel):
         check_kernel(controller, program, kernel)
     return controller
-
-
-def _choose(wanted: Sequence[str], verdicts: Sequence[Verdict]) -> list[Device]:
-    """The devices that are wanted, of those that a kernel was seen to run on."""
-    with loading_usable(verdicts):
-        found = computing(find_devices(), verdicts)
-    try:
-        return choose(wanted, found)
-    except (NoDeviceError, ValueError) as error:
-        raise explained(error, found, verdicts) from None
 
 
 def _warn_once(comm: Communicator, told: Sequence[str]) -> None:

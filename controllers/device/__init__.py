@@ -6,9 +6,11 @@ from controllers.device.discovery import find_devices
 from controllers.device.probe import probe
 from controllers.device.remedy import explained, problems
 from controllers.device.selection import choose
+from controllers.device.usable import choose_usable
 from controllers.device.verdict import Verdict, computing, loading_usable
 
 __all__ = [
-    "Device", "NoDeviceError", "Part", "Verdict", "assign", "choose", "computing", "explained",
-    "find_devices", "loading_usable", "probe", "problems", "reference_device",
+    "Device", "NoDeviceError", "Part", "Verdict", "assign", "choose", "choose_usable",
+    "computing", "explained", "find_devices", "loading_usable", "probe", "problems",
+    "reference_device",
 ]  # fmt: skip

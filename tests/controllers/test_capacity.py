@@ -18,10 +18,10 @@ import pytest
 from layout_strategies import random_domain, random_layout
 from mpi_jobs import run_ranks
 
-from controllers import Computation, Plan, Stencil, placement, stencil_computation
+from controllers import Computation, Plan, Stencil, stencil_computation
 from controllers.capacity import nbytes_needed
 from controllers.cli import main
-from controllers.device import find_devices, reference_device
+from controllers.device import find_devices, reference_device, usable
 from controllers.engine import Engine
 from controllers.executor import Executor
 from controllers.ledger import ENVIRONMENT, Ledger, MemoryCapError
@@ -284,7 +284,7 @@ def test_a_field_over_the_largest_allocation_is_split_and_capped_as_a_whole(
 ) -> None:
     assert CPU is not None
     small = replace(CPU, max_allocation_bytes=300_000)
-    monkeypatch.setattr(placement, "find_devices", lambda: [small])
+    monkeypatch.setattr(usable, "find_devices", lambda: [small])
     with computation(SIZE, "cpu", zero_copy=zero_copy) as run:
         assert run.layout.n_places == 4
         (ledger,) = ledgers(run)

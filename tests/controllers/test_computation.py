@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from mpi_jobs import run_ranks
 
-from controllers import Computation, Stencil, TileView, placement, reference_run
-from controllers.device import find_devices
+from controllers import Computation, Stencil, TileView, reference_run
+from controllers.device import find_devices, usable
 from hitmap import SerialCommunicator, Shape
 
 LOPSIDED = Stencil.of("lopsided", [(-1, 1), (-1, 2)], [1, 2, 1, 0, 2, 4, 2, 1, 2, 1, 1, 3], 20)
@@ -322,7 +322,7 @@ def test_a_field_over_the_largest_allocation_is_held_as_several_places(
     zero_copy: bool, weights: list[int] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = [replace(d, max_allocation_bytes=1500) for d in find_devices() if d.kind == "cpu"]
-    monkeypatch.setattr(placement, "find_devices", lambda: small)
+    monkeypatch.setattr(usable, "find_devices", lambda: small)
     options = {"weights": weights, "places_per_controller": 2, "zero_copy": zero_copy}
     with computation("cpu:0", **options) as run:
         run.scatter(FIELD)
@@ -338,6 +338,6 @@ def test_a_field_over_the_largest_allocation_is_held_as_several_places(
 
 def test_a_row_over_the_largest_allocation_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     small = [replace(d, max_allocation_bytes=100) for d in find_devices() if d.kind == "cpu"]
-    monkeypatch.setattr(placement, "find_devices", lambda: small)
+    monkeypatch.setattr(usable, "find_devices", lambda: small)
     with pytest.raises(ValueError, match="at most 100 bytes.*'blocks'"):
         computation("cpu:0")

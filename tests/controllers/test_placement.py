@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 from mpi_jobs import run_ranks
 
-from controllers import placement
-from controllers.device import Device, NoDeviceError, find_devices, reference_device
+from controllers.device import Device, NoDeviceError, find_devices, reference_device, usable
 from controllers.opencl_executor import OpenCLExecutor
 from controllers.placement import Placement, open_controllers
 from controllers.program import Program
@@ -52,8 +51,8 @@ for devices in ("no-such-device" if comm.rank == 1 else "reference", "cpu:0/0", 
         place_on(comm, devices, program)
     except ValueError as error:
         errors.append(str(error))
-from controllers import placement
-placement.find_devices = lambda: []
+from controllers.device import usable
+usable.find_devices = lambda: []
 try:
     place_on(comm, None, program)
 except NoDeviceError as error:
@@ -119,7 +118,7 @@ def test_a_controller_without_places_is_refused() -> None:
 
 
 def test_a_host_without_devices_says_what_would_help(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placement, "find_devices", lambda: [reference_device()])
+    monkeypatch.setattr(usable, "find_devices", lambda: [reference_device()])
     for selector in (None, "gpu"):
         with pytest.raises(NoDeviceError, match="PoCL"):
             place_on(COMM, selector, PROGRAM)
@@ -128,7 +127,7 @@ def test_a_host_without_devices_says_what_would_help(monkeypatch: pytest.MonkeyP
 def test_a_device_that_lacks_the_dtype_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     device = next(d for d in find_devices() if d.kind != "reference")
     narrow: Device = replace(device, dtypes=("float32",))
-    monkeypatch.setattr(placement, "find_devices", lambda: [narrow])
+    monkeypatch.setattr(usable, "find_devices", lambda: [narrow])
     program = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float64")
     with pytest.raises(ValueError, match=r"float64.*another device or dtype"):
         place_on(COMM, None, program)
