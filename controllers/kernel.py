@@ -15,7 +15,7 @@ from typing import cast
 import pyopencl as cl
 
 from controllers.build_cache import BuildCache, cache_for
-from controllers.device.device import Device
+from controllers.device.device import ROUNDED_DIVIDE, Device
 from controllers.parameter import Parameter, Role, with_roles
 from controllers.variant import Kernel
 
@@ -86,10 +86,12 @@ def build_user_kernel(
     name = source.kernel_name(kernel.name)
     if not source.kernels:
         raise ValueError(f"kernel {kernel.name!r} is a body; write a __kernel to launch it")
-    macros = dict(macros or {})
+    macros, options = dict(macros or {}), [ARGUMENT_INFO]
+    if device.correctly_rounded_divide:     # the same bits on all such devices
+        options.append(ROUNDED_DIVIDE)
     while True:
         text = source.complete(accessors(n_axes, macros), "")
-        program = build(context, kernel.name, text, [ARGUMENT_INFO], source.file)
+        program = build(context, kernel.name, text, options, source.file)
         built = Built(name, program, parameters(compiled(program, name), kernel.roles))
         if "ONCE" in macros or all(p.role != "inout" for p in built.parameters):
             return built

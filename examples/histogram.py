@@ -2,7 +2,7 @@
 """A data-parallel program that is no stencil: a histogram by rows over weighted bands.
 
     python examples/histogram.py
-    python examples/histogram.py cpu/1,1 1,2         # two devices, the second one gets 2/3
+    python examples/histogram.py "gpu cpu" 9,1       # two devices, the first one gets 9/10
     mpiexec -n 2 python examples/histogram.py cpu 1,2
 
 Each device counts the values of its rows: work-groups count in local memory and then add to the
@@ -40,7 +40,7 @@ def rows(shape: Shape) -> np.ndarray:
 
 def main(selectors: str = "", weights: str = "") -> None:
     comm = default_communicator()
-    controllers = Controller.each(selectors or (), comm)
+    controllers = Controller.each(selectors.split(), comm)
     counts = comm.allgather(len(controllers))
     first, n_places = sum(counts[: comm.rank]), sum(counts)
     parts = [float(part) for part in weights.split(",")] if weights else [1.0] * n_places

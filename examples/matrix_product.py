@@ -2,7 +2,7 @@
 """A matrix product by rows over weighted bands, on devices that need not be alike.
 
     python examples/matrix_product.py
-    python examples/matrix_product.py cpu/1,1 1,2    # two devices, the second one gets 2/3
+    python examples/matrix_product.py "gpu cpu" 9,1  # two devices, the first one gets 9/10
     mpiexec -n 2 python examples/matrix_product.py cpu 1,2
 
 C = A B: each device holds its rows of A and C, and all of B.  Sums run in the same order on every
@@ -37,7 +37,7 @@ def matrix(shape: Shape) -> np.ndarray:
 
 def main(selectors: str = "", weights: str = "") -> None:
     comm = default_communicator()
-    controllers = Controller.each(selectors or (), comm)
+    controllers = Controller.each(selectors.split(), comm)
     counts = comm.allgather(len(controllers))
     ranks = [rank for rank, count in enumerate(counts) for _ in range(count)]
     parts = [float(part) for part in weights.split(",")] if weights else [1.0] * len(ranks)

@@ -16,6 +16,9 @@ from controllers.program import DTYPES
 if TYPE_CHECKING:
     import pyopencl as cl
 
+# the build option for float32 divisions with the bits of IEEE 754
+ROUNDED_DIVIDE = "-cl-fp32-correctly-rounded-divide-sqrt"
+
 Kind = Literal["gpu", "accelerator", "cpu", "reference"]
 
 
@@ -102,7 +105,7 @@ class Device:
                 f"from those of other devices; use float64, a factor that is a power of two, or "
                 f"another device"
             )
-        return ["-cl-fp32-correctly-rounded-divide-sqrt"]
+        return [ROUNDED_DIVIDE]
 
 
 @dataclass(frozen=True)

@@ -310,7 +310,6 @@ REFUSED: list[tuple[type[Exception], str, Callable[[Controller], object]]] = [
     (ValueError, "work-group.*smaller", lambda c: launched(c, small(c), group=(1 << 20,))),
     (ValueError, "one extent per axis", lambda c: launched(c, small(c), group=(2, 2))),
     (ValueError, "same form", lambda c: c.swap(small(c), c.tile((5,), "int32"))),
-    (BuildError, "built-in functions", lambda c: built(c, "mix", "")),
     (BuildError, "undeclared", lambda c: built(c, "k", "u[0] = undeclared;")),
 ]
 

@@ -10,7 +10,7 @@ import pytest
 
 from controllers import Computation, Kernel, Stencil, kernel
 from controllers.device import choose, find_devices
-from controllers.kernel import BuildError, build, build_user_kernel, fixed_source
+from controllers.kernel import BuildError, build, build_user_kernel, compiled, fixed_source
 from controllers.opencl_executor import OpenCLExecutor
 
 PROGRAM = Stencil.of("s", [(-1, 1)], [1, 0, 1], 1).program("float32")
@@ -116,3 +116,9 @@ def test_a_fixed_source_is_the_text_of_its_file() -> None:
     assert "__kernel void copy_box(" in text
     with pytest.raises(FileNotFoundError, match="no_such_kernel"):
         fixed_source("no_such_kernel")
+
+
+def test_a_kernel_that_the_driver_renamed_is_a_build_error(controller: OpenCLExecutor) -> None:
+    program = build(controller.context, "mix", "__kernel void mix_(__global int *u) {}")
+    with pytest.raises(BuildError, match="finds no kernel 'mix'.*built-in functions"):
+        compiled(program, "mix")
