@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tools" / "mutants.txt"
 FOLDERS = ("hitmap", "controllers", "kernels_cl", "tests", "examples", "tools", "docs")
 FILES = ("setup.cfg", "README.md")
-TIMEOUT_S = 400     # a fault may make a test hang
+TIMEOUT_S = 400     # a fault may make a test hang; all tests together take longer
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ def _with_line(text: str, line: str) -> str:
     return f"{text}\n{line}" if text else line
 
 
-def run_tests(tests: tuple[str, ...], mutant: Mutant | None = None) -> bool:
-    """Whether all tests pass in a copy of the tree, with `mutant` in it if there is one."""
+def problem(tests: tuple[str, ...], mutant: Mutant | None = None) -> str:
+    """Why tests fail in a copy of the tree, with `mutant` in it if there is one; "" if none does."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
         for name in FOLDERS:
@@ -88,18 +88,18 @@ def run_tests(tests: tuple[str, ...], mutant: Mutant | None = None) -> bool:
         environment = {**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
         try:
             job = subprocess.run(
-                command, cwd=copy, env=environment, capture_output=True, timeout=TIMEOUT_S,
-                check=False, start_new_session=True,
+                command, cwd=copy, env=environment, capture_output=True, text=True,
+                timeout=TIMEOUT_S if mutant else None, check=False, start_new_session=True,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            return False
-        return job.returncode == 0
+            return f"more than {TIMEOUT_S} s"
+        return job.stdout[-2000:] + job.stderr if job.returncode else ""
 
 
 def try_mutant(mutant: Mutant) -> tuple[Mutant, bool, float]:
     """The fault, whether it was found, and after how many seconds."""
     start = time.perf_counter()
-    return mutant, not run_tests(mutant.tests, mutant), time.perf_counter() - start
+    return mutant, bool(problem(mutant.tests, mutant)), time.perf_counter() - start
 
 
 def main() -> int:
@@ -112,8 +112,8 @@ def main() -> int:
         if all(word in f"{mutant.name} {mutant.file}" for word in arguments.words)
     ]  # fmt: skip
     tests = tuple(sorted({test for mutant in mutants for test in mutant.tests}))
-    if not run_tests(tests):
-        print("the tests fail without any fault: nothing to be learnt", file=sys.stderr)
+    if text := problem(tests):
+        print(f"{text}\nthe tests fail without any fault: nothing to be learnt", file=sys.stderr)
         return 1
     missed = 0
     with ThreadPoolExecutor(arguments.jobs) as pool:

@@ -41,7 +41,8 @@ comm = default_communicator()
 for number in (1, 2, 5):
     case = random_case(number)
     for way in WAYS[1:]:
-        result = run(way, case.stencil, case.field, sum(case.runs), case.boundary, comm, devices="cpu")
+        n_steps, where = sum(case.runs), {{"comm": comm, "devices": "cpu"}}
+        result = run(way, case.stencil, case.field, n_steps, case.boundary, **where)
         if result is not None:
             print(number, way, difference(result, case.expected[-1]))
 """
