@@ -72,7 +72,7 @@ def _with_line(text: str, line: str) -> str:
 
 
 def problem(tests: tuple[str, ...], mutant: Mutant | None = None) -> str:
-    """Why tests fail in a copy of the tree, with `mutant` in it if there is one; "" if none does."""
+    """Why tests fail in a copy of the tree, perhaps with `mutant` in it; "" if none does."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
         for name in FOLDERS:
