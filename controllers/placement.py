@@ -2,6 +2,7 @@
 """Which place lives where: the devices of all ranks become controllers, and these get places."""
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -91,8 +92,9 @@ def assigned_devices(
 ) -> list[Device]:
     """The devices of this rank, of those that `selectors` name on its host.
 
-    Drivers that a small kernel aborts or hangs are left out, with a warning on rank 0.
-    Collective; fails on all ranks or on none.
+    Drivers that a small kernel aborts or hangs are left out.  Of these, and of CPUs that compute
+    with more threads than this process has cores, a warning on rank 0 tells.  Collective; fails on
+    all ranks or on none.
     """
     wanted = [selectors] if isinstance(selectors, str) else list(selectors or [])
     local_rank, n_local = node_ranks(comm)
@@ -103,7 +105,7 @@ def assigned_devices(
     except (ValueError, RuntimeError, cl.Error) as error:
         failure = error
     _fail_together(comm, failure)
-    _warn_once(comm, problems(verdicts))
+    _warn_once(comm, [*problems(verdicts), *_crowded(devices, comm.rank)])
     return devices
 
 
@@ -202,6 +204,18 @@ def open_device(
     if isinstance(kernel, Kernel):
         check_kernel(controller, program, kernel)
     return controller
+
+
+def _crowded(devices: Sequence[Device], rank: int) -> list[str]:
+    """CPUs that compute with more threads than the launcher has left cores for."""
+    n_cores = len(os.sched_getaffinity(0))
+    return [
+        f"rank {rank} may use {n_cores} of the {device.compute_units} cores that {device.name} "
+        f"computes with, and will be slow; `python -m controllers doctor` says how to start ranks "
+        f"that are not bound"
+        for device in devices
+        if device.kind == "cpu" and device.compute_units > n_cores
+    ]
 
 
 def _warn_once(comm: Communicator, told: Sequence[str]) -> None:

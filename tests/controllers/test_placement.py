@@ -2,6 +2,7 @@
 """Devices of all ranks become controllers, and these get places."""
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -151,3 +152,15 @@ def test_places_are_in_order_of_rank_then_controller() -> None:
 def test_the_ranks_of_a_host_share_the_reference() -> None:
     job = run_ranks(3, SHARED, timeout=30)
     assert job.returncode == 0, job.stderr
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="leaves a process one core of several")
+def test_a_cpu_with_more_threads_than_cores_is_told_of() -> None:
+    program = Stencil.of("s", [(-1, 1)], [1, 0, 1], 2).program("float32")
+    everything = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(everything)})
+    try:
+        with pytest.warns(RuntimeWarning, match="may use 1 of the .* cores.*doctor"):
+            open_controllers(SerialCommunicator(), "cpu:0", program)
+    finally:
+        os.sched_setaffinity(0, everything)
