@@ -6,7 +6,8 @@ import argparse
 import json
 from collections.abc import Sequence
 
-from controllers.device import Device, find_devices
+import controllers.device  # what finds devices is loaded when it is asked for
+from controllers.device import Device
 from controllers.report import format_table
 from hitmap.comm import Communicator
 
@@ -26,7 +27,7 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
     """Print the devices, on rank 0."""
     if comm.rank != 0:
         return
-    found = find_devices()
+    found = controllers.device.find_devices()
     listed = list(zip(selectors(found), found))
     if options.json:
         print(json.dumps([_as_dict(selector, device) for selector, device in listed]), flush=True)
