@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from controllers.clock import Clock
 from controllers.event import Command
 from controllers.program import Program
 from controllers.tile import Linear, Tile
@@ -23,6 +24,9 @@ class Executor(Protocol):
 
     @property
     def shares_host(self) -> bool: ...
+    @property
+    def clock(self) -> Clock: ...
+    def read_clock(self) -> None: ...
     def tile(self, geometry: Geometry, dtype: np.dtype[Any]) -> Tile: ...
     def staging(self, n_elements: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]: ...
     def launch_command(

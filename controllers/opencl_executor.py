@@ -6,6 +6,7 @@ enqueues the command, with all arguments set, and returns its event at once.
 """
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
+from controllers.clock import Clock, Reading
 from controllers.device import Device
 from controllers.event import Command, Event
 from controllers.kernel import Built, build, fixed_source, parameters
@@ -26,6 +28,7 @@ from controllers.tile import Linear, Tile, aligned
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 
+CLOCK_TRIALS = 4
 STAGGER = 5     # cache-line pairs between the starts of successive tiles, modulo a page
 CELL_TYPES = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 
@@ -55,6 +58,7 @@ class OpenCLExecutor:
         self._kernels: dict[tuple[str, str], Built] = {}
         self._copies: dict[int, cl.Program] = {}
         self._n_tiles = 0
+        self.clock = Clock(self._clock_reading())
 
     def __repr__(self) -> str:
         return f"<OpenCLExecutor {self.device.name!r}>"
@@ -211,6 +215,24 @@ class OpenCLExecutor:
         for copy in rectangles(tile.strided(cells), dense, target.itemsize):
             _enqueue_copy(self.transfer, target, tile.buffer, **copy)
         return target
+
+    def read_clock(self) -> None:
+        """Compare the device's clock, which events are timed by, with the host's; some 0.5 ms."""
+        self.clock.add(self._clock_reading())
+
+    def _clock_reading(self) -> Reading:
+        readings = []
+        for _ in range(CLOCK_TRIALS):
+            called = time.perf_counter_ns()
+            marker = cl.enqueue_marker(self.transfer)
+            returned = time.perf_counter_ns()
+            marker.wait()
+            done = time.perf_counter_ns()
+            times = marker.profile
+            readings.append(
+                Reading.of_command(times.queued, times.start, times.end, called, returned, done)
+            )
+        return min(readings, key=lambda reading: reading.error_ns)
 
     def flush(self) -> None:
         """Let the device start on all that is enqueued."""

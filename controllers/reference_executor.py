@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from controllers.clock import Clock
 from controllers.device import Device
 from controllers.event import Command, Event, HostEvent
 from controllers.expression import Read
@@ -26,6 +27,7 @@ class ReferenceExecutor:
 
     def __init__(self, device: Device) -> None:
         self.device = device
+        self.clock = Clock()    # the host's own
 
     def __repr__(self) -> str:
         return "<ReferenceExecutor>"
@@ -68,6 +70,9 @@ class ReferenceExecutor:
     def move_from(self, tile: Tile, cells: Shape) -> npt.NDArray[Any]:
         """The cells `cells` of `tile` as a new array."""
         return np.array(tile.view(cells))
+
+    def read_clock(self) -> None:
+        """It is the host's own."""
 
     def flush(self) -> None:
         """Nothing is ever pending."""

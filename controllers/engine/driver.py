@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from controllers.engine.binding import Binder
 from controllers.engine.place import PlaceRun
+from controllers.engine.samples import Log, Samples
 from controllers.engine.task import Awaited, Task
 from controllers.executor import Executor
-from controllers.plan import Plan, TileKey
+from controllers.plan import ExchangeEnds, Operation, Plan, TileKey
 from controllers.tile import Tile
 from hitmap.comm import Communicator
 
@@ -48,6 +49,8 @@ class Engine:
             )
             for place in plan.places
         }
+        self.ends = ExchangeEnds(plan)
+        self.samples = Samples(self.ends.launches.union(self.ends.arrivals))
         self._executors = list(dict.fromkeys(executors[place] for place in plan.places))
         on_cpu = any(executor.shares_host for executor in self._executors)
         self._spin_s = SPIN_BESIDE_CPU_S if on_cpu else SPIN_S
@@ -72,8 +75,10 @@ class Engine:
         """The owned cells of all levels have been written: steps count from `n_steps`."""
         self.n_steps = n_steps
 
-    def run(self, n_steps: int, progress: Progress | None = None) -> None:
-        """Run `n_steps` steps.  Collective: all ranks run as many.
+    def run(
+        self, n_steps: int, progress: Progress | None = None, log: Log | None = None
+    ) -> None:
+        """Run `n_steps` steps; `log` is told what is started.  Collective: all ranks run as many.
 
         Halos are filled before the first step and after every step but the last one.  Returns
         when all commands of this rank are done.  After an exception, of `progress` or by
@@ -84,8 +89,10 @@ class Engine:
         if n_steps == 0:
             return
         first = self.n_steps
+        self.samples.begin(first, first + n_steps - 1)
+        logs = (self.samples,) if log is None else (self.samples, log)
         for place in self.places.values():
-            place.begin(first, first + n_steps - 1)
+            place.begin(first, first + n_steps - 1, logs)
         self._interrupted = True
         try:
             self._replay(first, n_steps, progress)
@@ -95,10 +102,20 @@ class Engine:
                 executor.wait()
         self._interrupted = False
         self.n_steps = first + n_steps
-        for place in self.places.values():
-            place.samples.end()
         if progress is not None:
             progress(n_steps, n_steps)
+
+    def read_clocks(self, older_than_ns: int = 0) -> None:
+        """Read the clocks of the devices that were not read for so long."""
+        for executor in self._executors:
+            if executor.clock.age_ns >= older_than_ns:
+                executor.read_clock()
+
+    def on_host_clock(self, operation: Operation, moment: int) -> int:
+        """A time of the profile of `operation`, of this rank, on the host's clock."""
+        if not operation.on_device:
+            return moment
+        return self.executors[operation.place].clock.here(moment)
 
     def close(self) -> None:
         """Give back what belongs to MPI; tiles go with the last reference to them."""

@@ -2,13 +2,14 @@
 """Messages as commands: persistent MPI requests, bound once and started every period."""
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from controllers.event import COMPLETE, Event, Profile
+from controllers.event import COMPLETE, Event, HostEvent
 from hitmap.comm import Communicator, message_status
 
 UNDER_WAY = 1
@@ -38,24 +39,23 @@ class Message:
         init = comm.Send_init if sends else comm.Recv_init
         self._request = init(self._bytes, peer, tag)
         self._done = True
+        self.profile = HostEvent(0, 0)      # of the latest start; its end is when that was noticed
 
     def __call__(self, wait_for: Sequence[Event] | None = None) -> Event:
         assert self._done, "a request is started again when it is complete"
         self._request.Start()
         self._done = False
+        self.profile = HostEvent(time.perf_counter_ns(), 0)
         return self
 
     @property
     def command_execution_status(self) -> int:
         if not self._done and self._request.Test(self._status):
             self._done = True
+            self.profile.end = time.perf_counter_ns()
             if not self._sends:
                 self._check()
         return COMPLETE if self._done else UNDER_WAY
-
-    @property
-    def profile(self) -> Profile:
-        raise NotImplementedError("messages are not profiled")
 
     def wait(self) -> None:
         """Block until the message is sent or received."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Plans: recorded once, then executed, printed and tested as one and the same object."""
+from controllers.plan.ends import ExchangeEnds
 from controllers.plan.operation import (
     Access,
     Edge,
@@ -15,6 +16,7 @@ from controllers.plan.plan import Plan
 __all__ = [
     "Access",
     "Edge",
+    "ExchangeEnds",
     "Location",
     "Operation",
     "Overlap",
