@@ -23,6 +23,8 @@ from controllers.report import Report
 from controllers.stage_kernel import domain_values
 from controllers.tile import Tile, TileView
 from controllers.timings import Timings
+from controllers.trace import Trace
+from controllers.trace_file import write_timeline
 from controllers.variant import Kernel
 from hitmap.agreement import agree, raise_together
 from hitmap.comm import Communicator, default_communicator
@@ -58,6 +60,7 @@ class Computation:
         registered one; the program then says what it reads, not what it computes.
     zero_copy: use host memory in place on devices that share it; False treats them like
         devices with memory of their own.
+    trace: record a timeline of the runs, for `save_trace`.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class Computation:
         places_per_controller: int = 1,
         kernel: str | Kernel | None = None,
         zero_copy: bool = True,
+        trace: bool = False,
     ) -> None:
         self.program = program
         self.comm = default_communicator() if comm is None else comm
@@ -99,6 +103,7 @@ class Computation:
         self._messages = self.comm.Dup()
         self._timings = Timings()
         self._engine = self._new_engine(self.layout, self.placement)
+        self._trace = Trace(self._messages) if trace else None
         self.load(_zero)
 
     def load(self, init: Callable[[TileView], None]) -> None:
@@ -197,9 +202,13 @@ class Computation:
         if n_steps < 0:
             raise ValueError(f"the number of steps must not be negative, got {n_steps}")
         agree(self.comm, "the number of steps", int(n_steps))   # all places are ready
+        if self._trace is not None:
+            self._trace.begin(self._engine, n_steps)
         start = time.perf_counter()
-        self._engine.run(n_steps, progress)
+        self._engine.run(n_steps, progress, self._trace)
         seconds = time.perf_counter() - start
+        if self._trace is not None:
+            self._trace.end(self._engine)
         self._timings.add(self._engine, n_steps, max(self.comm.allgather(seconds)), seconds)
 
     def report(self) -> Report:
@@ -209,6 +218,22 @@ class Computation:
         places.sort(key=lambda figures: figures.place)
         timings = self._timings
         return Report(timings.seconds, timings.n_steps, self.domain.n_cells, tuple(places))
+
+    def save_trace(self, path: str | os.PathLike[str]) -> None:
+        """Write the timeline of all ranks (docs/explain.md), of a computation made with `trace`.
+
+        OSError on all ranks, and no file, if that fails.
+        """
+        if self._trace is None:
+            raise ValueError("no timeline was recorded; make the Computation with trace=True")
+        timeline, problem = self._trace.timeline(), None
+        try:
+            if timeline is not None:
+                write_timeline(timeline, path)
+        except OSError as error:
+            problem = f"{path}: {error.strerror or error}"
+        if (problem := self.comm.bcast(problem)) is not None:
+            raise OSError(problem)
 
     def close(self) -> None:
         """Give back what belongs to MPI; tiles go with the last reference to the object."""

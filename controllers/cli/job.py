@@ -34,6 +34,8 @@ def check(options: argparse.Namespace) -> Job:
     stencil = _stencil(options)
     if options.output is not None:
         check_target("--output", options.output)
+    if options.trace is not None:
+        check_target("--trace", options.trace)
     if options.plot is not None:
         check_target("--plot", options.plot)
         check_format(options.plot)

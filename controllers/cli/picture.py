@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from controllers.cli.files import replacing
+from controllers.atomic_file import replacing
 from controllers.cli.outcome import FAILED, USAGE, Failure
 from controllers.tile import TileView
 

@@ -44,6 +44,7 @@ def _computation(job: Job, options: argparse.Namespace, comm: Communicator) -> C
             comm=comm,
             overlap=options.overlap,
             kernel=job.kernel,
+            trace=options.trace is not None,
         )
     except NoDeviceError as error:
         raise Failure(NO_DEVICE, str(error)) from None
@@ -63,7 +64,9 @@ def _load(options: argparse.Namespace, computation: Computation) -> None:
 
 
 def _write(options: argparse.Namespace, computation: Computation) -> None:
-    """Write the file, each rank its part, and draw the picture.  Collective."""
+    """Write the file, each rank its part, the timeline, and the picture.  Collective."""
+    if options.trace is not None:
+        computation.save_trace(options.trace)
     if options.output is not None:
         computation.save(options.output)
     if options.plot is not None:

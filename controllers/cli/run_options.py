@@ -61,6 +61,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "declares: see docs/kernels.md")
     add("--overlap", choices=("auto", "on", "off"), default="auto",
         help="exchange while the inner cells are computed (default: auto, where it pays)")
+    add("--trace", metavar="FILE.json", type=Path,
+        help="where to write a timeline of all ranks: kernels, copies and messages of the first "
+        "and the last 100 steps, for ui.perfetto.dev or chrome://tracing")
     add("--json", action="store_true", help="print one line of JSON instead of the table")
 
 

@@ -250,7 +250,7 @@ def test_the_report_says_what_all_steps_have_cost() -> None:
         assert place.cells_per_s > 0 and 0 < place.compute_s <= report.seconds
         assert 0 <= place.exposed_s <= report.seconds
         assert "1 of" in place.device
-    assert report.table().count("\n") == 5
+    assert report.table().count("\n") == 6
 
 
 def test_the_report_is_plain_data_for_json() -> None:
