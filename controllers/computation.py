@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.engine import Engine, Progress
+from controllers.explain import explain
 from controllers.kgt import generate
 from controllers.partition import domain_of, periodic_axes
 from controllers.placement import Placement, divided, open_controllers
@@ -234,6 +235,11 @@ class Computation:
             problem = f"{path}: {error.strerror or error}"
         if (problem := self.comm.bcast(problem)) is not None:
             raise OSError(problem)
+
+    def explain(self) -> str:
+        """Program, layout, messages, plan, kernels and bytes per place, the same on all ranks."""
+        everyone = self.comm.allgather(self._engine.configurations())
+        return explain(self.plan.of_rank(None), [one for rank in everyone for one in rank])
 
     def close(self) -> None:
         """Give back what belongs to MPI; tiles go with the last reference to the object."""

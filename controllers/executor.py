@@ -5,13 +5,14 @@
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from controllers.clock import Clock
+from controllers.configuration import Configuration
 from controllers.event import Command
 from controllers.program import Program
 from controllers.tile import Linear, Tile
@@ -37,6 +38,9 @@ class Executor(Protocol):
     ) -> Command: ...
     def move_to(self, tile: Tile, cells: Shape, values: npt.NDArray[Any]) -> None: ...
     def move_from(self, tile: Tile, cells: Shape) -> npt.NDArray[Any]: ...
+    def configuration(
+        self, program: Program, stage: int, boxes: Iterable[Shape]
+    ) -> Configuration: ...
     def flush(self) -> None: ...
     def wait(self) -> None: ...
 

@@ -7,7 +7,7 @@ enqueues the command, with all arguments set, and returns its event at once.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyopencl as cl
 
 from controllers.clock import Clock, Reading
+from controllers.configuration import Configuration, Launch
 from controllers.device import Device
 from controllers.event import Command, Event
 from controllers.kernel import Built, build, fixed_source, parameters
@@ -141,6 +142,21 @@ class OpenCLExecutor:
             known = source.parameters or parameters(cl.Kernel(built, source.name), source.roles)
             self._kernels[key] = Built(source.name, built, known)
         return source, self._kernels[key]
+
+    def configuration(
+        self, program: Program, stage: int, boxes: Iterable[Shape]
+    ) -> Configuration:
+        """How the kernel of a stage is built, and how it is launched on `boxes`."""
+        source, built = self.build(program, stage)
+        is_cpu = self.device.kind == "cpu"
+        return Configuration(
+            self.device.name,
+            program.stages[stage].name,
+            built.name,
+            source.origin,
+            source.options,
+            Launch.of_boxes(boxes, source.work_sizes, is_cpu),
+        )
 
     def _constants(self, array: npt.NDArray[Any]) -> cl.Buffer:
         flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from controllers.clock import Clock
+from controllers.configuration import Configuration, Launch
 from controllers.device import Device
 from controllers.event import Command, Event, HostEvent
 from controllers.expression import Read
@@ -70,6 +71,14 @@ class ReferenceExecutor:
     def move_from(self, tile: Tile, cells: Shape) -> npt.NDArray[Any]:
         """The cells `cells` of `tile` as a new array."""
         return np.array(tile.view(cells))
+
+    def configuration(
+        self, program: Program, stage: int, boxes: Iterable[Shape]
+    ) -> Configuration:
+        """NumPy has nothing to configure."""
+        name = program.stages[stage].name
+        launches = Launch.of_boxes(boxes, None, is_cpu=True)
+        return Configuration(self.device.name, name, "reference", "NumPy", (), launches)
 
     def read_clock(self) -> None:
         """It is the host's own."""

@@ -139,13 +139,26 @@ class SerialCommunicator:
         raise ValueError("a process without MPI sends no messages; copy between its places")
 
 
+def communicator_without_mpi() -> Communicator:
+    """One process without MPI, for work that needs no other: unless a launcher started several.
+
+    These share the default communicator, so that one of them can speak for all.
+    """
+    return SerialCommunicator() if _n_started() == 1 else default_communicator()
+
+
+def _n_started() -> int:
+    """How many processes a launcher says that it has started."""
+    return next((int(os.environ[name]) for name in _LAUNCHER_SIZES if name in os.environ), 1)
+
+
 def default_communicator() -> Communicator:
     """MPI's COMM_WORLD where an MPI library can be loaded, else one process without MPI.
 
     RuntimeError if a launcher started several processes that cannot form one job: they would
     all do the same work, each believing to be alone.
     """
-    started = next((int(os.environ[name]) for name in _LAUNCHER_SIZES if name in os.environ), 1)
+    started = _n_started()
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:  # mpi4py raises the latter without a library

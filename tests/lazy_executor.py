@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from controllers.clock import Clock
+from controllers.configuration import Configuration
 from controllers.event import COMPLETE, Command, Event, Profile
 from controllers.expression import Read
 from controllers.program import Program
@@ -153,6 +154,11 @@ class LazyExecutor:
         self.compute: deque[LazyEvent] = deque()
         self.transfer: deque[LazyEvent] = deque()
         world.queues += [self.compute, self.transfer]
+
+    def configuration(
+        self, program: Program, stage: int, boxes: Iterable[Shape]
+    ) -> Configuration:
+        return Configuration(self.name, program.stages[stage].name, "lazy", "NumPy", (), ())
 
     def read_clock(self) -> None:
         """It is the host's own."""

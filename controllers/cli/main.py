@@ -17,7 +17,7 @@ from controllers import __version__
 from controllers.cli import devices, run_options
 from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, end_together
 from controllers.device import NoDeviceError
-from hitmap.comm import Communicator, default_communicator
+from hitmap.comm import Communicator, communicator_without_mpi, default_communicator
 
 _EPILOG = "Exit codes: 0 done, 1 failed, 2 usage, 3 no usable device."
 
@@ -31,7 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line (by default the process's own); returns the exit code.  Collective."""
     parsed = _parse(arguments)
     try:
-        comm = default_communicator()
+        alone = isinstance(parsed, argparse.Namespace) and getattr(parsed, "dry_run", None)
+        comm = communicator_without_mpi() if alone else default_communicator()
     except RuntimeError as error:
         print(f"controllers: error: {error}", file=sys.stderr)
         return FAILED

@@ -20,8 +20,12 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
     """Check, compute, write, report.  Collective."""
     job = on_root(comm, lambda: check(options))
     with _computation(job, options, comm) as computation:
-        _load(options, computation)
         is_root = comm.rank == 0
+        if options.explain:
+            text = computation.explain()
+            if is_root:
+                print(text + "\n", file=sys.stderr if options.json else sys.stdout, flush=True)
+        _load(options, computation)
         computation.run(options.iterations, Progress(sys.stderr) if is_root else None)
         report = computation.report()
         _write(options, computation)

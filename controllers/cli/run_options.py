@@ -6,6 +6,7 @@ import argparse
 import importlib
 from pathlib import Path
 
+from controllers.cli.outcome import USAGE, Failure
 from controllers.partition import BOUNDARIES, PARTITIONS
 from controllers.program import DTYPES
 from controllers.registry import GENERIC, SPECIALISED
@@ -31,7 +32,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--size", metavar="N", type=_positive, nargs="+",
         help="extents of the field, boundary cells included; it is filled with a hash of each "
         "cell's index, in [0, 1) or any integer of the dtype, the same for every layout")
-    add("--iterations", metavar="N", type=_count, required=True, help="how many steps")
+    add("--iterations", metavar="N", type=_count,
+        help="how many steps; needed unless it is a --dry-run")
     add("--output", metavar="FILE.npy", type=Path, help="where to write the final field")
     add("--plot", metavar="FILE.png", type=Path,
         help="where to draw the final field: a line, an image, or the middle slice")
@@ -61,6 +63,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "declares: see docs/kernels.md")
     add("--overlap", choices=("auto", "on", "off"), default="auto",
         help="exchange while the inner cells are computed (default: auto, where it pays)")
+    add("--explain", action="store_true",
+        help="before the run, print the program, who owns what, the messages, the plan, the "
+        "kernels' configuration and the bytes of each place (with --json on stderr)")
+    add("--dry-run", metavar="N", type=_n_places,
+        help="print the same, with bytes and messages per step, for a run on N ranks with a device "
+        "each, and end: no device, no MPI, no field is touched; --device cpu means places in host "
+        "memory, all others in a device's own")
     add("--trace", metavar="FILE.json", type=Path,
         help="where to write a timeline of all ranks: kernels, copies and messages of the first "
         "and the last 100 steps, for ui.perfetto.dev or chrome://tracing")
@@ -69,7 +78,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def command(options: argparse.Namespace, comm: Communicator) -> None:
     """Run what the options ask for.  Collective."""
-    importlib.import_module("controllers.cli.run").command(options, comm)
+    if options.dry_run is None and options.iterations is None:
+        raise Failure(USAGE, "the following arguments are required: --iterations")
+    name = "run" if options.dry_run is None else "dry_run"
+    importlib.import_module(f"controllers.cli.{name}").command(options, comm)
 
 
 def _kernel_word(text: str) -> str:
@@ -84,6 +96,13 @@ def _positive(text: str) -> int:
     value = _count(text)
     if value == 0:
         raise argparse.ArgumentTypeError("at least 1 cell, got 0")
+    return value
+
+
+def _n_places(text: str) -> int:
+    value = _count(text)
+    if value == 0:
+        raise argparse.ArgumentTypeError("at least 1 place, got 0")
     return value
 
 

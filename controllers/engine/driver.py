@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from controllers.configuration import Configuration
 from controllers.engine.binding import Binder
 from controllers.engine.place import PlaceRun
 from controllers.engine.samples import Log, Samples
@@ -104,6 +105,21 @@ class Engine:
         self.n_steps = first + n_steps
         if progress is not None:
             progress(n_steps, n_steps)
+
+    def configurations(self) -> list[Configuration]:
+        """How the kernels of this rank's controllers are built and launched."""
+        plan, found = self.plan, []
+        for executor in self._executors:
+            for number, stage in enumerate(plan.program.stages):
+                boxes = [
+                    box
+                    for place in plan.places
+                    if self.executors[place] is executor
+                    for first, inner in [plan.boxes(stage, place)]
+                    for box in (*first, inner)
+                ]
+                found.append(executor.configuration(plan.program, number, boxes))
+        return found
 
     def read_clocks(self, older_than_ns: int = 0) -> None:
         """Read the clocks of the devices that were not read for so long."""

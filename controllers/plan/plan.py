@@ -7,6 +7,7 @@ the time levels, and then executed, printed and tested as one and the same objec
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 
 from controllers.expression import reads
@@ -78,6 +79,14 @@ class Plan:
                 self._record_stage(recorder, number, step % N_LEVELS)
         recorder.step += 1
         return recorder.second_half()
+
+    def of_rank(self, rank: int | None) -> Plan:
+        """The same plan with the operations of one rank alone, or of all."""
+        part = copy(self)
+        part.only_rank = rank
+        for name in ("operations", "places"):
+            part.__dict__.pop(name, None)
+        return part
 
     @cached_property
     def places(self) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ def describe(plan: Plan) -> str:
     in-order queue of the place sees to it; a number with an apostrophe is of the step before,
     with two apostrophes of the step before that.
     """
-    return "\n".join([*_head(plan), *_steps(plan)])
+    return "\n".join([*_head(plan), *steps(plan)])
 
 
 def _head(plan: Plan) -> Iterator[str]:
@@ -32,7 +32,8 @@ def _head(plan: Plan) -> Iterator[str]:
         yield f"  place {place}: {home}{name}, {memory}, owns {owned}"
 
 
-def _steps(plan: Plan) -> Iterator[str]:
+def steps(plan: Plan) -> Iterator[str]:
+    """The operations of one step of the places that have any, line by line."""
     yield "step 0; step 1 is the same with time levels 0 and 1 exchanged"
     first = [operation for operation in plan.operations if operation.phase == 0]
     for place in plan.places:
