@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
@@ -25,7 +24,7 @@ from controllers.stage_kernel import domain_values
 from controllers.tile import Tile, TileView
 from controllers.timings import Timings
 from controllers.trace import Trace
-from controllers.trace_file import write_timeline
+from controllers.trace_file import save_timeline
 from controllers.variant import Kernel
 from hitmap.agreement import agree, raise_together
 from hitmap.comm import Communicator, default_communicator
@@ -203,14 +202,7 @@ class Computation:
         if n_steps < 0:
             raise ValueError(f"the number of steps must not be negative, got {n_steps}")
         agree(self.comm, "the number of steps", int(n_steps))   # all places are ready
-        if self._trace is not None:
-            self._trace.begin(self._engine, n_steps)
-        start = time.perf_counter()
-        self._engine.run(n_steps, progress, self._trace)
-        seconds = time.perf_counter() - start
-        if self._trace is not None:
-            self._trace.end(self._engine)
-        self._timings.add(self._engine, n_steps, max(self.comm.allgather(seconds)), seconds)
+        self._timings.run(self._engine, n_steps, self.comm, progress, self._trace)
 
     def report(self) -> Report:
         """What all steps so far have cost, the same on all ranks; places since they are as now."""
@@ -221,20 +213,10 @@ class Computation:
         return Report(timings.seconds, timings.n_steps, self.domain.n_cells, tuple(places))
 
     def save_trace(self, path: str | os.PathLike[str]) -> None:
-        """Write the timeline of all ranks (docs/explain.md), of a computation made with `trace`.
-
-        OSError on all ranks, and no file, if that fails.
-        """
+        """Write the timeline of all ranks; OSError on all of them, and no file, if that fails."""
         if self._trace is None:
             raise ValueError("no timeline was recorded; make the Computation with trace=True")
-        timeline, problem = self._trace.timeline(), None
-        try:
-            if timeline is not None:
-                write_timeline(timeline, path)
-        except OSError as error:
-            problem = f"{path}: {error.strerror or error}"
-        if (problem := self.comm.bcast(problem)) is not None:
-            raise OSError(problem)
+        save_timeline(self._trace.timeline(), path, self.comm)
 
     def explain(self) -> str:
         """Program, layout, messages, plan, kernels and bytes per place, the same on all ranks."""

@@ -45,8 +45,9 @@ def explain(
 
 def _program(plan: Plan) -> str:
     program, domain = plan.program, plan.layout.domain
-    fields = ", ".join(field.name for field in program.fields)
-    lines = [f"program {program.name}: {program.dtype}, {_axes(program)}, fields {fields}"]
+    names = ", ".join(field.name for field in program.fields)
+    fields = f"field{'s' if len(program.fields) > 1 else ''} {names}"
+    lines = [f"program {program.name}: {program.dtype}, {_axes(program)}, {fields}"]
     for stage in program.stages:
         lines.append(f"  stage {stage.name}")
         lines += [f"    {line}" for line in formula(stage).splitlines()]
@@ -156,7 +157,7 @@ def size_table(plan: Plan, sizes: Sequence[PlaceSize]) -> str:
     rows.append(("all", *map(str, totals)))
     title = "per place and step: cells, messages and bytes; bytes of memory"
     least, most = min(s.nbytes for s in sizes), max(s.nbytes for s in sizes)
-    last = f"  {least} to {most} bytes of memory per place"
+    last = f"  {f'{least} to {most}' if least < most else most} bytes of memory per place"
     table = format_table(head, rows, left=("places",))
     return "\n".join([title, *_indented(table), last])
 

@@ -2,11 +2,14 @@
 """What steps cost, counted while they run."""
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 
-from controllers.engine import Engine
+from controllers.engine import Engine, Progress
 from controllers.exchange_time import PlaceTime, place_times
 from controllers.report import PlaceReport, Wait
+from controllers.trace import Trace
+from hitmap.comm import Communicator
 
 CLOCK_AGE_NS = 500_000_000      # devices' clocks are read anew after so long; they drift slowly
 
@@ -53,15 +56,33 @@ class Timings:
         self._steps_of_places = 0
         self._sums: dict[int, _Sum] = {}
 
-    def add(self, engine: Engine, n_steps: int, seconds: float, seconds_here: float) -> None:
-        """`n_steps` steps have taken `seconds` on the slowest rank and `seconds_here` on this."""
-        self.seconds += seconds
+    def run(
+        self,
+        engine: Engine,
+        n_steps: int,
+        comm: Communicator,
+        progress: Progress | None = None,
+        trace: Trace | None = None,
+    ) -> None:
+        """Run steps and count what they cost; what it takes to count is outside.  Collective."""
+        if trace is not None:
+            trace.begin(engine, n_steps)
+        start = time.perf_counter()
+        engine.run(n_steps, progress, trace)
+        seconds = time.perf_counter() - start
+        if trace is not None:
+            trace.end(engine)
+        self._add(engine, n_steps, seconds)
+        self.seconds += max(comm.allgather(seconds))
         self.n_steps += n_steps
+
+    def _add(self, engine: Engine, n_steps: int, seconds: float) -> None:
+        """`n_steps` steps have taken `seconds` on this rank."""
         self._steps_of_places += n_steps
         engine.read_clocks(older_than_ns=CLOCK_AGE_NS)
         pairs = engine.samples.pairs(engine.on_host_clock)
         for place, sample in place_times(engine.plan, engine.ends, pairs).items():
-            self._sums.setdefault(place, _Sum()).add(sample, n_steps, seconds_here)
+            self._sums.setdefault(place, _Sum()).add(sample, n_steps, seconds)
 
     def place(self, engine: Engine, place: int) -> PlaceReport:
         """The figures of one place of this rank."""

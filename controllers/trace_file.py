@@ -14,14 +14,24 @@ from pathlib import Path
 
 from controllers.atomic_file import replacing
 from controllers.trace import KEPT_STEPS, Row, Span, Timeline
+from hitmap.comm import Communicator
 
 _Event = dict[str, object]
 
 
-def write_timeline(timeline: Timeline, path: str | os.PathLike[str]) -> None:
-    """Write a timeline; the file appears when it is complete."""
-    with replacing(Path(path)) as temporary:
-        temporary.write_text(json.dumps(as_dict(timeline)), encoding="utf-8")
+def save_timeline(
+    timeline: Timeline | None, path: str | os.PathLike[str], comm: Communicator
+) -> None:
+    """Write the timeline that rank 0 holds; OSError on all ranks, and no file, if that fails."""
+    problem = None
+    try:
+        if timeline is not None:
+            with replacing(Path(path)) as temporary:
+                temporary.write_text(json.dumps(as_dict(timeline)), encoding="utf-8")
+    except OSError as error:
+        problem = f"{path}: {error.strerror or error}"
+    if (problem := comm.bcast(problem)) is not None:
+        raise OSError(problem)
 
 
 def as_dict(timeline: Timeline) -> dict[str, object]:
