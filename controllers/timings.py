@@ -66,7 +66,7 @@ class Timings:
     ) -> None:
         """Run steps and count what they cost; what it takes to count is outside.  Collective."""
         if trace is not None:
-            trace.begin(engine, n_steps)
+            trace.begin(engine)
         start = time.perf_counter()
         engine.run(n_steps, progress, trace)
         seconds = time.perf_counter() - start

@@ -65,21 +65,23 @@ class Trace:
     def __init__(self, comm: Communicator) -> None:
         self._comm = comm
         self._n_steps = 0       # in the runs that have ended
-        self._first = self._last = 0
+        self._first, self._last = 0, -1     # of the run under way
         self._started: list[tuple[int, Operation, Profile]] = []
         self._steps: dict[int, list[Span]] = {}
         self._error_ns = 0
         self._reading = root_reading(comm)
 
-    def begin(self, engine: Engine, n_steps: int) -> None:
+    def begin(self, engine: Engine) -> None:
         """Steps are about to be run."""
         engine.read_clocks()
-        self._first, self._last = engine.n_steps, engine.n_steps + n_steps - 1
-        self._started = []
 
-    def wants(self, step: int) -> bool:
-        at_end = step > self._last - KEPT_STEPS
-        return at_end or self._n_steps + step - self._first < KEPT_STEPS
+    def steps(self, first: int, last: int) -> list[int]:
+        """Those that belong to the first of all runs, and the last of this one."""
+        self._first, self._last = first, last
+        n_first = max(0, KEPT_STEPS - self._n_steps)
+        n_last = min(KEPT_STEPS, last - first + 1)
+        return sorted({*range(first - 1, min(first + n_first, last + 1)),
+                       *range(last + 1 - n_last, last + 1)})  # fmt: skip
 
     def add(self, step: int, operation: Operation, profile: Profile) -> None:
         self._started.append((self._n_steps + step - self._first, operation, profile))
@@ -91,7 +93,8 @@ class Trace:
             span = _span(engine, step, operation, profile)
             self._steps.setdefault(step, []).append(span)
         self._started = []
-        self._n_steps += self._last - self._first + 1
+        self._n_steps += self._last + 1 - self._first
+        self._first, self._last = 0, -1
         for step in [n for n in self._steps if KEPT_STEPS <= n < self._n_steps - KEPT_STEPS]:
             del self._steps[step]
         errors = [executor.clock.error_ns for executor in engine.executors.values()]

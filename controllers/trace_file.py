@@ -104,7 +104,7 @@ def _slice(span: Span, tid: int, zero: int) -> _Event:
         "pid": span.row.rank,
         "tid": tid,
         "ts": (span.start - zero) / 1000,
-        "dur": max(0, span.end - span.start) / 1000,
+        "dur": (span.end - span.start) / 1000,
         "args": {
             "step": span.step,
             "place": span.place,

@@ -90,10 +90,10 @@ class Engine:
         if n_steps == 0:
             return
         first = self.n_steps
-        self.samples.begin(first, first + n_steps - 1)
-        logs = (self.samples,) if log is None else (self.samples, log)
+        last = first + n_steps - 1
+        logs = _by_step([self.samples] if log is None else [self.samples, log], first, last)
         for place in self.places.values():
-            place.begin(first, first + n_steps - 1, logs)
+            place.begin(first, last, logs)
         self._interrupted = True
         try:
             self._replay(first, n_steps, progress)
@@ -165,6 +165,15 @@ class Engine:
         while pending:
             _idle(pending, self._spin_s)
             pending = [task for task in pending if not task.complete()]
+
+
+def _by_step(logs: Sequence[Log], first: int, last: int) -> dict[int, list[Log]]:
+    """The logs that want a step of a run, for each such step."""
+    found: dict[int, list[Log]] = {}
+    for log in logs:
+        for step in log.steps(first, last):
+            found.setdefault(step, []).append(log)
+    return found
 
 
 def _idle(blockers: Sequence[Awaited], spin_s: float) -> None:

@@ -39,23 +39,30 @@ class Message:
         init = comm.Send_init if sends else comm.Recv_init
         self._request = init(self._bytes, peer, tag)
         self._done = True
-        self.profile = HostEvent(0, 0)      # of the latest start; its end is when that was noticed
+        self._profile: HostEvent | None = None
 
     def __call__(self, wait_for: Sequence[Event] | None = None) -> Event:
         assert self._done, "a request is started again when it is complete"
         self._request.Start()
         self._done = False
-        self.profile = HostEvent(time.perf_counter_ns(), 0)
         return self
 
     @property
     def command_execution_status(self) -> int:
         if not self._done and self._request.Test(self._status):
             self._done = True
-            self.profile.end = time.perf_counter_ns()
+            if self._profile is not None:
+                self._profile.end = time.perf_counter_ns()
+                self._profile = None
             if not self._sends:
                 self._check()
         return COMPLETE if self._done else UNDER_WAY
+
+    @property
+    def profile(self) -> HostEvent:
+        """From now, just after the start, to when the end is noticed; each start has its own."""
+        self._profile = HostEvent(time.perf_counter_ns(), 0)
+        return self._profile
 
     def wait(self) -> None:
         """Block until the message is sent or received."""

@@ -2,7 +2,7 @@
 """How far one place has come in its list of tasks."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from controllers.engine.samples import Log
 from controllers.engine.task import Awaited, Task
@@ -28,19 +28,19 @@ class PlaceRun:
         self._window: list[Task] = []
         self._newest: Event | None = None   # of the launch that was started last
         self._mark: Awaited | None = None
-        self._logs: Sequence[Log] = ()
-        self._listening: list[Log] = []     # the logs that want the open step
+        self._logs: Mapping[int, Sequence[Log]] = {}
+        self._listening: Sequence[Log] = ()     # the logs that want the open step
 
     @property
     def finished(self) -> bool:
         """Whether all tasks of the last step have been started."""
         return self.step == self._last and not self._window
 
-    def begin(self, first: int, last: int, logs: Sequence[Log] = ()) -> None:
+    def begin(self, first: int, last: int, logs: Mapping[int, Sequence[Log]]) -> None:
         """Set out to run the steps `first` to `last`, filling the halos before.
 
-        `logs` are told what is started in the steps that they want; the filling belongs to the
-        step before the first one.
+        `logs`, by step, are told what is started in it; filling belongs to the step before the
+        first one.
         """
         self.step, self._last = first - 1, last
         self._newest = self._mark = None
@@ -50,7 +50,7 @@ class PlaceRun:
         for task in self._window:
             task.step -= 1
         self._logs = logs
-        self._listen()
+        self._listening = logs.get(self.step, ())
 
     def advance(self) -> bool:
         """Start what can be started; whether anything was."""
@@ -74,8 +74,10 @@ class PlaceRun:
             event = task.start(step)
             if task.launches:
                 self._newest = event
-            for log in self._listening:
-                log.add(step, task.operation, event.profile)
+            if self._listening:
+                profile = event.profile
+                for log in self._listening:
+                    log.add(step, task.operation, profile)
         moved = len(waiting) < len(self._window)
         self._window = waiting
         return moved
@@ -93,11 +95,8 @@ class PlaceRun:
         self._window = self._phases[self.step % len(self._phases)]
         if self.step == self._last:
             self._window = [task for task in self._window if not task.operation.refreshes]
-        self._listen()
+        self._listening = self._logs.get(self.step, ())
         return True
-
-    def _listen(self) -> None:
-        self._listening = [log for log in self._logs if log.wants(self.step)]
 
     def _exchange(self, step: int) -> list[Task]:
         """The tasks that refresh the halos at the end of `step`."""

@@ -6,7 +6,7 @@ halos held up in the next step.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Protocol, TypeAlias
 
 from controllers.event import Profile
@@ -24,8 +24,8 @@ Timed: TypeAlias = tuple[Operation, int, int]
 class Log(Protocol):
     """What an engine tells about the operations it starts, in the steps that are wanted."""
 
-    def wants(self, step: int) -> bool:
-        """Whether the operations of `step` are."""
+    def steps(self, first: int, last: int) -> Iterable[int]:
+        """The steps of a run that are wanted; `first` - 1 stands for filling the halos."""
 
     def add(self, step: int, operation: Operation, profile: Profile) -> None:
         """`operation` has been started in `step`; its profile can be read when it is complete."""
@@ -43,16 +43,19 @@ class Samples:
         self._interval = 2
         self._steps: dict[int, list[tuple[Operation, Profile]]] = {}
 
-    def begin(self, first: int, last: int) -> None:
+    def steps(self, first: int, last: int) -> list[int]:
         """Choose the steps of a run to sample: pairs at even distances, from the first step on."""
         n_steps = last - first + 1
         n_pairs = min(max(n_steps // DISTANCE, MIN_PAIRS), MAX_PAIRS)
         self._first = first
         self._interval = max(2, -(-n_steps // n_pairs))
         self._steps = {}
-
-    def wants(self, step: int) -> bool:
-        return step >= self._first and (step - self._first) % self._interval < 2
+        return [
+            step
+            for pair in range(first, last + 1, self._interval)
+            for step in (pair, pair + 1)
+            if step <= last
+        ]
 
     def add(self, step: int, operation: Operation, profile: Profile) -> None:
         if operation.number in self._watched:

@@ -33,6 +33,8 @@ with Computation(
 ) as computation:
     computation.run(6)
     computation.save_trace(sys.argv[2])
+    waits = [wait for place in computation.report().places for wait in place.waits]
+    assert any(wait.seconds > 0 for wait in waits), waits     # a rank is never just in time
 """
 
 
@@ -158,7 +160,7 @@ def test_of_a_long_run_the_first_and_the_last_steps_are_kept(tmp_path: Path) -> 
 
 
 def test_steps_count_over_all_runs(tmp_path: Path) -> None:
-    _, steps = traced_steps([1] * 7, tmp_path)
+    _, steps = traced_steps([1, 1, 0, 2, 0, 3], tmp_path)
     assert steps == [*range(-1, 7)]
     _, steps = traced_steps([KEPT_STEPS] * 3 + [5], tmp_path)
     assert steps == [*range(-1, KEPT_STEPS), *range(2 * KEPT_STEPS + 5, 3 * KEPT_STEPS + 5)]
