@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
@@ -13,6 +12,7 @@ import numpy.typing as npt
 
 from controllers.capacity import check_capacity
 from controllers.engine import Engine, Progress
+from controllers.explain import explain
 from controllers.kgt import generate
 from controllers.partition import domain_of, periodic_axes
 from controllers.placement import Placement, divided, open_controllers
@@ -24,6 +24,8 @@ from controllers.report import Report
 from controllers.stage_kernel import domain_values
 from controllers.tile import Tile, TileView
 from controllers.timings import Timings
+from controllers.trace import Trace
+from controllers.trace_file import save_timeline
 from controllers.variant import Kernel
 from hitmap.agreement import agree, raise_together
 from hitmap.comm import Communicator, default_communicator
@@ -62,6 +64,7 @@ class Computation:
     memory_cap: the most that a run may take of the memory of each device, in bytes or such as
         "4g"; by default what the environment variable CONTROLLERS_MEMORY_CAP says, else all.
         What does not fit is refused, by a `MemoryCapError`, before anything is allocated.
+    trace: record a timeline of the runs, for `save_trace`.
     """
 
     def __init__(
@@ -81,6 +84,7 @@ class Computation:
         kernel: str | Kernel | None = None,
         zero_copy: bool = True,
         memory_cap: str | int | None = None,
+        trace: bool = False,
     ) -> None:
         self.program = program
         self.comm = default_communicator() if comm is None else comm
@@ -105,6 +109,7 @@ class Computation:
         self._messages = self.comm.Dup()
         self._timings = Timings()
         self._engine = self._new_engine(plan, self.placement)
+        self._trace = Trace(self._messages) if trace else None
         self._engine.clear()
 
     def load(self, init: Callable[[TileView], None]) -> None:
@@ -204,10 +209,7 @@ class Computation:
         if n_steps < 0:
             raise ValueError(f"the number of steps must not be negative, got {n_steps}")
         agree(self.comm, "the number of steps", int(n_steps))   # all places are ready
-        start = time.perf_counter()
-        self._engine.run(n_steps, progress)
-        seconds = time.perf_counter() - start
-        self._timings.add(self._engine, n_steps, max(self.comm.allgather(seconds)), seconds)
+        self._timings.run(self._engine, n_steps, self.comm, progress, self._trace)
 
     def report(self) -> Report:
         """What all steps so far have cost, the same on all ranks; places since they are as now."""
@@ -217,6 +219,17 @@ class Computation:
         devices = tuple(device for _, rank in everyone for device in rank)
         done = self._timings.seconds, self._timings.n_steps, self.domain.n_cells
         return Report(*done, tuple(places), devices)
+
+    def save_trace(self, path: str | os.PathLike[str]) -> None:
+        """Write the timeline of all ranks; OSError on all of them, and no file, if that fails."""
+        if self._trace is None:
+            raise ValueError("no timeline was recorded; make the Computation with trace=True")
+        save_timeline(self._trace.timeline(), path, self.comm)
+
+    def explain(self) -> str:
+        """Program, layout, messages, plan, kernels and bytes per place, the same on all ranks."""
+        everyone = self.comm.allgather(self._engine.configurations())
+        return explain(self.plan.of_rank(None), [one for rank in everyone for one in rank])
 
     def close(self) -> None:
         """Give back what belongs to MPI; tiles go with the last reference to the object."""

@@ -7,7 +7,8 @@ enqueues the command, with all arguments set, and returns its event at once.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ import numpy.typing as npt
 import pyopencl as cl
 
 from controllers.allocation import device_memory, pinned_memory
+from controllers.clock import Clock, Reading
+from controllers.configuration import Configuration, Launch
 from controllers.device import Device
 from controllers.event import Command, Event, in_order
 from controllers.kernel import Built, build, compiled, fixed_source, parameters
@@ -29,6 +32,7 @@ from controllers.tile import Linear, Tile, host_tile_memory
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 
+CLOCK_TRIALS = 4
 STAGGER = 5     # cache-line pairs between the starts of successive tiles, modulo a page
 CELL_TYPES = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 
@@ -74,6 +78,7 @@ class OpenCLExecutor:
         self._kernels: dict[tuple[str, str], Built] = {}
         self._copies: dict[int, Built] = {}
         self._n_tiles = 0
+        self.clock = Clock(self._clock_reading())
 
     def __repr__(self) -> str:
         return f"<OpenCLExecutor {self.device.name!r}>"
@@ -164,6 +169,21 @@ class OpenCLExecutor:
             known = source.parameters or parameters(compiled(built, source.name), source.roles)
             self._kernels[key] = Built(source.name, built, known)
         return source, self._kernels[key]
+
+    def configuration(
+        self, program: Program, stage: int, boxes: Iterable[Shape]
+    ) -> Configuration:
+        """How the kernel of a stage is built, and how it is launched on `boxes`."""
+        source, built = self.build(program, stage)
+        is_cpu = self.device.kind == "cpu"
+        return Configuration(
+            self.device.name,
+            program.stages[stage].name,
+            built.name,
+            source.origin,
+            source.options,
+            Launch.of_boxes(boxes, source.work_sizes, is_cpu),
+        )
 
     def _constants(self, array: npt.NDArray[Any]) -> cl.Buffer:
         buffer = device_memory(self.context, self.ledger, array.nbytes, "constants")
@@ -305,6 +325,24 @@ class OpenCLExecutor:
         for copy in rectangles(tile.strided(cells), dense, target.itemsize):
             _enqueue_copy(self.transfer, target, tile.buffer, **copy)
         return target
+
+    def read_clock(self) -> None:
+        """Compare the device's clock, which events are timed by, with the host's; some 0.5 ms."""
+        self.clock.add(self._clock_reading())
+
+    def _clock_reading(self) -> Reading:
+        readings = []
+        for _ in range(CLOCK_TRIALS):
+            called = time.perf_counter_ns()
+            marker = cl.enqueue_marker(self.transfer)
+            returned = time.perf_counter_ns()
+            marker.wait()
+            done = time.perf_counter_ns()
+            times = marker.profile
+            readings.append(
+                Reading.of_command(times.queued, times.start, times.end, called, returned, done)
+            )
+        return min(readings, key=lambda reading: reading.error_ns)
 
     def flush(self) -> None:
         """Let the device start on all that is enqueued."""

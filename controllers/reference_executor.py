@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from controllers.clock import Clock
+from controllers.configuration import Configuration, Launch
 from controllers.device import Device
 from controllers.event import Command, Event, HostEvent
 from controllers.expression import Read
@@ -28,6 +30,7 @@ class ReferenceExecutor:
     def __init__(self, device: Device, *, memory_cap: str | int | None = None) -> None:
         self.device = device
         self.ledger = Ledger(device.name, cap_for(device.capacity_bytes, memory_cap))
+        self.clock = Clock()    # the host's own
 
     def __repr__(self) -> str:
         return "<ReferenceExecutor>"
@@ -84,6 +87,17 @@ class ReferenceExecutor:
         target = np.array(tile.view(cells))
         self.ledger.hold(target, target.nbytes, "host images")
         return target
+
+    def configuration(
+        self, program: Program, stage: int, boxes: Iterable[Shape]
+    ) -> Configuration:
+        """NumPy has nothing to configure."""
+        name = program.stages[stage].name
+        launches = Launch.of_boxes(boxes, None, is_cpu=True)
+        return Configuration(self.device.name, name, "reference", "NumPy", (), launches)
+
+    def read_clock(self) -> None:
+        """It is the host's own."""
 
     def flush(self) -> None:
         """Nothing is ever pending."""

@@ -10,12 +10,27 @@ from controllers.plan import PlaceMemory
 
 
 @dataclass(frozen=True)
+class Wait:
+    """How long a place stood still before the cells of a neighbour were in its halo."""
+
+    place: int
+    seconds: float
+
+
+@dataclass(frozen=True)
 class PlaceReport:
     """One place: its device and share of the cells (0 to 1), and where its time went.
 
-    `cells_per_s` counts the time in which its kernels ran, `compute_s`; `exposed_s` is the time
-    its device stood still between steps, the part of the exchange that was not hidden.  `memory`
-    is what the place takes as long as the field is divided as now.
+    compute_s: time in which its kernels ran; `cells_per_s` counts that time.
+    exchange_s: time in which halos were on their way, summed over the steps: from the end of the
+        last kernel that writes a border cell to the start of the next step's first one that reads
+        a halo cell.
+    exposed_s: the part of it in which the place's device ran no kernel.
+    waits: per neighbour on another controller, how long the device stood still, its kernels of
+        the step done, before that neighbour's cells had come.  Waits for several overlap.
+    memory: what the place takes as long as the field is divided as now.
+
+    The times are estimates from a sample of the steps (controllers/exchange_time.py).
     """
 
     place: int
@@ -27,6 +42,18 @@ class PlaceReport:
     compute_s: float
     exposed_s: float
     memory: PlaceMemory
+    controller: int = 0
+    exchange_s: float = 0.0
+    waits: tuple[Wait, ...] = ()
+
+    @property
+    def hidden(self) -> float | None:
+        """The share of the exchange that was hidden behind kernels; None without an exchange."""
+        return 1 - self.exposed_s / self.exchange_s if self.exchange_s else None
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain data, for JSON."""
+        return {**asdict(self), "waits": [asdict(w) for w in self.waits], "hidden": self.hidden}
 
 
 @dataclass(frozen=True)
@@ -83,11 +110,29 @@ class Report:
         """Cells of the domain times steps, per second; 0 without steps."""
         return self.cells * self.steps / self.seconds if self.seconds else 0.0
 
+    @property
+    def imbalance(self) -> float | None:
+        """Computing time of the busiest device over the mean of all; None without kernels.
+
+        1 is perfect; all others stand still for the share 1 - 1 / imbalance on average.
+        """
+        times: dict[tuple[int, int], float] = {}
+        for place in self.places:
+            device = place.rank, place.controller
+            times[device] = times.get(device, 0.0) + place.compute_s
+        return max(times.values()) * len(times) / total if (total := sum(times.values())) else None
+
+    @property
+    def hidden(self) -> float | None:
+        """The share of all places' exchanges that was hidden behind kernels; None without any."""
+        exchange_s = sum(place.exchange_s for place in self.places)
+        return 1 - sum(p.exposed_s for p in self.places) / exchange_s if exchange_s else None
+
     def as_dict(self) -> dict[str, object]:
         """Plain data, for JSON.
 
-        >>> sorted(Report(2.0, 4, 100, ()).as_dict())
-        ['cells', 'cells_per_s', 'devices', 'places', 'seconds', 'seconds_per_step', 'steps']
+        >>> [*Report(2.0, 4, 100, ()).as_dict()][:6]
+        ['seconds', 'seconds_per_step', 'cells_per_s', 'steps', 'cells', 'imbalance']
         """
         return {
             "seconds": self.seconds,
@@ -95,39 +140,41 @@ class Report:
             "cells_per_s": self.cells_per_s,
             "steps": self.steps,
             "cells": self.cells,
-            "places": [asdict(place) for place in self.places],
+            "imbalance": self.imbalance,
+            "hidden": self.hidden,
+            "places": [place.as_dict() for place in self.places],
             "devices": [asdict(device) for device in self.devices],
         }
 
     def table(self) -> str:
-        """One line per place, one for all of them, and one on the fullest device.
+        """One line per place, some for all of them; in docs/explain.md, line by line.
 
-        >>> place = PlaceReport(0, 0, "cpu", 100, 1.0, 250.0, 1.6, 0.1, PlaceMemory(tiles=800))
+        >>> waits, memory = (Wait(1, 0.05), Wait(2, 0.08)), PlaceMemory(tiles=800)
+        >>> place = PlaceReport(0, 0, "cpu", 100, 1.0, 250.0, 1.6, 0.1, memory, 0, 0.5, waits)
         >>> print(Report(2.0, 4, 100, (place,)).table())
-        place  rank  device   share  memory  cells/s  computing  exchange not hidden
-            0     0  cpu     100.0%   800 B      250      1.6 s               100 ms
+        place  rank  device   share  memory  cells/s  computing  exchange not hidden  hidden ...
+            0     0  cpu     100.0%   800 B      250      1.6 s               100 ms     80% ...
         4 steps of 100 cells in 2 s: 500 ms per step, 200 cells/s
+        80% of the exchange was hidden
         """
         head = ("place", "rank", "device", "share", "memory", "cells/s", "computing",
-                "exchange not hidden")  # fmt: skip
-        rows = [
-            (
-                str(place.place),
-                str(place.rank),
-                place.device,
-                f"{place.share:.1%}",
-                size(place.memory.on_device),
-                _number(place.cells_per_s),
-                _seconds(place.compute_s),
-                _seconds(place.exposed_s),
-            )
-            for place in self.places
-        ]
+                "exchange not hidden", "hidden", "longest wait")  # fmt: skip
+        rows = [_row(place) for place in self.places]
         total = (
             f"{self.steps} steps of {self.cells} cells in {_seconds(self.seconds)}: "
             f"{_seconds(self.seconds_per_step)} per step, {_number(self.cells_per_s)} cells/s"
         )
-        return "\n".join([format_table(head, rows, left=("device",)), total, *self._memory()])
+        table = format_table(head, rows, left=("device", "longest wait"))
+        return "\n".join([table, total, *self._balance(), *self._memory()])
+
+    def _balance(self) -> list[str]:
+        """A line on what could be better."""
+        parts = []
+        if self.hidden is not None:
+            parts.append(f"{self.hidden:.0%} of the exchange was hidden")
+        if self.imbalance is not None and len(self.places) > 1:
+            parts.append(f"imbalance {self.imbalance:.2f}")
+        return ["; ".join(parts)] if parts else []
 
     def _memory(self) -> list[str]:
         """A line on the device that came nearest to its cap."""
@@ -136,6 +183,22 @@ class Report:
         fullest = max(self.devices, key=lambda device: device.peak_bytes / device.cap_bytes)
         most, cap = sizes(fullest.peak_bytes, fullest.cap_bytes)
         return [f"at most {most} of {cap} in use on a device"]
+
+
+def _row(place: PlaceReport) -> tuple[str, ...]:
+    longest = max(place.waits, key=lambda wait: wait.seconds, default=None)
+    return (
+        str(place.place),
+        str(place.rank),
+        place.device,
+        f"{place.share:.1%}",
+        size(place.memory.on_device),
+        _number(place.cells_per_s),
+        _seconds(place.compute_s),
+        _seconds(place.exposed_s),
+        "-" if place.hidden is None else f"{place.hidden:.0%}",
+        "-" if longest is None else f"place {longest.place} {_seconds(longest.seconds)}",
+    )
 
 
 def format_table(

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from controllers.configuration import origin_of
 from controllers.device import Device
 from controllers.kernel import ARGUMENT_INFO, accessors, fixed_source
 from controllers.kgt import generate
@@ -42,6 +43,7 @@ class StageKernel:
     parameters: known beforehand, or () to ask the compiler, which must agree with `roles`.
     scalars: values of parameters other than the tiles' and the box's.
     title, file: what a user calls it, and the user's file, for messages; "" where there is none.
+    origin: where the text comes from, for people.
     """
 
     name: str
@@ -54,6 +56,7 @@ class StageKernel:
     tables: Tables | None = None
     title: str = ""
     file: str = ""
+    origin: str = ""
 
 
 def stage_kernel(
@@ -76,6 +79,7 @@ def stage_kernel(
         tuple(options),
         generated.parameters,
         work_sizes=generated.work_sizes,
+        origin=origin_of(choice),
     )
 
 
@@ -124,6 +128,7 @@ def _generic_kernel(program: Program, stage: Stage, device: Device) -> StageKern
         (*options, ARGUMENT_INFO),
         scalars={"n_terms": len(weights), "factor": factor},
         tables=tables,
+        origin=origin_of(GENERIC),
     )
 
 
@@ -144,6 +149,7 @@ def _user_kernel(kernel: Kernel, program: Program, device: Device) -> StageKerne
         scalars=kernel.scalars,
         title=kernel.name,
         file=source.file,
+        origin=origin_of(kernel, source.file),
     )
 
 

@@ -2,12 +2,46 @@
 """What steps cost, counted while they run."""
 from __future__ import annotations
 
-from controllers.engine import Engine
-from controllers.report import PlaceReport
+import time
+from dataclasses import dataclass, field
+
+from controllers.engine import Engine, Progress
+from controllers.exchange_time import PlaceTime, place_times
+from controllers.report import PlaceReport, Wait
+from controllers.trace import Trace
+from hitmap.comm import Communicator
+
+CLOCK_AGE_NS = 500_000_000      # devices' clocks are read anew after so long; they drift slowly
+
+
+@dataclass
+class _Sum:
+    """Seconds of one place, estimated for all steps from those that were sampled."""
+
+    compute_s: float = 0.0
+    exchange_s: float = 0.0
+    exposed_s: float = 0.0
+    waits_s: dict[int, float] = field(default_factory=dict)
+
+    def add(self, sample: PlaceTime, n_steps: int, seconds: float) -> None:
+        """`n_steps` steps have taken `seconds`; none of the times is longer."""
+        if not sample.n_steps:
+            return
+        compute_s = min(sample.compute_ns * 1e-9 / sample.n_steps * n_steps, seconds)
+        self.compute_s += compute_s
+        if not sample.n_exchanges:
+            return
+        scale = 1e-9 / sample.n_exchanges * n_steps
+        exchange_s = min(sample.exchange_ns * scale, seconds)
+        self.exchange_s += exchange_s
+        self.exposed_s += min(sample.exposed_ns * scale, exchange_s, seconds - compute_s)
+        for neighbour, wait_ns in sample.waits_ns.items():
+            wait_s = min(wait_ns * scale, seconds - compute_s)
+            self.waits_s[neighbour] = self.waits_s.get(neighbour, 0.0) + wait_s
 
 
 class Timings:
-    """Seconds and steps since the start; kernels and gaps of each place of this rank.
+    """Seconds and steps since the start; kernels and exchanges of each place of this rank.
 
     Figures of places begin anew when the field is divided anew.
     """
@@ -20,42 +54,54 @@ class Timings:
     def new_places(self) -> None:
         """Forget the figures of places: they are others from now on."""
         self._steps_of_places = 0
-        self._compute_s: dict[int, float] = {}
-        self._gap_s: dict[int, float] = {}
+        self._sums: dict[int, _Sum] = {}
 
-    def add(self, engine: Engine, n_steps: int, seconds: float, seconds_here: float) -> None:
-        """`n_steps` steps have taken `seconds` on the slowest rank and `seconds_here` on this."""
-        self.seconds += seconds
+    def run(
+        self,
+        engine: Engine,
+        n_steps: int,
+        comm: Communicator,
+        progress: Progress | None = None,
+        trace: Trace | None = None,
+    ) -> None:
+        """Run steps and count what they cost; what it takes to count is outside.  Collective."""
+        if trace is not None:
+            trace.begin(engine)
+        start = time.perf_counter()
+        engine.run(n_steps, progress, trace)
+        seconds = time.perf_counter() - start
+        if trace is not None:
+            trace.end(engine)
+        self._add(engine, n_steps, seconds)
+        self.seconds += max(comm.allgather(seconds))
         self.n_steps += n_steps
+
+    def _add(self, engine: Engine, n_steps: int, seconds: float) -> None:
+        """`n_steps` steps have taken `seconds` on this rank."""
         self._steps_of_places += n_steps
-        for place, run in engine.places.items():
-            compute_s = min(run.samples.compute_s * n_steps, seconds_here)  # samples: some steps
-            gap_s = min(run.samples.gap_s * n_steps, seconds_here - compute_s)
-            self._compute_s[place] = self._compute_s.get(place, 0.0) + compute_s
-            self._gap_s[place] = self._gap_s.get(place, 0.0) + gap_s
+        engine.read_clocks(older_than_ns=CLOCK_AGE_NS)
+        pairs = engine.samples.pairs(engine.on_host_clock)
+        for place, sample in place_times(engine.plan, engine.ends, pairs).items():
+            self._sums.setdefault(place, _Sum()).add(sample, n_steps, seconds)
 
     def place(self, engine: Engine, place: int) -> PlaceReport:
         """The figures of one place of this rank."""
         plan = engine.plan
         location = plan.locations[place]
-        neighbours = [
-            other
-            for other in plan.places
-            if other != place and plan.locations[other].same_controller(location)
-        ]
-        compute_s = self._compute_s.get(place, 0.0)
-        gap_s = self._gap_s.get(place, 0.0) - sum(self._compute_s.get(p, 0.0) for p in neighbours)
-        talks = any(operation.verb != "launch" for operation in plan.operations
-                    if operation.place == place)
+        total = self._sums.get(place, _Sum())
         n_cells = plan.layout.owned[place].n_cells
+        n_computed = n_cells * self._steps_of_places
         return PlaceReport(
             place=place,
             rank=location.rank,
             device=location.device,
             cells=n_cells,
             share=n_cells / plan.layout.domain.n_cells,
-            cells_per_s=n_cells * self._steps_of_places / compute_s if compute_s else 0.0,
-            compute_s=compute_s,
-            exposed_s=max(0.0, gap_s) if talks else 0.0,
+            cells_per_s=n_computed / total.compute_s if total.compute_s else 0.0,
+            compute_s=total.compute_s,
+            exposed_s=total.exposed_s,
             memory=plan.memory(place),
+            controller=location.controller,
+            exchange_s=total.exchange_s,
+            waits=tuple(Wait(other, s) for other, s in sorted(total.waits_s.items())),
         )

@@ -135,6 +135,20 @@ class SerialCommunicator:
         raise ValueError("a process without MPI sends no messages; copy between its places")
 
 
+def communicator_without_mpi() -> Communicator:
+    """One process without MPI, for work that needs no other: unless a launcher started several.
+
+    These share the default communicator, so that one of them can speak for all.
+    """
+    return SerialCommunicator() if _n_started() == 1 else default_communicator()
+
+
+def _n_started() -> int:
+    """How many processes a launcher says that it has started."""
+    starter = launcher()
+    return 1 if starter is None else starter.size
+
+
 def default_communicator() -> Communicator:
     """MPI's COMM_WORLD where an MPI library can be loaded, else one process without MPI.
 
@@ -142,7 +156,7 @@ def default_communicator() -> Communicator:
     all do the same work, each believing to be alone.
     """
     starter = launcher()
-    started = 1 if starter is None else starter.size
+    started = _n_started()
     try:
         library = _start_mpi(starter)
         from mpi4py import MPI

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from controllers.event import COMPLETE, Command, Event, HostEvent, Profile
+from controllers.clock import Clock
+from controllers.configuration import Configuration
+from controllers.event import COMPLETE, Command, Event, Profile
 from controllers.expression import Read
 from controllers.program import Program
 from controllers.reference import apply_stage
@@ -98,10 +100,9 @@ class LazyEvent:
         self.executor.world.polled()
         return COMPLETE if self.complete else UNDER_WAY
 
-    @property
-    def profile(self) -> Profile:
+    def time(self, moment: int) -> int:
         assert self.complete, "only what is complete has been timed"
-        return HostEvent(0, 1)
+        return moment
 
     def wait(self) -> None:
         self.executor.world.waits += 1
@@ -127,7 +128,15 @@ class Handle:
 
     @property
     def profile(self) -> Profile:
-        return self.event.profile
+        return self     # as PyOpenCL's, it can be had at once and holds the event
+
+    @property
+    def start(self) -> int:
+        return self.event.time(0)
+
+    @property
+    def end(self) -> int:
+        return self.event.time(1)
 
     def wait(self) -> None:
         self.event.wait()
@@ -141,9 +150,18 @@ class LazyExecutor:
         self.shares_host = shares_host
         self.name = name
         self.flushed = True
+        self.clock = Clock()
         self.compute: deque[LazyEvent] = deque()
         self.transfer: deque[LazyEvent] = deque()
         world.queues += [self.compute, self.transfer]
+
+    def configuration(
+        self, program: Program, stage: int, boxes: Iterable[Shape]
+    ) -> Configuration:
+        return Configuration(self.name, program.stages[stage].name, "lazy", "NumPy", (), ())
+
+    def read_clock(self) -> None:
+        """It is the host's own."""
 
     def tile(self, geometry: Geometry, dtype: np.dtype[Any]) -> Tile:
         memory = np.full(geometry.n_elements, np.nan, dtype)

@@ -7,14 +7,8 @@ import json
 import warnings
 from collections.abc import Sequence
 
-from controllers.device import (
-    Device,
-    computing,
-    find_devices,
-    loading_usable,
-    probe,
-    problems,
-)
+import controllers.device  # what finds devices is loaded when it is asked for
+from controllers.device import Device, computing, loading_usable, probe, problems
 from controllers.report import format_table
 from hitmap.comm import Communicator
 
@@ -36,7 +30,7 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
         return
     verdicts = probe()
     with loading_usable(verdicts):
-        found = computing(find_devices(), verdicts)
+        found = computing(controllers.device.find_devices(), verdicts)
     for text in problems(verdicts):
         warnings.warn(text, RuntimeWarning, stacklevel=2)
     listed = list(zip(selectors(found), found))

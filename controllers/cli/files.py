@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The files of a command: fields to be read, names that can be written, pictures replaced."""
+"""The files of a command: fields to be read, names that can be written."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,18 +32,6 @@ def check_target(option: str, path: Path) -> None:
         raise Failure(USAGE, f"{option} {path}: is a folder; give the name of a file")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise Failure(USAGE, f"{option} {path}: the folder {str(folder)!r} cannot be written to")
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A temporary name beside `path`, renamed to it at the end and removed after an error."""
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _reason(error: Exception) -> str:

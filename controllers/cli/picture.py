@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from controllers.cli.files import replacing
+from controllers.atomic_file import replacing
 from controllers.cli.outcome import FAILED, USAGE, Failure
-from controllers.computation import Computation
 from controllers.tile import TileView
+
+if TYPE_CHECKING:
+    from controllers.computation import Computation
 
 MAX_POINTS = 4000       # of a line
 MAX_PIXELS = 1500       # of an image, per axis

@@ -7,6 +7,7 @@ variable CONTROLLERS_PROBE is how many seconds a trial may take; or "off", all d
 """
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import shutil
@@ -14,8 +15,6 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-
-import pyopencl as cl
 
 from controllers.device.child import try_driver
 from controllers.device.driver import Driver, installed_drivers
@@ -96,7 +95,7 @@ def _depends_on(driver: Driver) -> list[str]:
     boot = _BOOT.read_text("ascii") if _BOOT.exists() else ""
     return [
         "verdict 1", driver.icd, _stamp(driver.icd), driver.library, _stamp(library), linker,
-        _stamp(linker), cl.VERSION_TEXT, sys.executable, boot, *variables,
+        _stamp(linker), importlib.metadata.version("pyopencl"), sys.executable, boot, *variables,
     ]  # fmt: skip
 
 

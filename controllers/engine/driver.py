@@ -10,11 +10,13 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from controllers.configuration import Configuration
 from controllers.engine.binding import Binder
 from controllers.engine.place import PlaceRun
+from controllers.engine.samples import Log, Samples
 from controllers.engine.task import Awaited, Task
 from controllers.executor import Executor
-from controllers.plan import Plan, TileKey
+from controllers.plan import ExchangeEnds, Operation, Plan, TileKey
 from controllers.tile import Tile
 from hitmap.comm import Communicator
 
@@ -48,6 +50,8 @@ class Engine:
             )
             for place in plan.places
         }
+        self.ends = ExchangeEnds(plan)
+        self.samples = Samples(self.ends.launches.union(self.ends.arrivals))
         self._executors = list(dict.fromkeys(executors[place] for place in plan.places))
         on_cpu = any(executor.shares_host for executor in self._executors)
         self._spin_s = SPIN_BESIDE_CPU_S if on_cpu else SPIN_S
@@ -78,8 +82,10 @@ class Engine:
             self.executors[key.place].clear(tile)
         self.loaded()
 
-    def run(self, n_steps: int, progress: Progress | None = None) -> None:
-        """Run `n_steps` steps.  Collective: all ranks run as many.
+    def run(
+        self, n_steps: int, progress: Progress | None = None, log: Log | None = None
+    ) -> None:
+        """Run `n_steps` steps; `log` is told what is started.  Collective: all ranks run as many.
 
         Halos are filled before the first step and after every step but the last one.  Returns
         when all commands of this rank are done.  After an exception, of `progress` or by
@@ -90,8 +96,10 @@ class Engine:
         if n_steps == 0:
             return
         first = self.n_steps
+        last = first + n_steps - 1
+        logs = _by_step([self.samples] if log is None else [self.samples, log], first, last)
         for place in self.places.values():
-            place.begin(first, first + n_steps - 1)
+            place.begin(first, last, logs)
         self._interrupted = True
         try:
             self._replay(first, n_steps, progress)
@@ -101,10 +109,35 @@ class Engine:
                 executor.wait()
         self._interrupted = False
         self.n_steps = first + n_steps
-        for place in self.places.values():
-            place.samples.end()
         if progress is not None:
             progress(n_steps, n_steps)
+
+    def configurations(self) -> list[Configuration]:
+        """How the kernels of this rank's controllers are built and launched."""
+        plan, found = self.plan, []
+        for executor in self._executors:
+            for number, stage in enumerate(plan.program.stages):
+                boxes = [
+                    box
+                    for place in plan.places
+                    if self.executors[place] is executor
+                    for first, inner in [plan.boxes(stage, place)]
+                    for box in (*first, inner)
+                ]
+                found.append(executor.configuration(plan.program, number, boxes))
+        return found
+
+    def read_clocks(self, older_than_ns: int = 0) -> None:
+        """Read the clocks of the devices that were not read for so long."""
+        for executor in self._executors:
+            if executor.clock.age_ns >= older_than_ns:
+                executor.read_clock()
+
+    def on_host_clock(self, operation: Operation, moment: int) -> int:
+        """A time of the profile of `operation`, of this rank, on the host's clock."""
+        if not operation.on_device:
+            return moment
+        return self.executors[operation.place].clock.here(moment)
 
     def close(self) -> None:
         """Give back what belongs to MPI; tiles go with the last reference to them."""
@@ -138,6 +171,15 @@ class Engine:
         while pending:
             _idle(pending, self._spin_s)
             pending = [task for task in pending if not task.complete()]
+
+
+def _by_step(logs: Sequence[Log], first: int, last: int) -> dict[int, list[Log]]:
+    """The logs that want a step of a run, for each such step."""
+    found: dict[int, list[Log]] = {}
+    for log in logs:
+        for step in log.steps(first, last):
+            found.setdefault(step, []).append(log)
+    return found
 
 
 def _idle(blockers: Sequence[Awaited], spin_s: float) -> None:

@@ -2,13 +2,14 @@
 """Messages as commands: persistent MPI requests, bound once and started every period."""
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from controllers.event import COMPLETE, Event, Profile
+from controllers.event import COMPLETE, Event, HostEvent
 from hitmap.comm import Communicator, message_status
 
 UNDER_WAY = 1
@@ -38,6 +39,7 @@ class Message:
         init = comm.Send_init if sends else comm.Recv_init
         self._request = init(self._bytes, peer, tag)
         self._done = True
+        self._profile: HostEvent | None = None
 
     def __call__(self, wait_for: Sequence[Event] | None = None) -> Event:
         assert self._done, "a request is started again when it is complete"
@@ -49,13 +51,18 @@ class Message:
     def command_execution_status(self) -> int:
         if not self._done and self._request.Test(self._status):
             self._done = True
+            if self._profile is not None:
+                self._profile.end = time.perf_counter_ns()
+                self._profile = None
             if not self._sends:
                 self._check()
         return COMPLETE if self._done else UNDER_WAY
 
     @property
-    def profile(self) -> Profile:
-        raise NotImplementedError("messages are not profiled")
+    def profile(self) -> HostEvent:
+        """From now, just after the start, to when the end is noticed; each start has its own."""
+        self._profile = HostEvent(time.perf_counter_ns(), 0)
+        return self._profile
 
     def wait(self) -> None:
         """Block until the message is sent or received."""

@@ -2,9 +2,9 @@
 """How far one place has come in its list of tasks."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from controllers.engine.samples import Samples
+from controllers.engine.samples import Log
 from controllers.engine.task import Awaited, Task
 from controllers.event import Event
 
@@ -20,7 +20,6 @@ class PlaceRun:
 
     def __init__(self, tasks: Sequence[Task], n_phases: int) -> None:
         self.blockers: list[Awaited] = []   # what the tasks of the open step wait for
-        self.samples = Samples()
         self._tasks = tasks
         self._phases = [
             [task for task in tasks if task.operation.phase == phase] for phase in range(n_phases)
@@ -29,14 +28,20 @@ class PlaceRun:
         self._window: list[Task] = []
         self._newest: Event | None = None   # of the launch that was started last
         self._mark: Awaited | None = None
+        self._logs: Mapping[int, Sequence[Log]] = {}
+        self._listening: Sequence[Log] = ()     # the logs that want the open step
 
     @property
     def finished(self) -> bool:
         """Whether all tasks of the last step have been started."""
         return self.step == self._last and not self._window
 
-    def begin(self, first: int, last: int) -> None:
-        """Set out to run the steps `first` to `last`, filling the halos before."""
+    def begin(self, first: int, last: int, logs: Mapping[int, Sequence[Log]]) -> None:
+        """Set out to run the steps `first` to `last`, filling the halos before.
+
+        `logs`, by step, are told what is started in it; filling belongs to the step before the
+        first one.
+        """
         self.step, self._last = first - 1, last
         self._newest = self._mark = None
         for task in self._tasks:
@@ -44,7 +49,8 @@ class PlaceRun:
         self._window = self._exchange(self.step)
         for task in self._window:
             task.step -= 1
-        self.samples.begin(first, last)
+        self._logs = logs
+        self._listening = logs.get(self.step, ())
 
     def advance(self) -> bool:
         """Start what can be started; whether anything was."""
@@ -68,8 +74,10 @@ class PlaceRun:
             event = task.start(step)
             if task.launches:
                 self._newest = event
-                if self.samples.wanted:
-                    self.samples.add(event)
+            if self._listening:
+                profile = event.profile
+                for log in self._listening:
+                    log.add(step, task.operation, profile)
         moved = len(waiting) < len(self._window)
         self._window = waiting
         return moved
@@ -87,7 +95,7 @@ class PlaceRun:
         self._window = self._phases[self.step % len(self._phases)]
         if self.step == self._last:
             self._window = [task for task in self._window if not task.operation.refreshes]
-        self.samples.open(self.step)
+        self._listening = self._logs.get(self.step, ())
         return True
 
     def _exchange(self, step: int) -> list[Task]:

@@ -1,58 +1,76 @@
 # SPDX-License-Identifier: MIT
-"""What the steps of a place cost: kernel times and the gaps between them, by sampling."""
+"""Who looks at the operations while they run, and the sample of steps that tells what steps cost.
+
+A sample is some pairs of successive steps: within a pair one sees what a step's exchange of
+halos held up in the next step.
+"""
 from __future__ import annotations
 
-from controllers.event import Event
+from collections.abc import Callable, Container, Iterable, Iterator
+from typing import Protocol, TypeAlias
 
-MAX_PAIRS = 256
+from controllers.event import Profile
+from controllers.plan import Operation
+
+# Reading the times of one step takes some 20 us, so that of a long run one step in 16 is looked at.
+DISTANCE = 32       # steps between two pairs, at least, but ...
+MIN_PAIRS = 4       # ... so many pairs in short runs
+MAX_PAIRS = 128
+
+# An operation, and when it began and ended, in nanoseconds of the host's clock.
+Timed: TypeAlias = tuple[Operation, int, int]
+
+
+class Log(Protocol):
+    """What an engine tells about the operations it starts, in the steps that are wanted."""
+
+    def steps(self, first: int, last: int) -> Iterable[int]:
+        """The steps of a run that are wanted; `first` - 1 stands for filling the halos."""
+
+    def add(self, step: int, operation: Operation, profile: Profile) -> None:
+        """`operation` has been started in `step`; its profile can be read when it is complete."""
 
 
 class Samples:
-    """The launches of some pairs of successive steps of a run, timed by their events.
+    """The operations of some pairs of successive steps of a run, of all places of a rank.
 
-    A pair gives the time that the kernels of a step take, and how long the device then
-    stood still until the next step began: the part of the hand-over that was not hidden.
+    `watched` are the numbers of the operations that matter.
     """
 
-    def __init__(self) -> None:
-        self.wanted = False
-        self.compute_s = 0.0    # mean time that the kernels of one step take; 0 without kernels
-        self.gap_s = 0.0        # mean time from the last kernel of a step to the next step's first
+    def __init__(self, watched: Container[int]) -> None:
+        self._watched = watched
         self._first = 0
         self._interval = 2
-        self._steps: list[list[Event]] = []
+        self._steps: dict[int, list[tuple[Operation, Profile]]] = {}
 
-    def begin(self, first: int, last: int) -> None:
-        """Choose the steps of a run to sample: pairs at even distances."""
+    def steps(self, first: int, last: int) -> list[int]:
+        """Choose the steps of a run to sample: pairs at even distances, from the first step on."""
+        n_steps = last - first + 1
+        n_pairs = min(max(n_steps // DISTANCE, MIN_PAIRS), MAX_PAIRS)
         self._first = first
-        self._interval = max(2, -(-(last - first + 1) // MAX_PAIRS))
-        self._steps = []
-        self.wanted = False
+        self._interval = max(2, -(-n_steps // n_pairs))
+        self._steps = {}
+        return [
+            step
+            for pair in range(first, last + 1, self._interval)
+            for step in (pair, pair + 1)
+            if step <= last
+        ]
 
-    def open(self, step: int) -> None:
-        """Step `step` begins."""
-        self.wanted = (step - self._first) % self._interval < 2
-        if self.wanted:
-            self._steps.append([])
+    def add(self, step: int, operation: Operation, profile: Profile) -> None:
+        if operation.number in self._watched:
+            self._steps.setdefault(step, []).append((operation, profile))
 
-    def add(self, event: Event) -> None:
-        """A launch of the open step."""
-        self._steps[-1].append(event)
+    def pairs(self, here: Callable[[Operation, int], int]) -> Iterator[tuple[list[Timed], ...]]:
+        """The operations of each pair of steps, or of a last step alone, when all are complete.
 
-    def end(self) -> None:
-        """All launches are complete: work out the times, and let go of the events."""
-        steps = [[(e.profile.start, e.profile.end) for e in step] for step in self._steps]
-        self._steps = []
-        self.compute_s = _mean([sum(end - start for start, end in step) for step in steps if step])
-        self.gap_s = _mean(
-            [
-                min(start for start, _ in new) - max(end for _, end in old)
-                for old, new in zip(steps[0::2], steps[1::2], strict=False)
-                if old and new
-            ]
-        )
-
-
-def _mean(times_ns: list[int]) -> float:
-    """In seconds; 0 without times, never negative."""
-    return max(0.0, sum(times_ns) / len(times_ns) * 1e-9) if times_ns else 0.0
+        `here` turns the time of an operation into one of the host's clock.
+        """
+        for step in sorted(self._steps):
+            if (step - self._first) % self._interval == 0:
+                steps = [self._steps[n] for n in (step, step + 1) if n in self._steps]
+                yield tuple(
+                    [(o, here(o, profile.start), here(o, profile.end)) for o, profile in timed]
+                    for timed in steps
+                )
+        self._steps = {}

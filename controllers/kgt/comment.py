@@ -35,7 +35,7 @@ def head_comment(program: Program, stage: Stage, strategy: str) -> list[str]:
         "",
         *_pattern(program, stage),
         "",
-        _cost(program, stage),
+        cost(program, stage),
         *_arithmetic(program, stage),
     ]
     if program.dtype == "float32" and divides(stage, program.dtype):
@@ -58,7 +58,7 @@ def _arithmetic(program: Program, stage: Stage) -> list[str]:
     ]
 
 
-def _cost(program: Program, stage: Stage) -> str:
+def cost(program: Program, stage: Stage) -> str:
     operations = count(stage.expression)
     each = ", ".join(
         f"{operations[symbol]} {name}{'s' * (operations[symbol] > 1)}"

@@ -9,9 +9,10 @@ from controllers.kgt.kernel import GeneratedKernel
 from controllers.program import Program, Stage
 
 STRATEGIES: Mapping[str, Callable[[Program, Stage], GeneratedKernel]] = {"cell": cell_kernel}
+DEFAULT_STRATEGY = "cell"
 
 
-def generate(program: Program, stage: Stage, strategy: str = "cell") -> GeneratedKernel:
+def generate(program: Program, stage: Stage, strategy: str = DEFAULT_STRATEGY) -> GeneratedKernel:
     """The kernel of one stage of `program`; the same arguments give the same text."""
     if strategy not in STRATEGIES:
         raise ValueError(f"the strategy is one of {', '.join(STRATEGIES)}, got {strategy!r}")

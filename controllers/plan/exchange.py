@@ -11,20 +11,37 @@ places belong to one rank.  Between two places in host memory one copy does it a
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
 
-from controllers.plan.operation import Access, StagingKey, TileKey, Transfer
+from controllers.plan.operation import Access, Lane, StagingKey, TileKey, Transfer, Verb
 
 if TYPE_CHECKING:
     from controllers.plan.plan import Plan
-    from controllers.plan.recorder import Recorder
+
+
+class Adds(Protocol):
+    """What takes the operations: a `Recorder`, or who only wants to know what they would be."""
+
+    def add(
+        self,
+        place: int,
+        verb: Verb,
+        lane: Lane,
+        reads: Iterable[Access],
+        writes: Iterable[Access],
+        *,
+        stage: int | None = None,
+        transfer: int | None = None,
+        refreshes: bool = False,
+    ) -> None: ...
 
 
 class Exchange:
     """Records the operations of one message, in the parts that `Plan` puts in order."""
 
     def __init__(
-        self, plan: Plan, recorder: Recorder, transfer: Transfer, level: int, refreshes: bool
+        self, plan: Plan, recorder: Adds, transfer: Transfer, level: int, refreshes: bool
     ) -> None:
         message = transfer.message
         self._recorder = recorder

@@ -7,6 +7,7 @@ the time levels, and then executed, printed and tested as one and the same objec
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 
 from controllers.expression import reads
@@ -29,9 +30,11 @@ N_LEVELS = 2    # old and new: a step reads one time level of a field and writes
 class Plan:
     """The operations of `n_phases` steps, after which the time levels are back in place.
 
-    `locations` says where each place lives.  With `only_rank`, the lists of the places of
-    other ranks stay empty: what a rank needs to run, at a cost that does not grow with the
-    number of ranks.  Steps read level `step % 2` and write the other one.
+    They are recorded when they are first asked for: what is known without them (messages, boxes,
+    bytes) is cheap, also for thousands of places.  `locations` says where each place lives.  With
+    `only_rank`, the lists of the places of other ranks stay empty: what a rank needs to run, at a
+    cost that does not grow with the number of ranks.  Steps read level `step % 2` and write the
+    other one.
     """
 
     n_phases = N_LEVELS
@@ -66,7 +69,25 @@ class Plan:
                 for message in pattern.messages
             )
         )
-        self.operations = self._record()
+
+    @cached_property
+    def operations(self) -> tuple[Operation, ...]:
+        """The operations of all steps of the period, in an order that respects their edges."""
+        recorder = Recorder()
+        for step in range(2 * self.n_phases):
+            recorder.step = step
+            for number in range(len(self.program.stages)):
+                self._record_stage(recorder, number, step % N_LEVELS)
+        recorder.step += 1
+        return recorder.second_half()
+
+    def of_rank(self, rank: int | None) -> Plan:
+        """The same plan with the operations of one rank alone, or of all."""
+        part = copy(self)
+        part.only_rank = rank
+        for name in ("operations", "places", "_memories"):
+            part.__dict__.pop(name, None)
+        return part
 
     @cached_property
     def places(self) -> tuple[int, ...]:
@@ -98,24 +119,30 @@ class Plan:
         """The cells that `stage` computes at `place`."""
         return self.layout.owned[place] & stage.updated(self.layout.domain, self.periodic)
 
+    def boxes(self, stage: Stage, place: int) -> tuple[tuple[Shape, ...], Shape]:
+        """What is launched at `place` before the borders are handed over, and what after."""
+        updated = self.updated(stage, place)
+        nothing = Shape(updated.lower, updated.lower)
+        if updated.empty:
+            return (), nothing
+        leaving = self._leaving.get((stage.writes, place), [])
+        boxes = [updated & box for message in leaving for box in message.border]
+        first, inner = split_border(updated, boxes)
+        if not leaving or inner.empty or not first:
+            return (updated,), nothing
+        if not pays(self.overlap, self.locations[place], self.program, first, inner, leaving):
+            return (updated,), nothing
+        return first, inner
+
     def level(self, n_steps: int) -> int:
         """The time level that holds the fields after `n_steps` steps."""
         return n_steps % N_LEVELS
-
-    def _record(self) -> tuple[Operation, ...]:
-        recorder = Recorder()
-        for step in range(2 * self.n_phases):
-            recorder.step = step
-            for number in range(len(self.program.stages)):
-                self._record_stage(recorder, number, step % N_LEVELS)
-        recorder.step += 1
-        return recorder.second_half()
 
     def _record_stage(self, recorder: Recorder, number: int, old: int) -> None:
         """Borders, then packing, so that it does not queue behind the inner part, then the rest."""
         stage = self.program.stages[number]
         level = (old + 1) % N_LEVELS
-        boxes = {place: self._boxes(stage, place) for place in self.places}
+        boxes = {place: self.boxes(stage, place) for place in self.places}
         transfers = [
             exchange.Exchange(self, recorder, transfer, level, self._refreshes(number))
             for transfer in self.transfers
@@ -156,21 +183,6 @@ class Plan:
         if not writers:
             return 0
         return (old + 1) % N_LEVELS if min(writers) < number else old
-
-    def _boxes(self, stage: Stage, place: int) -> tuple[tuple[Shape, ...], Shape]:
-        """What is launched at `place` before the borders are handed over, and what after."""
-        updated = self.updated(stage, place)
-        nothing = Shape(updated.lower, updated.lower)
-        if updated.empty:
-            return (), nothing
-        leaving = self._leaving.get((stage.writes, place), [])
-        boxes = [updated & box for message in leaving for box in message.border]
-        first, inner = split_border(updated, boxes)
-        if not leaving or inner.empty or not first:
-            return (updated,), nothing
-        if not pays(self.overlap, self.locations[place], self.program, first, inner, leaving):
-            return (updated,), nothing
-        return first, inner
 
     @cached_property
     def _leaving(self) -> dict[tuple[str, int], list[Message]]:

@@ -19,7 +19,7 @@ def describe(plan: Plan) -> str:
     in-order queue of the place sees to it; a number with an apostrophe is of the step before,
     with two apostrophes of the step before that.
     """
-    return "\n".join([*_head(plan), *_steps(plan)])
+    return "\n".join([*_head(plan), *steps(plan)])
 
 
 def _head(plan: Plan) -> Iterator[str]:
@@ -32,7 +32,8 @@ def _head(plan: Plan) -> Iterator[str]:
         yield f"  place {place}: {home}{name}, {memory}, owns {owned}"
 
 
-def _steps(plan: Plan) -> Iterator[str]:
+def steps(plan: Plan) -> Iterator[str]:
+    """The operations of one step of the places that have any, line by line."""
     yield "step 0; step 1 is the same with time levels 0 and 1 exchanged"
     first = [operation for operation in plan.operations if operation.phase == 0]
     for place in plan.places:
@@ -48,11 +49,12 @@ def _line(plan: Plan, operation: Operation, n_per_step: int) -> str:
         for edge in operation.after
         if not implied(plan.operations, edge, operation)
     ]
-    what = f"{operation.verb:8} {_subject(plan, operation)}"
+    what = f"{operation.verb:8} {subject(plan, operation)}"
     return f"{what:64} {'after ' + ', '.join(after) if after else ''}"
 
 
-def _subject(plan: Plan, operation: Operation) -> str:
+def subject(plan: Plan, operation: Operation) -> str:
+    """What an operation does to which cells."""
     if operation.stage is not None:
         name = plan.program.stages[operation.stage].name
         return f"{name}: {_cells(operation.writes)} from {_cells(operation.reads)}"

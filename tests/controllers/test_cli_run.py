@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from mpi_jobs import run_ranks
 
+from controllers.atomic_file import replacing
 from controllers.cli import hash_field, main
-from controllers.cli.files import replacing
 from controllers.cli.picture import sampled, save_picture, shown
 from controllers.computation import Computation
 from controllers.pattern_file import read_patterns

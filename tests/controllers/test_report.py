@@ -7,14 +7,14 @@ import pytest
 
 from controllers.ledger import Ledger
 from controllers.plan import PlaceMemory
-from controllers.report import DeviceReport, PlaceReport, Report, format_table
+from controllers.report import DeviceReport, PlaceReport, Report, Wait, format_table
 
+MEMORY = PlaceMemory(6200, 0, 80, 160), PlaceMemory(2**20, 2**14), PlaceMemory()
+WAITS = (Wait(1, 0.03),)
 PLACES = (
-    PlaceReport(0, 0, "NVIDIA H200", 750, 0.75, 3e9, 1.5, 0.0321, PlaceMemory(6200, 0, 80, 160)),
-    PlaceReport(
-        1, 0, "cpu (1 of 2 cores)", 250, 0.25, 1.25e6, 12.34, 0.0, PlaceMemory(2**20, 2**14)
-    ),
-    PlaceReport(2, 1, "reference", 0, 0.0, 0.0, 0.0, 0.0, PlaceMemory()),
+    PlaceReport(0, 0, "NVIDIA H200", 750, 0.75, 3e9, 1.5, 0.0321, MEMORY[0], 0, 0.05, WAITS),
+    PlaceReport(1, 0, "cpu (1 of 2 cores)", 250, 0.25, 1.25e6, 12.34, 0.0, MEMORY[1], 1, 0.0079),
+    PlaceReport(2, 1, "reference", 0, 0.0, 0.0, 0.0, 0.0, MEMORY[2]),
 )
 
 
@@ -44,7 +44,7 @@ def test_as_json_it_has_all_numbers_and_the_places_as_a_list() -> None:
     data = json.loads(json.dumps(REPORT.as_dict()))
     assert {k: v for k, v in data.items() if k not in ("places", "devices")} == {
         "seconds": 2.0, "seconds_per_step": 0.005, "cells_per_s": 200_000.0, "steps": 400,
-        "cells": 1000,
+        "cells": 1000, "imbalance": REPORT.imbalance, "hidden": REPORT.hidden,
     }  # fmt: skip
     assert isinstance(data["places"], list)
     assert data["places"][1] == {
@@ -53,7 +53,29 @@ def test_as_json_it_has_all_numbers_and_the_places_as_a_list() -> None:
         "memory": {
             "tiles": 2**20, "alignment": 2**14, "device_staging": 0, "host_staging": 0,
         },
+        "controller": 1, "exchange_s": 0.0079, "waits": [], "hidden": 1.0,
     }  # fmt: skip
+    assert data["places"][0]["waits"] == [{"place": 1, "seconds": 0.03}]
+    assert data["places"][2]["hidden"] is None
+
+
+def test_hidden_is_the_share_of_all_exchanges_that_was_not_exposed() -> None:
+    assert REPORT.hidden == pytest.approx(1 - 0.0321 / (0.05 + 0.0079))
+    assert PLACES[0].hidden == pytest.approx(1 - 0.0321 / 0.05)
+    assert Report(1.0, 1, 1, PLACES[2:]).hidden is None
+
+
+def test_imbalance_compares_devices_whatever_the_number_of_their_places() -> None:
+    def report(*times: tuple[int, int, float]) -> Report:
+        places = [
+            PlaceReport(n, rank, "cpu", 1, 0.1, 1.0, compute_s, 0.0, MEMORY[2], controller)
+            for n, (rank, controller, compute_s) in enumerate(times)
+        ]
+        return Report(1.0, 1, 1, tuple(places))
+
+    assert report((0, 0, 2.0), (0, 0, 2.0), (0, 1, 1.0), (1, 0, 1.0)).imbalance == 4 / 2
+    assert report((0, 0, 3.0), (1, 0, 3.0)).imbalance == 1
+    assert report((0, 0, 0.0)).imbalance is None
 
 
 def test_as_json_it_has_the_ledger_of_each_device() -> None:
@@ -70,11 +92,16 @@ def test_as_json_it_has_the_ledger_of_each_device() -> None:
 
 def test_the_table_has_a_line_per_place_one_for_all_and_one_for_the_fullest_device() -> None:
     assert REPORT.table().splitlines() == [
-        "place  rank  device              share   memory   cells/s  computing  exchange not hidden",
-        "    0     0  NVIDIA H200         75.0%  6.1 KiB     3e+09      1.5 s              32.1 ms",
-        "    1     0  cpu (1 of 2 cores)  25.0%    1 MiB  1.25e+06     12.3 s                  0 s",
-        "    2     1  reference            0.0%      0 B         0        0 s                  0 s",
+        "place  rank  device              share   memory   cells/s  computing  exchange not hidden"
+        "  hidden  longest wait",
+        "    0     0  NVIDIA H200         75.0%  6.1 KiB     3e+09      1.5 s              32.1 ms"
+        "     36%  place 1 30 ms",
+        "    1     0  cpu (1 of 2 cores)  25.0%    1 MiB  1.25e+06     12.3 s                  0 s"
+        "    100%  -",
+        "    2     1  reference            0.0%      0 B         0        0 s                  0 s"
+        "       -  -",
         "400 steps of 1000 cells in 2 s: 5 ms per step, 2e+05 cells/s",
+        "45% of the exchange was hidden; imbalance 2.67",
         "at most 1 MiB of 4 MiB in use on a device",
     ]
 

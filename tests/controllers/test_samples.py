@@ -3,69 +3,61 @@ from __future__ import annotations
 
 import pytest
 
-from controllers.engine.samples import MAX_PAIRS, Samples
+from controllers.engine.samples import DISTANCE, MAX_PAIRS, MIN_PAIRS, Samples
 from controllers.event import HostEvent
+from controllers.plan import Operation
 
-SECOND = 10**9
-
-
-def sampled(steps: list[list[tuple[int, int]]], first: int = 0) -> Samples:
-    """A run of `steps` steps, each with launches from .. to, in seconds."""
-    samples = Samples()
-    samples.begin(first, first + len(steps) - 1)
-    for number, launches in enumerate(steps):
-        samples.open(first + number)
-        for start, end in launches:
-            if samples.wanted:
-                samples.add(HostEvent(start * SECOND, end * SECOND))
-    samples.end()
-    return samples
+LAUNCH = Operation(3, 0, 0, "launch", "compute", (), (), ())
+SEND = Operation(4, 0, 0, "send", "network", (), (), ())
 
 
-def test_the_kernels_of_a_step_count_together_and_steps_are_averaged() -> None:
-    samples = sampled([[(0, 1), (2, 5)], [(6, 8)]])
-    assert samples.compute_s == pytest.approx((4 + 2) / 2)
+def wanted_steps(samples: Samples, first: int, n_steps: int) -> list[int]:
+    return samples.steps(first, first + n_steps - 1)
 
 
-def test_the_gap_is_from_the_last_kernel_of_a_step_to_the_first_of_the_next() -> None:
-    assert sampled([[(0, 1), (1, 5)], [(8, 9), (7, 8)]]).gap_s == pytest.approx(2)
-    pairs = [[(0, 1)], [(2, 3)], [(100, 101)], [(104, 105)]]    # 3 -> 100 is between two pairs
-    assert sampled(pairs).gap_s == pytest.approx((1 + 3) / 2)
-
-
-def test_kernels_that_overlap_give_no_negative_gap() -> None:
-    assert sampled([[(0, 5)], [(3, 6)]]).gap_s == 0
-
-
-def test_without_kernels_or_steps_all_times_are_0() -> None:
-    for samples in (Samples(), sampled([]), sampled([[], []]), sampled([[(1, 2)]])):
-        assert samples.gap_s == 0
-    assert Samples().compute_s == sampled([[], []]).compute_s == 0
-    assert sampled([[(1, 2)]]).compute_s == pytest.approx(1)
-
-
-@pytest.mark.parametrize("n_steps", [1, 2, 3, 511, 512, 513, 1000, 100_000])
+@pytest.mark.parametrize("n_steps", [1, 2, 3, 8, 127, 128, 129, 1000, 4097, 100_000])
 @pytest.mark.parametrize("first", [0, 17])
 def test_a_long_run_is_sampled_in_few_pairs_of_successive_steps(n_steps: int, first: int) -> None:
-    samples = Samples()
-    samples.begin(first, first + n_steps - 1)
-    wanted = []
-    for step in range(first, first + n_steps):
-        samples.open(step)
-        if samples.wanted:
-            wanted.append(step)
-    assert len(wanted) <= 2 * MAX_PAIRS + 1
-    assert wanted[0] == first
+    wanted = wanted_steps(Samples(()), first, n_steps)
+    assert len(wanted) <= 2 * max(MIN_PAIRS, min(MAX_PAIRS, n_steps // DISTANCE)) + 1
+    assert wanted[0] == first and wanted == sorted(set(wanted)) and wanted[-1] < first + n_steps
     assert all(b == a + 1 for a, b in zip(wanted[0::2], wanted[1::2]))
-    if n_steps > 2:
-        assert wanted[-1] - first > 0.99 * (n_steps - 1) - 2    # all over the run
+    if n_steps > 2:     # all over the run
+        assert wanted[-1] - first > (1 - 1 / MIN_PAIRS) * (n_steps - 1) - 2
+
+
+def test_of_a_long_run_less_than_one_step_in_fifteen_is_looked_at() -> None:
+    for n_steps in (200, 1000, 10_000, 1_000_000):
+        assert len(wanted_steps(Samples(()), 0, n_steps)) < n_steps / 15
+
+
+def test_pairs_hold_the_watched_operations_on_the_hosts_clock() -> None:
+    samples = Samples({LAUNCH.number})
+    samples.steps(10, 16)   # pairs (10, 11), (12, 13), (14, 15) and the last step alone
+    for step in range(10, 17):
+        samples.add(step, SEND, HostEvent(0, 1))
+        samples.add(step, LAUNCH, HostEvent(step, step + 1))
+    pairs = list(samples.pairs(lambda operation, moment: moment + 100))
+    assert [list(steps) for steps in pairs[0]] == [
+        [(LAUNCH, 110, 111)], [(LAUNCH, 111, 112)]
+    ]  # fmt: skip
+    assert [len(pair) for pair in pairs] == [2, 2, 2, 1]
+    assert list(samples.pairs(lambda operation, moment: moment)) == []     # let go of
+
+
+def test_times_are_read_only_when_they_are_asked_for() -> None:
+    samples, times = Samples({LAUNCH.number}), HostEvent(0, 0)
+    samples.steps(0, 0)
+    samples.add(0, LAUNCH, times)
+    times.end = 7
+    ((steps,),) = samples.pairs(lambda operation, moment: moment)
+    assert steps == [(LAUNCH, 0, 7)]
 
 
 def test_a_new_run_forgets_the_old_one() -> None:
-    samples = sampled([[(0, 1)], [(5, 6)]])
-    samples.begin(2, 3)
-    samples.open(2)
-    samples.add(HostEvent(0, 7 * SECOND))
-    samples.end()
-    assert samples.compute_s == pytest.approx(7)
-    assert samples.gap_s == 0
+    samples = Samples({LAUNCH.number})
+    samples.steps(0, 1)
+    samples.add(0, LAUNCH, HostEvent(0, 1))
+    samples.steps(2, 3)
+    samples.add(2, LAUNCH, HostEvent(0, 7))
+    assert [*next(samples.pairs(lambda operation, moment: moment))] == [[(LAUNCH, 0, 7)]]

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: MIT
+"""The options of `controllers run`, and which module does the work; nothing here loads OpenCL."""
+from __future__ import annotations
+
+import argparse
+import importlib
+from pathlib import Path
+
+from controllers.cli.outcome import USAGE, Failure
+from controllers.ledger import ENVIRONMENT, parse_cap
+from controllers.partition import BOUNDARIES, PARTITIONS
+from controllers.program import DTYPES
+from controllers.registry import GENERIC, SPECIALISED
+from hitmap.comm import Communicator
+
+HELP = "apply a stencil to a field, many times"
+DESCRIPTION = (
+    "Apply the stencil of a pattern file to a field, and report what that has cost: in all, and "
+    "for each place (share of the field).  Start it with mpiexec to use several ranks.  The result "
+    "has the same bits whatever the number of ranks and devices."
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    add = parser.add_argument
+    add("pattern", metavar="PATTERN.py", type=Path,
+        help="pattern file: shape, pattern, factor as literals; it is parsed, never executed")
+    add("--stencil", metavar="NAME", help="which one, of a pattern file with several stencils")
+    field = parser.add_mutually_exclusive_group(required=True)
+    field.add_argument("--input", metavar="FILE.npy", type=Path, help="the initial field")
+    field.add_argument(
+        "--size", metavar="N", type=_positive, nargs="+",
+        help="extents of the field, boundary cells included; it is filled with a hash of each "
+        "cell's index, in [0, 1) or any integer of the dtype, the same for every layout")
+    add("--iterations", metavar="N", type=_count,
+        help="how many steps; needed unless it is a --dry-run")
+    add("--output", metavar="FILE.npy", type=Path, help="where to write the final field")
+    add("--plot", metavar="FILE.png", type=Path,
+        help="where to draw the final field: a line, an image, or the middle slice")
+    add("--boundary", metavar="KIND", nargs="+", default=["fixed"],
+        help=f"{' or '.join(BOUNDARIES)}: one for all axes or one per axis (default: fixed, cells "
+        "whose stencil shape leaves the field keep their value)")
+    add("--partition", choices=PARTITIONS,
+        help="how the field is cut: bands along axis 0, blocks on all axes, bands or blocks in "
+        "proportion to --weights, or blocks of the extent --block that are dealt to the "
+        "controllers in turn (default: bands; weighted if there are --weights)")
+    add("--weights", metavar="W,W,...", type=_weights,
+        help="the share of each place in order of rank, in any unit, such as 1,3.7")
+    add("--align", metavar="N", type=_positive, nargs="+", default=[1],
+        help="cut the field at multiples of N cells only: one for all axes or one per axis")
+    add("--block", metavar="N", type=_positive, nargs="+",
+        help="extent of the blocks of a cyclic partition: one for all axes or one per axis")
+    add("--device", metavar="SELECTOR", action="append", default=[],
+        help="gpu, cpu, accelerator, reference, part of a name such as nvidia, nvidia:1 for the "
+        "second of these, cpu/1,1 for parts of a CPU by cores; may be repeated; see the command "
+        "devices (default: all GPUs, else the CPU)")
+    add("--dtype", choices=DTYPES,
+        help="type to compute in (default: the input's, else float32); integers need whole weights "
+        "and wrap")
+    add("--kernel", metavar="KIND", type=_kernel_word, default=SPECIALISED,
+        help="specialised (generated for the stencil, the default), generic (one that takes any "
+        "stencil as data), or FILE.cl, one of your own in OpenCL C, which reads what the pattern "
+        "declares: see docs/kernels.md")
+    add("--overlap", choices=("auto", "on", "off"), default="auto",
+        help="exchange while the inner cells are computed (default: auto, where it pays)")
+    add("--memory-cap", metavar="BYTES", type=_memory_cap,
+        help="the most that the run may take of the memory of each device, such as 4g or 512m; a "
+        "field that does not fit is refused before anything is allocated (default: the "
+        f"environment variable {ENVIRONMENT}, else all of the device's memory)")
+    add("--explain", action="store_true",
+        help="before the run, print the program, who owns what, the messages, the plan, the "
+        "kernels' configuration and the bytes of each place (with --json on stderr)")
+    add("--dry-run", metavar="N", type=_n_places,
+        help="print the same, with bytes and messages per step, for a run on N ranks with a device "
+        "each, and end: no device, no MPI, no field is touched; --device cpu means places in host "
+        "memory, all others in a device's own")
+    add("--trace", metavar="FILE.json", type=Path,
+        help="where to write a timeline of all ranks: kernels, copies and messages of the first "
+        "and the last 100 steps, for ui.perfetto.dev or chrome://tracing")
+    add("--json", action="store_true", help="print one line of JSON instead of the table")
+
+
+def command(options: argparse.Namespace, comm: Communicator) -> None:
+    """Run what the options ask for.  Collective."""
+    if options.dry_run is None and options.iterations is None:
+        raise Failure(USAGE, "the following arguments are required: --iterations")
+    name = "run" if options.dry_run is None else "dry_run"
+    importlib.import_module(f"controllers.cli.{name}").command(options, comm)
+
+
+def _kernel_word(text: str) -> str:
+    if text not in (SPECIALISED, GENERIC) and not text.endswith(".cl"):
+        raise argparse.ArgumentTypeError(
+            f"{SPECIALISED}, {GENERIC} or the name of a .cl file, got {text!r}"
+        )
+    return text
+
+
+def _memory_cap(text: str) -> int:
+    try:
+        return parse_cap(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _positive(text: str) -> int:
+    value = _count(text)
+    if value == 0:
+        raise argparse.ArgumentTypeError("at least 1 cell, got 0")
+    return value
+
+
+def _n_places(text: str) -> int:
+    value = _count(text)
+    if value == 0:
+        raise argparse.ArgumentTypeError("at least 1 place, got 0")
+    return value
+
+
+def _count(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = -1
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"a whole number that is not negative, got {text!r}")
+    return value
+
+
+def _weights(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"numbers between commas, such as 1,3.7, got {text!r}"
+        ) from None

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""A run that is only planned: for any number of places, without devices, MPI, or a field.
+
+Every place gets a rank and a device of its own, so that nothing is counted as free that costs a
+message on a cluster.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from controllers.configuration import Configuration, planned_configuration
+from controllers.explain import explain
+from controllers.partition import domain_of, make_layout, periodic_axes
+from controllers.plan import Location, Overlap, Plan
+from controllers.plan.size import PlaceSize, place_sizes
+from controllers.program import Program
+from controllers.registry import SPECIALISED, KernelChoice
+
+# Selectors whose devices compute in the host's memory; all others have memory of their own.
+ON_HOST = ("cpu", "reference")
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """What a run would do and take."""
+
+    plan: Plan
+    configurations: tuple[Configuration, ...]
+    sizes: tuple[PlaceSize, ...]
+
+    def __str__(self) -> str:
+        return explain(self.plan, self.configurations, self.sizes)
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain data, for JSON: bytes and messages of one step, and bytes of memory."""
+        patterns = self.plan.patterns.values()
+        return {
+            "cells": self.plan.layout.domain.n_cells,
+            "messages_per_step": sum(size.sends for size in self.sizes),
+            "bytes_per_step": sum(size.bytes_sent for size in self.sizes),
+            "cells_per_step": sum(pattern.n_cells for pattern in patterns),
+            "excess_cells_per_step": sum(p.n_cells - p.n_cells_needed for p in patterns),
+            "bytes": sum(size.memory.nbytes for size in self.sizes),
+            "places": [asdict(size) for size in self.sizes],
+        }
+
+
+def dry_run(
+    program: Program,
+    sizes: int | Sequence[int],
+    n_controllers: int,
+    *,
+    partition: str | None = None,
+    weights: Sequence[float] | None = None,
+    align: int | Sequence[int] = 1,
+    block: int | Sequence[int] | None = None,
+    boundary: str | Sequence[str] = "fixed",
+    devices: str | Sequence[str] | None = None,
+    overlap: Overlap = "auto",
+    kernel: KernelChoice = SPECIALISED,
+) -> DryRun:
+    """Plan a run on `n_controllers` ranks with a device each; the options are `Computation`'s.
+
+    `devices` are dealt to the ranks in turn; they say whether a place computes in the host's
+    memory (cpu, reference) or in a device's own (all others, and the default).  ValueError where
+    the options do not fit together.
+    """
+    if n_controllers < 1:
+        raise ValueError(f"a dry run is for at least 1 place, got {n_controllers}")
+    domain = domain_of(program, sizes)
+    layout = make_layout(
+        domain, n_controllers, partition, weights, align=align, block=block
+    )
+    wanted = [devices] if isinstance(devices, str) else list(devices or ["gpu"])
+    controllers = [_location(rank, wanted[rank % len(wanted)]) for rank in range(n_controllers)]
+    in_turn = [controllers[place % n_controllers] for place in range(layout.n_places)]
+    plan = Plan(program, layout, periodic_axes(boundary, program.n_axes), in_turn, overlap=overlap)
+    return DryRun(plan, _configurations(plan, kernel), place_sizes(plan))
+
+
+def _location(rank: int, selector: str) -> Location:
+    on_host = selector.strip().lower().startswith(ON_HOST)
+    return Location(rank, 0, shares_host=on_host, device=selector)
+
+
+def _configurations(plan: Plan, kernel: KernelChoice) -> tuple[Configuration, ...]:
+    """For each kind of device, the boxes of all its places."""
+    found = []
+    for on_host in (True, False):
+        places = [p for p in plan.places if plan.locations[p].shares_host == on_host]
+        for stage in plan.program.stages if places else ():
+            boxes = [
+                box
+                for place in places
+                for first, inner in [plan.boxes(stage, place)]
+                for box in (*first, inner)
+            ]
+            found.append(planned_configuration(plan.program, stage, kernel, boxes, on_host))
+    return tuple(found)

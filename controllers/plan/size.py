@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""What each place of a plan takes and moves: bytes of memory, and bytes and messages per step.
+
+Known from the halo patterns alone, without recording the operations: for a thousand places as
+for one.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from controllers.plan.memory import PlaceMemory
+
+if TYPE_CHECKING:
+    from controllers.plan.plan import Plan
+
+
+@dataclass
+class PlaceSize:
+    """One place: cells, bytes of memory, and what it moves in one step.
+
+    owned, halo: cells of one time level of all fields; `memory` has the bytes of all levels.
+    border, inner: cells that are computed before the borders are handed over, and after; a place
+        that computes them at once has all of them in `inner`.
+    sends, receives: messages between places, `bytes_sent` and `bytes_received` in them; those
+        that stay within one controller are no messages but count as `copies`.
+    """
+
+    place: int
+    memory: PlaceMemory
+    owned: int = 0
+    halo: int = 0
+    border: int = 0
+    inner: int = 0
+    sends: int = 0
+    receives: int = 0
+    copies: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+
+
+def place_sizes(plan: Plan) -> tuple[PlaceSize, ...]:
+    """The sizes of all places of `plan`, in order, those of other ranks too."""
+    plan = plan.of_rank(None)
+    sizes = [_of_cells(plan, place) for place in range(plan.layout.n_places)]
+    itemsize = np.dtype(plan.program.dtype).itemsize
+    for transfer in plan.transfers:
+        message = transfer.message
+        source, target = sizes[message.source], sizes[message.target]
+        nbytes = message.n_cells * itemsize
+        if plan.locations[message.source].same_controller(plan.locations[message.target]):
+            source.copies += 1
+        else:
+            source.sends += 1
+            source.bytes_sent += nbytes
+            target.receives += 1
+            target.bytes_received += nbytes
+    return tuple(sizes)
+
+
+def _of_cells(plan: Plan, place: int) -> PlaceSize:
+    """Cells and memory; a place without cells has neither."""
+    owned = plan.layout.owned[place]
+    size = PlaceSize(place, plan.memory(place))
+    if owned.empty:
+        return size
+    for described in plan.program.fields:
+        n_elements = plan.geometry(described.name, place).n_elements
+        size.owned += owned.n_cells
+        size.halo += n_elements - owned.n_cells
+    for stage in plan.program.stages:
+        first, inner = plan.boxes(stage, place)
+        n_first = sum(box.n_cells for box in first)
+        at_once = inner.empty
+        size.border += 0 if at_once else n_first
+        size.inner += n_first if at_once else inner.n_cells
+    return size
