@@ -210,5 +210,6 @@ def check_shape(shape: Offsets, what: str) -> None:
             )
         if max(-low, high) > MAX_OFFSET:
             raise ValueError(
-                f"{what}: an offset is at most {MAX_OFFSET} cells, got {(low, high)} on axis {axis}"
+                f"{what}: an offset is at most {MAX_OFFSET} cells, got {(low, high)} on axis "
+                f"{axis}; use a smaller shape"
             )

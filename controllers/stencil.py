@@ -57,7 +57,10 @@ class Stencil:
             )
         for value in (*self.weights, self.factor):
             if not math.isfinite(value):
-                raise ValueError(f"stencil {self.name!r}: numbers must be finite, got {value}")
+                raise ValueError(
+                    f"stencil {self.name!r}: weights and factor must be finite, got {value}; "
+                    "write numbers within the range of float64"
+                )
         if self.factor == 0:
             raise ValueError(
                 f"stencil {self.name!r}: the factor divides the sum and cannot be 0; use 1"
@@ -75,8 +78,7 @@ class Stencil:
         Stencil(name='mean', shape=((-1, 1),), weights=(1, 0, 1), factor=2)
         """
         what = f"stencil {str(name)!r}"
-        ends = tuple(_pair(pair, what) for pair in shape)
-        check_shape(ends, what)
+        ends = checked_ends(shape, what)
         extent = tuple(high - low + 1 for low, high in ends)
         nested = pattern.tolist() if isinstance(pattern, np.ndarray) else pattern
         weights = tuple(_number(value, what) for value in _flat(nested, extent, what))
@@ -138,6 +140,17 @@ class Stencil:
         return rounded
 
 
+def checked_ends(shape: Sequence[Sequence[int]], what: str) -> Offsets:
+    """The pairs of a shape as plain numbers; ValueError, which names `what`, unless they are one.
+
+    >>> checked_ends([[-1, 1]], "stencil 'mean'")
+    ((-1, 1),)
+    """
+    ends = tuple(_pair(pair, what) for pair in shape)
+    check_shape(ends, what)
+    return ends
+
+
 def _pair(pair: Sequence[int], what: str) -> tuple[int, int]:
     try:
         low, high = (operator.index(end) for end in pair)
@@ -173,7 +186,10 @@ def _number(value: object, what: str) -> float:
         try:
             rounded = float(value)
         except OverflowError:
-            raise ValueError(f"{what}: a whole number is beyond the range of float64") from None
+            raise ValueError(
+                f"{what}: weights and factor must be within the range of float64, got a whole "
+                f"number of {int(value).bit_length()} bits; scale it"
+            ) from None
         return int(value) if isinstance(value, (int, np.integer)) else rounded
     raise ValueError(
         f"{what}: weights and factor are numbers, got {short(value)}; "

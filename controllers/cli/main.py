@@ -1,27 +1,25 @@
 # SPDX-License-Identifier: MIT
-"""The command line's options, and what becomes of errors.
+"""The commands of the command line, and how it ends.
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 no usable device.  All ranks of a job end with the same.
+Exit codes: 0 done, 1 failed on the way, 2 an option or a file cannot be used, 3 no usable device.
+All ranks of a job end with the same.
 """
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NoReturn
-
-import pyopencl as cl
+from collections.abc import Sequence
+from typing import NoReturn
 
 from controllers import __version__
 from controllers.cli import devices, run
-from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, end_together
-from controllers.device import NoDeviceError
+from controllers.cli.outcome import FAILED, attempt, end_together
+from controllers.cli.parser import CommandParser
 from hitmap.comm import Communicator, default_communicator
 
-if TYPE_CHECKING:
-    from _typeshed import SupportsWrite
-
-_EPILOG = "Exit codes: 0 done, 1 failed, 2 usage, 3 no usable device."
+_EPILOG = (
+    "Exit codes: 0 done, 1 failed on the way, 2 an option or a file cannot be used, "
+    "3 no usable device."
+)
 
 
 def console() -> NoReturn:
@@ -38,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
     ending = comm.Dup()
     try:
-        code = end_together(ending, _attempt(lambda: _command(arguments, comm)))
+        code = end_together(ending, attempt(lambda: _command(arguments, comm)))
         ending.Free()
         return code
     except KeyboardInterrupt:
@@ -48,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _command(arguments: Sequence[str] | None, comm: Communicator) -> None:
+    """Parse on every rank; what is wrong with the options is the same on all of them."""
     try:
         options = _parser(comm.rank == 0).parse_args(arguments)
     except SystemExit:  # --help and --version have been printed
@@ -55,51 +54,20 @@ def _command(arguments: Sequence[str] | None, comm: Communicator) -> None:
     options.command(options, comm)
 
 
-def _attempt(work: Callable[[], None]) -> Failure | None:
-    """Errors that a user can meet become a `Failure`; others are ours, and keep their traceback."""
-    try:
-        work()
-    except Failure as failure:
-        return failure
-    except NoDeviceError as error:
-        return Failure(NO_DEVICE, str(error))
-    except MemoryError as error:
-        return Failure(FAILED, f"out of memory: {error}")
-    except (cl.Error, OSError, RuntimeError, ValueError) as error:
-        return Failure(FAILED, f"{type(error).__name__}: {error}")
-    return None
-
-
-class _Parser(argparse.ArgumentParser):
-    """Raises what is wrong instead of exiting, and prints on one rank only."""
-
-    prints = True
-
-    def error(self, message: str) -> NoReturn:
-        raise Failure(USAGE, f"{message}; see {self.prog} --help")
-
-    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
-        if self.prints:
-            super()._print_message(message, file)
-
-
-def _parser(prints: bool) -> argparse.ArgumentParser:
-    kind = type("_RankParser", (_Parser,), {"prints": prints})
-    parser: argparse.ArgumentParser = kind(
+def _parser(prints: bool) -> CommandParser:
+    parser = CommandParser(
         prog="controllers",
         description="Run stencils on OpenCL devices and MPI ranks.",
         epilog=_EPILOG,
     )
+    parser.prints = prints
     parser.add_argument("--version", action="version", version=f"controllers {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, module in (("run", run), ("devices", devices)):
         command = commands.add_parser(
-            name,
-            help=module.HELP,
-            description=module.DESCRIPTION,
-            epilog=_EPILOG,
-            allow_abbrev=False,
+            name, help=module.HELP, description=module.DESCRIPTION, epilog=_EPILOG
         )
+        command.prints = prints
         module.add_options(command)
         command.set_defaults(command=module.command)
     return parser

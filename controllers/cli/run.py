@@ -9,17 +9,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from controllers.cli import hash_field
-from controllers.cli.files import check_target, open_field
-from controllers.cli.outcome import NO_DEVICE, USAGE, Failure, on_root
+from controllers.cli.files import check_targets, open_field, reason
+from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, on_root
 from controllers.cli.picture import check_format, draw, sampled
 from controllers.cli.progress import Progress
 from controllers.computation import Computation
 from controllers.device import NoDeviceError
-from controllers.partition import BOUNDARIES, PARTITIONS
+from controllers.kernel import BuildError
+from controllers.partition import (
+    BOUNDARIES,
+    PARTITIONS,
+    check_some_computed,
+    domain_of,
+    periodic_axes,
+)
 from controllers.pattern_file import read_patterns
 from controllers.program import DTYPES
 from controllers.registry import GENERIC, SPECIALISED, KernelChoice
-from controllers.stencil import Stencil
+from controllers.stencil import Stencil, short
 from controllers.variant import Kernel
 from hitmap.comm import Communicator
 
@@ -44,18 +51,18 @@ class Job:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     add = parser.add_argument
-    add("pattern", metavar="PATTERN.py", type=Path,
+    add("pattern", metavar="PATTERN.py", type=_path,
         help="pattern file: shape, pattern, factor as literals; it is parsed, never executed")
     add("--stencil", metavar="NAME", help="which one, of a pattern file with several stencils")
     field = parser.add_mutually_exclusive_group(required=True)
-    field.add_argument("--input", metavar="FILE.npy", type=Path, help="the initial field")
+    field.add_argument("--input", metavar="FILE.npy", type=_path, help="the initial field")
     field.add_argument(
         "--size", metavar="N", type=_positive, nargs="+",
         help="extents of the field, boundary cells included; it is filled with a hash of each "
         "cell's index, in [0, 1) or any integer of the dtype, the same for every layout")
     add("--iterations", metavar="N", type=_count, required=True, help="how many steps")
-    add("--output", metavar="FILE.npy", type=Path, help="where to write the final field")
-    add("--plot", metavar="FILE.png", type=Path,
+    add("--output", metavar="FILE.npy", type=_path, help="where to write the final field")
+    add("--plot", metavar="FILE.png", type=_path,
         help="where to draw the final field: a line, an image, or the middle slice")
     add("--boundary", metavar="KIND", nargs="+", default=["fixed"],
         help=f"{' or '.join(BOUNDARIES)}: one for all axes or one per axis (default: fixed, cells "
@@ -102,10 +109,11 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
 def _check(options: argparse.Namespace) -> Job:
     """What can be found wrong before anything is computed; runs on one rank."""
     stencil = _stencil(options)
-    if options.output is not None:
-        check_target("--output", options.output)
+    kernel = _kernel(options.kernel)
+    targets = {"--output": options.output, "--plot": options.plot}
+    kernel_file = Path(options.kernel) if isinstance(kernel, Kernel) else None
+    check_targets(targets, {"the pattern": options.pattern, "--kernel": kernel_file})
     if options.plot is not None:
-        check_target("--plot", options.plot)
         check_format(options.plot)
     if options.input is None:
         dtype, extent = options.dtype or "float32", tuple(options.size)
@@ -118,7 +126,13 @@ def _check(options: argparse.Namespace) -> Job:
                 f"--input {options.input}: holds {dtype}, but fields are {', '.join(DTYPES)}; "
                 f"convert it while reading, with --dtype float64 for example",
             )
-    return Job(stencil, _kernel(options.kernel), dtype, extent)
+    try:
+        program = stencil.program(dtype)
+        domain, boundary = domain_of(program, extent), _boundary(options)
+        check_some_computed(program, domain, periodic_axes(boundary, program.n_axes))
+    except ValueError as error:
+        raise Failure(USAGE, str(error)) from None
+    return Job(stencil, kernel, dtype, extent)
 
 
 def _kernel(wanted: str) -> KernelChoice:
@@ -128,25 +142,28 @@ def _kernel(wanted: str) -> KernelChoice:
     try:
         return Kernel.of(Path(wanted).stem, Path(wanted))
     except OSError as error:
-        raise Failure(USAGE, f"--kernel {wanted}: {error.strerror}; give a .cl file") from None
+        raise Failure(USAGE, f"--kernel {wanted}: {reason(error)}; give a .cl file") from None
     except ValueError as error:     # empty, or not UTF-8
-        raise Failure(USAGE, f"--kernel {wanted}: {error}") from None
+        raise Failure(USAGE, f"--kernel: {error}") from None
 
 
 def _stencil(options: argparse.Namespace) -> Stencil:
     try:
         stencils = {stencil.name: stencil for stencil in read_patterns(options.pattern)}
     except OSError as error:
-        raise Failure(USAGE, f"{options.pattern}: {error.strerror}") from None
+        raise Failure(
+            USAGE, f"{options.pattern}: {reason(error)}; give a pattern file"
+        ) from None
     except ValueError as error:
         raise Failure(USAGE, str(error)) from None
     if options.stencil is None and len(stencils) == 1:
         return next(iter(stencils.values()))
     if options.stencil not in stencils:
-        wanted = f"there is no stencil {options.stencil!r}" if options.stencil else "say which one"
+        missing = options.stencil is not None
+        wanted = f"there is no stencil {short(options.stencil)}" if missing else "say which one"
+        listed = ", ".join(stencils)
         raise Failure(
-            USAGE,
-            f"{options.pattern}: {wanted}, with --stencil NAME; it has {', '.join(stencils)}",
+            USAGE, f"{options.pattern}: {wanted}, with --stencil NAME; it has {listed}"
         )
     return stencils[options.stencil]
 
@@ -161,7 +178,7 @@ def _computation(job: Job, options: argparse.Namespace, comm: Communicator) -> C
             weights=options.weights,
             align=options.align,
             block=options.block,
-            boundary=[word for text in options.boundary for word in text.split(",")],
+            boundary=_boundary(options),
             devices=options.device,
             comm=comm,
             overlap=options.overlap,
@@ -171,6 +188,12 @@ def _computation(job: Job, options: argparse.Namespace, comm: Communicator) -> C
         raise Failure(NO_DEVICE, str(error)) from None
     except ValueError as error:
         raise Failure(USAGE, str(error)) from None
+    except BuildError as error:
+        raise Failure(USAGE if isinstance(job.kernel, Kernel) else FAILED, str(error)) from None
+
+
+def _boundary(options: argparse.Namespace) -> list[str]:
+    return [word for text in options.boundary for word in text.split(",") if word]
 
 
 def _load(options: argparse.Namespace, computation: Computation) -> None:
@@ -196,10 +219,16 @@ def _write(options: argparse.Namespace, computation: Computation) -> None:
             draw(options.plot, sample, computation.domain.extent, title)
 
 
+def _path(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("the name of a file, got ''")
+    return Path(text)
+
+
 def _kernel_word(text: str) -> str:
     if text not in (SPECIALISED, GENERIC) and not text.endswith(".cl"):
         raise argparse.ArgumentTypeError(
-            f"{SPECIALISED}, {GENERIC} or the name of a .cl file, got {text!r}"
+            f"{SPECIALISED}, {GENERIC} or the name of a .cl file, got {short(text)}"
         )
     return text
 
@@ -217,7 +246,7 @@ def _count(text: str) -> int:
     except ValueError:
         value = -1
     if value < 0:
-        raise argparse.ArgumentTypeError(f"a whole number that is not negative, got {text!r}")
+        raise argparse.ArgumentTypeError(f"a whole number that is not negative, got {short(text)}")
     return value
 
 
@@ -226,5 +255,5 @@ def _weights(text: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"numbers between commas, such as 1,3.7, got {text!r}"
+            f"numbers between commas, such as 1,3.7, got {short(text)}"
         ) from None

@@ -130,7 +130,7 @@ def test_what_does_not_fit_is_refused() -> None:
         f.write(outside, WHOLE)
     with pytest.raises(ValueError, match="plain numbers"):
         NpyWriter("a.npy", DOMAIN, object, SERIAL)
-    no_folder = pytest.raises(OSError, match="no/a.npy was not written: No such file")
+    no_folder = pytest.raises(OSError, match="no/a.npy was not written: there is no folder")
     with no_folder, NpyWriter("no/a.npy", DOMAIN, "f8", SERIAL):
         pass
     assert os.listdir() == []
@@ -196,7 +196,7 @@ def test_two_ranks_write_one_file_or_none() -> None:
     assert on_rank_0.startswith("OSError: b.npy was not written: rank 1: ValueError")
     assert on_rank_1.startswith("ValueError: b.npy: box [4:7, 0:4] is not in")
     assert "path, domain and dtype must be the same on all ranks" in lines[4]
-    assert lines[5].startswith("OSError: no/b.npy was not written: rank 0: No such file")
+    assert lines[5].startswith("OSError: no/b.npy was not written: rank 0: there is no folder")
     assert len(lines) == 6
 
 
