@@ -21,8 +21,8 @@ import tokenize
 from pathlib import Path
 from typing import Any, Union
 
-from controllers.identifier import check_identifier
-from controllers.stencil import Stencil, checked_ends, short
+from controllers.identifier import check_identifier, short
+from controllers.stencil import Stencil, checked_ends
 from hitmap.files import open_regular
 
 MAX_BYTES = 1 << 20

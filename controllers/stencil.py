@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.expression import Constant, Expression, Read
-from controllers.identifier import check_identifier
+from controllers.identifier import check_identifier, short
 from controllers.program import (
     DTYPES,
     INTEGERS,
@@ -134,7 +134,7 @@ class Stencil:
             rounded = float(np.dtype(dtype).type(float(value)))
         if not math.isfinite(rounded):
             raise ValueError(
-                f"stencil {self.name!r}: {value} is beyond the range of {dtype}; "
+                f"stencil {self.name!r}: {short(value)} is beyond the range of {dtype}; "
                 "use a wider dtype or scale the numbers"
             )
         return rounded
@@ -187,17 +187,11 @@ def _number(value: object, what: str) -> float:
             rounded = float(value)
         except OverflowError:
             raise ValueError(
-                f"{what}: weights and factor must be within the range of float64, got a whole "
-                f"number of {int(value).bit_length()} bits; scale it"
+                f"{what}: weights and factor must be within the range of float64, got "
+                f"{short(value)}; scale it"
             ) from None
         return int(value) if isinstance(value, (int, np.integer)) else rounded
     raise ValueError(
         f"{what}: weights and factor are numbers, got {short(value)}; "
         "see the nesting of the pattern"
     )
-
-
-def short(value: object) -> str:
-    """`repr(value)`, cut where it is long, for messages."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from controllers.cli.outcome import USAGE, Failure
-from controllers.stencil import short
+from controllers.identifier import short
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite

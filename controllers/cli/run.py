@@ -15,6 +15,7 @@ from controllers.cli.picture import check_format, draw, sampled
 from controllers.cli.progress import Progress
 from controllers.computation import Computation
 from controllers.device import NoDeviceError
+from controllers.identifier import short
 from controllers.kernel import BuildError
 from controllers.partition import (
     BOUNDARIES,
@@ -26,7 +27,7 @@ from controllers.partition import (
 from controllers.pattern_file import read_patterns
 from controllers.program import DTYPES
 from controllers.registry import GENERIC, SPECIALISED, KernelChoice
-from controllers.stencil import Stencil, short
+from controllers.stencil import Stencil
 from controllers.variant import Kernel
 from hitmap.comm import Communicator
 
