@@ -327,7 +327,8 @@ def outputs() -> Iterator[Bad]:
                  files={"own.cl": "NEW(u) = HERE(u);"})
     yield option("--output a.png --plot ./a.png", "is the file of --output as well", whole=True)
     for name in ("p", "p.xyz", "p.npy", "p.pgf"):
-        yield option(f"--plot {name}", "must end with one of .*png", whole=name == "p.xyz")
+        yield option(f"--plot {name}", "must end with one of .*png|needs matplotlib",
+                     whole=name == "p.xyz")
 
 
 def commands() -> Iterator[Bad]:

@@ -20,7 +20,6 @@ from controllers.pattern_file import read_patterns
 from controllers.reference import reference_run
 from controllers.stencil import Stencil
 from hitmap.comm import SerialCommunicator
-from hitmap.files import replacing
 from hitmap.layout import Layout
 from hitmap.shape import Shape
 
@@ -361,15 +360,6 @@ def test_a_full_disk_ends_with_1_and_leaves_the_old_file(
     monkeypatch.setattr(os, "pwrite", full)
     assert run("star.py --size 9 9 --iterations 1 --device reference --output out.npy") == 1
     assert "out.npy was not written: No space left on device" in capsys.readouterr().err
-    assert sorted(p.name for p in Path().iterdir()) == ["out.npy", "star.py", "two.py"]
-    assert Path("out.npy").read_text(encoding="utf-8") == "old"
-
-
-def test_a_failed_picture_leaves_the_old_file_and_no_other() -> None:
-    Path("out.npy").write_text("old", encoding="utf-8")
-    with pytest.raises(ValueError, match="stop"), replacing(Path("out.npy")) as temporary:
-        temporary.write_text("half", encoding="utf-8")
-        raise ValueError("stop")
     assert sorted(p.name for p in Path().iterdir()) == ["out.npy", "star.py", "two.py"]
     assert Path("out.npy").read_text(encoding="utf-8") == "old"
 
