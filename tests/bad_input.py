@@ -23,7 +23,7 @@ Content = Union[str, bytes, npt.NDArray[Any]]   # of a file; FOLDER and PIPE mak
 
 WEIGHTS = "[[0, 1, 0], [1, 2, 1], [0, 1, 0]]"
 STAR = f"shape = ((-1, 1), (-1, 1))\npattern = {WEIGHTS}\nfactor = 6\n"
-BASE = "star.py --size 9 9 --iterations 1"
+BASE = "star.py --size 9 9 --iterations 1 --device cpu"
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def changed(title: str, old: str, new: str, message: str, options: str = "", **m
 
 def array(title: str, content: Content, message: str, options: str = "", **more: Any) -> Bad:
     """A file as --input."""
-    command = f"run star.py --iterations 1 --input in.npy {options}"
+    command = f"run star.py --iterations 1 --device cpu --input in.npy {options}"
     return Bad(f"input: {title}", command, message, {"in.npy": content}, **more)
 
 
