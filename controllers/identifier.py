@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 
+MAX_BITS = 1024  # of a number in a message
 MAX_LENGTH = 48  # with prefix and suffix it stays within the 63 characters that C99 distinguishes
 
 _C99 = """
@@ -67,8 +68,9 @@ def check_field_name(name: str) -> str:
 
 def _checked(name: str, what: str, fault: str) -> str:
     if fault:
-        shown = repr(name if len(name) <= 60 else name[:57] + "...")
-        raise ValueError(f"the name of a {what} cannot be {shown}, {fault}; choose another name")
+        raise ValueError(
+            f"the name of a {what} cannot be {short(name)}, {fault}; choose another name"
+        )
     return name
 
 
@@ -82,3 +84,17 @@ def _fault(name: str) -> str:
     if name in RESERVED_WORDS or _TYPE.fullmatch(name):
         return "a word of OpenCL C"
     return ""
+
+
+def short(value: object) -> str:
+    """`repr(value)`, cut where it is long, for messages.
+
+    >>> short("a" * 99)
+    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..."
+    >>> short(10**9999)     # of which Python makes no text
+    'a whole number of 33216 bits'
+    """
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        return f"a whole number of {value.bit_length()} bits"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Union
 
+from hitmap.files import open_regular
+
 SourceLike = Union[str, "os.PathLike[str]"]
+MAX_BYTES = 1 << 24     # of a file
 BODY_NAME = "user_kernel"   # of the kernel that is made from a body
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -40,7 +43,7 @@ class KernelSource:
         KernelSource(text='NEW(u) = HERE(u);', file='')
         """
         is_path = not isinstance(source, str) or ("\n" not in source and source.endswith(".cl"))
-        result = cls(Path(source).read_text("utf-8"), str(source)) if is_path else cls(str(source))
+        result = cls(_read(Path(source)), str(source)) if is_path else cls(str(source))
         if not _COMMENT.sub("", result.text).strip():
             raise ValueError(f"{result.file or 'a kernel'} holds no OpenCL C; write a body")
         return result
@@ -78,3 +81,15 @@ class KernelSource:
         if self.kernels:
             return f"{front}\n{numbered}"
         return f"{front}\n__kernel void {BODY_NAME}({parameters})\n{{\nCELL;\n{numbered}}}\n"
+
+
+def _read(path: Path) -> str:
+    with open_regular(path) as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"{path} has more than {MAX_BYTES} bytes, the limit; write a shorter one")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"{path}:{line}: is no UTF-8 text; save it as UTF-8") from None

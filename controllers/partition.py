@@ -2,6 +2,7 @@
 """The user's words for how a domain is cut and what its boundaries do."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +14,7 @@ from hitmap.shape import Shape
 
 WEIGHTED = ("weighted", "weighted-blocks")
 PARTITIONS = ("bands", "blocks", *WEIGHTED, "cyclic")
+MAX_BYTES = 2**63       # of a field: positions in it are 64-bit numbers
 BOUNDARIES = ("fixed", "periodic")
 
 
@@ -106,7 +108,24 @@ def domain_of(program: Program, sizes: int | Sequence[int]) -> Shape:
         )
     if min(extent) < 1:
         raise ValueError(f"every axis of a field needs at least one cell, got {extent}")
+    if math.prod(extent) * np.dtype(program.dtype).itemsize >= MAX_BYTES:
+        raise ValueError(
+            f"a field has less than 2^63 bytes, got {extent} cells of {program.dtype}; "
+            f"use a smaller one"
+        )
     return Shape.of_extent(extent)
+
+
+def check_some_computed(program: Program, domain: Shape, periodic: tuple[bool, ...]) -> None:
+    """ValueError where a step changes no cell at all, since the domain is too small for that."""
+    for axis, length in enumerate(program.updated(domain, periodic).extent):
+        if length == 0:
+            low, high = program.stages[0].shape[axis]
+            raise ValueError(
+                f"the stencil {program.name!r} reaches from {low} to {high} on axis {axis}, where "
+                f"the field has {domain.extent[axis]} cells, so that no cell would be computed; "
+                f"use a larger field, or a periodic boundary"
+            )
 
 
 def largest_tile(program: Program, layout: Layout) -> int:

@@ -21,8 +21,9 @@ import tokenize
 from pathlib import Path
 from typing import Any, Union
 
-from controllers.identifier import check_identifier
-from controllers.stencil import Stencil, short
+from controllers.identifier import check_identifier, short
+from controllers.stencil import Stencil, checked_ends
+from hitmap.files import open_regular
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 8  # brackets within brackets
@@ -48,7 +49,7 @@ def read_patterns(path: PathLike) -> tuple[Stencil, ...]:
     OSError where the file cannot be read, PatternFileError where it is not a pattern file.
     """
     path = Path(path)
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         content = file.read(MAX_BYTES + 1)
     try:
         if len(content) > MAX_BYTES:
@@ -159,7 +160,10 @@ def _value(node: ast.expr) -> Any:
         return -_value(node.operand)
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str)):
         return node.value
-    raise _Fault(node.lineno, "a value is a number, a string, or a list or tuple of numbers")
+    got = short(node.value) if isinstance(node, ast.Constant) else type(node).__name__
+    raise _Fault(
+        node.lineno, f"a value is a number, a string, or a list or tuple of numbers, got {got}"
+    )
 
 
 def _groups(assignments: dict[str, tuple[int, Any]]) -> dict[str, dict[str, tuple[int, Any]]]:
@@ -200,9 +204,13 @@ def _stencil(suffix: str, group: dict[str, tuple[int, Any]], stem: str) -> Stenc
     if not isinstance(shape, list):
         raise _Fault(line, f"shape is one pair (first, last) per axis, got {short(shape)}")
     try:
-        return Stencil.of(name, shape, group["pattern"][1], group["factor"][1])
+        checked_ends(shape, f"stencil {name!r}")
+        line, pattern = group["pattern"]
+        Stencil.of(name, shape, pattern, 1)     # what is wrong now is wrong with the pattern
+        line, factor = group["factor"]
+        return Stencil.of(name, shape, pattern, factor)
     except ValueError as error:
-        raise _Fault(group["pattern"][0], str(error)) from None
+        raise _Fault(line, str(error)) from None
 
 
 def _refuse_equal_names(

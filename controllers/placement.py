@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 
+import numpy as np
 import pyopencl as cl
 
 from controllers.device import Device, NoDeviceError, assign, choose_usable, probe, problems
@@ -24,7 +25,7 @@ from controllers.registry import SPECIALISED, KernelChoice
 from controllers.report import DeviceReport
 from controllers.variant import Kernel
 from hitmap.comm import Communicator, node_ranks
-from hitmap.layout import Layout
+from hitmap.layout import MAX_BLOCKS, Layout
 from hitmap.node import first_of_node
 from hitmap.shape import Shape
 
@@ -164,7 +165,7 @@ def divided(
     More, in equal parts, where a tile would exceed the largest single allocation of a device;
     ValueError where no number of places helps.
     """
-    for finer in range(1, max(domain.extent) + 1):
+    for finer in _divisions(controllers, program, domain, n_each):
         placement = controllers.consecutive(n_each * finer)
         parts = None if weights is None else [w for w in weights for _ in range(finer)]
         layout = make_layout(
@@ -176,9 +177,22 @@ def divided(
             return layout, placement
     raise ValueError(
         f"no {partition or 'bands'} of {domain} have tiles of at most "
-        f"{controllers.largest_bytes} bytes, the largest allocation of a device; "
-        f"use partition='blocks'"
+        f"{controllers.largest_bytes} bytes, the largest allocation of a device, and at most "
+        f"{MAX_BLOCKS} places; use partition='blocks', a smaller field or more devices"
     )
+
+
+def _divisions(
+    controllers: Controllers, program: Program, domain: Shape, n_each: int
+) -> Iterator[int]:
+    """Into how many parts to divide each place: 1, then as many as the bytes need at the least."""
+    yield 1
+    n_places = n_each * len(controllers.locations)
+    n_bytes = domain.n_cells * np.dtype(program.dtype).itemsize
+    finer = max(2, -(-n_bytes // (n_places * controllers.largest_bytes)))
+    while finer <= min(max(domain.extent), MAX_BLOCKS // n_places):
+        yield finer
+        finer += -(-finer // 16)
 
 
 def open_device(

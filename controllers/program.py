@@ -13,7 +13,7 @@ from functools import reduce
 import numpy as np
 
 from controllers.expression import Constant, Expression, count, reads, walk
-from controllers.identifier import check_field_name, check_identifier
+from controllers.identifier import check_field_name, check_identifier, short
 from hitmap.shape import Shape
 
 FLOATS = ("float32", "float64")
@@ -187,12 +187,12 @@ def whole_number(value: float, dtype: str, what: str) -> int:
     """
     if value != int(value):
         raise ValueError(
-            f"{what} {value} is no whole number, which {dtype} fields need; "
+            f"{what} {short(value)} is no whole number, which {dtype} fields need; "
             f"scale it, or use float64"
         )
     if not -(2**63) <= value < 2**63:
         raise ValueError(
-            f"{what} {value} is beyond the 64 bits in which {dtype} fields are computed; "
+            f"{what} {short(value)} is beyond the 64 bits in which {dtype} fields are computed; "
             f"scale it, or use float64"
         )
     return int(value)
@@ -205,10 +205,12 @@ def check_shape(shape: Offsets, what: str) -> None:
     for axis, (low, high) in enumerate(shape):
         if low > high:
             raise ValueError(
-                f"{what}: the shape's first offset must not exceed its last, got {(low, high)} "
+                f"{what}: the shape's first offset must not exceed its last, got "
+                f"({short(low)}, {short(high)}) "
                 f"on axis {axis}; swap them"
             )
         if max(-low, high) > MAX_OFFSET:
             raise ValueError(
-                f"{what}: an offset is at most {MAX_OFFSET} cells, got {(low, high)} on axis {axis}"
+                f"{what}: an offset is at most {MAX_OFFSET} cells, got ({short(low)}, "
+                f"{short(high)}) on axis {axis}; use a smaller shape"
             )

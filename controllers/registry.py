@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias, Union
 
+from controllers.identifier import short
 from controllers.kernel_source import SourceLike
-from controllers.stencil import short
 from controllers.variant import ANY, Kernel
 from hitmap.agreement import agree, raise_together
 from hitmap.comm import Communicator

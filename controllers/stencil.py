@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.expression import Constant, Expression, Read
-from controllers.identifier import check_identifier
+from controllers.identifier import check_identifier, short
 from controllers.program import (
     DTYPES,
     INTEGERS,
@@ -57,7 +57,10 @@ class Stencil:
             )
         for value in (*self.weights, self.factor):
             if not math.isfinite(value):
-                raise ValueError(f"stencil {self.name!r}: numbers must be finite, got {value}")
+                raise ValueError(
+                    f"stencil {self.name!r}: weights and factor must be finite, got {value}; "
+                    "write numbers within the range of float64"
+                )
         if self.factor == 0:
             raise ValueError(
                 f"stencil {self.name!r}: the factor divides the sum and cannot be 0; use 1"
@@ -75,8 +78,7 @@ class Stencil:
         Stencil(name='mean', shape=((-1, 1),), weights=(1, 0, 1), factor=2)
         """
         what = f"stencil {str(name)!r}"
-        ends = tuple(_pair(pair, what) for pair in shape)
-        check_shape(ends, what)
+        ends = checked_ends(shape, what)
         extent = tuple(high - low + 1 for low, high in ends)
         nested = pattern.tolist() if isinstance(pattern, np.ndarray) else pattern
         weights = tuple(_number(value, what) for value in _flat(nested, extent, what))
@@ -132,10 +134,21 @@ class Stencil:
             rounded = float(np.dtype(dtype).type(float(value)))
         if not math.isfinite(rounded):
             raise ValueError(
-                f"stencil {self.name!r}: {value} is beyond the range of {dtype}; "
+                f"stencil {self.name!r}: {short(value)} is beyond the range of {dtype}; "
                 "use a wider dtype or scale the numbers"
             )
         return rounded
+
+
+def checked_ends(shape: Sequence[Sequence[int]], what: str) -> Offsets:
+    """The pairs of a shape as plain numbers; ValueError, which names `what`, unless they are one.
+
+    >>> checked_ends([[-1, 1]], "stencil 'mean'")
+    ((-1, 1),)
+    """
+    ends = tuple(_pair(pair, what) for pair in shape)
+    check_shape(ends, what)
+    return ends
 
 
 def _pair(pair: Sequence[int], what: str) -> tuple[int, int]:
@@ -173,15 +186,12 @@ def _number(value: object, what: str) -> float:
         try:
             rounded = float(value)
         except OverflowError:
-            raise ValueError(f"{what}: a whole number is beyond the range of float64") from None
+            raise ValueError(
+                f"{what}: weights and factor must be within the range of float64, got "
+                f"{short(value)}; scale it"
+            ) from None
         return int(value) if isinstance(value, (int, np.integer)) else rounded
     raise ValueError(
         f"{what}: weights and factor are numbers, got {short(value)}; "
         "see the nesting of the pattern"
     )
-
-
-def short(value: object) -> str:
-    """`repr(value)`, cut where it is long, for messages."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

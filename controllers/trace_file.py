@@ -12,9 +12,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from controllers.atomic_file import replacing
 from controllers.trace import KEPT_STEPS, Row, Span, Timeline
 from hitmap.comm import Communicator
+from hitmap.files import replacing
 
 _Event = dict[str, object]
 

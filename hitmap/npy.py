@@ -6,18 +6,21 @@ and no others, so that ranks of several hosts can write one file on a shared fil
 """
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from hitmap.agreement import agree
 from hitmap.comm import Communicator
+from hitmap.files import check_target, open_regular, temporary_name
+from hitmap.npy_header import read_header
 from hitmap.part import problem
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
@@ -28,12 +31,23 @@ _format: Any = np.lib.format    # without types in older releases of NumPy
 def open_npy(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
     """The array of a .npy file, mapped read-only.
 
-    OSError if there is no such file, ValueError if it holds no array, or Python objects.
+    OSError if there is no such file, ValueError if it holds no array, less than its header says,
+    or Python objects.
     """
-    array: npt.NDArray[Any] = _format.open_memmap(path, mode="r")
-    if array.ndim == 0:
-        raise ValueError("holds a single number, not an array")
-    return array
+    with open_regular(path) as file:
+        extent, is_fortran, dtype = read_header(file)
+        first = file.tell()
+        n_bytes = os.fstat(file.fileno()).st_size - first
+    needed = math.prod(extent) * dtype.itemsize
+    if needed > n_bytes:
+        raise ValueError(
+            f"is cut off or damaged: its header says {extent} cells of {dtype}, {needed} bytes, "
+            f"and {n_bytes} follow"
+        )
+    order: Literal["F", "C"] = "F" if is_fortran else "C"
+    if needed == 0:
+        return np.empty(extent, dtype, order)
+    return np.memmap(path, dtype, "r", first, extent, order)
 
 
 def read_part(
@@ -175,8 +189,8 @@ class NpyWriter:
         """Rank 0 makes the file with its header, as long as it will be."""
         if self.comm.rank != 0:
             return
-        path = self.path
-        self._temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
+        check_target(self.path)
+        self._temporary = temporary_name(self.path)
         header = {
             "descr": _format.dtype_to_descr(self.dtype),
             "fortran_order": False,

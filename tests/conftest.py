@@ -14,6 +14,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--stencil-cases", type=int, default=60, help="how many random stencils to try"
     )
+    parser.addoption(
+        "--pattern-cases", type=int, default=2000, help="how many random pattern files to read"
+    )
+    parser.addoption(
+        "--whole", action="store_true", help="start every bad input with mpiexec, not some of them"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

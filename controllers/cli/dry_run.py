@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from controllers.cli.job import Job, check
+from controllers.cli.job import Job, boundary_of, check
 from controllers.cli.outcome import USAGE, Failure, on_root
 from controllers.dry_run import DryRun, dry_run
 from hitmap.comm import Communicator
@@ -32,7 +32,7 @@ def _planned(job: Job, options: argparse.Namespace) -> DryRun:
             weights=options.weights,
             align=options.align,
             block=options.block,
-            boundary=[word for text in options.boundary for word in text.split(",")],
+            boundary=boundary_of(options),
             devices=options.device,
             overlap=options.overlap,
             kernel=job.kernel,

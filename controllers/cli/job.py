@@ -9,9 +9,11 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from controllers.cli.files import check_target, open_field
+from controllers.cli.files import check_targets, open_field, reason
 from controllers.cli.outcome import USAGE, Failure
 from controllers.cli.picture import check_format
+from controllers.identifier import short
+from controllers.partition import check_some_computed, domain_of, periodic_axes
 from controllers.pattern_file import read_patterns
 from controllers.program import DTYPES
 from controllers.registry import GENERIC, SPECIALISED, KernelChoice
@@ -32,12 +34,11 @@ class Job:
 def check(options: argparse.Namespace) -> Job:
     """What can be found wrong before anything is computed; runs on one rank."""
     stencil = _stencil(options)
-    if options.output is not None:
-        check_target("--output", options.output)
-    if options.trace is not None:
-        check_target("--trace", options.trace)
+    kernel = _kernel(options.kernel)
+    targets = {"--output": options.output, "--plot": options.plot, "--trace": options.trace}
+    kernel_file = Path(options.kernel) if isinstance(kernel, Kernel) else None
+    check_targets(targets, {"the pattern": options.pattern, "--kernel": kernel_file})
     if options.plot is not None:
-        check_target("--plot", options.plot)
         check_format(options.plot)
     if options.input is None:
         dtype, extent = options.dtype or "float32", tuple(options.size)
@@ -50,7 +51,18 @@ def check(options: argparse.Namespace) -> Job:
                 f"--input {options.input}: holds {dtype}, but fields are {', '.join(DTYPES)}; "
                 f"convert it while reading, with --dtype float64 for example",
             )
-    return Job(stencil, _kernel(options.kernel), dtype, extent)
+    try:
+        program = stencil.program(dtype)
+        domain, boundary = domain_of(program, extent), boundary_of(options)
+        check_some_computed(program, domain, periodic_axes(boundary, program.n_axes))
+    except ValueError as error:
+        raise Failure(USAGE, str(error)) from None
+    return Job(stencil, kernel, dtype, extent)
+
+
+def boundary_of(options: argparse.Namespace) -> list[str]:
+    """The words of --boundary, which may stand between commas too."""
+    return [word for text in options.boundary for word in text.split(",") if word]
 
 
 def _kernel(wanted: str) -> KernelChoice:
@@ -60,24 +72,27 @@ def _kernel(wanted: str) -> KernelChoice:
     try:
         return Kernel.of(Path(wanted).stem, Path(wanted))
     except OSError as error:
-        raise Failure(USAGE, f"--kernel {wanted}: {error.strerror}; give a .cl file") from None
+        raise Failure(USAGE, f"--kernel {wanted}: {reason(error)}; give a .cl file") from None
     except ValueError as error:     # empty, or not UTF-8
-        raise Failure(USAGE, f"--kernel {wanted}: {error}") from None
+        raise Failure(USAGE, f"--kernel: {error}") from None
 
 
 def _stencil(options: argparse.Namespace) -> Stencil:
     try:
         stencils = {stencil.name: stencil for stencil in read_patterns(options.pattern)}
     except OSError as error:
-        raise Failure(USAGE, f"{options.pattern}: {error.strerror}") from None
+        raise Failure(
+            USAGE, f"{options.pattern}: {reason(error)}; give a pattern file"
+        ) from None
     except ValueError as error:
         raise Failure(USAGE, str(error)) from None
     if options.stencil is None and len(stencils) == 1:
         return next(iter(stencils.values()))
     if options.stencil not in stencils:
-        wanted = f"there is no stencil {options.stencil!r}" if options.stencil else "say which one"
+        missing = options.stencil is not None
+        wanted = f"there is no stencil {short(options.stencil)}" if missing else "say which one"
+        listed = ", ".join(stencils)
         raise Failure(
-            USAGE,
-            f"{options.pattern}: {wanted}, with --stencil NAME; it has {', '.join(stencils)}",
+            USAGE, f"{options.pattern}: {wanted}, with --stencil NAME; it has {listed}"
         )
     return stencils[options.stencil]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The command line's options, and what becomes of errors.
+"""The commands of the command line, and how it ends.
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 no usable device.  All ranks of a job end with the same.
-Options are read before MPI or OpenCL is loaded: not every command needs them.
+Exit codes: 0 done, 1 failed on the way, 2 an option or a file cannot be used, 3 no usable device.
+All ranks of a job end with the same.  Options are read before MPI or OpenCL is loaded: not every
+command needs them.
 """
 from __future__ import annotations
 
@@ -10,14 +11,14 @@ import argparse
 import io
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from typing import NoReturn, Union
 
 from controllers import __version__
 from controllers.cli import devices, doctor_options, run_options
-from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, end_together
-from controllers.device import NoDeviceError
+from controllers.cli.outcome import FAILED, Failure, attempt, end_together
+from controllers.cli.parser import CommandParser
 from hitmap.comm import (
     Communicator,
     SerialCommunicator,
@@ -25,7 +26,10 @@ from hitmap.comm import (
     default_communicator,
 )
 
-_EPILOG = "Exit codes: 0 done, 1 failed, 2 usage, 3 no usable device."
+_EPILOG = (
+    "Exit codes: 0 done, 1 failed on the way, 2 an option or a file cannot be used, "
+    "3 no usable device."
+)
 
 
 def console() -> NoReturn:
@@ -47,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         comm = SerialCommunicator()     # it says what is wrong
     ending = comm.Dup()
     try:
-        code = end_together(ending, _attempt(lambda: _carry_out(parsed, comm)))
+        code = end_together(ending, attempt(lambda: _carry_out(parsed, comm)))
         ending.Free()
         return code
     except KeyboardInterrupt:
@@ -81,37 +85,8 @@ def _carry_out(parsed: _Parsed, comm: Communicator) -> None:
         print(parsed, end="", flush=True)
 
 
-def _attempt(work: Callable[[], None]) -> Failure | None:
-    """Errors that a user can meet become a `Failure`; others are ours, and keep their traceback."""
-    try:
-        work()
-    except Failure as failure:
-        return failure
-    except NoDeviceError as error:
-        return Failure(NO_DEVICE, str(error))
-    except MemoryError as error:
-        return Failure(FAILED, f"out of memory: {error}")
-    except Exception as error:
-        if isinstance(error, (OSError, RuntimeError, ValueError)) or _is_of_opencl(error):
-            return Failure(FAILED, f"{type(error).__name__}: {error}")
-        raise
-    return None
-
-
-def _is_of_opencl(error: Exception) -> bool:
-    opencl = sys.modules.get("pyopencl")
-    return opencl is not None and isinstance(error, opencl.Error)
-
-
-class _Parser(argparse.ArgumentParser):
-    """Raises what is wrong instead of exiting."""
-
-    def error(self, message: str) -> NoReturn:
-        raise Failure(USAGE, f"{message}; see {self.prog} --help")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+def _parser() -> CommandParser:
+    parser = CommandParser(
         prog="controllers",
         description="Run stencils on OpenCL devices and MPI ranks.",
         epilog=_EPILOG,
@@ -120,11 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, module in (("run", run_options), ("devices", devices), ("doctor", doctor_options)):
         command = commands.add_parser(
-            name,
-            help=module.HELP,
-            description=module.DESCRIPTION,
-            epilog=_EPILOG,
-            allow_abbrev=False,
+            name, help=module.HELP, description=module.DESCRIPTION, epilog=_EPILOG
         )
         module.add_options(command)
         command.set_defaults(command=module.command)

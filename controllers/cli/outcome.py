@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""How a command ends: with one exit code on all ranks, and a message that comes once."""
+"""How a command ends: with one exit code on all ranks, and a message that comes once.
+
+USAGE is for what was given: an option, a file, a kernel that cannot be used.  FAILED is for what
+went wrong while it was done: a full disk, no memory left, a driver's error.
+"""
 from __future__ import annotations
 
 import sys
@@ -7,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, Union, cast
 
+from controllers.device import NoDeviceError
 from hitmap.comm import Communicator, SerialCommunicator
 
 if TYPE_CHECKING:
@@ -28,15 +33,30 @@ class Failure(Exception):
         self.text = text
 
 
+def attempt(work: Callable[[], _T]) -> Union[_T, Failure]:
+    """What `work` returns.  Errors that a user can meet become a `Failure`; others are ours."""
+    try:
+        return work()
+    except Failure as failure:
+        return failure
+    except NoDeviceError as error:
+        return Failure(NO_DEVICE, str(error))
+    except MemoryError as error:
+        return Failure(FAILED, f"out of memory: {error}")
+    except Exception as error:
+        if isinstance(error, (OSError, RuntimeError, ValueError)) or _is_of_opencl(error):
+            return Failure(FAILED, f"{type(error).__name__}: {error}")
+        raise
+
+
+def _is_of_opencl(error: Exception) -> bool:
+    opencl = sys.modules.get("pyopencl")    # not every command loads it
+    return opencl is not None and isinstance(error, opencl.Error)
+
+
 def on_root(comm: Communicator, work: Callable[[], _T]) -> _T:
     """What `work` returns on rank 0, on all ranks; a `Failure` too.  Collective."""
-    outcome: Union[_T, Failure, None] = None
-    if comm.rank == 0:
-        try:
-            outcome = work()
-        except Failure as failure:
-            outcome = failure
-    outcome = comm.bcast(outcome)
+    outcome = comm.bcast(attempt(work) if comm.rank == 0 else None)
     if isinstance(outcome, Failure):
         raise outcome
     return cast("_T", outcome)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from controllers.atomic_file import replacing
-from controllers.cli.outcome import FAILED, USAGE, Failure
+from controllers.cli.outcome import USAGE, Failure
 from controllers.tile import TileView
+from hitmap.files import replacing
 
 if TYPE_CHECKING:
     from controllers.computation import Computation
@@ -25,10 +25,10 @@ COLOURS = "gist_earth"
 def check_format(path: Path) -> None:
     """`Failure` unless matplotlib is there and can write the format that `path` ends with."""
     if importlib.util.find_spec("matplotlib") is None:
-        raise Failure(FAILED, '--plot needs matplotlib; pip install "controllers[local]"')
+        raise Failure(USAGE, '--plot needs matplotlib; pip install "controllers[local]"')
     from matplotlib.backend_bases import FigureCanvasBase
 
-    formats = FigureCanvasBase.get_supported_filetypes()
+    formats = set(FigureCanvasBase.get_supported_filetypes()) - {"pgf"}     # needs TeX to write
     if path.suffix[1:].lower() not in formats:
         raise Failure(
             USAGE, f"--plot {path}: the name must end with one of {', '.join(sorted(formats))}"

@@ -7,13 +7,15 @@ import json
 import sys
 
 from controllers.cli import hash_field
-from controllers.cli.job import Job, check
-from controllers.cli.outcome import NO_DEVICE, USAGE, Failure, on_root
+from controllers.cli.job import Job, boundary_of, check
+from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, on_root
 from controllers.cli.picture import draw, sampled
 from controllers.cli.progress import Progress
 from controllers.computation import Computation
 from controllers.device import NoDeviceError
+from controllers.kernel import BuildError
 from controllers.ledger import MemoryCapError
+from controllers.variant import Kernel
 from hitmap.comm import Communicator
 
 
@@ -44,7 +46,7 @@ def _computation(job: Job, options: argparse.Namespace, comm: Communicator) -> C
             weights=options.weights,
             align=options.align,
             block=options.block,
-            boundary=[word for text in options.boundary for word in text.split(",")],
+            boundary=boundary_of(options),
             devices=options.device,
             comm=comm,
             overlap=options.overlap,
@@ -56,6 +58,8 @@ def _computation(job: Job, options: argparse.Namespace, comm: Communicator) -> C
         raise Failure(NO_DEVICE, str(error)) from None
     except (ValueError, MemoryCapError) as error:
         raise Failure(USAGE, str(error)) from None
+    except BuildError as error:
+        raise Failure(USAGE if isinstance(job.kernel, Kernel) else FAILED, str(error)) from None
 
 
 def _load(options: argparse.Namespace, computation: Computation) -> None:

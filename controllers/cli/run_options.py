@@ -7,6 +7,7 @@ import importlib
 from pathlib import Path
 
 from controllers.cli.outcome import USAGE, Failure
+from controllers.identifier import short
 from controllers.ledger import ENVIRONMENT, parse_cap
 from controllers.partition import BOUNDARIES, PARTITIONS
 from controllers.program import DTYPES
@@ -24,19 +25,19 @@ DESCRIPTION = (
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     add = parser.add_argument
-    add("pattern", metavar="PATTERN.py", type=Path,
+    add("pattern", metavar="PATTERN.py", type=_path,
         help="pattern file: shape, pattern, factor as literals; it is parsed, never executed")
     add("--stencil", metavar="NAME", help="which one, of a pattern file with several stencils")
     field = parser.add_mutually_exclusive_group(required=True)
-    field.add_argument("--input", metavar="FILE.npy", type=Path, help="the initial field")
+    field.add_argument("--input", metavar="FILE.npy", type=_path, help="the initial field")
     field.add_argument(
         "--size", metavar="N", type=_positive, nargs="+",
         help="extents of the field, boundary cells included; it is filled with a hash of each "
         "cell's index, in [0, 1) or any integer of the dtype, the same for every layout")
     add("--iterations", metavar="N", type=_count,
         help="how many steps; needed unless it is a --dry-run")
-    add("--output", metavar="FILE.npy", type=Path, help="where to write the final field")
-    add("--plot", metavar="FILE.png", type=Path,
+    add("--output", metavar="FILE.npy", type=_path, help="where to write the final field")
+    add("--plot", metavar="FILE.png", type=_path,
         help="where to draw the final field: a line, an image, or the middle slice")
     add("--boundary", metavar="KIND", nargs="+", default=["fixed"],
         help=f"{' or '.join(BOUNDARIES)}: one for all axes or one per axis (default: fixed, cells "
@@ -75,7 +76,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="print the same, with bytes and messages per step, for a run on N ranks with a device "
         "each, and end: no device, no MPI, no field is touched; --device cpu means places in host "
         "memory, all others in a device's own")
-    add("--trace", metavar="FILE.json", type=Path,
+    add("--trace", metavar="FILE.json", type=_path,
         help="where to write a timeline of all ranks: kernels, copies and messages of the first "
         "and the last 100 steps, for ui.perfetto.dev or chrome://tracing")
     add("--json", action="store_true", help="print one line of JSON instead of the table")
@@ -89,10 +90,16 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
     importlib.import_module(f"controllers.cli.{name}").command(options, comm)
 
 
+def _path(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("the name of a file, got ''")
+    return Path(text)
+
+
 def _kernel_word(text: str) -> str:
     if text not in (SPECIALISED, GENERIC) and not text.endswith(".cl"):
         raise argparse.ArgumentTypeError(
-            f"{SPECIALISED}, {GENERIC} or the name of a .cl file, got {text!r}"
+            f"{SPECIALISED}, {GENERIC} or the name of a .cl file, got {short(text)}"
         )
     return text
 
@@ -124,7 +131,7 @@ def _count(text: str) -> int:
     except ValueError:
         value = -1
     if value < 0:
-        raise argparse.ArgumentTypeError(f"a whole number that is not negative, got {text!r}")
+        raise argparse.ArgumentTypeError(f"a whole number that is not negative, got {short(text)}")
     return value
 
 
@@ -133,5 +140,5 @@ def _weights(text: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"numbers between commas, such as 1,3.7, got {text!r}"
+            f"numbers between commas, such as 1,3.7, got {short(text)}"
         ) from None

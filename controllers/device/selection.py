@@ -98,7 +98,7 @@ def _select(selector: Selector, devices: Sequence[Device]) -> list[tuple[int, De
     if not found:
         if all(device.kind == "reference" for device in devices):
             raise NoDeviceError(_NO_DEVICE)
-        text = f"no device fits {selector.text!r}; there are {_listed(devices)}"
+        text = f"no device fits {selector.text!r}; choose one of {_listed(devices)}"
         raise NoDeviceError(text) if selector.word in get_args(Kind) else ValueError(text)
     if selector.position is not None:
         if selector.position >= len(found):

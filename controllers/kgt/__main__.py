@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: MIT
 """`python -m controllers.kgt PATTERN.py`: the kernels of a pattern file, one NAME.cl per stencil.
 
-Exit codes: 0 done, 1 failed, 2 usage.
+Exit codes: 0 done, 1 files cannot be written, 2 the options or the pattern file cannot be used.
 """
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from controllers.kgt.generator import generate
 from controllers.pattern_file import read_patterns
 from controllers.program import DTYPES
+from hitmap.files import check_target, replacing
+
+FAILED, USAGE = 1, 2    # as of the other commands
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,30 +24,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         programs = [stencil.program(options.dtype) for stencil in read_patterns(options.pattern)]
         kernels = {
-            program.name: generate(program, program.stages[0]).source for program in programs
+            f"{program.name}.cl": generate(program, program.stages[0]).source
+            for program in programs
         }
+    except (OSError, ValueError) as error:
+        return _refused(USAGE, error)
+    try:
         if options.print:
             print("\n".join(kernels.values()), end="", flush=True)
         if options.output is not None or not options.print:
-            for name, source in kernels.items():
-                write_atomically(Path(options.output or ".") / f"{name}.cl", source)
-    except (OSError, ValueError) as error:
-        print(f"kgt: {error}", file=sys.stderr)
-        return 1
+            _write(Path(options.output or "."), kernels)
+    except OSError as error:
+        return _refused(FAILED, error)
     return 0
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write `text` to `path`, made with its folder: a reader sees all of it or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+def _write(folder: Path, texts: Mapping[str, str]) -> None:
+    """Make the files, and the folder; a reader sees all of a file or nothing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in texts:
+        check_target(folder / name)
+    for name, text in texts.items():
+        with replacing(folder / name) as temporary:
+            temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _refused(code: int, error: Exception) -> int:
+    print(f"kgt: {error}", file=sys.stderr)
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from mpi_jobs import run_ranks
 
-from controllers.atomic_file import replacing
 from controllers.cli import hash_field, main
 from controllers.cli.picture import sampled, save_picture, shown
 from controllers.computation import Computation
@@ -96,7 +95,7 @@ def test_integer_fields_run_and_are_drawn(dtype: str) -> None:
 def test_an_input_that_integers_cannot_hold_is_refused(
     value: float, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    np.save("in.npy", np.array([[3, value]] * 2))
+    np.save("in.npy", np.array([[3, value, 5]] * 3))
     command = "star.py --input in.npy --iterations 0 --device reference"
     assert run(f"{command} --dtype uint8") == 2
     assert re.search("not whole or beyond.*uint8.*float64", capsys.readouterr().err)
@@ -180,8 +179,8 @@ def test_an_own_kernel_runs_on_two_ranks() -> None:
     ("source", "code", "message"),
     [
         ("NEW(u) = NEAR(u, 1, 1);", 2, r"'own' \(own.cl\).* at the offset \(1, 1\)"),
-        ("NEW(u) = 1\n+ q;", 1, r"'own' \(own.cl\) does not compile"),
-        ("// nothing", 2, "--kernel own.cl: .*no OpenCL C"),
+        ("NEW(u) = 1\n+ q;", 2, r"'own' \(own.cl\) does not compile"),
+        ("// nothing", 2, "--kernel: own.cl holds no OpenCL C"),
     ],
 )
 def test_a_kernel_that_cannot_be_used_is_refused(
@@ -361,15 +360,6 @@ def test_a_full_disk_ends_with_1_and_leaves_the_old_file(
     monkeypatch.setattr(os, "pwrite", full)
     assert run("star.py --size 9 9 --iterations 1 --device reference --output out.npy") == 1
     assert "out.npy was not written: No space left on device" in capsys.readouterr().err
-    assert sorted(p.name for p in Path().iterdir()) == ["out.npy", "star.py", "two.py"]
-    assert Path("out.npy").read_text(encoding="utf-8") == "old"
-
-
-def test_a_failed_picture_leaves_the_old_file_and_no_other() -> None:
-    Path("out.npy").write_text("old", encoding="utf-8")
-    with pytest.raises(ValueError, match="stop"), replacing(Path("out.npy")) as temporary:
-        temporary.write_text("half", encoding="utf-8")
-        raise ValueError("stop")
     assert sorted(p.name for p in Path().iterdir()) == ["out.npy", "star.py", "two.py"]
     assert Path("out.npy").read_text(encoding="utf-8") == "old"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import time
 import weakref
 from collections.abc import Iterator
 from dataclasses import replace
@@ -334,6 +335,16 @@ def test_a_field_over_the_largest_allocation_is_held_as_several_places(
         half = len(cells) // 2
         share = sum(cells[:half]) / FIELD.size
         assert share == pytest.approx(0.25 if weights else 0.5, abs=0.05)
+
+
+@pytest.mark.parametrize("extent", [(2**31, 2**29), (2**60, 1), (1, 2**60)])
+def test_a_field_that_no_number_of_places_can_hold_is_refused_at_once(
+    extent: tuple[int, ...],
+) -> None:
+    start = time.monotonic()
+    with pytest.raises(ValueError, match="at most 2048 places; .*smaller field"):
+        Computation(PROGRAM, extent, devices="cpu", comm=SERIAL)
+    assert time.monotonic() - start < 5
 
 
 def test_a_row_over_the_largest_allocation_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -317,17 +317,19 @@ def test_the_command_line_fails_with_one_line_and_writes_nothing(
 ) -> None:
     pattern = tmp_path / "bad.py"
     pattern.write_text("shape = ((0, 1),)\npattern = [1, 1e39]\nfactor = 2\n")
-    for arguments in (
-        [str(pattern)],
-        [str(tmp_path / "missing.py")],
-        [str(pattern), "-o", str(pattern)],
+    good = tmp_path / "good.py"
+    good.write_text("shape = ((0, 1),)\npattern = [1, 1]\nfactor = 2\n")
+    out = str(tmp_path / "out")
+    for arguments, code in (
+        ([str(pattern), "-o", out], 2),
+        ([str(tmp_path / "missing.py"), "-o", out], 2),
+        ([str(tmp_path), "-o", out], 2),
+        ([str(good), "-o", str(pattern)], 1),
     ):
-        assert (
-            main([*arguments, *([] if "-o" in arguments else ["-o", str(tmp_path / "out")])]) == 1
-        )
+        assert main(arguments) == code
         output = capsys.readouterr()
         assert output.out == "" and output.err.startswith("kgt: ") and output.err.count("\n") == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["bad.py"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.py", "good.py"]
 
 
 def test_usage_errors_exit_with_2(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,9 +3,11 @@ from __future__ import annotations
 
 import pytest
 
-from controllers.partition import make_layout, periodic_axes
+from controllers.partition import check_some_computed, domain_of, make_layout, periodic_axes
+from controllers.stencil import Stencil
 from hitmap import Layout, Shape
 
+MEAN = Stencil.of("mean", [(-1, 1), (0, 3)], [1] * 12, 12).program("float32")
 DOMAIN = Shape.of_extent((12, 8))
 
 
@@ -47,6 +49,25 @@ def test_a_wrong_number_of_weights_is_refused() -> None:
 def test_weights_that_are_no_shares_are_refused(weights: list[float]) -> None:
     with pytest.raises(ValueError, match="not negative"):
         make_layout(DOMAIN, 2, "weighted", weights)
+
+
+def test_a_field_has_less_than_2_to_the_63_bytes() -> None:
+    assert domain_of(MEAN, (2**61 - 1, 1)).n_cells == 2**61 - 1
+    with pytest.raises(ValueError, match="less than 2\\^63 bytes, got .*use a smaller one"):
+        domain_of(MEAN, (2**61, 1))
+
+
+@pytest.mark.parametrize(
+    ("extent", "periodic", "axis"),
+    [((2, 9), (False, False), 0), ((9, 3), (False, False), 1), ((2, 3), (True, False), 1)],
+)
+def test_a_domain_in_which_no_cell_would_be_computed_is_refused(
+    extent: tuple[int, ...], periodic: tuple[bool, ...], axis: int
+) -> None:
+    with pytest.raises(ValueError, match=f"axis {axis}, .* {extent[axis]} cells.*larger field"):
+        check_some_computed(MEAN, Shape.of_extent(extent), periodic)
+    check_some_computed(MEAN, Shape.of_extent(extent), (True, True))
+    check_some_computed(MEAN, Shape.of_extent((3, 4)), (False, False))
 
 
 def test_one_boundary_is_that_of_all_axes() -> None:

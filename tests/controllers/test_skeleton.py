@@ -282,7 +282,7 @@ def test_the_report_is_plain_data_for_json() -> None:
         ({"kernel": "heat.cl"}, "heat.cl", "register_stencil"),
         ({"factor": 0}, "0", "use 1"),
         ({"pattern": [1, 2, 3]}, "3", "one per offset"),
-        ({"devices": "warp drive"}, "warp drive", "there are"),
+        ({"devices": "warp drive"}, "warp drive", "choose one of"),
         ({"devices": "0"}, "'0'", "by kind or name"),
     ],
 )

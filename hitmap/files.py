@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""Files that are read, and files that appear as a whole; what is wrong with a name shows early.
+
+Only regular files are read, since a pipe may never end, and only regular files are replaced: to
+rename a file over a device would remove the device.  A new file has a temporary name in the same
+folder until it is complete.
+"""
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+_NOT_REGULAR = "is a pipe or a device, not a regular file"
+
+
+def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+    """A regular file, opened for reading; OSError where there is none.
+
+    >>> open_regular("/dev/zero")
+    Traceback (most recent call last):
+    OSError: [Errno 22] is a pipe or a device, not a regular file: '/dev/zero'
+    """
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):   # `open` refuses a folder itself
+        raise OSError(errno.EINVAL, _NOT_REGULAR, str(path))
+    return open(path, "rb")
+
+
+def check_target(path: Path) -> None:
+    """OSError unless a file called `path` can be made or replaced here and now."""
+    if not path.parent.is_dir():
+        raise OSError(errno.ENOENT, f"there is no folder {str(path.parent)!r}; make it first")
+    if path.is_dir():
+        raise OSError(errno.EISDIR, "is a folder; give the name of a file")
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, _NOT_REGULAR, str(path))
+    trial = _beside(path, "try")    # whoever asks for the rights alone overlooks much
+    os.close(os.open(trial, os.O_CREAT | os.O_WRONLY, 0o600))
+    trial.unlink(missing_ok=True)
+
+
+def temporary_name(path: Path) -> Path:
+    """Where this process writes what will be called `path`: hidden, in the same folder."""
+    return _beside(path, "tmp")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary name, renamed to `path` at the end and removed after an error."""
+    temporary = temporary_name(path)
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _beside(path: Path, kind: str) -> Path:
+    return path.with_name(f".{path.stem}.{os.getpid()}.{kind}{path.suffix}")
