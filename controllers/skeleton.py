@@ -40,6 +40,7 @@ def stencil_computation(
     comm: Communicator | None = None,
     dtype: npt.DTypeLike = "float32",
     overlap: Overlap = "auto",
+    watchdog: float | None = None,
 ) -> Report:
     """Apply a weighted stencil `iterations` times to a field; collective.
 
@@ -68,6 +69,7 @@ def stencil_computation(
         comm=comm,
         overlap=overlap,
         kernel=kernel,
+        watchdog=watchdog,
     ) as computation:
         if init is not None:
             computation.load(init)

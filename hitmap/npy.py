@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hitmap.agreement import agree
+from hitmap.agreement import agree, on_all_ranks
 from hitmap.comm import Communicator
 from hitmap.part import problem
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
+from hitmap.temporary import RemovedOnTermination, temporary_name
 
 _format: Any = np.lib.format    # without types in older releases of NumPy
 
@@ -120,6 +121,7 @@ class NpyWriter:
         if self.dtype.hasobject:
             raise ValueError(f"{path}: only plain numbers or structs are written, not {dtype}")
         self._temporary = self.path
+        self._removal: RemovedOnTermination | None = None
         self._first = 0     # byte of the first cell
         self._file = -1
         self._n_cells = 0
@@ -136,9 +138,11 @@ class NpyWriter:
             self._temporary, self._first = self.comm.bcast((self._temporary, self._first))
             failure = self._failure(error)
             if failure is not None:
-                if self._file >= 0:
-                    os.close(self._file)
-                raise OSError(failure) from error
+                self._close()
+                self._release()
+                raise on_all_ranks(OSError(failure)) from error
+            if self._removal is None:
+                self._removal = RemovedOnTermination(self._temporary)
         return self
 
     def write(self, box: Shape, cells: npt.NDArray[Any]) -> None:
@@ -162,21 +166,30 @@ class NpyWriter:
     ) -> None:
         """Collective.  OSError on all ranks, except those that leave with an error of theirs."""
         try:
-            os.close(self._file)
+            self._close()
         except OSError as late:     # where a network file system says that a disk is full
             error = error or late
         failure = self._failure(error)
         if failure is None:
             error, failure = None, self._failure(self._rename())
+        self._release()
         if failure is not None and (error is None or isinstance(error, OSError)):
-            raise OSError(failure) from error
+            raise on_all_ranks(OSError(failure)) from error
+
+    def _close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+
+    def _release(self) -> None:
+        """There is no temporary file any more."""
+        if self._removal is not None:
+            self._removal.close()
 
     def _create(self) -> None:
         """Rank 0 makes the file with its header, as long as it will be."""
         if self.comm.rank != 0:
             return
-        path = self.path
-        self._temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
+        self._temporary = temporary_name(self.path)
         header = {
             "descr": _format.dtype_to_descr(self.dtype),
             "fortran_order": False,

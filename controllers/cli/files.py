@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from controllers.cli.outcome import USAGE, Failure
 from hitmap.npy import open_npy
+from hitmap.temporary import RemovedOnTermination, temporary_name
 
 
 def open_field(path: Path) -> npt.NDArray[Any]:
@@ -39,13 +40,16 @@ def check_target(option: str, path: Path) -> None:
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary name beside `path`, renamed to it at the end and removed after an error."""
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
+    temporary = temporary_name(path)
+    removal = RemovedOnTermination(temporary)
     try:
         yield temporary
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    finally:
+        removal.close()
 
 
 def _reason(error: Exception) -> str:

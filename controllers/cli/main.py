@@ -16,6 +16,8 @@ from controllers import __version__
 from controllers.cli import devices, run
 from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, end_together
 from controllers.device import NoDeviceError
+from hitmap.abort import INTERRUPTED, end_job
+from hitmap.agreement import agree_on_call
 from hitmap.comm import Communicator, default_communicator
 
 if TYPE_CHECKING:
@@ -43,8 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
     except KeyboardInterrupt:
         if comm.size > 1:
-            comm.Abort(130)
-        return 130
+            end_job(INTERRUPTED)
+        return INTERRUPTED
 
 
 def _command(arguments: Sequence[str] | None, comm: Communicator) -> None:
@@ -52,6 +54,12 @@ def _command(arguments: Sequence[str] | None, comm: Communicator) -> None:
         options = _parser(comm.rank == 0).parse_args(arguments)
     except SystemExit:  # --help and --version have been printed
         return
+    own = ("command", "device")     # ranks may have devices of their own
+    given = {name: value for name, value in vars(options).items() if name not in own}
+    try:
+        agree_on_call(comm, f"the command {options.name}", given)
+    except ValueError as error:
+        raise Failure(USAGE, str(error)) from None
     options.command(options, comm)
 
 
@@ -101,5 +109,5 @@ def _parser(prints: bool) -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
         module.add_options(command)
-        command.set_defaults(command=module.command)
+        command.set_defaults(command=module.command, name=name)
     return parser

@@ -21,6 +21,7 @@ from controllers.program import DTYPES
 from controllers.registry import GENERIC, SPECIALISED, KernelChoice
 from controllers.stencil import Stencil
 from controllers.variant import Kernel
+from controllers.watchdog import limit
 from hitmap.comm import Communicator
 
 HELP = "apply a stencil to a field, many times"
@@ -83,6 +84,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "declares: see docs/kernels.md")
     add("--overlap", choices=("auto", "on", "off"), default="auto",
         help="exchange while the inner cells are computed (default: auto, where it pays)")
+    add("--watchdog", metavar="SECONDS", type=_seconds,
+        help="end the job when no step, nor reading, writing or set-up, has ended for so long; "
+        "each rank first says where it is (default: the variable CONTROLLERS_WATCHDOG, else never)")
     add("--json", action="store_true", help="print one line of JSON instead of the table")
 
 
@@ -166,6 +170,7 @@ def _computation(job: Job, options: argparse.Namespace, comm: Communicator) -> C
             comm=comm,
             overlap=options.overlap,
             kernel=job.kernel,
+            watchdog=options.watchdog,
         )
     except NoDeviceError as error:
         raise Failure(NO_DEVICE, str(error)) from None
@@ -219,6 +224,14 @@ def _count(text: str) -> int:
     if value < 0:
         raise argparse.ArgumentTypeError(f"a whole number that is not negative, got {text!r}")
     return value
+
+
+def _seconds(text: str) -> float:
+    try:
+        limit(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return float(text)
 
 
 def _weights(text: str) -> list[float]:

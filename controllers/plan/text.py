@@ -48,11 +48,12 @@ def _line(plan: Plan, operation: Operation, n_per_step: int) -> str:
         for edge in operation.after
         if not implied(plan.operations, edge, operation)
     ]
-    what = f"{operation.verb:8} {_subject(plan, operation)}"
+    what = f"{operation.verb:8} {subject(plan, operation)}"
     return f"{what:64} {'after ' + ', '.join(after) if after else ''}"
 
 
-def _subject(plan: Plan, operation: Operation) -> str:
+def subject(plan: Plan, operation: Operation) -> str:
+    """What an operation does to which cells, without its verb."""
     if operation.stage is not None:
         name = plan.program.stages[operation.stage].name
         return f"{name}: {_cells(operation.writes)} from {_cells(operation.reads)}"

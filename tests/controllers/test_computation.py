@@ -311,7 +311,8 @@ def test_two_ranks_hold_blocks_in_turn_redistribute_and_share_files(folder: Path
     job = run_ranks(2, JOB, timeout=120)
     assert job.returncode == 0, job.stderr
     odd_layout, gone, *again = job.stdout.splitlines()
-    assert odd_layout.startswith("True partition, weights, align and block must be the same on all")
+    assert odd_layout.startswith("True redistribute of computation 1 (lopsided): weights must be ")
+    assert odd_layout.endswith("rank 0 has (1, 1), rank 1 has (1, 2)")
     assert gone == "True rank 1: gone.npy: No such file or directory"
     assert again == [odd_layout, gone]
 
