@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, TypeAlias, Union, cast
 
@@ -29,6 +30,10 @@ PATIENCE_S = 3.0    # how long a rank that has failed waits for others that shou
 _ABORT_S = 5.0      # how long MPI may take to abort
 _POLL_S = 0.005
 _Status: TypeAlias = Union[str, int, None]
+
+
+# Files to be removed when the job ends at once: `hitmap.temporary` keeps it up to date.
+unfinished: set[Path] = set()
 
 
 def install_abort_hook() -> None:
@@ -63,6 +68,9 @@ def this_rank() -> str:
 
 def end_job(code: int) -> NoReturn:
     """End all ranks of the job at once, from any thread, even where MPI no longer answers."""
+    for path in tuple(unfinished):
+        with suppress(OSError):
+            path.unlink()
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, OSError, ValueError):     # none, a closed pipe, closed
             stream.flush()

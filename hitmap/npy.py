@@ -21,7 +21,7 @@ from hitmap.comm import Communicator
 from hitmap.part import problem
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
-from hitmap.temporary import RemovedOnTermination, temporary_name
+from hitmap.temporary import Unfinished, temporary_name
 
 _format: Any = np.lib.format    # without types in older releases of NumPy
 
@@ -121,7 +121,7 @@ class NpyWriter:
         if self.dtype.hasobject:
             raise ValueError(f"{path}: only plain numbers or structs are written, not {dtype}")
         self._temporary = self.path
-        self._removal: RemovedOnTermination | None = None
+        self._unfinished: Unfinished | None = None
         self._first = 0     # byte of the first cell
         self._file = -1
         self._n_cells = 0
@@ -141,8 +141,8 @@ class NpyWriter:
                 self._close()
                 self._release()
                 raise on_all_ranks(OSError(failure)) from error
-            if self._removal is None:
-                self._removal = RemovedOnTermination(self._temporary)
+            if self._unfinished is None:
+                self._unfinished = Unfinished(self._temporary)
         return self
 
     def write(self, box: Shape, cells: npt.NDArray[Any]) -> None:
@@ -182,8 +182,8 @@ class NpyWriter:
 
     def _release(self) -> None:
         """There is no temporary file any more."""
-        if self._removal is not None:
-            self._removal.close()
+        if self._unfinished is not None:
+            self._unfinished.close()
 
     def _create(self) -> None:
         """Rank 0 makes the file with its header, as long as it will be."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Files that are written under a temporary name beside their own, and renamed when whole.
 
-After an error it is the writer that removes the file.  SIGTERM leaves it no time: meanwhile a
-thread waits for the signal, as the main one may be blocked inside MPI, removes the file and ends
-the job.  What a SIGKILL leaves behind is the temporary file, never half of the real one.
+After an error it is the writer that removes the file.  Where the job ends at once, `end_job`
+does; so that this includes SIGTERM, a thread waits for the signal meanwhile, as the main one may
+be blocked inside MPI.  What a SIGKILL leaves is the temporary file, never half of the real one.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import sys
 import threading
 from pathlib import Path
 
-from hitmap.abort import end_job, this_rank
+from hitmap.abort import end_job, this_rank, unfinished
 
 TERMINATED = 128 + signal.SIGTERM   # exit code
 
@@ -23,14 +23,15 @@ def temporary_name(path: Path) -> Path:
     return path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
 
 
-class RemovedOnTermination:
-    """From its making until `close`, SIGTERM removes the file `path` and ends the job.
+class Unfinished:
+    """From its making until `close`, the file `path` is removed if the job ends at once.
 
-    Nothing is done where the program handles the signal itself, or outside the main thread.
+    By SIGTERM too, unless the program handles that itself, or this is not its main thread.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        unfinished.add(path)
         self._thread: threading.Thread | None = None
         if threading.current_thread() is not threading.main_thread():
             return
@@ -50,6 +51,7 @@ class RemovedOnTermination:
 
     def close(self) -> None:
         """The file has its own name, or is gone."""
+        unfinished.discard(self._path)
         if self._thread is None:
             return
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -62,6 +64,5 @@ class RemovedOnTermination:
     def _wait(self) -> None:
         while signals := os.read(self._reader, 64):
             if signal.SIGTERM in signals:
-                self._path.unlink(missing_ok=True)
                 print(f"{this_rank()}: ended by SIGTERM", file=sys.stderr, flush=True)
                 end_job(TERMINATED)

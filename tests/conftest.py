@@ -14,6 +14,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--stencil-cases", type=int, default=60, help="how many random stencils to try"
     )
+    parser.addoption("--kills", type=int, default=12, help="how many jobs to end by a rank's death")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from controllers.cli.outcome import USAGE, Failure
 from hitmap.npy import open_npy
-from hitmap.temporary import RemovedOnTermination, temporary_name
+from hitmap.temporary import Unfinished, temporary_name
 
 
 def open_field(path: Path) -> npt.NDArray[Any]:
@@ -41,7 +41,7 @@ def check_target(option: str, path: Path) -> None:
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary name beside `path`, renamed to it at the end and removed after an error."""
     temporary = temporary_name(path)
-    removal = RemovedOnTermination(temporary)
+    unfinished = Unfinished(temporary)
     try:
         yield temporary
         os.replace(temporary, path)
@@ -49,7 +49,7 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
         raise
     finally:
-        removal.close()
+        unfinished.close()
 
 
 def _reason(error: Exception) -> str:
