@@ -24,7 +24,7 @@ from controllers.stage_kernel import described, domain_values
 from controllers.tile import Tile, TileView
 from controllers.timings import Timings
 from controllers.variant import Kernel
-from controllers.watchdog import VARIABLE, Watched, watch
+from controllers.watchdog import VARIABLE, Watchdog, Watched, limit
 from hitmap.agreement import next_number, raise_together
 from hitmap.comm import Communicator, default_communicator
 from hitmap.layout import Layout
@@ -85,11 +85,13 @@ class Computation:
         self.comm = default_communicator() if comm is None else comm
         self.calls = Calls(self.comm, f"a computation of {program.name}")
         self._closed = False
-        watchdog_s = os.environ.get(VARIABLE) if watchdog is None else watchdog
+        limit_s = limit(os.environ.get(VARIABLE) if watchdog is None else watchdog)
+        self._watched = Watched(self.calls)
+        self._watchdog = None if limit_s is None else Watchdog(limit_s, self._watched)
         with self.calls.agreed(
             "set-up", program=described(program), sizes=sizes, partition=partition,
             weights=weights, align=align, block=block, boundary=boundary, overlap=overlap,
-            places_per_controller=places_per_controller, watchdog=watchdog_s,
+            places_per_controller=places_per_controller, watchdog=limit_s,
         ):  # fmt: skip
             self.calls.owner = f"computation {next_number(self.comm)} ({program.name})"
             self.domain = domain_of(program, sizes)
@@ -98,8 +100,8 @@ class Computation:
                 raise ValueError(f"overlap is one of auto, on, off, got {overlap!r}")
             self._overlap: Overlap = overlap
             self._places_per_controller = places_per_controller
-            self._watched = Watched(self.calls)
-            self._watchdog = watch(self.comm, watchdog_s, self._watched)
+            if self._watchdog is not None:
+                self._watchdog.connect(self.comm)
             choice = agreed_kernel(self.comm, kernel)
             if isinstance(choice, Kernel):
                 choice = choice.with_scalars(domain_values(self.domain))

@@ -71,24 +71,22 @@ def limit(watchdog: float | str | None) -> float | None:
     return seconds or None
 
 
-def watch(comm: Communicator, watchdog: float | str | None, watched: Watched) -> Watchdog | None:
-    """A watchdog with the limit that is asked for, None for none.  Collective."""
-    limit_s = limit(watchdog)
-    return None if limit_s is None else Watchdog(comm, limit_s, watched)
-
-
 class Watchdog:
-    """The job ends when nothing has ended for `limit_s`; until `stop`, or `watched` is gone."""
+    """The job ends when nothing has ended for some time; until `close`, or `watched` is gone."""
 
-    def __init__(self, comm: Communicator, limit_s: float, watched: Watched) -> None:
+    def __init__(self, limit_s: float, watched: Watched) -> None:
         self._limit_s = limit_s
         self._watched = weakref.ref(watched)
-        self._alarm = _Alarm(comm)
+        self._alarm = _Alarm()
         self._look_s = min(LOOK_S, limit_s / 4)
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
         self._thread.start()
         atexit.register(self.stop)      # no MPI after its end
+
+    def connect(self, comm: Communicator) -> None:
+        """From now on the ranks of `comm` alarm each other.  Collective."""
+        self._alarm.connect(comm)
 
     def stop(self) -> None:
         """Look no more."""
@@ -107,7 +105,7 @@ class Watchdog:
         try:
             while not self._closing.wait(self._look_s) and (watched := self._watched()):
                 # should this thread not run again, the process ends all the same
-                after_s = self._limit_s + GRACE_S + 4 * self._look_s
+                after_s = self._limit_s + 4 * self._look_s
                 faulthandler.dump_traceback_later(after_s, exit=True, file=_STDERR)
                 now, activity_now = time.monotonic(), watched.activity()
                 if activity_now != last or not watched.busy():
@@ -135,21 +133,22 @@ class Watchdog:
 class _Alarm:
     """A message without content to all ranks, which threads send and look for."""
 
-    def __init__(self, comm: Communicator) -> None:
+    def __init__(self) -> None:
         self._comm: MPI.Intracomm | None = None
-        if comm.size > 1:
+
+    def connect(self, comm: Communicator) -> None:
+        if comm.size > 1 and threads_may_send():
             self._comm = cast("MPI.Intracomm", comm.Dup())
-            self._works = threads_may_send()
 
     def raise_(self) -> None:
-        if self._comm is not None and self._works:
-            others = [rank for rank in range(self._comm.size) if rank != self._comm.rank]
-            for rank in others:
-                self._comm.Isend(bytearray(), rank)
+        if self._comm is not None:
+            for rank in range(self._comm.size):
+                if rank != self._comm.rank:
+                    self._comm.Isend(bytearray(), rank)
 
     def heard(self) -> int | None:
         """The rank that has raised the alarm, if any has."""
-        if self._comm is None or not self._works:
+        if self._comm is None:
             return None
         status = message_status()
         return status.Get_source() if self._comm.Iprobe(status=status) else None
@@ -158,6 +157,7 @@ class _Alarm:
         """Collective."""
         if self._comm is not None:
             self._comm.Free()
+            self._comm = None
 
 
 def _attempted(describe: Callable[[], Iterable[str]]) -> list[str]:

@@ -12,7 +12,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 FAILED, INTERRUPTED = 1, 130    # exit codes
 PATIENCE_S = 3.0    # how long a rank that has failed waits for others that should have, too
 _ABORT_S = 5.0      # how long MPI may take to abort
+_RELAY_S = 0.1      # for the launcher to pass on what has been printed: MPICH's may lose it
 _POLL_S = 0.005
+_TAG = 32766        # of messages on COMM_WORLD, where others may have messages, too
 _Status: TypeAlias = Union[str, int, None]
 
 
@@ -76,6 +78,7 @@ def end_job(code: int) -> NoReturn:
             stream.flush()
     world = running_world()
     if world is not None:
+        time.sleep(_RELAY_S)
         last_resort = threading.Timer(_ABORT_S, os._exit, (code,))
         last_resort.daemon = True
         last_resort.start()
@@ -87,9 +90,31 @@ def all_arrive(comm: Communicator, patience_s: float | None) -> bool:
     """Wait until all ranks are here, politely; False if they are not after `patience_s` seconds."""
     if comm.size == 1:
         return True
-    arrival = cast("MPI.Intracomm", comm).Ibarrier()
+    return _completes([cast("MPI.Intracomm", comm).Ibarrier()], patience_s)
+
+
+def _all_fail(world: MPI.Intracomm) -> bool:
+    """Whether all ranks come here soon.
+
+    By messages, which match no collective operation that other ranks may be in: no channel has
+    been made yet, and MPI libraries mix up unlike operations on one communicator.
+    """
+    nothing = bytearray()
+    others = [0] if world.rank > 0 else range(1, world.size)
+    if world.rank > 0:
+        world.Isend(nothing, 0, _TAG)
+    if not _completes([world.Irecv(nothing, other, _TAG) for other in others], PATIENCE_S):
+        return False
+    if world.rank == 0:
+        for other in others:
+            world.Send(nothing, other, _TAG)
+    return True
+
+
+def _completes(requests: Sequence[MPI.Request], patience_s: float | None) -> bool:
     start = time.monotonic()
-    while not arrival.Test():
+    pending = list(requests)
+    while pending := [request for request in pending if not request.Test()]:
         if patience_s is not None and time.monotonic() - start > patience_s:
             return False
         time.sleep(_POLL_S)
@@ -153,7 +178,7 @@ class _ExitHook:
             return
         if has_channel(world):
             self._check_calls(world)
-        elif self.code != 0 and not all_arrive(world, PATIENCE_S):
+        elif self.code != 0 and not _all_fail(world):
             self._complain(f"ends with code {self.code} while other ranks go on")
 
     def _check_calls(self, world: Communicator) -> None:
@@ -166,6 +191,8 @@ class _ExitHook:
         try:
             agree(world, "the end of the program", None)
         except ValueError as error:
+            if world.rank != 0:
+                time.sleep(PATIENCE_S)      # rank 0 has the same error
             self._complain(str(error))
         finally:
             if self.code != 0:

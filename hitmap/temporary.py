@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from pathlib import Path
 
-from hitmap.abort import end_job, this_rank, unfinished
+from hitmap.abort import end_job, unfinished
 
 TERMINATED = 128 + signal.SIGTERM   # exit code
 
@@ -64,5 +63,4 @@ class Unfinished:
     def _wait(self) -> None:
         while signals := os.read(self._reader, 64):
             if signal.SIGTERM in signals:
-                print(f"{this_rank()}: ended by SIGTERM", file=sys.stderr, flush=True)
                 end_job(TERMINATED)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import TypeVar, Union, cast
 
-from hitmap.abort import all_arrive
+from hitmap.abort import all_arrive, end_job
 from hitmap.comm import Communicator
 
 _T = TypeVar("_T")
@@ -50,7 +50,7 @@ def end_together(comm: Communicator, failure: Failure | None) -> int:
     if not all_arrive(comm, None if failure is None else lowest_first):
         assert failure is not None, "only a failed rank stops waiting"
         _complain(f"rank {comm.rank}: {failure.text}")
-        comm.Abort(failure.code)
+        end_job(failure.code)
     told = None if failure is None else (failure.code, failure.text)
     outcomes = comm.allgather(told)
     failures = [outcome for outcome in outcomes if outcome is not None]
@@ -66,7 +66,7 @@ def end_together(comm: Communicator, failure: Failure | None) -> int:
     comm.Barrier()  # the message is out
     code = failures[0][0]
     if code == FAILED and comm.size > 1:
-        comm.Abort(code)
+        end_job(code)
     return code
 
 
