@@ -80,6 +80,7 @@ class Watchdog:
         self._alarm = _Alarm()
         self._look_s = min(LOOK_S, limit_s / 4)
         self._closing = threading.Event()
+        self._arm()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
         self._thread.start()
         atexit.register(self.stop)      # no MPI after its end
@@ -104,9 +105,7 @@ class Watchdog:
         since = time.monotonic()
         try:
             while not self._closing.wait(self._look_s) and (watched := self._watched()):
-                # should this thread not run again, the process ends all the same
-                after_s = self._limit_s + 4 * self._look_s
-                faulthandler.dump_traceback_later(after_s, exit=True, file=_STDERR)
+                self._arm()
                 now, activity_now = time.monotonic(), watched.activity()
                 if activity_now != last or not watched.busy():
                     last, since = activity_now, now
@@ -120,6 +119,11 @@ class Watchdog:
                 del watched     # or it would live until the next look
         finally:
             faulthandler.cancel_dump_traceback_later()
+
+    def _arm(self) -> None:
+        """Should the thread not run again, the process ends all the same."""
+        after_s = self._limit_s + 4 * self._look_s
+        faulthandler.dump_traceback_later(after_s, exit=True, file=_STDERR)
 
     def _end(self, watched: Watched, reason: str, grace_s: float) -> None:
         faulthandler.cancel_dump_traceback_later()
