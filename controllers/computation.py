@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from controllers.call import Calls, collective, noted
 from controllers.capacity import check_capacity
 from controllers.engine import Engine, Progress
 from controllers.explain import explain
-from controllers.kgt import generate
 from controllers.partition import domain_of, periodic_axes
 from controllers.placement import Placement, divided, open_controllers
 from controllers.plan import Overlap, Plan, TileKey
@@ -21,13 +21,14 @@ from controllers.program import Program
 from controllers.registry import agreed_kernel
 from controllers.relocation import CHUNK_CELLS, relocate
 from controllers.report import Report
-from controllers.stage_kernel import domain_values
+from controllers.stage_kernel import described, domain_values
 from controllers.tile import Tile, TileView
 from controllers.timings import Timings
 from controllers.trace import Trace
 from controllers.trace_file import save_timeline
 from controllers.variant import Kernel
-from hitmap.agreement import agree, raise_together
+from controllers.watchdog import VARIABLE, Watchdog, Watched, limit
+from hitmap.agreement import next_number, raise_together
 from hitmap.comm import Communicator, default_communicator
 from hitmap.layout import Layout
 from hitmap.npy import NpyWriter, open_npy, read_into
@@ -65,6 +66,8 @@ class Computation:
         "4g"; by default what the environment variable CONTROLLERS_MEMORY_CAP says, else all.
         What does not fit is refused, by a `MemoryCapError`, before anything is allocated.
     trace: record a timeline of the runs, for `save_trace`.
+    watchdog: seconds after which the job ends if no step or call has ended, every rank saying
+        where it is; 0 for never.  By default what the variable CONTROLLERS_WATCHDOG says.
     """
 
     def __init__(
@@ -85,33 +88,45 @@ class Computation:
         zero_copy: bool = True,
         memory_cap: str | int | None = None,
         trace: bool = False,
+        watchdog: float | None = None,
     ) -> None:
         self.program = program
         self.comm = default_communicator() if comm is None else comm
-        self.domain = domain_of(program, sizes)
-        self._periodic = periodic_axes(boundary, program.n_axes)
-        if overlap not in ("auto", "on", "off"):
-            raise ValueError(f"overlap is one of auto, on, off, got {overlap!r}")
-        self._overlap: Overlap = overlap
-        self._places_per_controller = places_per_controller
+        self.calls = Calls(self.comm, f"a computation of {program.name}")
         self._closed = False
-        kernels = [generate(program, stage).source for stage in program.stages]
-        arguments = (self.domain, self._periodic, overlap, places_per_controller, kernels)
-        agree(self.comm, "program, sizes, boundary and overlap", arguments)
-        choice = agreed_kernel(self.comm, kernel)
-        if isinstance(choice, Kernel):
-            choice = choice.with_scalars(domain_values(self.domain))
-        self._controllers = open_controllers(
-            self.comm, devices, program, zero_copy=zero_copy, kernel=choice, memory_cap=memory_cap
-        )
-        self.layout, self.placement = self._divided(partition, weights, align, block)
-        plan = self._new_plan(self.layout, self.placement)
-        self._messages = self.comm.Dup()
-        self._timings = Timings()
-        self._engine = self._new_engine(plan, self.placement)
-        self._trace = Trace(self._messages) if trace else None
-        self._engine.clear()
+        limit_s = limit(os.environ.get(VARIABLE) if watchdog is None else watchdog)
+        self._watched = Watched(self.calls)
+        self._watchdog = None if limit_s is None else Watchdog(limit_s, self._watched)
+        with self.calls.agreed(
+            "set-up", program=described(program), sizes=sizes, partition=partition,
+            weights=weights, align=align, block=block, boundary=boundary, overlap=overlap,
+            places_per_controller=places_per_controller, trace=trace, watchdog=limit_s,
+        ):  # fmt: skip
+            self.calls.owner = f"computation {next_number(self.comm)} ({program.name})"
+            self.domain = domain_of(program, sizes)
+            self._periodic = periodic_axes(boundary, program.n_axes)
+            if overlap not in ("auto", "on", "off"):
+                raise ValueError(f"overlap is one of auto, on, off, got {overlap!r}")
+            self._overlap: Overlap = overlap
+            self._places_per_controller = places_per_controller
+            if self._watchdog is not None:
+                self._watchdog.connect(self.comm)
+            choice = agreed_kernel(self.comm, kernel)
+            if isinstance(choice, Kernel):
+                choice = choice.with_scalars(domain_values(self.domain))
+            self._controllers = open_controllers(
+                self.comm, devices, program,
+                zero_copy=zero_copy, kernel=choice, memory_cap=memory_cap,
+            )  # fmt: skip
+            self.layout, self.placement = self._divided(partition, weights, align, block)
+            plan = self._new_plan(self.layout, self.placement)
+            self._messages = self.comm.Dup()
+            self._timings = Timings()
+            self._engine = self._new_engine(plan, self.placement)
+            self._trace = Trace(self._messages) if trace else None
+            self._engine.clear()
 
+    @noted
     def load(self, init: Callable[[TileView], None]) -> None:
         """Set the field: `init` is called once per place of this rank, its array zeroed.
 
@@ -128,6 +143,7 @@ class Computation:
                     self.placement.executors[place].move_to(tile, owned, array)
         self._engine.loaded()
 
+    @noted
     def visit(self, output: Callable[[TileView], None]) -> None:
         """Look at the field: `output` is called once per place of this rank.
 
@@ -138,11 +154,13 @@ class Computation:
             owned = self.layout.owned[place]
             output(TileView(self._cells(place, owned), owned, self.domain.extent, place))
 
+    @collective("root")
     def scatter(self, whole: npt.NDArray[Any] | None, root: int = 0) -> None:
         """Set the field from an array that `root` holds (None elsewhere)."""
         parts = scatter(whole, self.layout, self.placement.ranks, self.comm, root)
         self.load(lambda tile: np.copyto(tile.array, parts[tile.place], casting="same_kind"))
 
+    @collective("root")
     def gather(
         self, root: int = 0, out: npt.NDArray[Any] | None = None
     ) -> npt.NDArray[Any] | None:
@@ -152,6 +170,7 @@ class Computation:
         dtype = np.dtype(self.program.dtype)
         return gather(parts, self.layout, self.placement.ranks, self.comm, dtype, root, out)
 
+    @collective("path")
     def load_file(self, path: str | os.PathLike[str]) -> None:
         """Set the field from a .npy file that all ranks can read; each reads its own cells.
 
@@ -169,6 +188,7 @@ class Computation:
             problem = f"{path}: {error}"
         raise_together(self.comm, problem)
 
+    @collective("path")
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the field to a .npy file, each rank its own cells; no rank holds the whole.
 
@@ -178,7 +198,9 @@ class Computation:
             for place in self.placement.places:
                 for box in consecutive(self.layout.owned[place], CHUNK_CELLS):
                     file.write(box, self._cells(place, box))
+                    self.calls.n_events += 1
 
+    @collective("partition", "weights", "align", "block")
     def redistribute(
         self,
         *,
@@ -204,13 +226,14 @@ class Computation:
         self._timings.new_places()
         return moves
 
+    @collective("n_steps")
     def run(self, n_steps: int, progress: Progress | None = None) -> None:
         """Run `n_steps` steps; `progress(done, total)` is called now and then on each rank."""
         if n_steps < 0:
             raise ValueError(f"the number of steps must not be negative, got {n_steps}")
-        agree(self.comm, "the number of steps", int(n_steps))   # all places are ready
         self._timings.run(self._engine, n_steps, self.comm, progress, self._trace)
 
+    @collective()
     def report(self) -> Report:
         """What all steps so far have cost, the same on all ranks; places since they are as now."""
         mine = [self._timings.place(self._engine, place) for place in self.placement.places]
@@ -220,12 +243,14 @@ class Computation:
         done = self._timings.seconds, self._timings.n_steps, self.domain.n_cells
         return Report(*done, tuple(places), devices)
 
+    @collective("path")
     def save_trace(self, path: str | os.PathLike[str]) -> None:
         """Write the timeline of all ranks; OSError on all of them, and no file, if that fails."""
         if self._trace is None:
             raise ValueError("no timeline was recorded; make the Computation with trace=True")
         save_timeline(self._trace.timeline(), path, self.comm)
 
+    @collective()
     def explain(self) -> str:
         """Program, layout, messages, plan, kernels and bytes per place, the same on all ranks."""
         everyone = self.comm.allgather(self._engine.configurations())
@@ -234,9 +259,15 @@ class Computation:
     def close(self) -> None:
         """Give back what belongs to MPI; tiles go with the last reference to the object."""
         if not self._closed:
-            self._closed = True
-            self._engine.close()
-            self._messages.Free()
+            self._close()
+
+    @collective()
+    def _close(self) -> None:
+        self._closed = True
+        self._engine.close()
+        self._messages.Free()
+        if self._watchdog is not None:
+            self._watchdog.close()
 
     def __enter__(self) -> Computation:
         return self
@@ -255,6 +286,11 @@ class Computation:
         return self.program.stages[-1].writes
 
     @property
+    def state(self) -> dict[str, object]:
+        """What is the same on all ranks whenever they call a collective method."""
+        return {"steps so far": self._engine.n_steps}
+
+    @property
     def plan(self) -> Plan:
         """What happens in one step."""
         return self._engine.plan
@@ -266,8 +302,7 @@ class Computation:
         align: int | Sequence[int],
         block: int | Sequence[int] | None,
     ) -> tuple[Layout, Placement]:
-        """The domain cut into places, and where these are.  Collective."""
-        agree(self.comm, "partition, weights, align and block", (partition, weights, align, block))
+        """The domain cut into places, and where these are."""
         return divided(
             self._controllers, self.program, self.domain, partition, weights,
             align=align, block=block, n_each=self._places_per_controller,
@@ -289,6 +324,9 @@ class Computation:
     def _new_engine(self, plan: Plan, placement: Placement) -> Engine:
         """Built, connected, its memory touched, so that steps cost what they always will."""
         engine = Engine(plan, placement.executors, self._messages)
+        if self._watchdog is not None:
+            self._watched.engine = engine
+            engine.watch()
         engine.run(plan.n_phases)
         return engine
 

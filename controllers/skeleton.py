@@ -41,6 +41,7 @@ def stencil_computation(
     dtype: npt.DTypeLike = "float32",
     overlap: Overlap = "auto",
     memory_cap: str | int | None = None,
+    watchdog: float | None = None,
 ) -> Report:
     """Apply a weighted stencil `iterations` times to a field; collective.
 
@@ -70,6 +71,7 @@ def stencil_computation(
         overlap=overlap,
         kernel=kernel,
         memory_cap=memory_cap,
+        watchdog=watchdog,
     ) as computation:
         if init is not None:
             computation.load(init)

@@ -6,6 +6,7 @@ However it came about, a kernel's parameters are bound by name (docs/kernels.md)
 """
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -164,6 +165,13 @@ def _body_parameters(kernel: Kernel, program: Program) -> str:
     ]
     tiles = f"__global const VALUE *restrict {FIELD}, __global VALUE *restrict {FIELD}_new"
     return ", ".join([tiles, f"TILE({FIELD})", "BOX", *domain, *scalars])
+
+
+def described(program: Program) -> str:
+    """A short text that differs where programs compute differently."""
+    sources = [generate(program, stage).source for stage in program.stages]
+    digest = hashlib.sha256(repr((program.fields, sources)).encode()).hexdigest()
+    return f"{program.name} in {program.dtype}, {digest[:16]}"
 
 
 def domain_values(domain: Shape) -> dict[str, int]:

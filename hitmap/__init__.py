@@ -3,14 +3,9 @@
 
 Usable alone, in any program that keeps arrays in blocks.  Importing it needs no MPI library.
 """
+from hitmap.abort import install_abort_hook
 from hitmap.agreement import agree, raise_together
-from hitmap.comm import (
-    Communicator,
-    SerialCommunicator,
-    default_communicator,
-    install_abort_hook,
-    node_ranks,
-)
+from hitmap.comm import Communicator, SerialCommunicator, default_communicator, node_ranks
 from hitmap.cut import split_even, split_weighted
 from hitmap.halo import HaloPattern, Message
 from hitmap.layout import Layout

@@ -1,36 +1,153 @@
 # SPDX-License-Identifier: MIT
 """Errors that all ranks raise together.
 
-An error on one rank alone leaves the others waiting for it for ever, so collective functions
-check their arguments with these two before they exchange anything else.
+An error on one rank alone leaves the others waiting for it for ever.  So collective functions
+first state what they are about to do, all in one form and over a channel that nothing else uses:
+whatever the ranks call, these messages match, and what is unlike becomes an error on every rank
+that names the odd one.  While ranks agree, they exchange 16 bytes each.
 """
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
-from hitmap.comm import Communicator
+import numpy as np
+
+from hitmap.comm import Communicator, channel
+
+_DIGEST_NBYTES = 16
+_LONGEST = 200      # characters of a value that are shown
+_MARK = "_raised_on_all_ranks"
+_E = TypeVar("_E", bound=BaseException)
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """What one rank is about to do."""
+
+    call: str
+    facts: tuple[tuple[str, str], ...] = ()
+    problem: str | None = None
 
 
 def raise_together(comm: Communicator, problem: str | None) -> None:
     """ValueError on every rank, naming those that have a problem, if any has one.  Collective."""
-    if comm.size == 1 and problem is not None:
-        raise ValueError(problem)
-    problems = comm.allgather(problem)
-    named = [f"rank {rank}: {text}" for rank, text in enumerate(problems) if text is not None]
-    if named:
-        raise ValueError("; ".join(named))
+    _compare(comm, _Statement("a check for errors", problem=problem))
 
 
 def agree(comm: Communicator, what: str, value: object) -> None:
     """ValueError on every rank, naming the odd ones, unless all hold the same value.
 
-    Values are compared by their `repr`.  Collective.
+    Values are compared by their `repr`; lists equal tuples, NumPy's numbers Python's.  Collective.
     """
-    text = repr(value)
-    shown = text if len(text) <= 200 else f"{text[:200]}..."
-    facts = comm.allgather((hashlib.sha256(text.encode()).hexdigest(), shown))
-    (usual, _), *others = Counter(facts).most_common()
-    if others:
-        odd = "; ".join(f"rank {r} has {fact[1]}" for r, fact in enumerate(facts) if fact != usual)
-        raise ValueError(f"{what} must be the same on all ranks: most have {usual[1]}, {odd}")
+    _compare(comm, _Statement(what, ((what, plain(value)),)))
+
+
+def agree_on_call(comm: Communicator, call: str, facts: Mapping[str, object]) -> None:
+    """ValueError on every rank unless all are about to make the same call.  Collective.
+
+    `facts` are the arguments, and whatever else must be the same, by name.
+    """
+    _compare(comm, _Statement(call, tuple((name, plain(fact)) for name, fact in facts.items())))
+
+
+def next_number(comm: Communicator) -> int:
+    """The number of an object that all ranks have just agreed to make on `comm`, from 1."""
+    found = channel(comm)
+    found.n_objects += 1
+    return found.n_objects
+
+
+def on_all_ranks(error: _E) -> _E:
+    """`error`, which all ranks raise alike, so that one of them is enough to report it."""
+    setattr(error, _MARK, True)
+    return error
+
+
+def is_on_all_ranks(error: BaseException | None) -> bool:
+    """Whether `on_all_ranks` has been told of `error`."""
+    return getattr(error, _MARK, False)
+
+
+def plain(value: object) -> str:
+    """A text that is the same for values that mean the same as an argument.
+
+    >>> plain([1, 2.0]) == plain((1.0, 2)) == plain(np.array([1, 2]))
+    True
+    """
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+        return f"({', '.join(map(plain, value))})"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return repr(os.fspath(value) if isinstance(value, os.PathLike) else value)
+
+
+def _compare(comm: Communicator, mine: _Statement) -> None:
+    if comm.size == 1:
+        if mine.problem is not None:
+            raise ValueError(mine.problem)
+        return
+    statements = _statements(comm, mine)
+    named = [f"rank {r}: {s.problem}" for r, s in enumerate(statements) if s.problem is not None]
+    if named:
+        raise on_all_ranks(ValueError("; ".join(named)))
+    calls = [statement.call for statement in statements]
+    if len(set(calls)) > 1:
+        raise on_all_ranks(ValueError(
+            f"all ranks must make the same collective calls in the same order: {odd(calls)}"
+        ))  # fmt: skip
+    unlike = [
+        f"{name} must be the same on all ranks: {odd([dict(s.facts)[name] for s in statements])}"
+        for name, fact in mine.facts
+        if any(dict(statement.facts)[name] != fact for statement in statements)
+    ]
+    if unlike:
+        where = "" if mine.call in dict(mine.facts) else f"{mine.call}: "
+        raise on_all_ranks(ValueError(where + "; ".join(unlike)))
+
+
+def _statements(comm: Communicator, mine: _Statement) -> Sequence[_Statement]:
+    """What all ranks state: in full where they differ, else just this rank's; see `_compare`."""
+    talk = channel(comm).comm
+    text = repr((mine.call, mine.facts, mine.problem)).encode()
+    digest = hashlib.blake2b(text, digest_size=_DIGEST_NBYTES).digest()
+    everyone = np.empty(comm.size * _DIGEST_NBYTES, np.uint8)
+    talk.Allgather(np.frombuffer(digest, np.uint8), everyone)
+    if everyone.tobytes() == digest * comm.size:
+        return [mine] * comm.size
+    return talk.allgather(mine)
+
+
+def odd(values: Sequence[str]) -> str:
+    """Which ranks hold what: what most hold, if there is such a thing, and the others by name.
+
+    >>> odd(["5", "5", "7"])
+    'most have 5, rank 2 has 7'
+    >>> odd(["5", "7"])
+    'rank 0 has 5, rank 1 has 7'
+    """
+    (usual, count), *others = Counter(values).most_common()
+    has_majority = all(n < count for _, n in others)
+    said = [f"most have {_short(usual)}"] if has_majority else []
+    for value in dict.fromkeys(values):
+        if value != usual or not has_majority:
+            ranks = [rank for rank, held in enumerate(values) if held == value]
+            said.append(f"{_named(ranks)} {_short(value)}")
+    return ", ".join(said)
+
+
+def _named(ranks: Sequence[int]) -> str:
+    if len(ranks) == 1:
+        return f"rank {ranks[0]} has"
+    more = f" and {len(ranks) - 8} more" if len(ranks) > 8 else ""
+    return f"ranks {', '.join(map(str, ranks[:8]))}{more} have"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

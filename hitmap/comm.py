@@ -3,17 +3,14 @@
 
 The only module that imports mpi4py, and only when a communicator is asked for: importing
 `hitmap` neither needs an MPI library nor initialises one.  `SerialCommunicator` stands for a
-process that runs alone.  The abort hook ends a job on all ranks when one of them fails.
+process that runs alone.
 """
 from __future__ import annotations
 
 import os
-import socket
 import sys
-import threading
-from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
+from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar, cast
 
 import numpy as np
@@ -44,6 +41,9 @@ class Communicator(Protocol):
 
     def allgather(self, obj: _T, /) -> list[_T]:
         """The objects of all ranks, on every rank.  Collective."""
+
+    def Allgather(self, sendbuf: Buffer, recvbuf: Buffer, /) -> None:
+        """The arrays of all ranks, one after the other, in `recvbuf` on every rank.  Collective."""
 
     def gather(self, obj: _T, /, root: int = 0) -> list[_T] | None:
         """The objects of all ranks on root, None elsewhere.  Collective."""
@@ -92,6 +92,9 @@ class SerialCommunicator:
 
     def allgather(self, obj: _T, /) -> list[_T]:
         return [obj]
+
+    def Allgather(self, sendbuf: Buffer, recvbuf: Buffer, /) -> None:
+        recvbuf[...] = sendbuf
 
     def gather(self, obj: _T, /, root: int = 0) -> list[_T] | None:
         self._check_rank(root)
@@ -241,8 +244,9 @@ def receive(comm: Communicator, array: Buffer, source: int, tag: int = 0) -> Non
     comm.Recv(_as_bytes(array), source=source, tag=tag, status=status)
     if status.Get_count() != array.nbytes:
         raise RuntimeError(
-            f"the message from rank {source} with tag {tag} must have {array.nbytes} bytes, "
-            f"got {status.Get_count()}; do all ranks use the same layout and dtype?"
+            f"rank {comm.rank}: the message from rank {source} with tag {tag} must have "
+            f"{array.nbytes} bytes, got {status.Get_count()}; do all ranks use the same layout "
+            f"and dtype?"
         )
 
 
@@ -252,61 +256,51 @@ def _as_bytes(array: Buffer) -> Buffer:
     return array.reshape(-1).view(np.uint8)
 
 
-def install_abort_hook() -> None:
-    """Let an exception that nobody catches, in any thread of any rank, end the whole job.
+@dataclass
+class Channel:
+    """What agreements about a communicator need: a duplicate of it that nothing else uses."""
 
-    The rank, its host and the error are printed before the previous hook runs; then MPI aborts
-    all ranks with code 1.  In a process that runs alone just the previous hook runs.  May be
-    called again; the environment variable CONTROLLERS_ABORT_HOOK=0 keeps the hooks as they are.
-    """
-    if os.environ.get("CONTROLLERS_ABORT_HOOK") == "0":
-        return
-    if not isinstance(sys.excepthook, _AbortHook):
-        sys.excepthook = _AbortHook(sys.excepthook)
-    if not isinstance(threading.excepthook, _ThreadAbortHook):
-        threading.excepthook = _ThreadAbortHook(threading.excepthook)
+    comm: Communicator
+    n_objects: int = 0      # that all ranks have made together
 
 
-@dataclass(frozen=True)
-class _AbortHook:
-    previous: Callable[[type[BaseException], BaseException, TracebackType | None], object]
-
-    def __call__(
-        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None, /
-    ) -> None:
-        _abort(kind, error, lambda: self.previous(kind, error, trace))
-
-
-@dataclass(frozen=True)
-class _ThreadAbortHook:
-    previous: Callable[[threading.ExceptHookArgs], object]
-
-    def __call__(self, failure: threading.ExceptHookArgs, /) -> None:
-        if issubclass(failure.exc_type, SystemExit):  # a way to end a thread, not an error
-            self.previous(failure)
-        else:
-            _abort(failure.exc_type, failure.exc_value, lambda: self.previous(failure))
+def channel(comm: Communicator) -> Channel:
+    """The channel of `comm`, the same at every call; it is made at the first.  Collective then."""
+    if isinstance(comm, SerialCommunicator):
+        return Channel(comm)
+    mine = cast("MPI.Intracomm", comm)
+    found = mine.Get_attr(_channel_key())
+    if not isinstance(found, Channel):
+        found = Channel(mine.Dup())
+        mine.Set_attr(_channel_key(), found)
+    return found
 
 
-def _abort(
-    kind: type[BaseException], error: BaseException | None, report: Callable[[], object]
-) -> None:
-    """Name the rank, report the error, abort all ranks; just report if there is one rank."""
-    world = _running_world()
-    if world is None:
-        report()
-        return
-    try:
-        who = f"rank {world.rank} of {world.size} on {socket.gethostname()}"
-        print(f"{who}: {kind.__name__}: {error}", file=sys.stderr, flush=True)
-        report()
-        sys.stdout.flush()
-        sys.stderr.flush()
-    finally:
-        world.Abort(1)
+def has_channel(comm: Communicator) -> bool:
+    """Whether `channel` has been called for `comm`."""
+    return cast("MPI.Intracomm", comm).Get_attr(_channel_key()) is not None
 
 
-def _running_world() -> MPI.Intracomm | None:
+@cache
+def _channel_key() -> int:
+    """What a channel is attached to its communicator with."""
+    from mpi4py import MPI
+
+    def free(comm: MPI.Comm, key: int, found: Channel) -> None:
+        if not MPI.Is_finalized():
+            found.comm.Free()
+
+    return MPI.Comm.Create_keyval(delete_fn=free)
+
+
+def threads_may_send() -> bool:
+    """Whether any thread may call MPI at any time; needs an MPI library."""
+    from mpi4py import MPI
+
+    return MPI.Query_thread() == MPI.THREAD_MULTIPLE
+
+
+def running_world() -> MPI.Intracomm | None:
     """COMM_WORLD if this process uses MPI by now and is not alone in it."""
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized() or mpi.COMM_WORLD.size == 1:

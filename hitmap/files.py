@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from hitmap.temporary import Unfinished, temporary_name
+
 _NOT_REGULAR = "is a pipe or a device, not a regular file"
 
 
@@ -39,27 +41,21 @@ def check_target(path: Path) -> None:
         raise OSError(errno.EISDIR, "is a folder; give the name of a file")
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, _NOT_REGULAR, str(path))
-    trial = _beside(path, "try")    # whoever asks for the rights alone overlooks much
+    trial = temporary_name(path)    # whoever asks for the rights alone overlooks much
     os.close(os.open(trial, os.O_CREAT | os.O_WRONLY, 0o600))
     trial.unlink(missing_ok=True)
-
-
-def temporary_name(path: Path) -> Path:
-    """Where this process writes what will be called `path`: hidden, in the same folder."""
-    return _beside(path, "tmp")
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary name, renamed to `path` at the end and removed after an error."""
     temporary = temporary_name(path)
+    unfinished = Unfinished(temporary)
     try:
         yield temporary
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-
-
-def _beside(path: Path, kind: str) -> Path:
-    return path.with_name(f".{path.stem}.{os.getpid()}.{kind}{path.suffix}")
+    finally:
+        unfinished.close()

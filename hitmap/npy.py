@@ -17,13 +17,14 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from hitmap.agreement import agree
+from hitmap.agreement import agree, on_all_ranks
 from hitmap.comm import Communicator
-from hitmap.files import check_target, open_regular, temporary_name
+from hitmap.files import check_target, open_regular
 from hitmap.npy_header import read_header
 from hitmap.part import problem
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
+from hitmap.temporary import Unfinished, temporary_name
 
 _format: Any = np.lib.format    # without types in older releases of NumPy
 
@@ -134,6 +135,7 @@ class NpyWriter:
         if self.dtype.hasobject:
             raise ValueError(f"{path}: only plain numbers or structs are written, not {dtype}")
         self._temporary = self.path
+        self._unfinished: Unfinished | None = None
         self._first = 0     # byte of the first cell
         self._file = -1
         self._n_cells = 0
@@ -150,9 +152,11 @@ class NpyWriter:
             self._temporary, self._first = self.comm.bcast((self._temporary, self._first))
             failure = self._failure(error)
             if failure is not None:
-                if self._file >= 0:
-                    os.close(self._file)
-                raise OSError(failure) from error
+                self._close()
+                self._release()
+                raise on_all_ranks(OSError(failure)) from error
+            if self._unfinished is None:
+                self._unfinished = Unfinished(self._temporary)
         return self
 
     def write(self, box: Shape, cells: npt.NDArray[Any]) -> None:
@@ -176,14 +180,24 @@ class NpyWriter:
     ) -> None:
         """Collective.  OSError on all ranks, except those that leave with an error of theirs."""
         try:
-            os.close(self._file)
+            self._close()
         except OSError as late:     # where a network file system says that a disk is full
             error = error or late
         failure = self._failure(error)
         if failure is None:
             error, failure = None, self._failure(self._rename())
+        self._release()
         if failure is not None and (error is None or isinstance(error, OSError)):
-            raise OSError(failure) from error
+            raise on_all_ranks(OSError(failure)) from error
+
+    def _close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+
+    def _release(self) -> None:
+        """There is no temporary file any more."""
+        if self._unfinished is not None:
+            self._unfinished.close()
 
     def _create(self) -> None:
         """Rank 0 makes the file with its header, as long as it will be."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hitmap.agreement import agree, raise_together
+from hitmap.agreement import agree_on_call, raise_together
 from hitmap.comm import Communicator, receive, send
 from hitmap.layout import Layout
 from hitmap.part import check_parts, check_ranks, problem
@@ -36,7 +36,7 @@ def scatter(
     Collective: the other arguments must be the same on all ranks; ValueError on all of them if
     they are not, or if root's array does not fit.
     """
-    _check(layout, ranks, comm, root)
+    _check("scatter", layout, ranks, comm, root)
     is_root = comm.rank == root
     whole = whole if is_root else None
     raise_together(comm, problem(whole, layout.domain, "the whole array") if is_root else None)
@@ -76,8 +76,7 @@ def gather(
     on all of them if they are not, or if some rank's arrays do not fit.
     """
     dtype = np.dtype(dtype)
-    _check(layout, ranks, comm, root)
-    agree(comm, "gather: dtype", dtype)
+    _check("gather", layout, ranks, comm, root, dtype=dtype)
     whole, problem_of_out = None, None
     if comm.rank == root:
         whole = np.empty(layout.domain.extent, dtype) if out is None else out
@@ -106,9 +105,17 @@ def _receive_into(cells: npt.NDArray[Any], comm: Communicator, source: int) -> N
         cells[...] = buffer
 
 
-def _check(layout: Layout, ranks: Sequence[int], comm: Communicator, root: int) -> None:
+def _check(
+    call: str,
+    layout: Layout,
+    ranks: Sequence[int],
+    comm: Communicator,
+    root: int,
+    **also: object,
+) -> None:
     """Collective."""
-    agree(comm, "layout, ranks and root", (layout.domain, layout.owned, tuple(ranks), root))
+    where = layout.domain, layout.owned, tuple(ranks), root
+    agree_on_call(comm, call, {**also, "layout, ranks and root": where})
     check_ranks(layout, ranks, comm)
     if not 0 <= root < comm.size:
         raise ValueError(f"root must be in 0..{comm.size - 1}, got {root}")

@@ -20,6 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--whole", action="store_true", help="start every bad input with mpiexec, not some of them"
     )
+    parser.addoption("--kills", type=int, default=12, help="how many jobs to end by a rank's death")
 
 
 def pytest_configure(config: pytest.Config) -> None:

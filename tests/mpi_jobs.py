@@ -59,6 +59,15 @@ def run_ranks(
         return run_group(command, timeout, {**os.environ, **_LAUNCHER_ENVIRONMENT, **(env or {})})
 
 
+def run_parts(
+    parts: Sequence[Sequence[str]], timeout: float = 60
+) -> subprocess.CompletedProcess[str]:
+    """As `run_ranks`, one rank for each of `parts`, which are arguments of the interpreter."""
+    ranks = [word for part in parts for word in (":", "-n", "1", sys.executable, *part)]
+    command = [find_mpiexec(), *ranks[1:]]
+    return run_group(command, timeout, {**os.environ, **_LAUNCHER_ENVIRONMENT})
+
+
 def helpers_path() -> dict[str, str]:
     """The `env` of a job whose program imports these helpers."""
     paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]

@@ -17,8 +17,10 @@ from typing import NoReturn, Union
 
 from controllers import __version__
 from controllers.cli import devices, doctor_options, run_options
-from controllers.cli.outcome import FAILED, Failure, attempt, end_together
+from controllers.cli.outcome import FAILED, USAGE, Failure, attempt, end_together
 from controllers.cli.parser import CommandParser
+from hitmap.abort import INTERRUPTED, end_job
+from hitmap.agreement import agree_on_call
 from hitmap.comm import (
     Communicator,
     SerialCommunicator,
@@ -56,8 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
     except KeyboardInterrupt:
         if comm.size > 1:
-            comm.Abort(130)
-        return 130
+            end_job(INTERRUPTED)
+        return INTERRUPTED
 
 
 # Options, a text that was asked for (--help, --version), or what is wrong with the arguments.
@@ -79,10 +81,17 @@ def _parse(arguments: Sequence[str] | None) -> _Parsed:
 def _carry_out(parsed: _Parsed, comm: Communicator) -> None:
     if isinstance(parsed, Failure):
         raise parsed
-    if not isinstance(parsed, str):
-        parsed.command(parsed, comm)
-    elif comm.rank == 0:
-        print(parsed, end="", flush=True)
+    if isinstance(parsed, str):
+        if comm.rank == 0:
+            print(parsed, end="", flush=True)
+        return
+    own = ("command", "device")     # ranks may have devices of their own
+    given = {name: value for name, value in vars(parsed).items() if name not in own}
+    try:
+        agree_on_call(comm, f"the command {parsed.name}", given)
+    except ValueError as error:
+        raise Failure(USAGE, str(error)) from None
+    parsed.command(parsed, comm)
 
 
 def _parser() -> CommandParser:
@@ -98,5 +107,5 @@ def _parser() -> CommandParser:
             name, help=module.HELP, description=module.DESCRIPTION, epilog=_EPILOG
         )
         module.add_options(command)
-        command.set_defaults(command=module.command)
+        command.set_defaults(command=module.command, name=name)
     return parser

@@ -7,21 +7,17 @@ went wrong while it was done: a full disk, no memory left, a driver's error.
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar, Union, cast
+from typing import TypeVar, Union, cast
 
 from controllers.device import NoDeviceError
-from hitmap.comm import Communicator, SerialCommunicator
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
+from hitmap.abort import all_arrive, end_job
+from hitmap.comm import Communicator
 
 _T = TypeVar("_T")
 
 FAILED, USAGE, NO_DEVICE = 1, 2, 3
 PATIENCE_S = 2.0    # how long a rank that failed waits for the others to fail as well
-_POLL_S = 0.005
 
 
 class Failure(Exception):
@@ -70,10 +66,11 @@ def end_together(comm: Communicator, failure: Failure | None) -> int:
     with the failed rank named.  After a failure of the work itself it is aborted as well: messages
     may be under way that nobody will receive.
     """
-    if not _all_arrive(comm, None if failure is None else PATIENCE_S):
+    lowest_first = PATIENCE_S * (1 + comm.rank / comm.size)     # of several that fail, one speaks
+    if not all_arrive(comm, None if failure is None else lowest_first):
         assert failure is not None, "only a failed rank stops waiting"
         _complain(f"rank {comm.rank}: {failure.text}")
-        comm.Abort(failure.code)
+        end_job(failure.code)
     told = None if failure is None else (failure.code, failure.text)
     outcomes = comm.allgather(told)
     failures = [outcome for outcome in outcomes if outcome is not None]
@@ -89,21 +86,8 @@ def end_together(comm: Communicator, failure: Failure | None) -> int:
     comm.Barrier()  # the message is out
     code = failures[0][0]
     if code == FAILED and comm.size > 1:
-        comm.Abort(code)
+        end_job(code)
     return code
-
-
-def _all_arrive(comm: Communicator, patience_s: float | None) -> bool:
-    """Wait until all ranks are here, politely; False if they are not after `patience_s` seconds."""
-    if isinstance(comm, SerialCommunicator):
-        return True
-    arrival = cast("MPI.Intracomm", comm).Ibarrier()
-    start = time.monotonic()
-    while not arrival.Test():
-        if patience_s is not None and time.monotonic() - start > patience_s:
-            return False
-        time.sleep(_POLL_S)
-    return True
 
 
 def _complain(text: str) -> None:

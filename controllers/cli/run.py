@@ -53,6 +53,7 @@ def _computation(job: Job, options: argparse.Namespace, comm: Communicator) -> C
             kernel=job.kernel,
             memory_cap=options.memory_cap,
             trace=options.trace is not None,
+            watchdog=options.watchdog,
         )
     except NoDeviceError as error:
         raise Failure(NO_DEVICE, str(error)) from None

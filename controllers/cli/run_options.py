@@ -12,6 +12,7 @@ from controllers.ledger import ENVIRONMENT, parse_cap
 from controllers.partition import BOUNDARIES, PARTITIONS
 from controllers.program import DTYPES
 from controllers.registry import GENERIC, SPECIALISED
+from controllers.watchdog import limit
 from hitmap.comm import Communicator
 
 HELP = "apply a stencil to a field, many times"
@@ -69,6 +70,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="the most that the run may take of the memory of each device, such as 4g or 512m; a "
         "field that does not fit is refused before anything is allocated (default: the "
         f"environment variable {ENVIRONMENT}, else all of the device's memory)")
+    add("--watchdog", metavar="SECONDS", type=_seconds,
+        help="end the job when no step, nor reading, writing or set-up, has ended for so long; "
+        "each rank first says where it is (default: the variable CONTROLLERS_WATCHDOG, else never)")
     add("--explain", action="store_true",
         help="before the run, print the program, who owns what, the messages, the plan, the "
         "kernels' configuration and the bytes of each place (with --json on stderr)")
@@ -133,6 +137,14 @@ def _count(text: str) -> int:
     if value < 0:
         raise argparse.ArgumentTypeError(f"a whole number that is not negative, got {short(text)}")
     return value
+
+
+def _seconds(text: str) -> float:
+    try:
+        limit(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return float(text)
 
 
 def _weights(text: str) -> list[float]:

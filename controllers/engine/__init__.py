@@ -2,5 +2,6 @@
 """The engine that replays plans; there is no second one."""
 from controllers.engine.driver import Engine, Progress
 from controllers.engine.samples import Log, Timed
+from controllers.engine.state import activity, describe
 
-__all__ = ["Engine", "Log", "Progress", "Timed"]
+__all__ = ["Engine", "Log", "Progress", "Timed", "activity", "describe"]

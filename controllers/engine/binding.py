@@ -92,13 +92,15 @@ class Binder:
     def _message(self, operation: Operation, transfer: Transfer) -> Command:
         sends = operation.verb == "send"
         (access,) = operation.reads if sends else operation.writes
-        peer = transfer.message.target if sends else transfer.message.source
+        ends = transfer.message.source, transfer.message.target
+        peer = ends[sends]
         message = Message(
             self._comm,
             self._host(access),
             self.plan.locations[peer].rank,
             self._tags[transfer.number],
             sends=sends,
+            name=f"message {transfer.number} of {transfer.field}, place {ends[0]} to {ends[1]},",
         )
         self.messages.append(message)
         return message

@@ -66,6 +66,11 @@ class Engine:
         """What the places of this rank are computed by."""
         return self._binder.executors
 
+    def watch(self) -> None:
+        """Keep what `activity` and `describe` (engine/state.py) need."""
+        for place in self.places.values():
+            place.watch()
+
     def newest(self, field: str, place: int) -> Tile:
         """The tile that holds the cells of `field` as they are now."""
         written = any(stage.writes == field for stage in self.plan.program.stages)

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from controllers.event import COMPLETE, Event, HostEvent
+from controllers.event import COMPLETE, CommandFailed, Event, HostEvent
 from hitmap.comm import Communicator, message_status
 
 UNDER_WAY = 1
 LARGEST_TAG = 32767     # what every MPI library allows
 
 
-class ShortMessage(RuntimeError):
+class WrongLength(CommandFailed):
     """A halo message had another length than planned; MPI itself accepts a shorter one."""
 
 
@@ -24,17 +24,24 @@ class Message:
     """One message between two ranks: the command that starts it, and the event of its end.
 
     `cells` is contiguous host memory, to be sent or received into; it must not change, or
-    be read, until the event is complete.
+    be read, until the event is complete.  `name` is what errors call the message.
     """
 
     def __init__(
-        self, comm: Communicator, cells: npt.NDArray[Any], peer: int, tag: int, *, sends: bool
+        self,
+        comm: Communicator,
+        cells: npt.NDArray[Any],
+        peer: int,
+        tag: int,
+        *,
+        sends: bool,
+        name: str = "a halo message",
     ) -> None:
         if tag > LARGEST_TAG:
             raise ValueError(f"message tag {tag} exceeds {LARGEST_TAG}; use fewer places per rank")
         self._bytes = cells.view(np.uint8)
-        self._peer = peer
         self._sends = sends
+        self._name = f"{name} from rank {peer} to rank {comm.rank} (tag {tag})"     # if received
         self._status = message_status()
         init = comm.Send_init if sends else comm.Recv_init
         self._request = init(self._bytes, peer, tag)
@@ -49,13 +56,13 @@ class Message:
 
     @property
     def command_execution_status(self) -> int:
-        if not self._done and self._request.Test(self._status):
+        if not self._done and self._ended():
             self._done = True
             if self._profile is not None:
                 self._profile.end = time.perf_counter_ns()
                 self._profile = None
-            if not self._sends:
-                self._check()
+            if not self._sends and self._status.Get_count() != self._bytes.size:
+                raise self._wrong_length(f"{self._status.Get_count()}")
         return COMPLETE if self._done else UNDER_WAY
 
     @property
@@ -73,10 +80,16 @@ class Message:
         """Give the request back to MPI."""
         self._request.Free()
 
-    def _check(self) -> None:
-        got = self._status.Get_count()
-        if got != self._bytes.size:
-            raise ShortMessage(
-                f"a halo message from rank {self._peer} has {got} bytes, the plan says "
-                f"{self._bytes.size}; do all ranks run the same program with the same arguments?"
-            )
+    def _ended(self) -> bool:
+        try:
+            return self._request.Test(self._status)
+        except RuntimeError as error:   # MPI's own: it does not write beyond the end
+            if self._sends:
+                raise
+            raise self._wrong_length(f"what MPI refuses ({error})") from error
+
+    def _wrong_length(self, got: str) -> WrongLength:
+        return WrongLength(
+            f"{self._name} must have {self._bytes.size} bytes by the plan, got {got}; "
+            f"do all ranks run the same program with the same arguments?"
+        )

@@ -2,6 +2,7 @@
 """How far one place has come in its list of tasks."""
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 
 from controllers.engine.samples import Log
@@ -20,12 +21,13 @@ class PlaceRun:
 
     def __init__(self, tasks: Sequence[Task], n_phases: int) -> None:
         self.blockers: list[Awaited] = []   # what the tasks of the open step wait for
-        self._tasks = tasks
+        self.tasks = tasks
+        self.recent: deque[Event] = deque(maxlen=0)     # the newest launches, for a watchdog
         self._phases = [
             [task for task in tasks if task.operation.phase == phase] for phase in range(n_phases)
         ]
-        self.step = self._last = -1
-        self._window: list[Task] = []
+        self.step = self.last = -1
+        self.waiting: list[Task] = []
         self._newest: Event | None = None   # of the launch that was started last
         self._mark: Awaited | None = None
         self._logs: Mapping[int, Sequence[Log]] = {}
@@ -34,7 +36,12 @@ class PlaceRun:
     @property
     def finished(self) -> bool:
         """Whether all tasks of the last step have been started."""
-        return self.step == self._last and not self._window
+        return self.step == self.last and not self.waiting
+
+    def watch(self) -> None:
+        """From now on remember the launches of as many steps as a place may be ahead."""
+        per_step = sum(task.launches for task in self.tasks) // len(self._phases)
+        self.recent = deque(maxlen=2 * LEAD * max(1, per_step))
 
     def begin(self, first: int, last: int, logs: Mapping[int, Sequence[Log]]) -> None:
         """Set out to run the steps `first` to `last`, filling the halos before.
@@ -42,12 +49,12 @@ class PlaceRun:
         `logs`, by step, are told what is started in it; filling belongs to the step before the
         first one.
         """
-        self.step, self._last = first - 1, last
+        self.step, self.last = first - 1, last
         self._newest = self._mark = None
-        for task in self._tasks:
+        for task in self.tasks:
             task.step = self.step
-        self._window = self._exchange(self.step)
-        for task in self._window:
+        self.waiting = self._exchange(self.step)
+        for task in self.waiting:
             task.step -= 1
         self._logs = logs
         self._listening = logs.get(self.step, ())
@@ -56,16 +63,16 @@ class PlaceRun:
         """Start what can be started; whether anything was."""
         moved = False
         while True:
-            if self._window:
+            if self.waiting:
                 moved = self._start_ready() or moved
-            if self._window or not self._next_step():
+            if self.waiting or not self._next_step():
                 return moved
 
     def _start_ready(self) -> bool:
         """Start the tasks of the open step that nothing blocks; whether there were any."""
         waiting: list[Task] = []
         step, self.blockers = self.step, []
-        for task in self._window:
+        for task in self.waiting:
             blocker = task.blocker(step)
             if blocker is not None:
                 waiting.append(task)
@@ -74,17 +81,18 @@ class PlaceRun:
             event = task.start(step)
             if task.launches:
                 self._newest = event
+                self.recent.append(event)
             if self._listening:
                 profile = event.profile
                 for log in self._listening:
                     log.add(step, task.operation, profile)
-        moved = len(waiting) < len(self._window)
-        self._window = waiting
+        moved = len(waiting) < len(self.waiting)
+        self.waiting = waiting
         return moved
 
     def _next_step(self) -> bool:
         """Open the next step, unless it was the last one or the device lags too far behind."""
-        if self.step == self._last:
+        if self.step == self.last:
             return False
         if self.step % LEAD == 0 and self._newest is not None:
             if self._mark is not None and not self._mark.complete():
@@ -92,9 +100,9 @@ class PlaceRun:
                 return False
             self._mark = Awaited(self._newest)
         self.step += 1
-        self._window = self._phases[self.step % len(self._phases)]
-        if self.step == self._last:
-            self._window = [task for task in self._window if not task.operation.refreshes]
+        self.waiting = self._phases[self.step % len(self._phases)]
+        if self.step == self.last:
+            self.waiting = [task for task in self.waiting if not task.operation.refreshes]
         self._listening = self._logs.get(self.step, ())
         return True
 

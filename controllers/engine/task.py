@@ -67,7 +67,7 @@ class Task(Awaited):
             return super().complete()
         except CommandFailed as error:
             what = f"{self.operation.verb} of place {self.operation.place} in step {self.step}"
-            raise CommandFailed(f"{what}: {error}") from None
+            raise type(error)(f"{what}: {error}") from error.__cause__
 
     def disconnect(self) -> None:
         """Let go of the other tasks: what none of them needs any more can then be freed."""

@@ -54,7 +54,7 @@ def _line(plan: Plan, operation: Operation, n_per_step: int) -> str:
 
 
 def subject(plan: Plan, operation: Operation) -> str:
-    """What an operation does to which cells."""
+    """What an operation does to which cells, without its verb."""
     if operation.stage is not None:
         name = plan.program.stages[operation.stage].name
         return f"{name}: {_cells(operation.writes)} from {_cells(operation.reads)}"

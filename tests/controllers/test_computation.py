@@ -300,7 +300,7 @@ for zero_copy in (True, False):
             if comm.rank == 0:
                 print(texts[0] == texts[1], error)
         try:
-            run.load_file("in.npy" if comm.rank == 0 else "gone.npy")
+            run.load_file("gone.npy")
         except ValueError as error:
             texts = comm.allgather(str(error))
             if comm.rank == 0:
@@ -312,9 +312,11 @@ def test_two_ranks_hold_blocks_in_turn_redistribute_and_share_files(folder: Path
     job = run_ranks(2, JOB, timeout=120)
     assert job.returncode == 0, job.stderr
     odd_layout, gone, *again = job.stdout.splitlines()
-    assert odd_layout.startswith("True partition, weights, align and block must be the same on all")
-    assert gone == "True rank 1: gone.npy: No such file or directory"
-    assert again == [odd_layout, gone]
+    assert odd_layout.startswith("True redistribute of computation 1 (lopsided): weights must be ")
+    assert odd_layout.endswith("rank 0 has (1, 1), rank 1 has (1, 2)")
+    lost = "gone.npy: No such file or directory"
+    assert gone == f"True rank 0: {lost}; rank 1: {lost}"
+    assert again == [odd_layout.replace("computation 1", "computation 2"), gone]
 
 
 @pytest.mark.parametrize("zero_copy", [True, False])

@@ -15,7 +15,7 @@ HEAD = f"""
 import sys
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 import numpy as np
-from controllers.engine.network import Message, ShortMessage
+from controllers.engine.network import Message
 from controllers.event import COMPLETE, is_complete
 from hitmap import Layout, Shape, default_communicator
 comm = default_communicator()
@@ -120,10 +120,11 @@ def test_a_message_of_another_length_is_an_error_of_its_receiver_alone() -> None
     job = run_ranks(2, SHORT, timeout=30)
     assert job.returncode == 0, job.stderr
     short, long = job.stdout.splitlines()
-    assert short.startswith("rank 1, 7 for 9: ShortMessage: ")
-    assert "from rank 0" in short and "28 bytes" in short and "36" in short
+    assert short.startswith("rank 1, 7 for 9: WrongLength: ")
+    assert "from rank 0 to rank 1" in short and "have 36 bytes" in short and "got 28" in short
     assert "same program" in short
-    assert long.startswith("rank 1, 9 for 7: ")      # MPI itself refuses to write beyond the end
+    assert long.startswith("rank 1, 9 for 7: WrongLength: ")     # MPI refuses to write beyond
+    assert "have 28 bytes" in long and "MPI" in long
 
 
 def test_a_message_can_be_started_again_when_it_is_complete() -> None:

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""Collective calls: agreed on by all ranks before they do anything, and remembered.
+
+Methods that all ranks call together are marked `collective`.  Each call first compares, on all
+ranks, which method of which object is called, with which arguments, after how many steps; what
+differs is an error on every rank.  What is under way and what came before is kept for a watchdog.
+"""
+from __future__ import annotations
+
+import inspect
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import wraps
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from hitmap.agreement import agree_on_call
+from hitmap.comm import Communicator
+
+N_REMEMBERED = 8
+
+
+class Call:
+    """One call, and how it went."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.outcome = "under way"
+        self._start = self._end = time.monotonic()
+
+    def end(self, outcome: str) -> None:
+        """It has returned or failed."""
+        self.outcome, self._end = outcome, time.monotonic()
+
+    def __str__(self) -> str:
+        end = time.monotonic() if self.outcome == "under way" else self._end
+        return f"{self.name}: {self.outcome}, {end - self._start:.3g} s"
+
+
+class Calls:
+    """The calls of one object on this rank."""
+
+    def __init__(self, comm: Communicator, owner: str) -> None:
+        self.owner = owner      # as all ranks know it
+        self.n_events = 0       # grows with all that happens
+        self.open = 0           # calls under way, one inside the other
+        self.last: deque[Call] = deque(maxlen=N_REMEMBERED)
+        self._comm = comm
+
+    @contextmanager
+    def agreed(self, name: str, /, **facts: object) -> Iterator[None]:
+        """A call that all ranks make alike."""
+        with self.noted(name):
+            agree_on_call(self._comm, f"{name} of {self.owner}", facts)
+            self.n_events += 1
+            yield
+
+    @contextmanager
+    def noted(self, name: str) -> Iterator[None]:
+        """A call that ranks make on their own, or part of one."""
+        call = Call(f"{name} of {self.owner}")
+        self.last.append(call)
+        self.open += 1
+        outcome = "failed"
+        try:
+            yield
+            outcome = "done"
+        finally:
+            call.end(outcome)
+            self.open -= 1
+            self.n_events += 1
+
+
+class _Owner(Protocol):
+    """An object with collective methods."""
+
+    @property
+    def calls(self) -> Calls: ...
+    @property
+    def state(self) -> Mapping[str, object]:
+        """What must be the same on all ranks whatever they call."""
+
+
+_Self = TypeVar("_Self", bound=_Owner)
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_Method = Callable[Concatenate[_Self, _P], _R]
+
+
+def collective(*same: str) -> Callable[[_Method[_Self, _P, _R]], _Method[_Self, _P, _R]]:
+    """Marks a method that all ranks call together, the arguments `same` being equal on all."""
+
+    def mark(method: _Method[_Self, _P, _R]) -> _Method[_Self, _P, _R]:
+        signature, name = inspect.signature(method), method.__name__.strip("_")
+
+        @wraps(method)
+        def called(self: _Self, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+            given = signature.bind(self, *args, **kwargs)
+            given.apply_defaults()
+            facts = {key: given.arguments[key] for key in same}
+            with self.calls.agreed(name, **self.state, **facts):
+                return method(self, *args, **kwargs)
+
+        return called
+
+    return mark
+
+
+def noted(method: _Method[_Self, _P, _R]) -> _Method[_Self, _P, _R]:
+    """Marks a method that ranks call on their own: only remembered."""
+
+    @wraps(method)
+    def called(self: _Self, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        with self.calls.noted(method.__name__):
+            return method(self, *args, **kwargs)
+
+    return called

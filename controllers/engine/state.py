@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""How far an engine has come, for a thread beside the one that drives it.
+
+Nothing here asks MPI or changes anything: what is under way may have ended since the driver
+looked last.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from controllers.engine.place import PlaceRun
+from controllers.engine.task import Awaited, Task
+from controllers.event import CommandFailed, Event, is_complete
+from controllers.plan import Plan
+from controllers.plan.text import subject
+
+if TYPE_CHECKING:
+    from controllers.engine.driver import Engine
+
+
+def activity(engine: Engine) -> tuple[object, ...]:
+    """Something that changes whenever a task is started or a kernel has ended."""
+    return tuple(
+        (place.step, len(place.waiting), sum(map(_has_ended, tuple(place.recent))))
+        for place in engine.places.values()
+    )
+
+
+def describe(engine: Engine) -> Iterator[str]:
+    """Each place with the operations that it waits for and those that are under way."""
+    for number, place in engine.places.items():
+        where = engine.plan.locations[number]
+        yield f"place {number} on {where.device or 'its device'}: {_progress(place)}"
+        waiting, blockers = place.waiting, place.blockers
+        reasons = dict(zip(map(id, waiting), blockers)) if len(waiting) == len(blockers) else {}
+        for task in place.tasks:
+            text = f"{task.operation.verb} {subject(engine.plan, task.operation)}"
+            peer = _peer(engine.plan, task)
+            if task in waiting:
+                yield f"  not started: {text}{peer}{_reason(engine.plan, reasons.get(id(task)))}"
+            elif task.event is not None:
+                yield f"  started in step {task.step}, not known to have ended: {text}{peer}"
+
+
+def _progress(place: PlaceRun) -> str:
+    if place.step < 0:
+        return "before its first step"
+    n_ended = sum(map(_has_ended, tuple(place.recent)))
+    kernels = f"{n_ended} of the last {len(place.recent)} kernels have ended"
+    return f"has begun step {place.step} of a run to step {place.last}; {kernels}"
+
+
+def _peer(plan: Plan, task: Task) -> str:
+    """The rank at the other end of a message."""
+    operation = task.operation
+    if operation.lane != "network" or operation.transfer is None:
+        return ""
+    message = plan.transfers[operation.transfer].message
+    place = message.target if operation.verb == "send" else message.source
+    return f", rank {plan.locations[place].rank}, {message.n_cells} cells"
+
+
+def _reason(plan: Plan, blocker: Awaited | None) -> str:
+    if not isinstance(blocker, Task):
+        return ""
+    return f", waits for: {blocker.operation.verb} {subject(plan, blocker.operation)}"
+
+
+def _has_ended(event: Event) -> bool:
+    try:
+        return is_complete(event)
+    except CommandFailed:
+        return True
