@@ -51,25 +51,37 @@ class Calls:
     @contextmanager
     def agreed(self, name: str, /, **facts: object) -> Iterator[None]:
         """A call that all ranks make alike."""
-        with self.noted(name):
-            agree_on_call(self._comm, f"{name} of {self.owner}", facts)
-            self.n_events += 1
+        call = self.begin(name)
+        try:
+            self.agree(name, facts)
             yield
+        except BaseException:
+            self.end(call, "failed")
+            raise
+        self.end(call)
 
-    @contextmanager
-    def noted(self, name: str) -> Iterator[None]:
-        """A call that ranks make on their own, or part of one."""
+    def agree(self, name: str, facts: Mapping[str, object]) -> None:
+        """ValueError on all ranks unless these are alike.  Collective."""
+        agree_on_call(self._comm, f"{name} of {self.owner}", facts)
+        self.n_events += 1
+
+    @property
+    def alone(self) -> bool:
+        """Whether there is nobody to agree with."""
+        return self._comm.size == 1
+
+    def begin(self, name: str) -> Call:
+        """A call begins, which may be part of another one."""
         call = Call(f"{name} of {self.owner}")
         self.last.append(call)
         self.open += 1
-        outcome = "failed"
-        try:
-            yield
-            outcome = "done"
-        finally:
-            call.end(outcome)
-            self.open -= 1
-            self.n_events += 1
+        return call
+
+    def end(self, call: Call, outcome: str = "done") -> None:
+        """The call has returned, or failed."""
+        call.end(outcome)
+        self.open -= 1
+        self.n_events += 1
 
 
 class _Owner(Protocol):
@@ -96,12 +108,15 @@ def collective(*same: str) -> Callable[[_Method[_Self, _P, _R]], _Method[_Self, 
 
         @wraps(method)
         def called(self: _Self, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-            given = signature.bind(self, *args, **kwargs)
-            given.apply_defaults()
-            facts = {key: given.arguments[key] for key in same}
-            with self.calls.agreed(name, **self.state, **facts):
-                return method(self, *args, **kwargs)
+            if not self.calls.alone:
+                given = signature.bind(self, *args, **kwargs)
+                given.apply_defaults()
+                facts = {key: given.arguments[key] for key in same}
+                with self.calls.agreed(name, **self.state, **facts):
+                    return method(self, *args, **kwargs)
+            return called_alone(self, *args, **kwargs)
 
+        called_alone = noted(method)
         return called
 
     return mark
@@ -109,10 +124,17 @@ def collective(*same: str) -> Callable[[_Method[_Self, _P, _R]], _Method[_Self, 
 
 def noted(method: _Method[_Self, _P, _R]) -> _Method[_Self, _P, _R]:
     """Marks a method that ranks call on their own: only remembered."""
+    name = method.__name__.strip("_")
 
     @wraps(method)
     def called(self: _Self, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        with self.calls.noted(method.__name__):
-            return method(self, *args, **kwargs)
+        call = self.calls.begin(name)
+        try:
+            result = method(self, *args, **kwargs)
+        except BaseException:
+            self.calls.end(call, "failed")
+            raise
+        self.calls.end(call)
+        return result
 
     return called

@@ -41,7 +41,8 @@ class Message:
             raise ValueError(f"message tag {tag} exceeds {LARGEST_TAG}; use fewer places per rank")
         self._bytes = cells.view(np.uint8)
         self._sends = sends
-        self._name = f"{name} from rank {peer} to rank {comm.rank} (tag {tag})"     # if received
+        source, target = (comm.rank, peer) if sends else (peer, comm.rank)
+        self._name = f"{name} from rank {source} to rank {target} (tag {tag})"
         self._status = message_status()
         init = comm.Send_init if sends else comm.Recv_init
         self._request = init(self._bytes, peer, tag)
@@ -56,12 +57,15 @@ class Message:
 
     @property
     def command_execution_status(self) -> int:
-        if not self._done and self._ended():
-            self._done = True
-            if self._profile is not None:
+        if not self._done:
+            try:
+                self._done = self._request.Test(self._status)
+            except RuntimeError as error:   # MPI's own: it does not write beyond the end
+                raise self._wrong_length(f"what MPI refuses ({error})") from error
+            if self._done and self._profile is not None:
                 self._profile.end = time.perf_counter_ns()
                 self._profile = None
-            if not self._sends and self._status.Get_count() != self._bytes.size:
+            if self._done and not self._sends and self._status.Get_count() != self._bytes.size:
                 raise self._wrong_length(f"{self._status.Get_count()}")
         return COMPLETE if self._done else UNDER_WAY
 
@@ -79,14 +83,6 @@ class Message:
     def close(self) -> None:
         """Give the request back to MPI."""
         self._request.Free()
-
-    def _ended(self) -> bool:
-        try:
-            return self._request.Test(self._status)
-        except RuntimeError as error:   # MPI's own: it does not write beyond the end
-            if self._sends:
-                raise
-            raise self._wrong_length(f"what MPI refuses ({error})") from error
 
     def _wrong_length(self, got: str) -> WrongLength:
         return WrongLength(
