@@ -7,7 +7,6 @@ enqueues the command, with all arguments set, and returns its event at once.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy.typing as npt
 import pyopencl as cl
 
 from controllers.allocation import device_memory, pinned_memory
-from controllers.clock import Clock, Reading
+from controllers.clock import Clock
 from controllers.configuration import Configuration, Launch
 from controllers.device import Device
 from controllers.event import Command, Event, in_order
@@ -25,20 +24,19 @@ from controllers.kgt.cell import work_sizes
 from controllers.ledger import HostPurpose, Ledger, cap_for
 from controllers.parameter import bind
 from controllers.program import Program
-from controllers.rect_copy import rectangles
+from controllers.rect_copy import four_axes
 from controllers.registry import SPECIALISED, KernelChoice
 from controllers.stage_kernel import StageKernel, box_values, stage_kernel, tile_values
 from controllers.tile import Linear, Tile, host_tile_memory
+from controllers.transfer import box_command, clock_reading, copy_box, run_command
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 
-CLOCK_TRIALS = 4
 STAGGER = 5     # cache-line pairs between the starts of successive tiles, modulo a page
 CELL_TYPES = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 
 # PyOpenCL's functions, with events of any kind
 _enqueue_kernel: Callable[..., Event] = cl.enqueue_nd_range_kernel
-_enqueue_copy: Callable[..., Event] = cl.enqueue_copy
 
 
 class SharedKernel:
@@ -78,7 +76,7 @@ class OpenCLExecutor:
         self._kernels: dict[tuple[str, str], Built] = {}
         self._copies: dict[int, Built] = {}
         self._n_tiles = 0
-        self.clock = Clock(self._clock_reading())
+        self.clock = Clock(clock_reading(self.transfer))
 
     def __repr__(self) -> str:
         return f"<OpenCLExecutor {self.device.name!r}>"
@@ -148,7 +146,7 @@ class OpenCLExecutor:
             text = fixed_source("copy_box")
             built = build(self.context, "copy_box", text, options)
             self._copies[itemsize] = Built("copy_box", built, ())
-        four = [_four_axes(end) for end in move]
+        four = [four_axes(end) for end in move]
         extent = four[0].extent
         scalars = [value for end in four for value in (end.first, *end.pitches)]
         sizes = work_sizes((extent[0] * extent[1], *extent[2:]), self.device.kind == "cpu")
@@ -245,58 +243,23 @@ class OpenCLExecutor:
         self, source: Linear, cells: Strided, target: npt.NDArray[Any]
     ) -> Command:
         """Copy contiguous cells of a buffer to `target`, contiguous host memory of that size."""
-        offset = cells.first * target.itemsize
-
-        def command(wait_for: Sequence[Event] | None = None) -> Event:
-            return _enqueue_copy(
-                self.transfer, target, source,
-                src_offset=offset, is_blocking=False, wait_for=wait_for,
-            )
-
-        return command
+        return run_command(self.transfer, source, cells, target, to_device=False)
 
     def upload_command(
         self, source: npt.NDArray[Any], target: Linear, cells: Strided
     ) -> Command:
         """Copy `source`, contiguous host memory, to contiguous cells of a buffer."""
-        offset = cells.first * source.itemsize
-
-        def command(wait_for: Sequence[Event] | None = None) -> Event:
-            return _enqueue_copy(
-                self.transfer, target, source,
-                dst_offset=offset, is_blocking=False, wait_for=wait_for,
-            )
-
-        return command
+        return run_command(self.transfer, target, cells, source, to_device=True)
 
     def move_command(
         self, tile: Tile, image: npt.NDArray[Any], boxes: Sequence[Shape], *, to_device: bool
     ) -> Command:
         """Copy boxes of cells between a tile and its image, a flat array of the same geometry."""
-        parts = [self._box_command(tile, image, tile.strided(box), to_device) for box in boxes]
-        return in_order(parts)
-
-    def _box_command(
-        self, tile: Tile, image: npt.NDArray[Any], cells: Strided, to_device: bool
-    ) -> Command:
         assert tile.buffer is not None, "an OpenCL tile"
-        if cells.contiguous:
-            part = image[cells.first : cells.first + cells.n_cells]
-            if to_device:
-                return self.upload_command(part, tile.buffer, cells)
-            return self.download_command(tile.buffer, cells, part)
-        target, source = (tile.buffer, image) if to_device else (image, tile.buffer)
-        copies = rectangles(cells, cells, image.itemsize)
-
-        def rectangle(copy: dict[str, object]) -> Command:
-            def command(wait_for: Sequence[Event] | None = None) -> Event:
-                return _enqueue_copy(
-                    self.transfer, target, source, is_blocking=False, wait_for=wait_for, **copy
-                )
-
-            return command
-
-        return in_order([rectangle(copy) for copy in copies])
+        return in_order([
+            box_command(self.transfer, tile.buffer, tile.strided(box), image, to_device=to_device)
+            for box in boxes
+        ])  # fmt: skip
 
     def move_to(self, tile: Tile, cells: Shape, values: npt.NDArray[Any]) -> None:
         """Host to device: `values` become the cells `cells` of `tile`; returns when they are.
@@ -309,9 +272,7 @@ class OpenCLExecutor:
             return
         assert tile.buffer is not None
         source = np.ascontiguousarray(values, tile.dtype)
-        dense = Geometry.dense(cells).strided(cells)
-        for copy in rectangles(tile.strided(cells), dense, source.itemsize):
-            _enqueue_copy(self.transfer, tile.buffer, source, **copy)
+        copy_box(self.transfer, tile.buffer, tile.strided(cells), source, to_device=True)
 
     def move_from(self, tile: Tile, cells: Shape) -> npt.NDArray[Any]:
         """Device to host: the cells `cells` of `tile` as a new array; no kernel writes them."""
@@ -321,28 +282,12 @@ class OpenCLExecutor:
             target[...] = tile.view(cells)
             return target
         assert tile.buffer is not None
-        dense = Geometry.dense(cells).strided(cells)
-        for copy in rectangles(tile.strided(cells), dense, target.itemsize):
-            _enqueue_copy(self.transfer, target, tile.buffer, **copy)
+        copy_box(self.transfer, tile.buffer, tile.strided(cells), target, to_device=False)
         return target
 
     def read_clock(self) -> None:
         """Compare the device's clock, which events are timed by, with the host's; some 0.5 ms."""
-        self.clock.add(self._clock_reading())
-
-    def _clock_reading(self) -> Reading:
-        readings = []
-        for _ in range(CLOCK_TRIALS):
-            called = time.perf_counter_ns()
-            marker = cl.enqueue_marker(self.transfer)
-            returned = time.perf_counter_ns()
-            marker.wait()
-            done = time.perf_counter_ns()
-            times = marker.profile
-            readings.append(
-                Reading.of_command(times.queued, times.start, times.end, called, returned, done)
-            )
-        return min(readings, key=lambda reading: reading.error_ns)
+        self.clock.add(clock_reading(self.transfer))
 
     def flush(self) -> None:
         """Let the device start on all that is enqueued."""
@@ -353,8 +298,3 @@ class OpenCLExecutor:
         """Block until the device has nothing left to do."""
         self.compute.finish()
         self.transfer.finish()
-
-
-def _four_axes(where: Strided) -> Strided:
-    missing = 4 - len(where.extent)
-    return Strided(where.first, (0,) * missing + where.pitches, (1,) * missing + where.extent)

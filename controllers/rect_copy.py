@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Rectangular copies between host and device, in OpenCL's terms: three axes, counted in bytes."""
+"""Rectangular copies in OpenCL's terms: three axes counted in bytes; four for our own kernel."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -17,6 +17,12 @@ def three_axes(where: Strided) -> list[Strided]:
         Strided(where.first + index * where.pitches[0], where.pitches[1:], where.extent[1:])
         for index in range(where.extent[0])
     ]
+
+
+def four_axes(where: Strided) -> Strided:
+    """A box of one to four axes as one of four, which is what copy_box.cl copies."""
+    missing = 4 - len(where.extent)
+    return Strided(where.first, (0,) * missing + where.pitches, (1,) * missing + where.extent)
 
 
 def rectangles(buffer: Strided, host: Strided, itemsize: int) -> Iterator[dict[str, object]]:
