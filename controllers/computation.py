@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.capacity import check_capacity
+from controllers.check import Check, CheckedEngine, setting_of
 from controllers.engine import Engine, Progress
 from controllers.kgt import generate
 from controllers.partition import domain_of, periodic_axes
@@ -62,6 +63,9 @@ class Computation:
     memory_cap: the most that a run may take of the memory of each device, in bytes or such as
         "4g"; by default what the environment variable CONTROLLERS_MEMORY_CAP says, else all.
         What does not fit is refused, by a `MemoryCapError`, before anything is allocated.
+    check: watch every access, and raise `CheckError` where one is wrong (docs/checking.md): True,
+        or "oclgrind" to run all kernels under Oclgrind.  By default what the environment variable
+        CONTROLLERS_CHECK says, else False.  Slow.
     """
 
     def __init__(
@@ -81,6 +85,7 @@ class Computation:
         kernel: str | Kernel | None = None,
         zero_copy: bool = True,
         memory_cap: str | int | None = None,
+        check: Check = None,
     ) -> None:
         self.program = program
         self.comm = default_communicator() if comm is None else comm
@@ -94,12 +99,15 @@ class Computation:
         kernels = [generate(program, stage).source for stage in program.stages]
         arguments = (self.domain, self._periodic, overlap, places_per_controller, kernels)
         agree(self.comm, "program, sizes, boundary and overlap", arguments)
+        self._check = setting_of(check)
+        agree(self.comm, "check", self._check)
         choice = agreed_kernel(self.comm, kernel)
         if isinstance(choice, Kernel):
             choice = choice.with_scalars(domain_values(self.domain))
         self._controllers = open_controllers(
-            self.comm, devices, program, zero_copy=zero_copy, kernel=choice, memory_cap=memory_cap
-        )
+            self.comm, devices, program, zero_copy=zero_copy, kernel=choice,
+            memory_cap=memory_cap, check=self._check,
+        )  # fmt: skip
         self.layout, self.placement = self._divided(partition, weights, align, block)
         plan = self._new_plan(self.layout, self.placement)
         self._messages = self.comm.Dup()
@@ -275,6 +283,8 @@ class Computation:
 
     def _new_engine(self, plan: Plan, placement: Placement) -> Engine:
         """Built, connected, its memory touched, so that steps cost what they always will."""
+        if self._check != "off":
+            return CheckedEngine(plan, placement.executors, self._messages)
         engine = Engine(plan, placement.executors, self._messages)
         engine.run(plan.n_phases)
         return engine

@@ -9,6 +9,8 @@ from itertools import cycle, islice
 
 import pyopencl as cl
 
+from controllers.check import CheckedExecutor, Setting
+from controllers.check.oclgrind import simulator
 from controllers.device import Device, NoDeviceError, assign, choose_usable, probe, problems
 from controllers.executor import Executor
 from controllers.kernel import BuildError
@@ -87,9 +89,11 @@ class Controllers:
 
 
 def assigned_devices(
-    comm: Communicator, selectors: str | Sequence[str] | None
+    comm: Communicator, selectors: str | Sequence[str] | None, check: Setting = "off"
 ) -> list[Device]:
     """The devices of this rank, of those that `selectors` name on its host.
+
+    With `check` "oclgrind" it is the simulator in place of each of them.
 
     Drivers that a small kernel aborts or hangs are left out, with a warning on rank 0.
     Collective; fails on all ranks or on none.
@@ -100,6 +104,8 @@ def assigned_devices(
     try:
         verdicts = first_of_node(comm, probe)
         devices = assign(choose_usable(wanted, verdicts), local_rank, n_local)
+        if check == "oclgrind":
+            devices = [simulator() for _ in devices]
     except (ValueError, RuntimeError, cl.Error) as error:
         failure = error
     _fail_together(comm, failure)
@@ -115,6 +121,7 @@ def open_controllers(
     zero_copy: bool = True,
     kernel: KernelChoice = SPECIALISED,
     memory_cap: str | int | None = None,
+    check: Setting = "off",
 ) -> Controllers:
     """Choose and open the devices of every rank; collective, fails on all ranks or on none.
 
@@ -122,12 +129,12 @@ def open_controllers(
     `kernel` says how the program's stages are computed; a kernel of the user's own is checked.
     `memory_cap` is what each of the devices may take, else the environment's, else its memory.
     """
-    devices = assigned_devices(comm, selectors)
+    devices = assigned_devices(comm, selectors, check)
     executors: list[Executor] = []
     failure: Exception | None = None
     try:
         executors = [
-            open_device(device, program, zero_copy, kernel, memory_cap) for device in devices
+            open_device(device, program, zero_copy, kernel, memory_cap, check) for device in devices
         ]
     except (ValueError, RuntimeError, MemoryCapError, cl.Error) as error:
         failure = error
@@ -185,6 +192,7 @@ def open_device(
     zero_copy: bool = True,
     kernel: KernelChoice = SPECIALISED,
     memory_cap: str | int | None = None,
+    check: Setting = "off",
 ) -> Executor:
     """The executor of `device`, its kernels for `program` built."""
     if device.kind == "reference":
@@ -201,7 +209,12 @@ def open_device(
         controller.build(program, stage)
     if isinstance(kernel, Kernel):
         check_kernel(controller, program, kernel)
-    return controller
+    if check == "off":
+        return controller
+    return CheckedExecutor(
+        device, zero_copy=zero_copy, kernel=kernel, memory_cap=memory_cap,
+        simulated=check == "oclgrind",
+    )  # fmt: skip
 
 
 def _warn_once(comm: Communicator, told: Sequence[str]) -> None:

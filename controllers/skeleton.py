@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from controllers.check import Check
 from controllers.computation import Computation
 from controllers.plan import Overlap
 from controllers.report import Report
@@ -41,6 +42,7 @@ def stencil_computation(
     dtype: npt.DTypeLike = "float32",
     overlap: Overlap = "auto",
     memory_cap: str | int | None = None,
+    check: Check = None,
 ) -> Report:
     """Apply a weighted stencil `iterations` times to a field; collective.
 
@@ -70,6 +72,7 @@ def stencil_computation(
         overlap=overlap,
         kernel=kernel,
         memory_cap=memory_cap,
+        check=check,
     ) as computation:
         if init is not None:
             computation.load(init)

@@ -2,7 +2,7 @@
 """Devices: tried, found, described, chosen by name or kind, and assigned to the ranks of a host."""
 from controllers.device.assignment import assign
 from controllers.device.device import Device, NoDeviceError, Part, reference_device
-from controllers.device.discovery import find_devices
+from controllers.device.discovery import find_devices, find_simulator, is_simulator
 from controllers.device.probe import probe
 from controllers.device.remedy import explained, problems
 from controllers.device.selection import choose
@@ -11,6 +11,6 @@ from controllers.device.verdict import Verdict, computing, loading_usable
 
 __all__ = [
     "Device", "NoDeviceError", "Part", "Verdict", "assign", "choose", "choose_usable",
-    "computing", "explained", "find_devices", "loading_usable", "probe", "problems",
-    "reference_device",
+    "computing", "explained", "find_devices", "find_simulator", "is_simulator", "loading_usable",
+    "probe", "problems", "reference_device",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from controllers.device.device import Device
-from controllers.device.discovery import Listing, unique
+from controllers.device.discovery import Listing, is_simulator, unique
 from controllers.device.remedy import fault, needs_linker, remedy
 from controllers.device.verdict import Verdict
 from controllers.doctor.facts import Facts, Node
@@ -117,7 +117,7 @@ def _listings(node: Node) -> list[tuple[Listing, Verdict]]:
         for number, verdict in enumerate(node.verdicts)
         if verdict.usable
         for tried in verdict.tried
-        if not tried.problem
+        if not tried.problem and not is_simulator(tried.device)
     ]
 
 
