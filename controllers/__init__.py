@@ -49,8 +49,8 @@ _HOMES = {
 }
 __all__ = [
     "CheckError", "Computation", "Controller", "Kernel", "Plan", "Program", "Report", "Stencil",
-    "TileView", "read_patterns", "reading", "reference_run", "register_stencil", "stencil_computation",
-    "updating", "writing",
+    "TileView", "read_patterns", "reading", "reference_run", "register_stencil",
+    "stencil_computation", "updating", "writing",
 ]  # fmt: skip
 
 

@@ -9,8 +9,7 @@ from itertools import cycle, islice
 
 import pyopencl as cl
 
-from controllers.check import CheckedExecutor, Setting
-from controllers.check.oclgrind import simulator
+from controllers.check import Setting, device_for, open_executor
 from controllers.device import Device, NoDeviceError, assign, choose_usable, probe, problems
 from controllers.executor import Executor
 from controllers.kernel import BuildError
@@ -104,8 +103,7 @@ def assigned_devices(
     try:
         verdicts = first_of_node(comm, probe)
         devices = assign(choose_usable(wanted, verdicts), local_rank, n_local)
-        if check == "oclgrind":
-            devices = [simulator() for _ in devices]
+        devices = [device_for(device, check) for device in devices]
     except (ValueError, RuntimeError, cl.Error) as error:
         failure = error
     _fail_together(comm, failure)
@@ -202,19 +200,17 @@ def open_device(
                 f"{kernel.name!r}, which is OpenCL C; choose another device, or no kernel"
             )
         return ReferenceExecutor(device, memory_cap=memory_cap)
-    controller = OpenCLExecutor(
-        device, zero_copy=zero_copy, kernel=kernel, memory_cap=memory_cap
-    )
+    def opened(check: Setting) -> OpenCLExecutor:
+        return open_executor(
+            device, check, zero_copy=zero_copy, kernel=kernel, memory_cap=memory_cap
+        )
+
+    controller = opened("off")
     for stage in range(len(program.stages)):
         controller.build(program, stage)
     if isinstance(kernel, Kernel):
         check_kernel(controller, program, kernel)
-    if check == "off":
-        return controller
-    return CheckedExecutor(
-        device, zero_copy=zero_copy, kernel=kernel, memory_cap=memory_cap,
-        simulated=check == "oclgrind",
-    )  # fmt: skip
+    return controller if check == "off" else opened(check)
 
 
 def _warn_once(comm: Communicator, told: Sequence[str]) -> None:

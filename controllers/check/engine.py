@@ -14,7 +14,7 @@ from controllers.engine import Engine, Progress
 from controllers.engine.task import Task
 from controllers.event import Command, Event
 from controllers.executor import Executor
-from controllers.plan import Operation, Plan, TileKey
+from controllers.plan import Operation, Plan
 from hitmap.comm import Communicator
 from hitmap.region import Region
 from hitmap.strided import Strided

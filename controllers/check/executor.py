@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from math import ceil
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,8 @@ from controllers.tile import PAGE, Tile, host_tile_memory
 from controllers.variant import Kernel
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
+
+_T = TypeVar("_T")
 
 GUARD = 4096        # elements before and behind a tile, at least
 GUARD_ROWS = 4      # ... and at least so many steps on axis 0
@@ -98,7 +100,7 @@ class CheckedExecutor(OpenCLExecutor):
         self._declared = program.offsets(FIELD)
         return self.looking(lambda: super(CheckedExecutor, self).build(program, stage))
 
-    def looking(self, build: Callable[[], Any]) -> Any:
+    def looking(self, build: Callable[[], _T]) -> _T:
         """What `build` returns, with accessors that look; without where that does not compile."""
         try:
             return build()

@@ -2,7 +2,6 @@
 """What the checked mode finds, and the error that says so on all ranks."""
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -56,13 +55,10 @@ class CheckError(RuntimeError):
 
 def raise_first(comm: Communicator, complaint: Complaint | None, step: int) -> None:
     """Raise the earliest complaint of all ranks on all of them, if there is any.  Collective."""
-    found = comm.allgather(None if complaint is None else (step, comm.rank, complaint))
-    found = [one for one in found if one is not None]
+    everyone = comm.allgather((step, complaint))
+    found = [(step, rank) for rank, (step, one) in enumerate(everyone) if one is not None]
     if found:
-        step, rank, first = min(found, key=_when)
+        step, rank = min(found)
+        first = everyone[rank][1]
+        assert first is not None
         raise CheckError(first, rank, step)
-
-
-def _when(found: tuple[int, int, Complaint] | None) -> Sequence[int]:
-    assert found is not None
-    return found[:2]

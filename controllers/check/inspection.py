@@ -121,7 +121,7 @@ class Inspection:
             what = f"kernel {self._kernel!r} writes {use.name} out of bounds, {where}"
             yield Complaint("bounds", what, use.field)
         elif use.writes.any():
-            what = f"kernel {self._kernel!r} writes {where} of {use.name}, which is not its to write"
+            what = f"kernel {self._kernel!r} writes {where} of {use.name}, which is not its own"
             yield Complaint("foreign", what, use.field, cell)
         else:
             what = f"kernel {self._kernel!r} writes {where} of {use.name}, which it may only read"

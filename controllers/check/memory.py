@@ -56,7 +56,8 @@ class TileMemory:
     def read(self) -> Array:
         """A copy of all elements."""
         if isinstance(self._linear, np.ndarray):
-            return self._linear.copy()
+            copied: Array = self._linear.copy()
+            return copied
         assert self._queue is not None, "buffers belong to OpenCL devices"
         values = np.empty(self.n_elements, self.tile.dtype)
         cl.enqueue_copy(self._queue, values, self._linear)
@@ -112,7 +113,8 @@ def junk(dtype: np.dtype[Any], number: int) -> np.generic:
     if dtype.kind == "f":
         result: np.generic = dtype.type(_FLOAT_JUNK[number])
         return result
-    return np.frombuffer(bytes([_BYTE_JUNK[number]] * dtype.itemsize), dtype)[0]
+    pattern: np.generic = np.frombuffer(bytes([_BYTE_JUNK[number]] * dtype.itemsize), dtype)[0]
+    return pattern
 
 
 def differ(one: Array, other: Array) -> Bits:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from controllers.check.cells import NEVER, Bits, Cells, Numbers
-from controllers.check.finding import Complaint
+from controllers.check.finding import Complaint, Kind
 from controllers.check.ordering import HOST, Clock, Clocks, Traced, untraced
 from controllers.check.versions import Versions
 from controllers.engine.binding import message_tags
@@ -218,7 +218,7 @@ class Monitor:
                 what += f"nobody has written; it needs {needed}"
             else:
                 what += f"holds {self.versions.describe(stamp)}; it needs {needed}"
-            kind = "unwritten" if stamp == NEVER else "stale"
+            kind: Kind = "unwritten" if stamp == NEVER else "stale"
             self.complain(Complaint(kind, what, part.field, cell))
 
     def _claim(self, operation: Operation, target: Part, time: int) -> None:

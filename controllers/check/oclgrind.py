@@ -76,8 +76,8 @@ class Log:
 def reports(text: str) -> list[str]:
     """The reports of a log: each begins at the margin, and goes on indented.
 
-    >>> reports("\\nInvalid read of size 4\\n\\tKernel: a\\n\\nUninitialized value\\n\\tKernel: b\\n")
-    ['Invalid read of size 4\\n\\tKernel: a', 'Uninitialized value\\n\\tKernel: b']
+    >>> reports("\\nInvalid read of size 4\\n\\tKernel: a\\n\\nUninitialized\\n\\tKernel: b\\n")
+    ['Invalid read of size 4\\n\\tKernel: a', 'Uninitialized\\n\\tKernel: b']
     """
     return [found.strip() for found in _REPORT.findall(text) if _KERNEL.search(found)]
 
@@ -85,7 +85,7 @@ def reports(text: str) -> list[str]:
 def complaint(report: str, kernel: str) -> Complaint:
     """A report as a complaint; `kernel` is what the user calls the kernel."""
     title = report.partition("\n")[0]
-    kind = next((kind for word, kind in _KINDS if word in title), "bounds")
+    kind: Kind = next((kind for word, kind in _KINDS if word in title), "bounds")
     line = _LINE.search(report)
     # line 0: the compiler has moved the instruction
     place = f" in line {line[1]} of {line[2]}" if line and line[1] != "0" else ""

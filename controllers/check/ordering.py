@@ -49,7 +49,7 @@ class Clocks:
     def tick(self, thread: Hashable, after: Iterable[Clock] = ()) -> Clock:
         """The clock of the next command of `thread`, which waits for the commands of `after`."""
         number = self._numbers[thread]
-        clock = np.maximum.reduce([self._last[number], self.host, *after])
+        clock: Clock = np.maximum.reduce([self._last[number], self.host, *after])
         self.latest[number] += 1
         clock[number] = self.latest[number]
         self._last[number] = clock

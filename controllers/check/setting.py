@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Literal, TypeAlias, Union
+from typing import Literal, TypeAlias, Union, get_args
 
 VARIABLE = "CONTROLLERS_CHECK"
 Setting = Literal["off", "on", "oclgrind"]
@@ -18,11 +18,14 @@ def setting_of(check: Check) -> Setting:
     """
     if check is None:
         return _named(os.environ.get(VARIABLE) or "off", f"environment variable {VARIABLE}")
-    return _named({True: "on", False: "off"}.get(check, check), "check")  # type: ignore[call-overload]
+    if isinstance(check, bool):
+        return "on" if check else "off"
+    return _named(check, "check")
 
 
-def _named(word: object, what: str) -> Setting:
-    for setting in ("off", "on", "oclgrind"):
+def _named(word: str, what: str) -> Setting:
+    for setting in get_args(Setting):
         if word == setting:
-            return setting  # type: ignore[return-value]
+            found: Setting = setting
+            return found
     raise ValueError(f"{what} is one of off, on, oclgrind (or True, False), got {word!r}")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from controllers.check.executor import CheckedExecutor
-from controllers.check.finding import Complaint
+from controllers.check.finding import Complaint, Kind
 from controllers.check.inspection import Array, Inspection, Run, Use
 from controllers.check.memory import Bits, TileMemory, differ
 from controllers.check.monitor import Monitor
@@ -128,10 +128,10 @@ class StageLaunch:
             new &= ~np.isnan(read(node))
         return self._say("nan", new, "NaN, though nothing that it reads is") if new.any() else None
 
-    def _say(self, kind: str, where: Bits, what: str) -> Complaint:
+    def _say(self, kind: Kind, where: Bits, what: str) -> Complaint:
         at = np.unravel_index(int(np.argmax(where)), where.shape)
         cell = tuple(int(n) + lower for n, lower in zip(at, self._over.lower))
         field = self._stage.writes
         text = f"the launch of {self._stage.name} gives {field} at {cell} {what}"
-        return Complaint(kind, text, field, cell)  # type: ignore[arg-type]
+        return Complaint(kind, text, field, cell)
 

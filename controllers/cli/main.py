@@ -52,8 +52,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _command(arguments: Sequence[str] | None, comm: Communicator) -> None:
+    words = sys.argv[1:] if arguments is None else arguments
+    # argparse would take the word after a bare --check, such as the pattern file, for its value
+    words = ["--check=on" if word == "--check" else word for word in words]
     try:
-        options = _parser(comm.rank == 0).parse_args(arguments)
+        options = _parser(comm.rank == 0).parse_args(words)
     except SystemExit:  # --help and --version have been printed
         return
     options.command(options, comm)

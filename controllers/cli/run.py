@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from controllers.check.setting import VARIABLE
 from controllers.cli import hash_field
 from controllers.cli.files import check_target, open_field
 from controllers.cli.outcome import NO_DEVICE, USAGE, Failure, on_root
@@ -88,6 +89,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="the most that the run may take of the memory of each device, such as 4g or 512m; a "
         "field that does not fit is refused before anything is allocated (default: the "
         f"environment variable {ENVIRONMENT}, else all of the device's memory)")
+    add("--check", choices=("on", "oclgrind"), nargs="?", const="on",
+        help="watch every access, and end with an error that names field, cell, rank and step "
+        "where one is wrong: a stale or unwritten cell, an order that nothing enforces, a kernel "
+        "that does other than it declares, a NaN; --check=oclgrind also runs all kernels under "
+        "Oclgrind, which finds races and divergent barriers; slow, for small fields: see "
+        f"docs/checking.md (default: the environment variable {VARIABLE}, else off)")
     add("--json", action="store_true", help="print one line of JSON instead of the table")
 
 
@@ -172,6 +179,7 @@ def _computation(job: Job, options: argparse.Namespace, comm: Communicator) -> C
             overlap=options.overlap,
             kernel=job.kernel,
             memory_cap=options.memory_cap,
+            check=options.check,
         )
     except NoDeviceError as error:
         raise Failure(NO_DEVICE, str(error)) from None
