@@ -16,7 +16,6 @@ from controllers.event import Command, Event
 from controllers.executor import Executor
 from controllers.plan import Operation, Plan
 from hitmap.comm import Communicator
-from hitmap.region import Region
 from hitmap.strided import Strided
 
 AT_ONCE = 64    # steps until the ranks compare what they have found
@@ -42,8 +41,8 @@ class CheckedEngine(Engine):
             # levels that do not hold the same field were not all loaded
             unlike = differ(executor.move_from(tile, owned), executor.move_from(newest, owned))
             self._monitor.loaded(key, ~unlike, n_steps)
-            for box in (Region.of([tile.geometry.box]) - owned).boxes:
-                executor.move_to(tile, box, np.full(box.extent, junk(tile.dtype, 0)))
+            memory = TileMemory(executor, tile)
+            memory.write(np.where(memory.mask([owned]), memory.read(), junk(tile.dtype)))
 
     def run(self, n_steps: int, progress: Progress | None = None) -> None:
         """Run `n_steps` steps, some at a time; `CheckError` on all ranks.  Collective."""
@@ -77,11 +76,11 @@ class CheckedEngine(Engine):
         """Fresh memory holds junk, to be seen where it is read."""
         for key, tile in self.tiles.items():
             memory = TileMemory(self.executors[key.place], tile)
-            memory.write(np.full(memory.n_elements, junk(tile.dtype, 0)))
+            memory.write(np.full(memory.n_elements, junk(tile.dtype)))
         dtype = np.dtype(self.plan.program.dtype)
         for staging, linear in self._binder.staging.items():
             n_cells = self.plan.transfers[staging.message].message.n_cells
-            poison = np.full(n_cells, junk(dtype, 0))
+            poison = np.full(n_cells, junk(dtype))
             if isinstance(linear, np.ndarray):
                 linear[...] = poison
                 continue

@@ -2,7 +2,7 @@
 """The executor of the checked mode: guarded tiles, users' kernels with accessors that look."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import ceil
 from typing import Any, TypeVar
@@ -21,10 +21,11 @@ from controllers.check.accessors import (
     box_arguments,
     checked_accessors,
 )
-from controllers.check.finding import Complaint
+from controllers.check.finding import Complaint, Index
+from controllers.check.inspection import Use
 from controllers.check.memory import GuardedTile
 from controllers.device import Device
-from controllers.kernel import BuildError, Built
+from controllers.kernel import BuildError, Built, build
 from controllers.opencl_executor import OpenCLExecutor
 from controllers.program import MAX_AXES, Program
 from controllers.registry import SPECIALISED, KernelChoice
@@ -37,6 +38,9 @@ from hitmap.strided import Geometry, Strided
 
 _T = TypeVar("_T")
 
+_ADDRESS = """
+__kernel void address(__global const uchar *tile, __global ulong *result) { *result = (ulong)tile; }
+"""
 GUARD = 4096        # elements before and behind a tile, at least
 GUARD_ROWS = 4      # ... and at least so many steps on axis 0
 _NO_FAULT = np.zeros(REPORT_LONGS, np.int64)
@@ -128,21 +132,38 @@ class CheckedExecutor(OpenCLExecutor):
             cl.enqueue_copy(self.transfer, self._reports[name], _NO_FAULT)
         return {**values, **box_arguments(name, cells), f"{REPORT}{name}": self._reports[name]}
 
-    def heard(self, kernel: str, over: Shape, names: Mapping[str, str]) -> Complaint | None:
-        """What accessors, or Oclgrind, complain of since the last call.
-
-        `over` is the box of the launch; `names`: what the user calls the cells of a parameter.
-        """
+    def heard(self, kernel: str, over: Shape, uses: Sequence[Use]) -> Complaint | None:
+        """What accessors, or Oclgrind, complain of since the last call; `over` is the launch's."""
         found: list[Complaint] = []
+        fields = {use.name: use.field for use in uses}
         for name, report in self._reports.items():
             facts = np.empty_like(_NO_FAULT)
             cl.enqueue_copy(self.transfer, facts, report)
             if facts[0]:
                 cl.enqueue_copy(self.transfer, report, _NO_FAULT)
-                found.append(_reported(facts, kernel, over, name, names.get(name, name)))
-        news = self._log.news() if self._log else []
-        found += [oclgrind.complaint(report, kernel) for report in news]
+                found.append(_reported(facts, kernel, over, name, fields.get(name, name)))
+        news = oclgrind.gravest(self._log.news()) if self._log else None
+        if news is not None:
+            use, cell = self._cell(oclgrind.address(news), uses)
+            found.append(oclgrind.complaint(news, kernel, use.name if use else "", cell))
         return found[0] if found else None
+
+    def _cell(self, address: int, uses: Sequence[Use]) -> tuple[Use | None, Index]:
+        """The tile, and its cell, that an address of the simulator lies in."""
+        for use in uses:
+            offset = address - self._address(use.memory.tile)
+            if 0 <= offset < use.memory.tile.nbytes:
+                return use, use.memory.cell(offset // use.memory.tile.dtype.itemsize)
+        return None, None
+
+    def _address(self, tile: Tile) -> int:
+        """Where a tile begins for kernels."""
+        program = build(self.context, "address", _ADDRESS)
+        result = np.zeros(1, np.uint64)
+        buffer = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, result.nbytes)
+        cl.Kernel(program, "address")(self.compute, (1,), None, tile.buffer, buffer)
+        cl.enqueue_copy(self.compute, result, buffer)
+        return int(result[0])
 
 
 def _reported(

@@ -86,15 +86,17 @@ class Inspection:
         ]
         for use, values, keep in zip(uses, self.after, busy):
             use.memory.write(values, keep)
-        found = heard or next(self._complaints(starts, ends, busy), None)
-        return events[0], found
+        found = next(self._misplaced(starts, ends, busy), None) or heard
+        return events[0], found or next(self._wrong(starts, ends), None)
 
     def _prepared(self, use: Use, values: Array, busy: Bits | None, number: int) -> Array:
         """The elements before a run: junk where nothing is to be read."""
         free = ~use.reads if busy is None else ~(use.reads | busy)
-        return np.where(free, junk(use.memory.tile.dtype, number), values)
+        dtype = use.memory.tile.dtype
+        filled = np.where(free, junk(dtype, number), values)
+        return np.where(free & use.writes, junk(dtype, number, written=True), filled)
 
-    def _complaints(
+    def _misplaced(
         self,
         starts: Sequence[Sequence[Array]],
         ends: Sequence[Sequence[Array]],
@@ -105,6 +107,10 @@ class Inspection:
                 changed = differ(start[number], end[number]) & ~use.writes
                 other = busy[number]
                 yield from self._written(use, changed if other is None else changed & ~other)
+
+    def _wrong(
+        self, starts: Sequence[Sequence[Array]], ends: Sequence[Sequence[Array]]
+    ) -> Iterator[Complaint]:
         for number, use in enumerate(self._uses):
             runs = [(start[number], end[number]) for start, end in zip(starts, ends)]
             yield from self._left_out(use, runs)

@@ -20,7 +20,7 @@ from hitmap.strided import Geometry
 Array = npt.NDArray[Any]
 Bits = npt.NDArray[np.bool_]
 
-_FLOAT_JUNK = (float("nan"), -7.75e11)
+_FLOAT_JUNK = -1234.5678
 _BYTE_JUNK = (0xA5, 0x5A)
 
 
@@ -104,17 +104,23 @@ class TileMemory:
         return f"{element - self.guard - self.tile.geometry.n_elements + 1} elements behind its end"
 
 
-def junk(dtype: np.dtype[Any], number: int) -> np.generic:
+def junk(dtype: np.dtype[Any], number: int = 0, written: bool = False) -> np.generic:
     """What nobody should read, in two kinds: NaN or a pattern, and something else.
 
-    >>> junk(np.dtype("float32"), 0), junk(np.dtype("uint8"), 1)
-    (np.float32(nan), np.uint8(90))
+    It is unlike what lies where something will be `written`.
+
+    >>> junk(np.dtype("float32")), junk(np.dtype("uint8"), 1), junk(np.dtype("uint8"), 1, True)
+    (np.float32(nan), np.uint8(90), np.uint8(91))
     """
+    if dtype.kind == "f" and number == 1:
+        value: np.generic = dtype.type(_FLOAT_JUNK + 64 * written)
+        return value
+    pattern = bytearray([_BYTE_JUNK[number]] * dtype.itemsize)
     if dtype.kind == "f":
-        result: np.generic = dtype.type(_FLOAT_JUNK[number])
-        return result
-    pattern: np.generic = np.frombuffer(bytes([_BYTE_JUNK[number]] * dtype.itemsize), dtype)[0]
-    return pattern
+        pattern = bytearray(np.array(np.nan, dtype.newbyteorder("<")).tobytes())
+    pattern[0] += written       # another NaN, or another number
+    value = np.frombuffer(bytes(pattern), dtype)[0]
+    return value
 
 
 def differ(one: Array, other: Array) -> Bits:

@@ -10,24 +10,30 @@ import os
 import re
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from controllers.check.finding import Complaint, Kind
+from controllers.check.finding import Complaint, Index, Kind
 from controllers.device import Device, NoDeviceError, find_simulator
 
 _REMEDY = 'pip install "controllers[check]" (x86-64 Linux), or leave the check to --check alone'
-_OPTIONS = {"OCLGRIND_DATA_RACES": "1", "OCLGRIND_UNINITIALIZED": "1", "OCLGRIND_MAX_ERRORS": "50"}
-_KINDS: tuple[tuple[str, Kind], ...] = (
-    ("data race", "race"),
+# the last is a number for all contexts of the process
+_OPTIONS = {
+    "OCLGRIND_DATA_RACES": "1",
+    "OCLGRIND_UNINITIALIZED": "1",
+    "OCLGRIND_MAX_ERRORS": "100000",
+}
+_KINDS: tuple[tuple[str, Kind], ...] = (    # by a word of the title, the gravest first
+    ("nvalid", "bounds"),
     ("divergence", "barrier"),
-    ("Uninitialized", "uninitialised"),
-    ("read-only", "read-only"),
-    ("Invalid", "bounds"),
+    ("data race", "race"),
+    ("ninitialized", "uninitialised"),
+    ("", "bounds"),
 )
 _REPORT = re.compile(r"^(?=\S)(.*?)(?=^\S|\Z)", re.DOTALL | re.MULTILINE)
 _ITEM = re.compile(r"Local\((\d+),(\d+),(\d+)\) Group\((\d+),(\d+),(\d+)\)")
+_ADDRESS = re.compile(r"global memory address 0x([0-9a-f]+)")
 _LINE = re.compile(r"At line (\d+) \(column \d+\) of (.*?):$", re.MULTILINE)
 _KERNEL = re.compile(r"Kernel:\s*(\w+)")
 
@@ -82,17 +88,33 @@ def reports(text: str) -> list[str]:
     return [found.strip() for found in _REPORT.findall(text) if _KERNEL.search(found)]
 
 
-def complaint(report: str, kernel: str) -> Complaint:
-    """A report as a complaint; `kernel` is what the user calls the kernel."""
-    title = report.partition("\n")[0]
-    kind: Kind = next((kind for word, kind in _KINDS if word in title), "bounds")
+def gravest(news: Sequence[str]) -> str | None:
+    """The report to tell of: a value may be missing because of a race."""
+    return min(news, key=_rank, default=None)
+
+
+def address(report: str) -> int:
+    """The address in global memory that a report names; -1 where it names none."""
+    found = _ADDRESS.search(report)
+    return int(found[1], 16) if found else -1
+
+
+def complaint(report: str, kernel: str, tile: str = "", cell: Index = None) -> Complaint:
+    """A report as a complaint; `kernel` and `tile` are what the user calls them."""
+    kind, title = _KINDS[_rank(report)][1], report.partition("\n")[0]
     line = _LINE.search(report)
     # line 0: the compiler has moved the instruction
     place = f" in line {line[1]} of {line[2]}" if line and line[1] != "0" else ""
     item = work_item(report)
     who = f", work-item {item[0]} of group {item[1]}" if item else ""
-    what = title[:1].lower() + title[1:]
-    return Complaint(kind, f"kernel {kernel!r}{place}: {what} (Oclgrind){who}")
+    what = _ADDRESS.sub(f"cell {cell} of {tile}" if cell else r"\g<0>", title)
+    text = f"kernel {kernel!r}{place}: {what[:1].lower()}{what[1:]} (Oclgrind){who}"
+    return Complaint(kind, text, tile, cell)
+
+
+def _rank(report: str) -> int:
+    title = report.partition("\n")[0]
+    return next(rank for rank, (word, _) in enumerate(_KINDS) if word in title)
 
 
 def work_item(report: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:

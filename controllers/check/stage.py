@@ -93,9 +93,9 @@ class StageLaunch:
         return runs
 
     def _hearing(self, name: str) -> Callable[[], Complaint | None]:
-        executor, over, names = self._executor, self._over, {self._stage.writes: self._stage.writes}
+        executor = self._executor
         if isinstance(executor, CheckedExecutor):
-            return lambda: executor.heard(name, over, names)
+            return lambda: executor.heard(name, self._over, self._uses)
         return lambda: None
 
     def _widened(self, use: Use, busy: Bits) -> Bits:

@@ -53,9 +53,8 @@ class CheckedLaunches:
                 over, arguments, kernel.scalars, None
             )
             runs.append(Run(0, lambda: back(None), reversed=True))
-        names = {use.name: use.name for use in uses}
         inspection = Inspection(
-            kernel.name, uses, runs, lambda: self._executor.heard(kernel.name, over, names)
+            kernel.name, uses, runs, lambda: self._executor.heard(kernel.name, over, uses)
         )
 
         def command(wait_for: Sequence[Event] | None = None) -> Event:
