@@ -119,8 +119,8 @@ def junk(dtype: np.dtype[Any], number: int = 0, written: bool = False) -> np.gen
     if dtype.kind == "f":
         pattern = bytearray(np.array(np.nan, dtype.newbyteorder("<")).tobytes())
     pattern[0] += written       # another NaN, or another number
-    value = np.frombuffer(bytes(pattern), dtype)[0]
-    return value
+    scalar: np.generic = np.frombuffer(bytes(pattern), dtype)[0]
+    return scalar
 
 
 def differ(one: Array, other: Array) -> Bits:

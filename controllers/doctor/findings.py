@@ -88,7 +88,8 @@ def drivers(node: Node) -> Iterator[Finding]:
 def _devices(verdict: Verdict) -> Iterator[Finding]:
     for tried in verdict.tried:
         device = tried.device
-        name = f"{device.kind} {device.name}: {device.platform} {device.version}"
+        kind = "simulator" if is_simulator(device) else device.kind
+        name = f"{kind} {device.name}: {device.platform} {device.version}"
         if tried.problem:
             yield Finding(
                 "warning", "driver", f"{name}: {tried.problem}",
