@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from hitmap import install_abort_hook
 
 if TYPE_CHECKING:
+    from controllers.check import CheckError
     from controllers.computation import Computation
     from controllers.controller import Controller
     from controllers.pattern_file import read_patterns
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "CheckError": "controllers.check",
     "Computation": "controllers.computation",
     "Controller": "controllers.controller",
     "Kernel": "controllers.variant",
@@ -46,9 +48,9 @@ _HOMES = {
     "writing": "controllers.tied_tile",
 }
 __all__ = [
-    "Computation", "Controller", "Kernel", "Plan", "Program", "Report", "Stencil", "TileView",
-    "read_patterns", "reading", "reference_run", "register_stencil", "stencil_computation",
-    "updating", "writing",
+    "CheckError", "Computation", "Controller", "Kernel", "Plan", "Program", "Report", "Stencil",
+    "TileView", "read_patterns", "reading", "reference_run", "register_stencil",
+    "stencil_computation", "updating", "writing",
 ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from controllers.call import Calls, collective, noted
 from controllers.capacity import check_capacity
+from controllers.check import Check, CheckedEngine, setting_of
 from controllers.engine import Engine, Progress
 from controllers.explain import explain
 from controllers.partition import domain_of, periodic_axes
@@ -68,6 +69,9 @@ class Computation:
     trace: record a timeline of the runs, for `save_trace`.
     watchdog: seconds after which the job ends if no step or call has ended, every rank saying
         where it is; 0 for never.  By default what the variable CONTROLLERS_WATCHDOG says.
+    check: watch every access, and raise `CheckError` where one is wrong (docs/checking.md): True,
+        or "oclgrind" to run all kernels under Oclgrind.  By default what the environment variable
+        CONTROLLERS_CHECK says, else False.  Slow.
     """
 
     def __init__(
@@ -89,6 +93,7 @@ class Computation:
         memory_cap: str | int | None = None,
         trace: bool = False,
         watchdog: float | None = None,
+        check: Check = None,
     ) -> None:
         self.program = program
         self.comm = default_communicator() if comm is None else comm
@@ -97,10 +102,12 @@ class Computation:
         limit_s = limit(os.environ.get(VARIABLE) if watchdog is None else watchdog)
         self._watched = Watched(self.calls)
         self._watchdog = None if limit_s is None else Watchdog(limit_s, self._watched)
+        self._check = setting_of(check)
         with self.calls.agreed(
             "set-up", program=described(program), sizes=sizes, partition=partition,
             weights=weights, align=align, block=block, boundary=boundary, overlap=overlap,
             places_per_controller=places_per_controller, trace=trace, watchdog=limit_s,
+            check=self._check,
         ):  # fmt: skip
             self.calls.owner = f"computation {next_number(self.comm)} ({program.name})"
             self.domain = domain_of(program, sizes)
@@ -116,7 +123,7 @@ class Computation:
                 choice = choice.with_scalars(domain_values(self.domain))
             self._controllers = open_controllers(
                 self.comm, devices, program,
-                zero_copy=zero_copy, kernel=choice, memory_cap=memory_cap,
+                zero_copy=zero_copy, kernel=choice, memory_cap=memory_cap, check=self._check,
             )  # fmt: skip
             self.layout, self.placement = self._divided(partition, weights, align, block)
             plan = self._new_plan(self.layout, self.placement)
@@ -323,11 +330,13 @@ class Computation:
 
     def _new_engine(self, plan: Plan, placement: Placement) -> Engine:
         """Built, connected, its memory touched, so that steps cost what they always will."""
-        engine = Engine(plan, placement.executors, self._messages)
+        kind = Engine if self._check == "off" else CheckedEngine
+        engine = kind(plan, placement.executors, self._messages)
         if self._watchdog is not None:
             self._watched.engine = engine
             engine.watch()
-        engine.run(plan.n_phases)
+        if self._check == "off":    # a checked engine wants cells that have been set
+            engine.run(plan.n_phases)
         return engine
 
     def _cells(self, place: int, box: Shape) -> npt.NDArray[Any]:

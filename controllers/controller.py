@@ -16,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
+from controllers.check import Check, device_for, open_executor, setting_of
+from controllers.check.user import launches_of, settle
 from controllers.coherence import Side
 from controllers.device import Device, assign, choose_usable, probe
 from controllers.event import COMPLETE, AllOf, Command, Event, HostEvent
 from controllers.later import Later, Worker, enqueued
-from controllers.opencl_executor import OpenCLExecutor
 from controllers.placement import assigned_devices
 from controllers.tied_tile import DONE, Access, Kind, Selection, Target, TiedTile, selection_of
 from controllers.user_launch import Argument, UserLaunch
@@ -52,16 +53,21 @@ class Controller:
         *,
         zero_copy: bool = True,
         memory_cap: str | int | None = None,
+        check: Check = None,
+        rank: int = 0,
     ) -> None:
+        setting = setting_of(check)
         self.device = device if isinstance(device, Device) else _one_device(device)
         if self.device.kind == "reference":
             raise ValueError(
                 "the reference device computes descriptions of stencils and runs no kernels; "
                 "choose an OpenCL device"
             )
-        self.executor = OpenCLExecutor(
-            self.device, zero_copy=zero_copy, memory_cap=memory_cap
+        self.device = device_for(self.device, setting)
+        self.executor = open_executor(
+            self.device, setting, zero_copy=zero_copy, memory_cap=memory_cap
         )
+        self._checked = launches_of(self.executor, rank)
         self._tasks = Worker("host tasks")
         self._commands = Worker("commands after host tasks")
         self._launches: dict[object, UserLaunch] = {}
@@ -76,6 +82,7 @@ class Controller:
         *,
         zero_copy: bool = True,
         memory_cap: str | int | None = None,
+        check: Check = None,
     ) -> list[Controller]:
         """A controller for each device that `selectors` name.
 
@@ -83,7 +90,11 @@ class Controller:
         gets its part; a CPU is divided by cores among the ranks that share it.
         """
         devices = assigned_devices(comm or SerialCommunicator(), selectors)
-        return [cls(device, zero_copy=zero_copy, memory_cap=memory_cap) for device in devices]
+        rank = 0 if comm is None else comm.rank
+        return [
+            cls(device, zero_copy=zero_copy, memory_cap=memory_cap, check=check, rank=rank)
+            for device in devices
+        ]
 
     def __repr__(self) -> str:
         return f"<Controller {self.device.name!r}>"
@@ -161,6 +172,10 @@ class Controller:
             if access.reads:
                 self._refresh("device", access.selection)
         command = launch.command(cells, arguments, kernel.scalars, group)
+        if self._checked is not None:
+            settle(accesses)
+            grouped = group is not None
+            command = self._checked.command(command, kernel, cells, arguments, accesses, grouped)
         event = self._issue(command, _before("device", accesses))
         _record("device", accesses, event)
         return event
@@ -307,7 +322,10 @@ class Controller:
         roles = tuple(sorted(kernel.roles.items()))
         key = (kernel.name, kernel.variants, roles, n_axes, grouped)
         if key not in self._launches:
-            self._launches[key] = UserLaunch(self.executor, kernel, n_axes, grouped=grouped)
+            if self._checked is not None:
+                self._launches[key] = self._checked.build(kernel, n_axes, grouped)
+            else:
+                self._launches[key] = UserLaunch(self.executor, kernel, n_axes, grouped=grouped)
         return self._launches[key]
 
     def _check(self, tile: TiedTile, image: Side | None = None) -> None:

@@ -7,10 +7,10 @@ import random
 import re
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import cast
+from typing import TypeAlias, cast
 
 import pyopencl as cl
 
@@ -23,6 +23,8 @@ _LOG = re.compile(r"Build on [^\n]*:\n\n(.*?)\s*\(options: [^\n]*\)", re.DOTALL)
 # PoCL's cache now and then fails builds when several processes make the same entry (pocl#1480);
 # its log is then empty of errors, and the next attempt finds the entry.
 ATTEMPTS = 5
+# Number of axes and macros -> the accessors, as OpenCL C.
+Accessors: TypeAlias = Callable[[int, Mapping[str, str]], str]
 # NVIDIA's compiler keeps no names and types of parameters without it.
 ARGUMENT_INFO = "-cl-kernel-arg-info"
 
@@ -76,8 +78,11 @@ def build_user_kernel(
     kernel: Kernel,
     n_axes: int,
     macros: Mapping[str, str] | None = None,
+    front: Accessors | None = None,
 ) -> Built:
     """The variant of a whole kernel for `device`, with the accessors of `n_axes` axes.
+
+    `front` makes these, in place of `accessors`.
 
     A kernel that updates a tile in place (inout) computes each cell once; one that only reads
     some tiles and writes others may compute a cell twice.
@@ -90,7 +95,7 @@ def build_user_kernel(
     if device.correctly_rounded_divide:     # the same bits on all such devices
         options.append(ROUNDED_DIVIDE)
     while True:
-        text = source.complete(accessors(n_axes, macros), "")
+        text = source.complete((front or accessors)(n_axes, macros), "")
         program = build(context, kernel.name, text, options, source.file)
         built = Built(name, program, parameters(compiled(program, name), kernel.roles))
         if "ONCE" in macros or all(p.role != "inout" for p in built.parameters):

@@ -19,7 +19,7 @@ from controllers.clock import Clock
 from controllers.configuration import Configuration, Launch
 from controllers.device import Device
 from controllers.event import Command, Event, in_order
-from controllers.kernel import Built, build, compiled, fixed_source, parameters
+from controllers.kernel import Built, accessors, build, compiled, fixed_source, parameters
 from controllers.kgt.cell import work_sizes
 from controllers.ledger import HostPurpose, Ledger, cap_for
 from controllers.parameter import bind
@@ -127,7 +127,8 @@ class OpenCLExecutor:
         target = program.stages[stage].writes
         values: dict[str, object] = {**box_values(over), f"{target}_new": written.buffer}
         for field, tile in {target: written, **reads}.items():
-            values |= tile_values(field, tile.strided(over))
+            reachable = tile.geometry.box.shift(tuple(-first for first in over.lower))
+            values |= self.tile_arguments(field, tile.strided(over), reachable)
         values |= {field: tile.buffer for field, tile in reads.items()}
         if source.tables is not None:
             tables = source.tables(written.strided(over).pitches)
@@ -136,6 +137,17 @@ class OpenCLExecutor:
         arguments = bind(title, built.parameters, values, source.scalars)
         sizes = source.work_sizes(over.extent, self.device.kind == "cpu")
         return self.kernel_command(built, arguments, sizes)
+
+    def accessors(self, n_axes: int, macros: Mapping[str, str]) -> str:
+        """The macros that a user's kernel sees."""
+        return accessors(n_axes, macros)
+
+    def tile_arguments(self, name: str, where: Strided, cells: Shape) -> dict[str, object]:
+        """The values of the parameters TILE(name), for the box that lies at `where`.
+
+        `cells` may be touched, counted from the first cell of the box.
+        """
+        return {**tile_values(name, where)}
 
     def copy_command(
         self, source: Linear, target: Linear, itemsize: int, move: tuple[Strided, Strided]
@@ -159,7 +171,9 @@ class OpenCLExecutor:
         ValueError where the device lacks what strict arithmetic needs or the kernel does not
         suit the stage, BuildError where the driver does not compile.
         """
-        source = stage_kernel(self.kernel, program, program.stages[stage], self.device)
+        source = stage_kernel(
+            self.kernel, program, program.stages[stage], self.device, self.accessors
+        )
         key = (source.name, source.source)
         if key not in self._kernels:
             title = source.title or source.name

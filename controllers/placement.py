@@ -11,6 +11,7 @@ from itertools import cycle, islice
 import numpy as np
 import pyopencl as cl
 
+from controllers.check import Setting, device_for, open_executor
 from controllers.device import Device, NoDeviceError, assign, choose_usable, probe, problems
 from controllers.executor import Executor
 from controllers.kernel import BuildError
@@ -89,9 +90,11 @@ class Controllers:
 
 
 def assigned_devices(
-    comm: Communicator, selectors: str | Sequence[str] | None
+    comm: Communicator, selectors: str | Sequence[str] | None, check: Setting = "off"
 ) -> list[Device]:
     """The devices of this rank, of those that `selectors` name on its host.
+
+    With `check` "oclgrind" it is the simulator in place of each of them.
 
     Drivers that a small kernel aborts or hangs are left out.  Of these, and of CPUs that compute
     with more threads than this process has cores, a warning on rank 0 tells.  Collective; fails on
@@ -103,6 +106,7 @@ def assigned_devices(
     try:
         verdicts = first_of_node(comm, probe)
         devices = assign(choose_usable(wanted, verdicts), local_rank, n_local)
+        devices = [device_for(device, check) for device in devices]
     except (ValueError, RuntimeError, cl.Error) as error:
         failure = error
     _fail_together(comm, failure)
@@ -118,6 +122,7 @@ def open_controllers(
     zero_copy: bool = True,
     kernel: KernelChoice = SPECIALISED,
     memory_cap: str | int | None = None,
+    check: Setting = "off",
 ) -> Controllers:
     """Choose and open the devices of every rank; collective, fails on all ranks or on none.
 
@@ -125,12 +130,12 @@ def open_controllers(
     `kernel` says how the program's stages are computed; a kernel of the user's own is checked.
     `memory_cap` is what each of the devices may take, else the environment's, else its memory.
     """
-    devices = assigned_devices(comm, selectors)
+    devices = assigned_devices(comm, selectors, check)
     executors: list[Executor] = []
     failure: Exception | None = None
     try:
         executors = [
-            open_device(device, program, zero_copy, kernel, memory_cap) for device in devices
+            open_device(device, program, zero_copy, kernel, memory_cap, check) for device in devices
         ]
     except (ValueError, RuntimeError, MemoryCapError, cl.Error) as error:
         failure = error
@@ -201,6 +206,7 @@ def open_device(
     zero_copy: bool = True,
     kernel: KernelChoice = SPECIALISED,
     memory_cap: str | int | None = None,
+    check: Setting = "off",
 ) -> Executor:
     """The executor of `device`, its kernels for `program` built."""
     if device.kind == "reference":
@@ -210,14 +216,17 @@ def open_device(
                 f"{kernel.name!r}, which is OpenCL C; choose another device, or no kernel"
             )
         return ReferenceExecutor(device, memory_cap=memory_cap)
-    controller = OpenCLExecutor(
-        device, zero_copy=zero_copy, kernel=kernel, memory_cap=memory_cap
-    )
+    def opened(check: Setting) -> OpenCLExecutor:
+        return open_executor(
+            device, check, zero_copy=zero_copy, kernel=kernel, memory_cap=memory_cap
+        )
+
+    controller = opened("off")
     for stage in range(len(program.stages)):
         controller.build(program, stage)
     if isinstance(kernel, Kernel):
         check_kernel(controller, program, kernel)
-    return controller
+    return controller if check == "off" else opened(check)
 
 
 def _crowded(devices: Sequence[Device], rank: int) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from controllers.check import Check
 from controllers.computation import Computation
 from controllers.plan import Overlap
 from controllers.report import Report
@@ -42,6 +43,7 @@ def stencil_computation(
     overlap: Overlap = "auto",
     memory_cap: str | int | None = None,
     watchdog: float | None = None,
+    check: Check = None,
 ) -> Report:
     """Apply a weighted stencil `iterations` times to a field; collective.
 
@@ -72,6 +74,7 @@ def stencil_computation(
         kernel=kernel,
         memory_cap=memory_cap,
         watchdog=watchdog,
+        check=check,
     ) as computation:
         if init is not None:
             computation.load(init)

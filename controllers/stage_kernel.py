@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from controllers.configuration import origin_of
 from controllers.device import Device
-from controllers.kernel import ARGUMENT_INFO, accessors, fixed_source
+from controllers.kernel import ARGUMENT_INFO, Accessors, accessors, fixed_source
 from controllers.kgt import generate
 from controllers.kgt.cell import work_sizes
 from controllers.kgt.comment import weighted_sum
@@ -61,15 +61,19 @@ class StageKernel:
 
 
 def stage_kernel(
-    choice: KernelChoice, program: Program, stage: Stage, device: Device
+    choice: KernelChoice,
+    program: Program,
+    stage: Stage,
+    device: Device,
+    front: Accessors = accessors,
 ) -> StageKernel:
-    """The kernel of `stage` on `device`.
+    """The kernel of `stage` on `device`; `front` makes the accessors of a user's kernel.
 
     ValueError where the device lacks what strict arithmetic needs, where the generic kernel
     cannot do the stage, or where a user's kernel has no variant for the device.
     """
     if isinstance(choice, Kernel):
-        return _user_kernel(choice, program, device)
+        return _user_kernel(choice, program, device, front)
     if choice == GENERIC:
         return _generic_kernel(program, stage, device)
     generated = generate(program, stage)
@@ -133,18 +137,19 @@ def _generic_kernel(program: Program, stage: Stage, device: Device) -> StageKern
     )
 
 
-def _user_kernel(kernel: Kernel, program: Program, device: Device) -> StageKernel:
+def _user_kernel(
+    kernel: Kernel, program: Program, device: Device, front: Accessors
+) -> StageKernel:
     if len(program.stages) > 1 or len(program.fields) > 1:
         raise ValueError(
             f"program {program.name!r} has {len(program.stages)} stages on {len(program.fields)} "
             f"fields, and the kernel {kernel.name!r} is for one of each; use kernel='specialised'"
         )
     source = kernel.variant(device).source
-    front = accessors(program.n_axes, _macros(program))
     options = device.strict_options(program.dtype, device.correctly_rounded_divide)
     return StageKernel(
         source.kernel_name(kernel.name),
-        source.complete(front, _body_parameters(kernel, program)),
+        source.complete(front(program.n_axes, _macros(program)), _body_parameters(kernel, program)),
         (*options, ARGUMENT_INFO),
         roles={FIELD: "in", f"{FIELD}_new": "out"},
         scalars=kernel.scalars,

@@ -37,7 +37,7 @@ class UserLaunch:
         self._title = kernel.name
         macros = {"ONCE": ""} if grouped else {}
         self._built = build_user_kernel(
-            executor.context, executor.device, kernel, n_axes, macros
+            executor.context, executor.device, kernel, n_axes, macros, executor.accessors
         )
         self._kernel = SharedKernel(self._built)
 
@@ -81,9 +81,10 @@ class UserLaunch:
         numbers = dict(scalars)
         for name, argument in arguments.items():
             if isinstance(argument, (TiedTile, Selection)):
-                tile = selection_of(argument).tile
+                selection = selection_of(argument)
+                tile = selection.tile
                 assert tile.memory is not None, "a tile with an image on the device"
-                values |= {**tile_values(name, _start(tile, over)), name: tile.memory.buffer}
+                values |= {**self._tile_arguments(name, selection, over), name: tile.memory.buffer}
             else:
                 numbers[name] = argument  # type: ignore[assignment]
         for parameter in self._built.parameters:
@@ -92,6 +93,13 @@ class UserLaunch:
                 values[parameter.name] = cl.LocalMemory(nbytes)
         bound = bind(self._title, self._built.parameters, values, numbers)
         return self._executor.launch_once_command(self._kernel, bound, self._sizes(over, group))
+
+    def _tile_arguments(self, name: str, selection: Selection, over: Shape) -> dict[str, object]:
+        where = _start(selection.tile, over)
+        if selection.cells.n_axes != over.n_axes:
+            return {**tile_values(name, where)}
+        cells = selection.cells.shift(tuple(-first for first in over.lower))
+        return self._executor.tile_arguments(name, where, cells)
 
     def _access(self, parameter: Parameter, selection: Selection, over: Shape) -> Access:
         tile, dtype = selection.tile, cell_dtype(parameter.type_name)

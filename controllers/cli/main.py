@@ -69,9 +69,12 @@ _Parsed = Union[argparse.Namespace, str, Failure]
 def _parse(arguments: Sequence[str] | None) -> _Parsed:
     """Read the arguments; nothing is printed yet."""
     printed = io.StringIO()
+    words = sys.argv[1:] if arguments is None else arguments
+    # argparse would take the word after a bare --check, such as the pattern file, for its value
+    words = ["--check=on" if word == "--check" else word for word in words]
     try:
         with redirect_stdout(printed):
-            return _parser().parse_args(arguments)
+            return _parser().parse_args(words)
     except SystemExit:
         return printed.getvalue()
     except Failure as failure:

@@ -54,6 +54,7 @@ def _computation(job: Job, options: argparse.Namespace, comm: Communicator) -> C
             memory_cap=options.memory_cap,
             trace=options.trace is not None,
             watchdog=options.watchdog,
+            check=options.check,
         )
     except NoDeviceError as error:
         raise Failure(NO_DEVICE, str(error)) from None

@@ -70,6 +70,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="the most that the run may take of the memory of each device, such as 4g or 512m; a "
         "field that does not fit is refused before anything is allocated (default: the "
         f"environment variable {ENVIRONMENT}, else all of the device's memory)")
+    add("--check", choices=("on", "oclgrind"), nargs="?", const="on",
+        help="watch every access, and end with an error that names field, cell, rank and step "
+        "where one is wrong: a stale or unwritten cell, an order that nothing enforces, a kernel "
+        "that does other than it declares, a NaN; --check=oclgrind also runs all kernels under "
+        "Oclgrind, which finds races and divergent barriers; slow, for small fields: see "
+        "docs/checking.md (default: the environment variable CONTROLLERS_CHECK, else off)")
     add("--watchdog", metavar="SECONDS", type=_seconds,
         help="end the job when no step, nor reading, writing or set-up, has ended for so long; "
         "each rank first says where it is (default: the variable CONTROLLERS_WATCHDOG, else never)")

@@ -16,14 +16,20 @@ from controllers.device.verdict import Verdict, computing, loading_usable
 
 if TYPE_CHECKING:
     from controllers.device.assignment import assign
-    from controllers.device.discovery import find_devices
+    from controllers.device.discovery import find_devices, find_simulator, is_simulator
     from controllers.device.usable import choose_usable
 
-_HOMES = {"assign": "assignment", "choose_usable": "usable", "find_devices": "discovery"}
+_HOMES = {
+    "assign": "assignment",
+    "choose_usable": "usable",
+    "find_devices": "discovery",
+    "find_simulator": "discovery",
+    "is_simulator": "discovery",
+}
 __all__ = [
     "Device", "NoDeviceError", "Part", "Verdict", "assign", "choose", "choose_usable",
-    "computing", "explained", "find_devices", "loading_usable", "probe", "problems",
-    "reference_device",
+    "computing", "explained", "find_devices", "find_simulator", "is_simulator", "loading_usable",
+    "probe", "problems", "reference_device",
 ]  # fmt: skip
 
 

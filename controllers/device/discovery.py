@@ -41,10 +41,22 @@ def find_devices() -> list[Device]:
     """GPUs, accelerators, the CPU, and last the NumPy reference, which is always there.
 
     Without any OpenCL driver, the reference is all there is.  A driver that fails is left out
-    with a warning.
+    with a warning, a simulator without one: it is no device of the host.
     """
-    listings = [listing for number, p in enumerate(_platforms()) for listing in _list(number, p)]
-    return [*unique(listings), reference_device()]
+    real = [listing for listing in _listings() if not is_simulator(listing.device)]
+    return [*unique(real), reference_device()]
+
+
+def find_simulator() -> Device | None:
+    """Oclgrind's device, which looks on while kernels run; None where it is not installed."""
+    found = (listing.device for listing in _listings() if is_simulator(listing.device))
+    # it rounds as NumPy does, and does not say so
+    return next((replace(device, correctly_rounded_divide=True) for device in found), None)
+
+
+def is_simulator(device: Device) -> bool:
+    """Whether a driver lists a device that does not exist."""
+    return device.platform == "Oclgrind"
 
 
 def unique(listings: Iterable[Listing]) -> list[Device]:
@@ -95,6 +107,10 @@ def _release(version: str) -> list[int]:
     """
     numbers = re.findall(r"\d+", re.split("-?rc|-?pre", version)[0])
     return [*map(int, numbers[:2]), 0 if re.search("rc|pre", version) else 1]
+
+
+def _listings() -> list[Listing]:
+    return [listing for number, p in enumerate(_platforms()) for listing in _list(number, p)]
 
 
 def _platforms() -> list[cl.Platform]:

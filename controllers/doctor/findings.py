@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from controllers.device.device import Device
-from controllers.device.discovery import Listing, unique
+from controllers.device.discovery import Listing, is_simulator, unique
 from controllers.device.remedy import fault, needs_linker, remedy
 from controllers.device.verdict import Verdict
 from controllers.doctor.facts import Facts, Node
@@ -88,7 +88,8 @@ def drivers(node: Node) -> Iterator[Finding]:
 def _devices(verdict: Verdict) -> Iterator[Finding]:
     for tried in verdict.tried:
         device = tried.device
-        name = f"{device.kind} {device.name}: {device.platform} {device.version}"
+        kind = "simulator" if is_simulator(device) else device.kind
+        name = f"{kind} {device.name}: {device.platform} {device.version}"
         if tried.problem:
             yield Finding(
                 "warning", "driver", f"{name}: {tried.problem}",
@@ -117,7 +118,7 @@ def _listings(node: Node) -> list[tuple[Listing, Verdict]]:
         for number, verdict in enumerate(node.verdicts)
         if verdict.usable
         for tried in verdict.tried
-        if not tried.problem
+        if not tried.problem and not is_simulator(tried.device)
     ]
 
 

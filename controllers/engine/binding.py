@@ -30,7 +30,7 @@ class Binder:
         self._comm = comm
         self._dtype = np.dtype(plan.program.dtype)
         self._staging: dict[StagingKey, Linear] = {}
-        self._tags = _tags(plan)
+        self._tags = message_tags(plan)
         self.tiles = {
             TileKey(field.name, level, place): executors[place].tile(
                 plan.geometry(field.name, place), self._dtype
@@ -56,6 +56,11 @@ class Binder:
             upload = self._device(operation.place).upload_command
             return upload(self._host(source), self._linear(target), self._run(target))
         return self._copy(operation, transfer, source, target)
+
+    @property
+    def staging(self) -> Mapping[StagingKey, Linear]:
+        """The memories for packed cells, of the operations that are bound so far."""
+        return self._staging
 
     def close(self) -> None:
         """Free the MPI requests."""
@@ -169,7 +174,7 @@ def _tile_key(access: Access) -> TileKey:
     return access.memory
 
 
-def _tags(plan: Plan) -> dict[int, int]:
+def message_tags(plan: Plan) -> dict[int, int]:
     """Message tags: the position among the messages between the same two ranks."""
     used: dict[tuple[int, int], int] = {}
     tags: dict[int, int] = {}

@@ -40,7 +40,7 @@ class Engine:
         self._interrupted = False
         self._binder = Binder(plan, executors, comm)
         mine = [operation for operation in plan.operations if operation.place in plan.places]
-        tasks = {o.number: Task(o, self._binder.command(o)) for o in mine}
+        tasks = {operation.number: self._task(operation) for operation in mine}
         for task in tasks.values():
             task.connect(tasks, plan.locations)
         self._tasks = list(tasks.values())
@@ -149,6 +149,9 @@ class Engine:
         self._binder.close()
         for task in self._tasks:
             task.disconnect()
+
+    def _task(self, operation: Operation) -> Task:
+        return Task(operation, self._binder.command(operation))
 
     def _replay(self, first: int, n_steps: int, progress: Progress | None) -> None:
         """Advance every place until all their tasks have been started."""

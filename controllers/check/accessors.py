@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""Accessors that look before they touch: OpenCL C that follows kernels_cl/accessors.cl.
+
+`TILE(u)` declares further parameters: where the first fault is reported, and which cells of u may
+be touched, counted from the first one of the box.  What may not be touched is replaced by something
+that may, so that a fault does no harm.  A kernel that passes the parameters of TILE on to functions
+of its own does not compile with these; it is then built without.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from controllers.kernel import accessors
+from controllers.program import MAX_AXES
+from hitmap.shape import Shape
+
+REPORT = "cell_report_"     # and the name of a tile: a parameter
+UNDECLARED, OUTSIDE = 1, 2  # kinds of faults
+REPORT_LONGS = 1 + 2 * MAX_AXES     # the kind, the cell that is touched, the work-item's own one
+
+Offsets = Sequence[tuple[int, ...]]
+
+
+def checked_accessors(
+    n_axes: int, macros: Mapping[str, str], declared: Offsets | None, reverse: bool
+) -> str:
+    """The accessors for tiles of `n_axes` axes.
+
+    declared: the offsets that NEAR and AT may read, None for all.
+    reverse: work-items compute the cells of the box from its end.
+    """
+    parts = [accessors(n_axes, macros), "#undef TILE\n#undef HERE\n#undef NEAR\n#undef AT"]
+    parts += ["#undef AT_LOCAL", *_functions(n_axes, declared), *_macros(n_axes, declared)]
+    if reverse:
+        parts.append(_reversed("ONCE" in macros))
+    return "\n".join(parts) + "\n"
+
+
+def box_arguments(name: str, cells: Shape) -> dict[str, np.int64]:
+    """The values of the parameters of TILE(name) that bound what may be touched."""
+    values: dict[str, np.int64] = {}
+    for axis, (lower, upper) in enumerate(zip(cells.lower, cells.upper)):
+        values[f"cell_low_{axis}_{name}"] = np.int64(lower)
+        values[f"cell_high_{axis}_{name}"] = np.int64(upper)
+    return values
+
+
+def _functions(n_axes: int, declared: Offsets | None) -> list[str]:
+    """The tests, as functions, so that arguments are evaluated once."""
+    axes = range(n_axes)
+    pitches = [f"const long pitch_{axis}" for axis in axes[:-1]]
+    where = ", ".join([
+        "__global const long *report", "const long first", *pitches,
+        *(f"const long low_{axis}, const long high_{axis}" for axis in axes),
+    ])  # fmt: skip
+    at = ", ".join(f"const long i_{axis}" for axis in axes)
+    own = ", ".join(f"const long own_{axis}" for axis in axes)
+    inside = " && ".join(f"low_{axis} <= i_{axis} && i_{axis} < high_{axis}" for axis in axes)
+    steps = [f"i_{axis} - own_{axis}" for axis in axes]
+    offsets = [
+        " && ".join(f"{step} == {n}L" for step, n in zip(steps, offset))
+        for offset in declared or ()
+    ]
+    is_declared = " || ".join(f"({one})" for one in offsets) if declared is not None else "1"
+    facts = [f"    facts[{1 + axis}] = i_{axis};" for axis in axes]
+    facts += [f"    facts[{1 + MAX_AXES + axis}] = own_{axis};" for axis in axes]
+    names, owns = ", ".join(f"i_{axis}" for axis in axes), ", ".join(f"own_{axis}" for axis in axes)
+    given = ", ".join([
+        "report", "first", *(f"pitch_{axis}" for axis in axes[:-1]),
+        *(f"low_{axis}, high_{axis}" for axis in axes),
+    ])  # fmt: skip
+    return [
+        f"void cell_complain(__global const long *report, const int kind, {at}, {own})",
+        "{",
+        "    if (atomic_cmpxchg((volatile __global int *)report, 0, kind) != 0) return;",
+        "    __global long *facts = (__global long *)report;",
+        *facts,
+        "}",
+        f"long cell_inside({where}, {at}, {own})",
+        "{",
+        f"    if ({inside}) return {_element('i_{}', n_axes)};",
+        f"    cell_complain(report, {OUTSIDE}, {names}, {owns});",
+        f"    return {_element('low_{}', n_axes)};",
+        "}",
+        f"long cell_declared({where}, {at}, {own})",
+        "{",
+        f"    if ({is_declared}) return cell_inside({given}, {names}, {owns});",
+        f"    cell_complain(report, {UNDECLARED}, {names}, {owns});",
+        f"    return {_element('own_{}', n_axes)};",
+        "}",
+    ]
+
+
+def _element(name: str, n_axes: int) -> str:
+    pitched = [f"{name.format(axis)} * pitch_{axis}" for axis in range(n_axes - 1)]
+    return " + ".join(["first", *pitched, name.format(n_axes - 1)])
+
+
+def _macros(n_axes: int, declared: Offsets | None) -> list[str]:
+    axes = range(n_axes)
+    pitches = [f"tile##_pitch_{axis}" for axis in axes[:-1]]
+    bounds = [f"cell_{end}_{axis}_##tile" for axis in axes for end in ("low", "high")]
+    parameters = [
+        *(f"const long {name}" for name in ["tile##_first", *pitches]),
+        f"__global const long *{REPORT}##tile", *(f"const long {name}" for name in bounds),
+    ]  # fmt: skip
+    where = ", ".join([f"{REPORT}##tile", "tile##_first", *pitches, *bounds])
+    cell = ", ".join(f"cell_{axis}" for axis in axes)
+    i = ", ".join(f"i{axis}" for axis in axes)
+    near = ", ".join(f"cell_{axis} + (i{axis})" for axis in axes)
+    at = ", ".join(f"(i{axis}) - lower_{axis}" for axis in axes)
+    local = ", ".join(f"(i{axis})" for axis in axes)
+    # AT_LOCAL may be used where no cell is known, and AT too where any cell may be read
+    known = f"tile[cell_declared({where}, {at}, {cell})]"
+    return [
+        f"#define TILE(tile) {', '.join(parameters)}",
+        f"#define HERE(tile) tile[cell_declared({where}, {cell}, {cell})]",
+        f"#define NEAR(tile, {i}) tile[cell_declared({where}, {near}, {cell})]",
+        f"#define AT_LOCAL(tile, {i}) tile[cell_inside({where}, {local}, {local})]",
+        f"#define AT(tile, {i}) "
+        + (known if declared is not None else f"tile[cell_inside({where}, {at}, {at})]"),
+    ]
+
+
+def _reversed(once: bool) -> str:
+    """The work-item's coordinate, counted from the end of the box; not on axes 0 and 1 of four."""
+    if once:
+        return (
+            "#undef CELL_\n#define CELL_(axis, dimension) "
+            "const long cell_item_##axis = (long)get_global_id(dimension); "
+            "if (cell_item_##axis >= extent_##axis) return; "
+            "const long cell_##axis = extent_##axis - 1 - cell_item_##axis"
+        )
+    return (
+        "#undef CELL_\n#define CELL_(axis, dimension) const long cell_group_##axis = "
+        "(long)get_group_id(dimension) * (long)get_local_size(dimension); "
+        "const long cell_last_##axis = extent_##axis - (long)get_local_size(dimension); "
+        "const long cell_##axis = extent_##axis - 1 - (long)get_local_id(dimension) - "
+        "(cell_group_##axis < cell_last_##axis ? cell_group_##axis : cell_last_##axis)"
+    )

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""What each element of one memory holds, and which commands have touched it.
+
+A shadow: kept beside the memory by the checker alone, from the operations that are executed, not
+from what the plan believes.
+"""
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.check.ordering import Clock
+from hitmap.strided import Strided
+
+NEVER = -1      # the stamp of an element that nobody has written
+
+Bits = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int64]
+
+
+class Cells:
+    """The elements of one memory: stamps say which value of which cell an element holds."""
+
+    def __init__(self, n_elements: int) -> None:
+        self.stamps: Numbers = np.full(n_elements, NEVER, np.int64)
+        self._written: Numbers = np.zeros(n_elements, np.int64)     # which command of ...
+        self._writer: Numbers = np.zeros(n_elements, np.int64)      # ... which thread
+        self._read: dict[int, Numbers] = {}     # by thread: which command has read it last
+
+    def forget(self) -> None:
+        """Nothing is in the memory, and nobody uses it."""
+        self.stamps.fill(NEVER)
+        self._written.fill(0)
+        self._read.clear()
+
+    def read(self, where: Strided, clock: Clock, thread: int) -> Bits:
+        """Record a read; true where it need not come after the write of what it reads."""
+        early = self._written_after(where, clock)
+        if thread not in self._read:
+            self._read[thread] = np.zeros_like(self.stamps)
+        where.view(self._read[thread])[...] = clock[thread]
+        return early
+
+    def write(self, where: Strided, clock: Clock, thread: int) -> Bits:
+        """Record a write; true where it need not come after all earlier reads and writes."""
+        early = self._written_after(where, clock)
+        for reader, counts in self._read.items():
+            early |= where.view(counts) > clock[reader]
+        where.view(self._written)[...] = clock[thread]
+        where.view(self._writer)[...] = thread
+        return early
+
+    def busy(self, clock: Clock) -> Bits:
+        """Where commands that need not be complete by `clock` read or write."""
+        found: Bits = self._written > clock[self._writer]
+        for reader, counts in self._read.items():
+            found |= counts > clock[reader]
+        return found
+
+    def _written_after(self, where: Strided, clock: Clock) -> Bits:
+        early: Bits = where.view(self._written) > clock[where.view(self._writer)]
+        return early

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""The engine of the checked mode: the same one, with a monitor beside every task."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from controllers.check.finding import raise_first
+from controllers.check.memory import TileMemory, differ, junk
+from controllers.check.monitor import Monitor
+from controllers.check.stage import StageLaunch
+from controllers.engine import Engine, Log, Progress
+from controllers.engine.task import Task
+from controllers.event import Command, Event
+from controllers.executor import Executor
+from controllers.plan import Operation, Plan
+from hitmap.comm import Communicator
+from hitmap.strided import Strided
+
+AT_ONCE = 64    # steps until the ranks compare what they have found
+
+
+class CheckedEngine(Engine):
+    """Raises `CheckError` on all ranks after a run in which any of them has found a fault."""
+
+    def __init__(
+        self, plan: Plan, executors: Mapping[int, Executor], comm: Communicator
+    ) -> None:
+        self._comm, self._shadows = comm, comm.Dup()
+        self._monitor = Monitor(plan, executors, self._shadows)
+        super().__init__(plan, executors, comm)
+        self._poison()
+
+    def loaded(self, n_steps: int = 0) -> None:
+        """The owned cells of all levels have been written; the halos hold nothing any more."""
+        super().loaded(n_steps)
+        for key, tile in self.tiles.items():
+            executor, owned = self.executors[key.place], self.plan.layout.owned[key.place]
+            newest = self.newest(key.field, key.place)
+            # levels that do not hold the same field were not all loaded
+            unlike = differ(executor.move_from(tile, owned), executor.move_from(newest, owned))
+            self._monitor.loaded(key, ~unlike, n_steps)
+            memory = TileMemory(executor, tile)
+            memory.write(np.where(memory.mask([owned]), memory.read(), junk(tile.dtype)))
+
+    def run(
+        self, n_steps: int, progress: Progress | None = None, log: Log | None = None
+    ) -> None:
+        """Run `n_steps` steps, some at a time; `CheckError` on all ranks.  Collective."""
+        for done in range(0, n_steps, AT_ONCE):
+
+            def tell(so_far: int, _: int, before: int = done) -> None:
+                if progress is not None:
+                    progress(before + so_far, n_steps)
+
+            super().run(min(AT_ONCE, n_steps - done), tell, log)
+            self._monitor.finished(self.n_steps)
+            raise_first(self._comm, self._monitor.complaint, self._monitor.complaint_step)
+
+    def close(self) -> None:
+        """Give back what belongs to MPI."""
+        self._monitor.close()
+        super().close()
+        self._shadows.Free()
+
+    def _task(self, operation: Operation) -> Task:
+        command = self._binder.command(operation)
+        monitor, executor = self._monitor, self.executors[operation.place]
+        if operation.verb == "launch":
+            launch = StageLaunch(monitor, executor, self.tiles, operation, command)
+            return _Watched(operation, monitor.launch(operation, launch), monitor)
+        if operation.lane == "network":
+            return _Watched(operation, monitor.message(operation, command), monitor)
+        return _Watched(operation, monitor.move(operation, command), monitor)
+
+    def _poison(self) -> None:
+        """Fresh memory holds junk, to be seen where it is read."""
+        for key, tile in self.tiles.items():
+            memory = TileMemory(self.executors[key.place], tile)
+            memory.write(np.full(memory.n_elements, junk(tile.dtype)))
+        dtype = np.dtype(self.plan.program.dtype)
+        for staging, linear in self._binder.staging.items():
+            n_cells = self.plan.transfers[staging.message].message.n_cells
+            poison = np.full(n_cells, junk(dtype))
+            if isinstance(linear, np.ndarray):
+                linear[...] = poison
+                continue
+            executor = self.executors[self.plan.home(staging)]
+            upload = executor.upload_command  # type: ignore[attr-defined]
+            upload(poison, linear, Strided(0, (1,), (n_cells,)))(None).wait()
+
+
+class _Watched(Task):
+    """Tells the monitor in which step it is started."""
+
+    __slots__ = ("_monitor",)
+
+    def __init__(self, operation: Operation, command: Command, monitor: Monitor) -> None:
+        super().__init__(operation, command)
+        self._monitor = monitor
+
+    def start(self, step: int) -> Event:
+        self._monitor.step = step
+        return super().start(step)

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: MIT
+"""Watches the operations of a plan while they are executed, in a shadow of all its memories.
+
+Each operation is done twice: by its command, and with the stamps of the cells that it moves.  The
+stamps of a message travel in a second message beside it.  A launch must find in every cell that
+its stage reads the value of that very cell and of the step before.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from controllers.check.cells import NEVER, Bits, Cells, Numbers
+from controllers.check.finding import Complaint, Kind
+from controllers.check.ordering import HOST, Clock, Clocks, Traced, untraced
+from controllers.check.versions import Versions
+from controllers.engine.binding import message_tags
+from controllers.engine.network import Message
+from controllers.event import AllOf, Command, Event
+from controllers.executor import Executor
+from controllers.expression import reads
+from controllers.plan import Access, Operation, Plan, TileKey
+from controllers.plan.operation import Memory
+from hitmap.comm import Communicator
+from hitmap.shape import Shape
+from hitmap.strided import Strided, packed
+
+# Does a launch, alone on an idle device; says what is wrong with it.
+Launch = Callable[[], "tuple[Event, Complaint | None]"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some cells that an operation touches: `where` in the shadow, `box` in global indices."""
+
+    cells: Cells
+    where: Strided
+    box: Shape
+    field: str
+
+
+class Monitor:
+    """The shadow of the places of one rank, and the first complaint about what they do."""
+
+    def __init__(
+        self, plan: Plan, executors: Mapping[int, Executor], comm: Communicator
+    ) -> None:
+        self.plan = plan
+        self.step = 0
+        self.complaint: Complaint | None = None
+        self.complaint_step = 0
+        self.versions = Versions(plan.program, plan.layout.domain, plan.periodic)
+        self._executors = executors
+        self._comm = comm
+        self._tags = message_tags(plan)
+        self._messages: list[Message] = []
+        self._cells: dict[Memory, Cells] = {}
+        mine = [o for o in plan.operations if o.place in plan.places]
+        threads = {HOST: False} | {self._thread(o): o.on_device for o in mine}
+        self.clocks = Clocks(list(threads))
+        self._on_devices = np.array([*threads.values()])
+
+    def cells(self, memory: Memory) -> Cells:
+        """The shadow of a memory."""
+        if memory not in self._cells:
+            if isinstance(memory, TileKey):
+                n_elements = self.plan.geometry(memory.field, memory.place).n_elements
+            else:
+                n_elements = self.plan.transfers[memory.message].message.n_cells
+            self._cells[memory] = Cells(n_elements)
+        return self._cells[memory]
+
+    def busy(self, key: TileKey) -> Bits:
+        """Elements of a tile that messages may read or write now; its device is idle."""
+        known = np.where(self._on_devices, self.clocks.latest, self.clocks.host)
+        return self.cells(key).busy(known)
+
+    def loaded(self, key: TileKey, holds: Bits, n_steps: int) -> None:
+        """The tile `key` holds the field after `n_steps` steps in its owned cells that `holds`."""
+        cells, owned = self.cells(key), self.plan.layout.owned[key.place]
+        cells.forget()
+        stamps = self.versions.stamps(key.field, owned, n_steps * self.versions.n_stages)
+        where = self.plan.geometry(key.field, key.place).strided(owned)
+        where.view(cells.stamps)[...] = np.where(holds, stamps, NEVER)
+
+    def finished(self, n_steps: int) -> None:
+        """All commands are complete: the owned cells must hold the field after `n_steps` steps."""
+        self.clocks.saw_all()
+        time = n_steps * self.versions.n_stages
+        for field in {stage.writes for stage in self.plan.program.stages}:
+            for place in self.plan.places:
+                key = TileKey(field, self.plan.level(n_steps), place)
+                (part,) = self._parts(Access(key, (self.plan.layout.owned[place],)), None)
+                self._expect(part, time, f"place {place} ends with")
+
+    def close(self) -> None:
+        """Give back what belongs to MPI."""
+        for message in self._messages:
+            message.close()
+
+    def launch(self, operation: Operation, launch: Launch) -> Command:
+        """The command of a launch."""
+        assert operation.stage is not None
+        stage = self.plan.program.stages[operation.stage]
+        (written,) = operation.writes
+        keys = {access.memory.field: access.memory for access in operation.reads
+                if isinstance(access.memory, TileKey)}  # fmt: skip
+        (over,) = written.cells
+        # what it reads follows from the program, not from what the plan says
+        sources = [
+            (node.field, part)
+            for node in reads(stage.expression)
+            for part in self._parts(Access(keys[node.field], (over.shift(node.offset),)), None)
+        ]
+        (target,) = self._parts(written, None)
+        thread = self._thread(operation)
+        number = self.clocks.number(thread)
+
+        def command(wait_for: Sequence[Event] | None = None) -> Event:
+            real, after = untraced(wait_for)
+            clock = self.clocks.tick(thread, after)
+            time = self.step * self.versions.n_stages + (operation.stage or 0)
+            for _, part in sources:
+                self._order(operation, part, part.cells.read(part.where, clock, number))
+                self._expect(part, time, f"the launch of {stage.name} at place "
+                             f"{operation.place} reads")  # fmt: skip
+            self._order(operation, target, target.cells.write(target.where, clock, number))
+            self._claim(operation, target, time)
+            for event in real or ():
+                event.wait()
+            event, complaint = launch()
+            self.complain(complaint)
+            return Traced(event, clock, self.clocks)
+
+        return command
+
+    def move(self, operation: Operation, real: Command) -> Command:
+        """The command of a copy of any kind, within this rank."""
+        (source,), (target,) = operation.reads, operation.writes
+        taken, given = self._parts(source, operation), self._parts(target, operation)
+        thread = self._thread(operation)
+
+        def command(wait_for: Sequence[Event] | None = None) -> Event:
+            events, after = untraced(wait_for)
+            clock = self.clocks.tick(thread, after)
+            self._read(operation, taken, clock)
+            self._write(operation, given, clock, _stamps(taken))
+            return Traced(real(events), clock, self.clocks)
+
+        return command
+
+    def message(self, operation: Operation, real: Command) -> Command:
+        """The command of a message, with its second one."""
+        sends = operation.verb == "send"
+        (access,) = operation.reads if sends else operation.writes
+        assert operation.transfer is not None
+        transfer = self.plan.transfers[operation.transfer]
+        peer = transfer.message.target if sends else transfer.message.source
+        stamps = np.full(transfer.message.n_cells, NEVER, np.int64)
+        rank, tag = self.plan.locations[peer].rank, self._tags[transfer.number]
+        shadow = Message(self._comm, stamps, rank, tag, sends=sends)
+        self._messages.append(shadow)
+        parts, thread = self._parts(access, operation), self._thread(operation)
+
+        def command(wait_for: Sequence[Event] | None = None) -> Event:
+            clock = self.clocks.tick(thread)
+            if sends:
+                self._read(operation, parts, clock)
+                stamps[...] = _stamps(parts)
+                return Traced(AllOf([real(None), shadow(None)]), clock, self.clocks)
+            self._write(operation, parts, clock, np.full_like(stamps, NEVER))
+            both = AllOf([real(None), shadow(None)])
+            return Traced(both, clock, self.clocks, lambda: _put(parts, stamps))
+
+        return command
+
+    def complain(self, complaint: Complaint | None) -> None:
+        """Keep the first complaint; later ones may follow from it."""
+        if complaint is not None and self.complaint is None:
+            self.complaint, self.complaint_step = complaint, max(0, self.step)
+
+    def _read(self, operation: Operation, parts: Sequence[Part], clock: Clock) -> None:
+        number = self.clocks.number(self._thread(operation))
+        for part in parts:
+            self._order(operation, part, part.cells.read(part.where, clock, number))
+
+    def _write(
+        self, operation: Operation, parts: Sequence[Part], clock: Clock, stamps: Numbers
+    ) -> None:
+        number = self.clocks.number(self._thread(operation))
+        for part in parts:
+            self._order(operation, part, part.cells.write(part.where, clock, number))
+        _put(parts, stamps)
+
+    def _order(self, operation: Operation, part: Part, early: Bits) -> None:
+        """Complain where an operation need not come after what it depends on."""
+        if early.any():
+            cell = self._cell(part, int(np.argmax(early)))
+            what = (
+                f"the {operation.verb} of place {operation.place} does not wait for an earlier "
+                f"command on {part.field} at {cell}: nothing enforces their order"
+            )
+            self.complain(Complaint("unordered", what, part.field, cell))
+
+    def _expect(self, part: Part, time: int, who: str) -> None:
+        """Complain where the cells of `part` do not hold what they must at `time`."""
+        expected = self.versions.stamps(part.field, part.box, time)
+        got = part.where.view(part.cells.stamps)
+        wrong = got != expected
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            cell, stamp = self._cell(part, at), int(got.flat[at])
+            needed = self.versions.describe(int(expected.flat[at]))
+            what = f"{who} {part.field} at {cell}, which "
+            if stamp == NEVER:
+                what += f"nobody has written; it needs {needed}"
+            else:
+                what += f"holds {self.versions.describe(stamp)}; it needs {needed}"
+            kind: Kind = "unwritten" if stamp == NEVER else "stale"
+            self.complain(Complaint(kind, what, part.field, cell))
+
+    def _claim(self, operation: Operation, target: Part, time: int) -> None:
+        """A launch gives its cells their new values, which must be its to give, once."""
+        assert operation.stage is not None
+        stage = self.plan.program.stages[operation.stage]
+        who = f"the launch of {stage.name} at place {operation.place} writes {target.field}"
+        allowed = self.plan.layout.owned[operation.place] & stage.updated(
+            self.plan.layout.domain, self.plan.periodic
+        )
+        if target.box not in allowed:
+            what = f"{who} at {target.box}, the cells of its place to be computed are {allowed}"
+            self.complain(Complaint("place", what, target.field, target.box.lower))
+        stamps = self.versions.stamps(target.field, target.box, time + 1)
+        held = target.where.view(target.cells.stamps)
+        twice = held == stamps
+        if twice.any():
+            cell = self._cell(target, int(np.argmax(twice)))
+            what = f"{who} at {cell} a second time in this step"
+            self.complain(Complaint("overlap", what, target.field, cell))
+        held[...] = stamps
+
+    def _parts(self, access: Access, operation: Operation | None) -> list[Part]:
+        """The cells of an access, box by box, in the order of its message."""
+        memory, cells = access.memory, self.cells(access.memory)
+        if isinstance(memory, TileKey):
+            geometry = self.plan.geometry(memory.field, memory.place)
+            return [Part(cells, geometry.strided(box), box, memory.field) for box in access.cells]
+        transfer = self.plan.transfers[memory.message]
+        message = transfer.message
+        boxes = message.border if memory.end == "border" else message.halo
+        where = packed(boxes)
+        return [Part(cells, w, box, transfer.field) for w, box in zip(where, boxes)]
+
+    def _cell(self, part: Part, position: int) -> tuple[int, ...]:
+        """The global index of cell number `position` of a part."""
+        at = np.unravel_index(position, part.box.extent)
+        return self.versions.wrapped(tuple(int(n) + a for n, a in zip(at, part.box.lower)))
+
+    def _thread(self, operation: Operation) -> Hashable:
+        """What does an operation, one after another."""
+        if operation.lane == "host":
+            return HOST
+        if operation.lane == "network":
+            return operation.verb, operation.transfer, operation.phase
+        return id(self._executors[operation.place]), operation.lane
+
+
+def _stamps(parts: Sequence[Part]) -> Numbers:
+    """The stamps of all cells of an access, one after another."""
+    return np.concatenate([part.where.view(part.cells.stamps).ravel() for part in parts])
+
+
+def _put(parts: Sequence[Part], stamps: Numbers) -> None:
+    for part, values in zip(parts, _cut(parts, stamps)):
+        part.where.view(part.cells.stamps)[...] = values.reshape(part.where.extent)
+
+
+def _cut(parts: Sequence[Part], stamps: Numbers) -> Iterator[Numbers]:
+    first = 0
+    for part in parts:
+        yield stamps[first : first + part.where.n_cells]
+        first += part.where.n_cells

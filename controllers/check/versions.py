@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""Which value a cell must hold at a given time: derived from the program alone.
+
+A *stamp* is one number for "the value that cell c has after so many stages".  Time counts stages:
+before stage n of step s it is s * stages + n.  Cells that no stage computes keep version 0.
+"""
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.check.cells import NEVER
+from controllers.program import Program
+from hitmap.shape import Shape
+
+
+class Versions:
+    """The stamps of a program on a domain.
+
+    >>> from controllers.stencil import Stencil
+    >>> mean = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32")
+    >>> versions = Versions(mean, Shape.of_extent((10,)), (False,))
+    >>> versions.stamps("u", Shape((7,), (10,)), time=3)    # the last cell is never computed
+    array([37, 38,  9])
+    """
+
+    def __init__(self, program: Program, domain: Shape, periodic: tuple[bool, ...]) -> None:
+        self.n_stages = len(program.stages)
+        self._program, self._domain = program, domain
+        self._computed = [stage.updated(domain, periodic) for stage in program.stages]
+
+    def stamps(self, field: str, cells: Shape, time: int) -> npt.NDArray[np.int64]:
+        """What `cells`, perhaps beyond a periodic end, must hold before the stage at `time`."""
+        axes = [
+            (np.arange(lower, upper) - first) % count
+            for lower, upper, first, count in zip(
+                cells.lower, cells.upper, self._domain.lower, self._domain.extent
+            )
+        ]
+        versions = np.zeros(cells.extent, np.int64)
+        for number, stage in enumerate(self._program.stages):
+            n_done = (time - 1 - number) // self.n_stages + 1 if time > number else 0
+            if stage.writes == field and n_done:
+                inside = self._inside(axes, self._computed[number])
+                newest = (n_done - 1) * self.n_stages + number + 1
+                versions = np.where(inside, np.maximum(versions, newest), versions)
+        index = np.ravel_multi_index(np.ix_(*axes), self._domain.extent)
+        result: npt.NDArray[np.int64] = versions * self._domain.n_cells + index
+        return result
+
+    def describe(self, stamp: int) -> str:
+        """A stamp in words."""
+        if stamp == NEVER:
+            return "nothing"
+        version, index = divmod(int(stamp), self._domain.n_cells)
+        cell = tuple(map(int, np.unravel_index(index, self._domain.extent)))
+        when = f"after step {(version - 1) // self.n_stages}" if version else "as it was loaded"
+        return f"cell {self.global_index(cell)} {when}"
+
+    def global_index(self, cell: tuple[int, ...]) -> tuple[int, ...]:
+        """The index of the cell that `cell`, counted from the domain's first one, stands for."""
+        axes = zip(cell, self._domain.lower, self._domain.extent)
+        return tuple(first + index % count for index, first, count in axes)
+
+    def wrapped(self, cell: tuple[int, ...]) -> tuple[int, ...]:
+        """The cell of the domain that `cell`, a global index, is beyond a periodic end."""
+        return self.global_index(tuple(n - a for n, a in zip(cell, self._domain.lower)))
+
+    def _inside(
+        self, axes: list[npt.NDArray[np.int64]], box: Shape
+    ) -> npt.NDArray[np.bool_]:
+        inside = np.ones((), np.bool_)
+        ends = zip(np.ix_(*axes), box.lower, box.upper, self._domain.lower)
+        for n, lower, upper, first in ends:
+            inside = inside & (lower - first <= n) & (n < upper - first)
+        result: npt.NDArray[np.bool_] = inside
+        return result

@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: MIT
+"""The checked mode names faults of kernels and of the engine, and says nothing of good runs."""
+from __future__ import annotations
+
+import json
+import subprocess
+from functools import partial
+from pathlib import Path
+
+import checked_faults
+import numpy as np
+import pytest
+from kernel_ways import extreme, integer_stencil, kernel_for
+from mpi_jobs import helpers_path, run_ranks
+from stencil_cases import Division, difference, random_case
+from wrong_kernels import CROSS, EXTENT, INNER, WRONG, launch, stencil
+
+from controllers import CheckError, Computation, Controller, Kernel, Stencil, reading, updating
+from controllers.check import oclgrind, setting_of
+from controllers.check.engine import CheckedEngine
+from controllers.device import NoDeviceError, find_devices, find_simulator, is_simulator
+from controllers.engine import Engine
+from controllers.reference import reference_run
+from hitmap import SerialCommunicator, Shape
+
+HAS_OCLGRIND = find_simulator() is not None
+needs_oclgrind = pytest.mark.skipif(not HAS_OCLGRIND, reason="Oclgrind is not installed")
+SERIAL = SerialCommunicator()
+JOB_TIMEOUT = 200
+
+
+@pytest.mark.parametrize("name", [name for name, case in WRONG.items() if case.check is True])
+def test_a_wrong_kernel_is_named(name: str) -> None:
+    case = WRONG[name]
+    with pytest.raises(CheckError) as caught:
+        case.run(True)
+    assert caught.value.kind == case.kind
+    assert case.index in (None, caught.value.index)
+    assert caught.value.rank == caught.value.step == 0
+    assert "'mine'" in caught.value.what or caught.value.kind == "nan"
+
+
+@needs_oclgrind
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_kernel_is_named_under_oclgrind(name: str) -> None:
+    case = WRONG[name]
+    with pytest.raises(CheckError) as caught:
+        case.run("oclgrind")
+    if case.check == "oclgrind":
+        assert caught.value.kind == case.kind
+        assert "line 1 of kernel" in caught.value.what or "line 3 of kernel" in caught.value.what
+
+
+def test_there_are_twenty_wrong_kernels_of_every_kind() -> None:
+    assert len(WRONG) >= 20
+    assert {case.kind for case in WRONG.values()} == {
+        "undeclared", "bounds", "foreign", "race", "read-only", "unset", "nan", "uninitialised",
+        "barrier",
+    }  # fmt: skip
+
+
+def good_case(number: int, check: bool | str) -> None:
+    """A random stencil, generated or written by hand, divided somehow: right, and no alarm."""
+    case = random_case(number)
+    combination = case.combinations[number % len(case.combinations)]
+    way = ("specialised", "body", "whole", "generic")[number % 4]
+    with Computation(
+        case.program, case.extent, boundary=case.boundary, devices="cpu:0", comm=SERIAL,
+        overlap=combination.overlap,  # type: ignore[arg-type]
+        places_per_controller=1 + number % 3, zero_copy=combination.zero_copy,
+        kernel=kernel_for(way, case.stencil, case.dtype), check=check,
+    ) as run:  # fmt: skip
+        run.scatter(case.field)
+        for number, n_steps in enumerate(case.runs):
+            if number:
+                run.redistribute(**Division("blocks").arguments)
+            run.run(n_steps)
+            result = run.gather()
+            assert result is not None
+            assert difference(result, case.expected[number]) is None
+
+
+def good_integers(number: int, check: bool | str) -> None:
+    rng, dtype = np.random.default_rng(number), ("uint8", "int16", "int64")[number % 3]
+    stencil_ = integer_stencil(rng, 1 + number % 2)
+    while np.count_nonzero(stencil_.weights) > 8:
+        stencil_ = integer_stencil(rng, 1 + number % 2)
+    field = extreme(rng, (17, 9)[: stencil_.n_axes], dtype)
+    way = ("specialised", "body", "whole", "generic")[number % 4]
+    periodic = (True,) * stencil_.n_axes
+    program = stencil_.program(dtype)
+    with Computation(
+        program, field.shape, boundary="periodic", devices="cpu:0", comm=SERIAL,
+        places_per_controller=2, kernel=kernel_for(way, stencil_, dtype), check=check,
+    ) as run:  # fmt: skip
+        run.scatter(field)
+        run.run(3)
+        assert np.array_equal(run.gather(), reference_run(program, field, 3, periodic))
+
+
+GOOD_KERNELS = {
+    "spread of a maximum": stencil("NEW(u) = fmax(NEAR(u, -1, 0), HERE(u));"),
+    "a branch by the index": stencil("NEW(u) = INDEX(0) == 11 ? HERE(u) : AT(u, INDEX(0), 5 + 0 "
+                                     "* INDEX(1) - 5 + INDEX(1) - 1);"),
+    "integers that wrap": stencil("NEW(u) = HERE(u) * 77 + NEAR(u, 0, 1);", "uint8"),
+    "a smooth copy": launch("", "CELL; HERE(new) = (NEAR(old, -1, 0) + NEAR(old, 1, 0)) / 2;",
+                            over=INNER),
+    "in place": launch("", "CELL; HERE(new) += HERE(old);", out="inout"),
+    "a part in place": launch("", "CELL; HERE(new) = HERE(new) * 2 + INDEX(0);", out="inout",
+                              over=INNER, part=INNER),
+    "raw elements": launch("", "CELL; new[ELEMENT(new)] = old[old_first + cell_0 * old_pitch_0 "
+                               "+ cell_1];"),
+    "a transposition": launch("", "CELL; HERE(new) = AT_LOCAL(old, LOCAL(1), LOCAL(0));",
+                              over=Shape((0, 0), (19, 19))),
+    "atomic sums": launch("", "CELL; atomic_add(&AT(new, 0, 0), HERE(old));", out="inout",
+                          dtype="int32"),
+    "groups with local memory": launch(
+        "__local float *row",
+        "const int i = get_local_id(0); row[i] = i; barrier(CLK_LOCAL_MEM_FENCE); "
+        "new[get_global_id(0)] = row[7 - i];",
+        over=Shape((0, 0), (1, 16)), part=Shape((0, 0), (1, 16)), group=(1, 8), row=8),
+    "a branch": launch(
+        "", "CELL; HERE(new) = HERE(old) > 3 ? 1 : HERE(old);"),
+}  # fmt: skip
+
+
+# those with few terms: others only compile longer
+SHORT = [n for n in range(120) if np.count_nonzero(random_case(n).stencil.weights) < 8][:30]
+GOOD = {
+    **{f"random stencil {n}": partial(good_case, n) for n in SHORT},
+    **{f"integers {n}": partial(good_integers, n) for n in range(9)},
+    **GOOD_KERNELS,
+}
+
+
+def test_there_are_fifty_good_programs() -> None:
+    assert len(GOOD) >= 50
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_good_program_raises_no_alarm(name: str) -> None:
+    GOOD[name](True)
+
+
+@needs_oclgrind
+@pytest.mark.parametrize("name", [*list(GOOD)[:39:6], *GOOD_KERNELS])
+def test_a_good_program_raises_no_alarm_under_oclgrind(name: str) -> None:
+    GOOD[name]("oclgrind")
+
+
+FAULTS = {name: ranks for ranks in (1, 2) for name in checked_faults.names(ranks)}
+
+
+@pytest.fixture(scope="module")
+def found_of_faults() -> dict[str, dict[str, object] | None]:
+    """What the checked mode says of each fault: one job per number of ranks tries them all."""
+    found = {}
+    for ranks in (1, 2):
+        names = [name for name, n in FAULTS.items() if n == ranks]
+        arguments = [str(Path(checked_faults.__file__)), *names]
+        env = {**helpers_path(), "CONTROLLERS_CHECK": "on"}
+        job = run_ranks(ranks, arguments, JOB_TIMEOUT, env)
+        lines = [json.loads(line) for line in job.stdout.splitlines() if line.startswith("{")]
+        found |= {line["name"]: line["found"] for line in lines}
+        assert job.returncode == 0 and len(lines) == len(names), job.stderr[-3000:]
+    return found
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_of_the_engine_is_named(
+    name: str, found_of_faults: dict[str, dict[str, object] | None]
+) -> None:
+    found, what = found_of_faults[name], name.partition(": ")[2]
+    if what == "as it should be":
+        assert found is None
+        return
+    assert found is not None, "not found"
+    assert found["field"] == "u" and found["index"] is not None
+    assert found["step"] in (0, 1, 2, 3, 4) and found["rank"] in (0, 1)
+    if " not after " in what:
+        assert found["kind"] in ("unordered", "unwritten", "stale")
+    elif "level" not in what:
+        assert found["kind"] in ("unwritten", "stale")
+
+
+def heat(check: bool | str | None = True, **options: object) -> Computation:
+    program = CROSS.program("float32")
+    return Computation(
+        program, EXTENT, devices="cpu:0", comm=SERIAL, check=check, **options  # type: ignore[arg-type]
+    )
+
+
+def test_a_nan_of_the_users_is_no_alarm_and_one_that_appears_is() -> None:
+    field = np.ones(EXTENT, np.float32)
+    field[5, 5] = np.nan
+    with heat(places_per_controller=3) as run:
+        run.scatter(field)
+        run.run(4)
+        assert np.isnan(run.gather()).sum() > 9     # type: ignore[arg-type]
+        field[5, 5], field[17, 3], field[17, 5] = 1, np.inf, -np.inf
+        run.scatter(field)
+        with pytest.raises(CheckError, match=r"u at \(17, 4\) NaN") as caught:
+            run.run(4)
+    error = caught.value
+    assert (error.kind, error.field, error.index, error.step) == ("nan", "u", (17, 4), 0)
+
+
+def test_a_fault_after_many_steps_is_named_with_its_step() -> None:
+    kernel = Kernel.of("late", "NEW(u) = HERE(u) == 100 ? NEAR(u, 2, 0) : HERE(u) + 1;")
+    with heat(kernel=kernel) as run:
+        with pytest.raises(CheckError, match="step 100: .* offset \\(2, 0\\)") as caught:
+            run.run(1000)
+        assert caught.value.step == 100
+        assert run._engine.n_steps == 128, "the ranks compare notes every 64 steps"
+
+
+def test_without_check_the_engine_is_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CONTROLLERS_CHECK", raising=False)
+    with heat(check=None) as run:
+        assert type(run._engine) is Engine
+    with Controller("cpu:0") as controller:
+        assert controller._checked is None
+
+
+def test_the_environment_asks_for_a_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONTROLLERS_CHECK", "on")
+    assert (setting_of(None), setting_of(False)) == ("on", "off")
+    with heat(check=None) as run:
+        assert type(run._engine) is CheckedEngine
+    monkeypatch.setenv("CONTROLLERS_CHECK", "yes")
+    with pytest.raises(ValueError, match="CONTROLLERS_CHECK is one of off, on, oclgrind.*'yes'"):
+        setting_of(None)
+
+
+def test_a_missing_oclgrind_is_said_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oclgrind, "find_simulator", lambda: None)
+    with pytest.raises(NoDeviceError, match=r"Oclgrind, which is not installed; pip install"):
+        heat("oclgrind")
+    with pytest.raises(NoDeviceError, match="Oclgrind"):
+        Controller("cpu:0", check="oclgrind")
+
+
+def test_the_simulator_is_no_device_of_the_host() -> None:
+    assert not any(is_simulator(device) for device in find_devices())
+
+
+def test_accessors_that_do_not_compile_are_left_out() -> None:
+    source = """
+        float twice(__global const float *t, const long t_first, const long t_pitch_0, BOX)
+        { CELL; return 2 * HERE(t); }
+        __kernel void mine(__global const float *t, __global float *new, TILE(t), TILE(new), BOX)
+        { CELL; HERE(new) = twice(t, t_first, t_pitch_0, extent_0, extent_1, lower_0, lower_1); }
+    """
+    kernel = Kernel.of("mine", source, roles={"new": "out"})
+    with Controller("cpu:0", check=True) as controller:
+        one, two = controller.tile(EXTENT), controller.tile(EXTENT)
+        one.write(3)
+        controller.launch(kernel, INNER, t=one, new=two.select(INNER))
+        assert two.read().sum() == 6 * INNER.n_cells
+        cell = Shape((1, 1), (2, 2))
+        with pytest.raises(CheckError) as caught:
+            controller.launch(kernel, INNER, t=one.select(cell), new=two.select(INNER))
+    assert (caught.value.kind, caught.value.index, caught.value.step) == ("undeclared", (1, 2), 1)
+
+
+def test_launches_wait_for_host_tasks_and_the_other_way_round() -> None:
+    more = Kernel.of("more", "__kernel void more(__global float *u, TILE(u), BOX)"
+                             "{ CELL; HERE(u) += 1; }")  # fmt: skip
+    with Controller("cpu:0", check=True) as controller, Controller("cpu:0") as other:
+        u, v = controller.tile(EXTENT), other.tile(EXTENT)
+        for _ in range(5):
+            controller.launch(more, INNER, u=u.select(INNER))
+            controller.host_task(lambda a, b: np.copyto(b, a + 1), reading(u), updating(v))
+            other.host_task(lambda a, b: np.copyto(b, a + 1), reading(v), updating(u))
+        assert u.read()[5, 5] == 15 and u.read()[0, 0] == 10
+
+
+COMMAND = ["-m", "controllers", "run", "examples/patterns/jacobi_2d4.py", "--size", "40", "30",
+           "--iterations", "5", "--device", "cpu"]  # fmt: skip
+ROOT = Path(__file__).parents[2]
+
+
+def command(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    arguments = [str(ROOT / word) if word.startswith("examples") else word for word in COMMAND]
+    return run_ranks(2, [*arguments, *options, "--output", str(tmp_path / "field.npy")], 100)
+
+
+def test_the_command_line_checks(tmp_path: Path) -> None:
+    done = command(tmp_path, "--check")
+    assert done.returncode == 0, done.stderr
+    program = Stencil.of("j", [(-1, 1), (-1, 1)], [0, 1, 0, 1, 0, 1, 0, 1, 0], 4).program("float32")
+    assert np.load(tmp_path / "field.npy").dtype == program.dtype
+
+
+def test_the_command_line_names_the_fault_once_and_writes_nothing(tmp_path: Path) -> None:
+    kernel = tmp_path / "mine.cl"
+    kernel.write_text("NEW(u) = INDEX(0) == 30 ? NEAR(u, 2, 0) : NEAR(u, 1, 0);")
+    done = command(tmp_path, "--check", "--kernel", str(kernel))
+    assert done.returncode == 1
+    assert done.stderr.count("CheckError: undeclared, rank 1, step 0: kernel 'mine'") == 1
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "field.npy").exists()
