@@ -111,6 +111,9 @@ def main() -> int:
         mutant for mutant in read_mutants()
         if all(word in f"{mutant.name} {mutant.file}" for word in arguments.words)
     ]  # fmt: skip
+    if not mutants:
+        print(f"no fault holds the words {' '.join(arguments.words)}", file=sys.stderr)
+        return 1
     tests = tuple(sorted({test for mutant in mutants for test in mutant.tests}))
     if text := problem(tests):
         print(f"{text}\nthe tests fail without any fault: nothing to be learnt", file=sys.stderr)
