@@ -117,7 +117,7 @@ CASES: dict[str, tuple[Action, Action, tuple[str, ...]]] = {
         lambda s: (s.second.run(3), s.first.run(3)),
         ("has run of computation",),
     ),
-    "other file to write": (partial(saved, "a.npy"), partial(saved, "b.npy"), ("a.npy", "b.npy")),
+    "other file to write": (partial(saved, "a.npy"), partial(saved, "b.npy"), ("save of", "b.npy")),
     "other file to read": (partial(loaded, "in.npy"), partial(loaded, "b.npy"), ("path", "b.npy")),
     "other root": (lambda s: s.first.gather(0), lambda s: s.first.gather(1), ("root",)),
     "other weights of a new division": (

@@ -39,7 +39,7 @@ def describe(engine: Engine) -> Iterator[str]:
             peer = _peer(engine.plan, task)
             if task in waiting:
                 yield f"  not started: {text}{peer}{_reason(engine.plan, reasons.get(id(task)))}"
-            elif task.event is not None:
+            elif _is_under_way(task):
                 yield f"  started in step {task.step}, not known to have ended: {text}{peer}"
 
 
@@ -65,6 +65,12 @@ def _reason(plan: Plan, blocker: Awaited | None) -> str:
     if not isinstance(blocker, Task):
         return ""
     return f", waits for: {blocker.operation.verb} {subject(plan, blocker.operation)}"
+
+
+def _is_under_way(task: Task) -> bool:
+    """Whether it may be; MPI is not asked after messages."""
+    event = task.event
+    return event is not None and not (task.operation.on_device and _has_ended(event))
 
 
 def _has_ended(event: Event) -> bool:

@@ -91,6 +91,13 @@ def test_a_rank_that_ends_ends_the_job(number: int) -> None:
         assert len(said) == 1 and f"rank {kill.rank}" in said[0], kill
 
 
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_terminated_rank_removes_what_is_not_finished(rank: int) -> None:
+    ending = ended(kills.Kill(2, rank, "output", "SIGTERM", 1))
+    assert ending.job.returncode != 0
+    assert ending.files == ["star.py"]
+
+
 def test_the_marks_find_a_process() -> None:
     mark = uuid.uuid4().hex
     program = [sys.executable, "-c", "input()"]
