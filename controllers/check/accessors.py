@@ -50,47 +50,53 @@ def box_arguments(name: str, cells: Shape) -> dict[str, np.int64]:
 def _functions(n_axes: int, declared: Offsets | None) -> list[str]:
     """The tests, as functions, so that arguments are evaluated once."""
     axes = range(n_axes)
-    pitches = [f"const long pitch_{axis}" for axis in axes[:-1]]
-    where = ", ".join([
-        "__global const long *report", "const long first", *pitches,
-        *(f"const long low_{axis}, const long high_{axis}" for axis in axes),
-    ])  # fmt: skip
-    at = ", ".join(f"const long i_{axis}" for axis in axes)
-    own = ", ".join(f"const long own_{axis}" for axis in axes)
+    where = [("__global const long *", "report"), ("const long ", "first")]
+    where += [("const long ", f"pitch_{axis}") for axis in axes[:-1]]
+    where += [("const long ", f"{end}_{axis}") for axis in axes for end in ("low", "high")]
+    cells = [("const long ", f"{name}_{axis}") for name in ("i", "own") for axis in axes]
+    parameters = ", ".join(f"{kind}{name}" for kind, name in where + cells)
+    given = ", ".join(name for _, name in where + cells)
     inside = " && ".join(f"low_{axis} <= i_{axis} && i_{axis} < high_{axis}" for axis in axes)
-    steps = [f"i_{axis} - own_{axis}" for axis in axes]
-    offsets = [
-        " && ".join(f"{step} == {n}L" for step, n in zip(steps, offset))
-        for offset in declared or ()
-    ]
-    is_declared = " || ".join(f"({one})" for one in offsets) if declared is not None else "1"
-    facts = [f"    facts[{1 + axis}] = i_{axis};" for axis in axes]
-    facts += [f"    facts[{1 + MAX_AXES + axis}] = own_{axis};" for axis in axes]
-    names, owns = ", ".join(f"i_{axis}" for axis in axes), ", ".join(f"own_{axis}" for axis in axes)
-    given = ", ".join([
-        "report", "first", *(f"pitch_{axis}" for axis in axes[:-1]),
-        *(f"low_{axis}, high_{axis}" for axis in axes),
-    ])  # fmt: skip
     return [
-        f"void cell_complain(__global const long *report, const int kind, {at}, {own})",
-        "{",
-        "    if (atomic_cmpxchg((volatile __global int *)report, 0, kind) != 0) return;",
-        "    __global long *facts = (__global long *)report;",
-        *facts,
-        "}",
-        f"long cell_inside({where}, {at}, {own})",
+        *_complain(n_axes, ", ".join(f"{kind}{name}" for kind, name in cells)),
+        f"long cell_inside({parameters})",
         "{",
         f"    if ({inside}) return {_element('i_{}', n_axes)};",
-        f"    cell_complain(report, {OUTSIDE}, {names}, {owns});",
+        f"    cell_complain(report, {OUTSIDE}, {', '.join(name for _, name in cells)});",
         f"    return {_element('low_{}', n_axes)};",
         "}",
-        f"long cell_declared({where}, {at}, {own})",
+        f"long cell_declared({parameters})",
         "{",
-        f"    if ({is_declared}) return cell_inside({given}, {names}, {owns});",
-        f"    cell_complain(report, {UNDECLARED}, {names}, {owns});",
+        f"    if ({_is_declared(declared)}) return cell_inside({given});",
+        f"    cell_complain(report, {UNDECLARED}, {', '.join(name for _, name in cells)});",
         f"    return {_element('own_{}', n_axes)};",
         "}",
     ]
+
+
+def _complain(n_axes: int, cells: str) -> list[str]:
+    """The function that writes the first fault to the report."""
+    facts = [(1 + axis, f"i_{axis}") for axis in range(n_axes)]
+    facts += [(1 + MAX_AXES + axis, f"own_{axis}") for axis in range(n_axes)]
+    return [
+        f"void cell_complain(__global const long *report, const int kind, {cells})",
+        "{",
+        "    if (atomic_cmpxchg((volatile __global int *)report, 0, kind) != 0) return;",
+        "    __global long *facts = (__global long *)report;",
+        *(f"    facts[{position}] = {name};" for position, name in facts),
+        "}",
+    ]
+
+
+def _is_declared(declared: Offsets | None) -> str:
+    """Whether a cell is at one of the offsets from the work-item's own, in OpenCL C."""
+    if declared is None:
+        return "1"
+    offsets = (
+        " && ".join(f"i_{axis} - own_{axis} == {step}L" for axis, step in enumerate(offset))
+        for offset in declared
+    )
+    return " || ".join(f"({offset})" for offset in offsets)
 
 
 def _element(name: str, n_axes: int) -> str:
