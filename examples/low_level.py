@@ -23,7 +23,7 @@ WAVE = Kernel.of("wave", """
     {
         CELL;
         const float sum = NEAR(u, -1, 0) + NEAR(u, 0, -1) + NEAR(u, 0, 1) + NEAR(u, 1, 0);
-        HERE(before) = 2 * HERE(u) - HERE(before) + (sum - 4 * HERE(u)) / 4;
+        HERE(before) = 2 * HERE(u) - HERE(before) + (sum - 4 * HERE(u)) * 0.25f;
     }""")  # fmt: skip
 ENERGY = Kernel.of("energy", """
     __kernel void energy(__global const float *restrict u, __global float *restrict e,
