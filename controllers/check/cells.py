@@ -6,6 +6,8 @@ from what the plan believes.
 """
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -19,13 +21,26 @@ Numbers = npt.NDArray[np.int64]
 
 
 class Cells:
-    """The elements of one memory: stamps say which value of which cell an element holds."""
+    """The elements of one memory.
+
+    stamps: which value of which cell an element holds.  bits: that value, as a number.
+    """
 
     def __init__(self, n_elements: int) -> None:
         self.stamps: Numbers = np.full(n_elements, NEVER, np.int64)
+        self.bits: Numbers = np.zeros(n_elements, np.int64)
         self._written: Numbers = np.zeros(n_elements, np.int64)     # which command of ...
         self._writer: Numbers = np.zeros(n_elements, np.int64)      # ... which thread
         self._read: dict[int, Numbers] = {}     # by thread: which command has read it last
+
+    def content(self, where: Strided) -> Numbers:
+        """Stamps and bits of some elements, one row each."""
+        return np.stack([where.view(self.stamps).ravel(), where.view(self.bits).ravel()])
+
+    def put(self, where: Strided, content: Numbers) -> None:
+        """New stamps and bits for some elements."""
+        for row, values in zip((self.stamps, self.bits), content, strict=True):
+            where.view(row)[...] = values.reshape(where.extent)
 
     def forget(self) -> None:
         """Nothing is in the memory, and nobody uses it."""
@@ -60,3 +75,9 @@ class Cells:
     def _written_after(self, where: Strided, clock: Clock) -> Bits:
         early: Bits = where.view(self._written) > clock[where.view(self._writer)]
         return early
+
+
+def bits_of(values: npt.NDArray[Any]) -> Numbers:
+    """The bits of numbers of up to 64 bits, as whole numbers."""
+    words = np.ascontiguousarray(values).view(f"u{values.itemsize}")
+    return words.astype(np.uint64).view(np.int64)

@@ -39,8 +39,9 @@ class CheckedEngine(Engine):
             executor, owned = self.executors[key.place], self.plan.layout.owned[key.place]
             newest = self.newest(key.field, key.place)
             # levels that do not hold the same field were not all loaded
-            unlike = differ(executor.move_from(tile, owned), executor.move_from(newest, owned))
-            self._monitor.loaded(key, ~unlike, n_steps)
+            values = executor.move_from(tile, owned)
+            unlike = differ(values, executor.move_from(newest, owned))
+            self._monitor.loaded(key, values, ~unlike, n_steps)
             memory = TileMemory(executor, tile)
             memory.write(np.where(memory.mask([owned]), memory.read(), junk(tile.dtype)))
 
@@ -55,7 +56,7 @@ class CheckedEngine(Engine):
                     progress(before + so_far, n_steps)
 
             super().run(min(AT_ONCE, n_steps - done), tell, log)
-            self._monitor.finished(self.n_steps)
+            self._finish()
             raise_first(self._comm, self._monitor.complaint, self._monitor.complaint_step)
 
     def close(self) -> None:
@@ -63,6 +64,16 @@ class CheckedEngine(Engine):
         self._monitor.close()
         super().close()
         self._shadows.Free()
+
+    def _finish(self) -> None:
+        """What the owned cells hold now is what will be looked at."""
+        self._monitor.finished(self.n_steps)
+        level = self.plan.level(self.n_steps)
+        for key, tile in self.tiles.items():
+            if key.level == level:
+                owned = self.plan.layout.owned[key.place]
+                values = self.executors[key.place].move_from(tile, owned)
+                self._monitor.compare(key, owned, values, np.zeros(owned.extent, np.bool_))
 
     def _task(self, operation: Operation) -> Task:
         command = self._binder.command(operation)

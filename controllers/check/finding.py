@@ -10,6 +10,7 @@ from hitmap.comm import Communicator
 Kind = Literal[
     "unwritten",        # a cell is read that nobody has written
     "stale",            # ... that holds the value of another step, or of another cell
+    "corrupt",          # a cell holds other bits than were written or sent there
     "unordered",        # a command does not wait for one that uses the same cells
     "overlap",          # a cell is written twice in one step
     "place",            # a launch computes cells that are not its place's

@@ -7,12 +7,14 @@ its stage reads the value of that very cell and of the step before.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from controllers.check.cells import NEVER, Bits, Cells, Numbers
+from controllers.check.cells import NEVER, Bits, Cells, Numbers, bits_of
 from controllers.check.finding import Complaint, Kind
 from controllers.check.ordering import HOST, Clock, Clocks, Traced, untraced
 from controllers.check.versions import Versions
@@ -26,6 +28,8 @@ from controllers.plan.operation import Memory
 from hitmap.comm import Communicator
 from hitmap.shape import Shape
 from hitmap.strided import Strided, packed
+
+Array = npt.NDArray[Any]
 
 # Does a launch, alone on an idle device; says what is wrong with it.
 Launch = Callable[[], "tuple[Event, Complaint | None]"]
@@ -77,13 +81,13 @@ class Monitor:
         known = np.where(self._on_devices, self.clocks.latest, self.clocks.host)
         return self.cells(key).busy(known)
 
-    def loaded(self, key: TileKey, holds: Bits, n_steps: int) -> None:
-        """The tile `key` holds the field after `n_steps` steps in its owned cells that `holds`."""
+    def loaded(self, key: TileKey, values: Array, holds: Bits, n_steps: int) -> None:
+        """The owned cells of a tile have these values, the field after `n_steps` where `holds`."""
         cells, owned = self.cells(key), self.plan.layout.owned[key.place]
         cells.forget()
         stamps = self.versions.stamps(key.field, owned, n_steps * self.versions.n_stages)
         where = self.plan.geometry(key.field, key.place).strided(owned)
-        where.view(cells.stamps)[...] = np.where(holds, stamps, NEVER)
+        cells.put(where, np.stack([np.where(holds, stamps, NEVER), bits_of(values)]))
 
     def finished(self, n_steps: int) -> None:
         """All commands are complete: the owned cells must hold the field after `n_steps` steps."""
@@ -92,8 +96,26 @@ class Monitor:
         for field in {stage.writes for stage in self.plan.program.stages}:
             for place in self.plan.places:
                 key = TileKey(field, self.plan.level(n_steps), place)
-                (part,) = self._parts(Access(key, (self.plan.layout.owned[place],)), None)
+                (part,) = self._parts(Access(key, (self.plan.layout.owned[place],)))
                 self._expect(part, time, f"place {place} ends with")
+
+    def wrote(self, key: TileKey, box: Shape, values: Array) -> None:
+        """A launch has given the cells `box` these values."""
+        where = self.plan.geometry(key.field, key.place).strided(box)
+        where.view(self.cells(key).bits)[...] = bits_of(values)
+
+    def compare(self, key: TileKey, box: Shape, values: Array, apart_from: Bits) -> None:
+        """Complain where cells in memory have other bits than the shadow."""
+        (part,) = self._parts(Access(key, (box,)))
+        known = part.where.view(part.cells.stamps) != NEVER
+        wrong = known & (bits_of(values) != part.where.view(part.cells.bits)) & ~apart_from
+        if wrong.any():
+            cell = self._cell(part, int(np.argmax(wrong)))
+            what = (
+                f"{key.field} at {cell} has other bits at place {key.place} than were computed, "
+                f"loaded or sent there"
+            )
+            self.complain(Complaint("corrupt", what, key.field, cell))
 
     def close(self) -> None:
         """Give back what belongs to MPI."""
@@ -105,18 +127,18 @@ class Monitor:
         assert operation.stage is not None
         stage = self.plan.program.stages[operation.stage]
         (written,) = operation.writes
-        keys = {access.memory.field: access.memory for access in operation.reads
-                if isinstance(access.memory, TileKey)}  # fmt: skip
+        keys = {a.memory.field: a.memory for a in operation.reads if isinstance(a.memory, TileKey)}
         (over,) = written.cells
         # what it reads follows from the program, not from what the plan says
         sources = [
             (node.field, part)
             for node in reads(stage.expression)
-            for part in self._parts(Access(keys[node.field], (over.shift(node.offset),)), None)
+            for part in self._parts(Access(keys[node.field], (over.shift(node.offset),)))
         ]
-        (target,) = self._parts(written, None)
+        (target,) = self._parts(written)
         thread = self._thread(operation)
         number = self.clocks.number(thread)
+        reader = f"the launch of {stage.name} at place {operation.place} reads"
 
         def command(wait_for: Sequence[Event] | None = None) -> Event:
             real, after = untraced(wait_for)
@@ -124,8 +146,7 @@ class Monitor:
             time = self.step * self.versions.n_stages + (operation.stage or 0)
             for _, part in sources:
                 self._order(operation, part, part.cells.read(part.where, clock, number))
-                self._expect(part, time, f"the launch of {stage.name} at place "
-                             f"{operation.place} reads")  # fmt: skip
+                self._expect(part, time, reader)
             self._order(operation, target, target.cells.write(target.where, clock, number))
             self._claim(operation, target, time)
             for event in real or ():
@@ -139,14 +160,14 @@ class Monitor:
     def move(self, operation: Operation, real: Command) -> Command:
         """The command of a copy of any kind, within this rank."""
         (source,), (target,) = operation.reads, operation.writes
-        taken, given = self._parts(source, operation), self._parts(target, operation)
+        taken, given = self._parts(source), self._parts(target)
         thread = self._thread(operation)
 
         def command(wait_for: Sequence[Event] | None = None) -> Event:
             events, after = untraced(wait_for)
             clock = self.clocks.tick(thread, after)
             self._read(operation, taken, clock)
-            self._write(operation, given, clock, _stamps(taken))
+            self._write(operation, given, clock, _content(taken))
             return Traced(real(events), clock, self.clocks)
 
         return command
@@ -158,21 +179,21 @@ class Monitor:
         assert operation.transfer is not None
         transfer = self.plan.transfers[operation.transfer]
         peer = transfer.message.target if sends else transfer.message.source
-        stamps = np.full(transfer.message.n_cells, NEVER, np.int64)
+        content = np.full((2, transfer.message.n_cells), NEVER, np.int64)
         rank, tag = self.plan.locations[peer].rank, self._tags[transfer.number]
-        shadow = Message(self._comm, stamps, rank, tag, sends=sends)
+        shadow = Message(self._comm, content.reshape(-1), rank, tag, sends=sends)
         self._messages.append(shadow)
-        parts, thread = self._parts(access, operation), self._thread(operation)
+        parts, thread = self._parts(access), self._thread(operation)
 
         def command(wait_for: Sequence[Event] | None = None) -> Event:
             clock = self.clocks.tick(thread)
             if sends:
                 self._read(operation, parts, clock)
-                stamps[...] = _stamps(parts)
+                content[...] = _content(parts)
                 return Traced(AllOf([real(None), shadow(None)]), clock, self.clocks)
-            self._write(operation, parts, clock, np.full_like(stamps, NEVER))
+            self._write(operation, parts, clock, np.full_like(content, NEVER))
             both = AllOf([real(None), shadow(None)])
-            return Traced(both, clock, self.clocks, lambda: _put(parts, stamps))
+            return Traced(both, clock, self.clocks, lambda: _put(parts, content))
 
         return command
 
@@ -187,12 +208,12 @@ class Monitor:
             self._order(operation, part, part.cells.read(part.where, clock, number))
 
     def _write(
-        self, operation: Operation, parts: Sequence[Part], clock: Clock, stamps: Numbers
+        self, operation: Operation, parts: Sequence[Part], clock: Clock, content: Numbers
     ) -> None:
         number = self.clocks.number(self._thread(operation))
         for part in parts:
             self._order(operation, part, part.cells.write(part.where, clock, number))
-        _put(parts, stamps)
+        _put(parts, content)
 
     def _order(self, operation: Operation, part: Part, early: Bits) -> None:
         """Complain where an operation need not come after what it depends on."""
@@ -241,7 +262,7 @@ class Monitor:
             self.complain(Complaint("overlap", what, target.field, cell))
         held[...] = stamps
 
-    def _parts(self, access: Access, operation: Operation | None) -> list[Part]:
+    def _parts(self, access: Access) -> list[Part]:
         """The cells of an access, box by box, in the order of its message."""
         memory, cells = access.memory, self.cells(access.memory)
         if isinstance(memory, TileKey):
@@ -267,18 +288,13 @@ class Monitor:
         return id(self._executors[operation.place]), operation.lane
 
 
-def _stamps(parts: Sequence[Part]) -> Numbers:
-    """The stamps of all cells of an access, one after another."""
-    return np.concatenate([part.where.view(part.cells.stamps).ravel() for part in parts])
+def _content(parts: Sequence[Part]) -> Numbers:
+    """Stamps and bits of all cells of an access, one after another."""
+    return np.concatenate([part.cells.content(part.where) for part in parts], axis=1)
 
 
-def _put(parts: Sequence[Part], stamps: Numbers) -> None:
-    for part, values in zip(parts, _cut(parts, stamps)):
-        part.where.view(part.cells.stamps)[...] = values.reshape(part.where.extent)
-
-
-def _cut(parts: Sequence[Part], stamps: Numbers) -> Iterator[Numbers]:
+def _put(parts: Sequence[Part], content: Numbers) -> None:
     first = 0
     for part in parts:
-        yield stamps[first : first + part.where.n_cells]
+        part.cells.put(part.where, content[:, first : first + part.where.n_cells])
         first += part.where.n_cells

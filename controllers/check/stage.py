@@ -64,6 +64,12 @@ class StageLaunch:
         busy = [self._widened(use, self._monitor.busy(key))
                 for use, key in zip(self._uses, keys)]  # fmt: skip
         event, complaint = self._inspection.run(busy)
+        for use, key, values, keep in zip(self._uses[:-1], keys, self._inspection.before, busy):
+            box = use.memory.tile.geometry.box
+            apart_from = use.memory.view(keep | ~use.reads, box)
+            self._monitor.compare(key, box, use.memory.view(values, box), apart_from)
+        target = self._uses[-1].memory.view(self._inspection.after[-1], self._over)
+        self._monitor.wrote(self._written, self._over, target)
         return event, complaint or self._arithmetic()
 
     def _source(self, field: str, tile: Tile) -> Use:

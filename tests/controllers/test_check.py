@@ -137,6 +137,17 @@ def test_a_fault_after_many_steps_is_named_with_its_step() -> None:
         assert run._engine.n_steps == 128, "the ranks compare notes every 64 steps"
 
 
+@pytest.mark.parametrize("cell", [Shape((15, 7), (16, 8)), Shape((11, 9), (12, 10))])
+def test_a_value_that_changes_behind_the_back_is_named(cell: Shape) -> None:
+    with heat(places_per_controller=2) as run:
+        run.run(2)
+        place = 1 if cell.lower[0] > 11 else 0
+        run._engine.newest("u", place).view(cell)[...] = 8
+        with pytest.raises(CheckError, match="has other bits at place") as caught:
+            run.run(2)
+    assert (caught.value.kind, caught.value.index, caught.value.step) == ("corrupt", cell.lower, 2)
+
+
 def test_without_check_the_engine_is_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CONTROLLERS_CHECK", raising=False)
     with heat(check=None) as run:
