@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from hitmap import install_abort_hook
 
 if TYPE_CHECKING:
+    from controllers.access import reading, updating, writing
     from controllers.check import CheckError
     from controllers.computation import Computation
     from controllers.controller import Controller
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from controllers.report import Report
     from controllers.skeleton import stencil_computation
     from controllers.stencil import Stencil
-    from controllers.tied_tile import reading, updating, writing
     from controllers.tile import TileView
     from controllers.variant import Kernel
 
@@ -39,13 +39,13 @@ _HOMES = {
     "Report": "controllers.report",
     "Stencil": "controllers.stencil",
     "TileView": "controllers.tile",
-    "reading": "controllers.tied_tile",
+    "reading": "controllers.access",
     "read_patterns": "controllers.pattern_file",
     "reference_run": "controllers.reference",
     "register_stencil": "controllers.registry",
     "stencil_computation": "controllers.skeleton",
-    "updating": "controllers.tied_tile",
-    "writing": "controllers.tied_tile",
+    "updating": "controllers.access",
+    "writing": "controllers.access",
 }
 __all__ = [
     "CheckError", "Computation", "Controller", "Kernel", "Plan", "Program", "Report", "Stencil",

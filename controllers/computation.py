@@ -15,15 +15,16 @@ from controllers.capacity import check_capacity
 from controllers.check import Check, CheckedEngine, setting_of
 from controllers.engine import Engine, Progress
 from controllers.explain import explain
+from controllers.field_access import FieldAccess
 from controllers.partition import domain_of, periodic_axes
 from controllers.placement import Placement, divided, open_controllers
-from controllers.plan import Overlap, Plan, TileKey
+from controllers.plan import Overlap, Plan
 from controllers.program import Program
 from controllers.registry import agreed_kernel
 from controllers.relocation import CHUNK_CELLS, relocate
 from controllers.report import Report
 from controllers.stage_kernel import described, domain_values
-from controllers.tile import Tile, TileView
+from controllers.tile import TileView
 from controllers.timings import Timings
 from controllers.trace import Trace
 from controllers.trace_file import save_timeline
@@ -35,7 +36,6 @@ from hitmap.layout import Layout
 from hitmap.npy import NpyWriter, open_npy, read_into
 from hitmap.redistribute import Redistribution
 from hitmap.scatter import gather, scatter
-from hitmap.shape import Shape
 from hitmap.strided import consecutive
 
 
@@ -139,16 +139,7 @@ class Computation:
 
         Steps count from 0 again.  Not collective by itself.
         """
-        for place in self.placement.places:
-            owned = self.layout.owned[place]
-            tiles = [] if owned.empty else [self._tile(place, n) for n in range(self.plan.n_phases)]
-            array = self._view(place, tiles[0] if tiles else None, owned)
-            array[...] = 0
-            init(TileView(array, owned, self.domain.extent, place))
-            for tile in tiles:      # both levels: a step writes no boundary cells
-                if tile.host is None or tile is not tiles[0]:
-                    self.placement.executors[place].move_to(tile, owned, array)
-        self._engine.loaded()
+        self._access.load(init)
 
     @noted
     def visit(self, output: Callable[[TileView], None]) -> None:
@@ -157,9 +148,7 @@ class Computation:
         An array may be the tile's own memory: copy what you keep, and change the field by
         `load` alone.  Not collective by itself.
         """
-        for place in self.placement.places:
-            owned = self.layout.owned[place]
-            output(TileView(self._cells(place, owned), owned, self.domain.extent, place))
+        self._access.visit(output)
 
     @collective("root")
     def scatter(self, whole: npt.NDArray[Any] | None, root: int = 0) -> None:
@@ -173,7 +162,8 @@ class Computation:
     ) -> npt.NDArray[Any] | None:
         """The whole field on `root`, into `out` if given there; None on the other ranks."""
         owned = self.layout.owned
-        parts = {place: self._cells(place, owned[place]) for place in self.placement.places}
+        cells = self._access.cells
+        parts = {place: cells(place, owned[place]) for place in self.placement.places}
         dtype = np.dtype(self.program.dtype)
         return gather(parts, self.layout, self.placement.ranks, self.comm, dtype, root, out)
 
@@ -204,7 +194,7 @@ class Computation:
         with NpyWriter(path, self.domain, self.program.dtype, self.comm) as file:
             for place in self.placement.places:
                 for box in consecutive(self.layout.owned[place], CHUNK_CELLS):
-                    file.write(box, self._cells(place, box))
+                    file.write(box, self._access.cells(place, box))
                     self.calls.n_events += 1
 
     @collective("partition", "weights", "align", "block")
@@ -289,8 +279,8 @@ class Computation:
             self.close()
 
     @property
-    def _field(self) -> str:
-        return self.program.stages[-1].writes
+    def _access(self) -> FieldAccess:
+        return FieldAccess(self._engine, self.program.stages[-1].writes)
 
     @property
     def state(self) -> dict[str, object]:
@@ -338,21 +328,3 @@ class Computation:
         if self._check == "off":    # a checked engine wants cells that have been set
             engine.run(plan.n_phases)
         return engine
-
-    def _cells(self, place: int, box: Shape) -> npt.NDArray[Any]:
-        """Some of the cells that a place of this rank owns: in the tile, or a copy."""
-        tile = None if box.empty else self._engine.newest(self._field, place)
-        if tile is None or tile.host is not None:
-            return self._view(place, tile, box)
-        return self.placement.executors[place].move_from(tile, box)
-
-    def _tile(self, place: int, level: int) -> Tile:
-        return self._engine.tiles[TileKey(self._field, level, place)]
-
-    def _view(self, place: int, tile: Tile | None, box: Shape) -> npt.NDArray[Any]:
-        """The cells of `tile` in place, or a new array if they are not in host memory."""
-        if tile is not None and tile.host is not None:
-            return tile.view(box)
-        array = np.empty(box.extent, self.program.dtype)
-        self.placement.executors[place].ledger.hold(array, array.nbytes, "host images")
-        return array

@@ -16,14 +16,15 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
+from controllers.access import Access, before, record
 from controllers.check import Check, device_for, open_executor, setting_of
 from controllers.check.user import launches_of, settle
 from controllers.coherence import Side
-from controllers.device import Device, assign, choose_usable, probe
+from controllers.device import Device
 from controllers.event import COMPLETE, AllOf, Command, Event, HostEvent
 from controllers.later import Later, Worker, enqueued
-from controllers.placement import assigned_devices
-from controllers.tied_tile import DONE, Access, Kind, Selection, Target, TiedTile, selection_of
+from controllers.placement import assigned_devices, one_device
+from controllers.tied_tile import DONE, Kind, Selection, Target, TiedTile, selection_of
 from controllers.user_launch import Argument, UserLaunch
 from controllers.variant import Kernel
 from hitmap.comm import Communicator, SerialCommunicator
@@ -57,7 +58,7 @@ class Controller:
         rank: int = 0,
     ) -> None:
         setting = setting_of(check)
-        self.device = device if isinstance(device, Device) else _one_device(device)
+        self.device = device if isinstance(device, Device) else one_device(device)
         if self.device.kind == "reference":
             raise ValueError(
                 "the reference device computes descriptions of stencils and runs no kernels; "
@@ -176,8 +177,8 @@ class Controller:
             settle(accesses)
             grouped = group is not None
             command = self._checked.command(command, kernel, cells, arguments, accesses, grouped)
-        event = self._issue(command, _before("device", accesses))
-        _record("device", accesses, event)
+        event = self._issue(command, before("device", accesses))
+        record("device", accesses, event)
         return event
 
     def host_task(self, function: Callable[..., object], *accesses: Access) -> Event:
@@ -195,8 +196,8 @@ class Controller:
         for access in accesses:
             if access.reads:
                 access.selection.tile.controller._refresh("host", access.selection)
-        views = [_view(access) for access in accesses]
-        after = _before("host", accesses)
+        views = [access.view() for access in accesses]
+        after = before("host", accesses)
 
         def work() -> Event:
             for event in after:
@@ -206,7 +207,7 @@ class Controller:
             return HostEvent(start, time.perf_counter_ns())
 
         task = self._tasks.submit(work)
-        _record("host", accesses, task)
+        record("host", accesses, task)
         self._tidy()
         return task
 
@@ -312,8 +313,8 @@ class Controller:
         return self._enqueue(command, after)
 
     def _enqueue(self, command: Command, after: Sequence[Event]) -> Event:
-        before = [event for event in enqueued(after) if isinstance(event, cl.Event)]
-        event = command(before or None)
+        wait_for = [event for event in enqueued(after) if isinstance(event, cl.Event)]
+        event = command(wait_for or None)
         self.executor.flush()   # the other queue, or a host task, may wait for it
         return event
 
@@ -343,40 +344,6 @@ class Controller:
         if always or self._n_commands % FORGET_EVERY == 0:
             for tile in self._tiles:
                 tile.coherence.forget(lambda e: e.command_execution_status == COMPLETE)
-
-
-def _one_device(selector: str) -> Device:
-    found = choose_usable([selector] if selector else [], probe())
-    if len(found) > 1 and selector:
-        names = ", ".join(device.name for device in found)
-        raise ValueError(
-            f"a controller has one device, but {selector!r} fits {len(found)}: {names}; choose one "
-            f"by position, such as gpu:0, or open all with Controller.each({selector!r})"
-        )
-    return assign(found[:1], 0, 1)[0]
-
-
-def _before(side: Side, accesses: Iterable[Access]) -> list[Event]:
-    """What a command or task with these accesses waits for."""
-    events: list[Event] = []
-    for access in accesses:
-        coherence, cells = access.selection.tile.coherence, [access.selection.cells]
-        look = coherence.before_write if access.writes else coherence.before_read
-        events += look(side, cells)
-    return list(dict.fromkeys(events))
-
-
-def _record(side: Side, accesses: Iterable[Access], event: Event) -> None:
-    for access in accesses:
-        coherence, cells = access.selection.tile.coherence, [access.selection.cells]
-        (coherence.wrote if access.writes else coherence.read)(side, cells, event)
-
-
-def _view(access: Access) -> npt.NDArray[Any]:
-    view = access.selection.tile.image(access.selection.cells)
-    if not access.writes:
-        view.flags.writeable = False
-    return view
 
 
 def _wait(events: Iterable[Event]) -> None:

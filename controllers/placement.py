@@ -114,6 +114,18 @@ def assigned_devices(
     return devices
 
 
+def one_device(selector: str) -> Device:
+    """The device that `selector` names; by default the GPU, else the CPU.  For one process."""
+    found = choose_usable([selector] if selector else [], probe())
+    if len(found) > 1 and selector:
+        names = ", ".join(device.name for device in found)
+        raise ValueError(
+            f"a controller has one device, but {selector!r} fits {len(found)}: {names}; choose one "
+            f"by position, such as gpu:0, or open all with Controller.each({selector!r})"
+        )
+    return assign(found[:1], 0, 1)[0]
+
+
 def open_controllers(
     comm: Communicator,
     selectors: str | Sequence[str] | None,

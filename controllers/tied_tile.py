@@ -114,34 +114,3 @@ Target: TypeAlias = Union[TiedTile, Selection]
 def selection_of(target: Target) -> Selection:
     """A tile as the selection of all its cells."""
     return target.whole if isinstance(target, TiedTile) else target
-
-
-@dataclass(frozen=True)
-class Access:
-    """A selection with the role it has for a kernel or a host task."""
-
-    selection: Selection
-    role: Literal["in", "out", "inout"]
-
-    @property
-    def reads(self) -> bool:
-        return self.role != "out"
-
-    @property
-    def writes(self) -> bool:
-        return self.role != "in"
-
-
-def reading(target: Target) -> Access:
-    """`target` is read."""
-    return Access(selection_of(target), "in")
-
-
-def writing(target: Target) -> Access:
-    """All cells of `target` are written, none is read before."""
-    return Access(selection_of(target), "out")
-
-
-def updating(target: Target) -> Access:
-    """`target` is read and written."""
-    return Access(selection_of(target), "inout")

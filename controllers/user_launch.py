@@ -10,13 +10,14 @@ from typing import TypeAlias, Union
 import numpy as np
 import pyopencl as cl
 
+from controllers.access import Access
 from controllers.event import Command
 from controllers.kernel import build_user_kernel
 from controllers.kgt.cell import work_sizes
 from controllers.opencl_executor import OpenCLExecutor, SharedKernel
 from controllers.parameter import TILE_ROLES, Parameter, bind, cell_dtype
 from controllers.stage_kernel import box_values, tile_values
-from controllers.tied_tile import Access, Selection, TiedTile, selection_of
+from controllers.tied_tile import Selection, TiedTile, selection_of
 from controllers.variant import Kernel
 from hitmap.shape import Shape
 from hitmap.strided import Strided

@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from controllers.access import Access
 from controllers.check.executor import CheckedExecutor
 from controllers.check.finding import CheckError, Complaint
 from controllers.check.inspection import Inspection, Run, Use
 from controllers.check.memory import TileMemory
 from controllers.event import Command, Event
 from controllers.opencl_executor import OpenCLExecutor
-from controllers.tied_tile import Access, TiedTile
+from controllers.tied_tile import TiedTile
 from controllers.user_launch import Argument, UserLaunch
 from controllers.variant import Kernel
 from hitmap.shape import Shape
