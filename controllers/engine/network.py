@@ -47,10 +47,12 @@ class Message:
         init = comm.Send_init if sends else comm.Recv_init
         self._request = init(self._bytes, peer, tag)
         self._done = True
+        self._begin = 0
         self._profile: HostEvent | None = None
 
     def __call__(self, wait_for: Sequence[Event] | None = None) -> Event:
         assert self._done, "a request is started again when it is complete"
+        self._begin = time.perf_counter_ns()    # before, or it may be received earlier
         self._request.Start()
         self._done = False
         return self
@@ -71,8 +73,8 @@ class Message:
 
     @property
     def profile(self) -> HostEvent:
-        """From now, just after the start, to when the end is noticed; each start has its own."""
-        self._profile = HostEvent(time.perf_counter_ns(), 0)
+        """From just before the start to when the end is noticed; each start has its own."""
+        self._profile = HostEvent(self._begin, 0)
         return self._profile
 
     def wait(self) -> None:
