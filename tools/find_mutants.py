@@ -5,7 +5,7 @@
 
 Each fault is put into a copy of the tree, and the test files named beside it run until one test
 fails.  With words, only faults whose line holds all of them.  Exit code 1 if a fault is not
-found, or if the tests fail without any.  All of them take about a quarter of an hour on two cores.
+found, or if the tests fail without any.
 """
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from controllers.check.finding import Complaint, Index, Kind
 from controllers.device import Device, NoDeviceError, find_simulator
+from controllers.environment import environment
 
 _REMEDY = 'pip install "controllers[check]" (x86-64 Linux), or leave the check to --check alone'
 # the last is a number for all contexts of the process
@@ -58,17 +59,8 @@ class Log:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Contexts that are made in here write to this file."""
-        wanted = {**_OPTIONS, "OCLGRIND_LOG": str(self._path)}
-        before = {name: os.environ.get(name) for name in wanted}
-        os.environ.update(wanted)
-        try:
+        with environment({**_OPTIONS, "OCLGRIND_LOG": str(self._path)}):
             yield
-        finally:
-            for name, text in before.items():
-                if text is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = text
 
     def news(self) -> list[str]:
         """The reports since the last call."""

@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from controllers.environment import environment
+
 _DEFAULT_FOLDER = "/etc/OpenCL/vendors"
 
 
@@ -85,14 +87,5 @@ def loading_only(drivers: Sequence[Driver]) -> Iterator[None]:
             Path(folder, f"{number:03}.icd").write_text(f"{driver.library}\n", encoding="utf-8")
         # PyOpenCL sets PYOPENCL_HOME when it is imported, and its loader reads .libs there
         names = ("OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH", "PYOPENCL_HOME")
-        changed = {**dict.fromkeys(names, folder), "OCL_ICD_FILENAMES": ""}
-        before = {name: os.environ.get(name) for name in changed}
-        os.environ.update(changed)
-        try:
+        with environment({**dict.fromkeys(names, folder), "OCL_ICD_FILENAMES": ""}):
             yield
-        finally:
-            for name, text in before.items():
-                if text is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = text
