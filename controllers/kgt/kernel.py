@@ -21,7 +21,9 @@ class GeneratedKernel:
     the OpenCL C type `cell_type`.  Where
     `divides` is true a float32 kernel has the strict bits only if built with
     -cl-fp32-correctly-rounded-divide-sqrt, on devices that need it.  `work_sizes(extent, is_cpu)`
-    gives the global and the local size, in OpenCL order, for a box of at least one cell per axis.
+    gives the global and the local size, in OpenCL order, for a box of at least `least` cells per
+    axis.  With a `multiple` over 1 the kernel is for fields whose pitches are multiples of it and
+    whose first elements are equal modulo it (`suits`).
     """
 
     name: str
@@ -32,6 +34,8 @@ class GeneratedKernel:
     n_axes: int
     divides: bool
     work_sizes: WorkSizes
+    least: tuple[int, ...]
+    multiple: int = 1
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:

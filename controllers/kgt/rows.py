@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: MIT
+"""The strategy "rows", for CPUs: a work-item computes a band of rows, a few rows at a time.
+
+    band of an item        u_new, one block of `rows` rows (here 4)
+    +--------------+       |edge|  vector |  vector |  vector |edge|   row 0
+    | block of     |       |edg|  vector |  vector |  vector |edges|   row 1
+    | rows         |       |ed|  vector |  vector |  vector | edges|   row 2
+    +--------------+       |edge |  vector |  vector |  vector |edg|   row 3
+
+The vectors of a row start where its memory is aligned, each row at its own place, so that pitch and
+first cell do not matter and stores may bypass the caches.  The two ends of a row are computed by
+unaligned vectors, some cells twice with the same value; the loop over the vectors has no test.
+In three and four dimensions a block may also hold several planes, which share what they read.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+
+from controllers.expression import Read, reads
+from controllers.kgt import frame
+from controllers.kgt.emitter import (
+    INDENT,
+    OPENCL_TYPES,
+    arithmetic_type,
+    assignment,
+    cell_index,
+    element,
+    used_fields,
+)
+from controllers.kgt.kernel import GeneratedKernel, WorkSizes
+from controllers.kgt.lanes import Lanes
+from controllers.program import Program, Stage
+
+_BYTES = {"int": 4, "long": 8, "ulong": 8, "float": 4, "double": 8}
+
+
+@dataclass(frozen=True)
+class RowsConfiguration:
+    """The parameters of "rows".
+
+    lanes: cells of a vector, 2 to 16.  rows, planes: those of a block, along the last axis but one
+    and but two.  band, depth, segment: cells of an item along the last axis but one, but two, and
+    the last one.  streaming: stores bypass the caches (for fields that exceed them).
+    """
+
+    lanes: int = 16
+    rows: int = 4
+    planes: int = 1
+    band: int = 16
+    depth: int = 1
+    segment: int = 16384
+    streaming: bool = False
+
+    @classmethod
+    def default(cls, program: Program, stage: Stage) -> RowsConfiguration:
+        """What is good for `stage` on most CPUs, for large boxes; 64 bytes to a vector."""
+        lanes = 64 // _BYTES[arithmetic_type(stage, program.dtype)]
+        if program.n_axes < 3:
+            return cls(lanes=lanes, rows=min(4, 4 ** (program.n_axes - 1)))
+        return cls(lanes=lanes, rows=1, planes=3, band=32, depth=48)
+
+    def search_space(self, n_axes: int) -> Iterator[RowsConfiguration]:
+        """What may be tried instead, with the same stores; the width of vectors is halved once."""
+        rows = (1, 2, 4, 8) if n_axes > 1 else (1,)
+        planes = (1, 2, 3, 4) if n_axes > 2 else (1,)
+        bands = (8, 16, 32, 64, 128) if n_axes > 1 else (1,)
+        depths = (1, 12, 48, 192) if n_axes > 2 else (1,)
+        lanes = (self.lanes, self.lanes // 2)
+        for values in product(lanes, rows, planes, bands, depths, (4096, 16384, 65536)):
+            made = RowsConfiguration(*values, self.streaming)
+            if made.rows * made.planes <= 8 and made.rows <= made.band:
+                if made.planes <= max(1, made.depth):
+                    yield made
+
+    def within(self, extent: tuple[int, ...]) -> RowsConfiguration:
+        """The same with blocks no higher than the box."""
+        rows, planes = (extent[-2:-1] or (1,))[0], (extent[-3:-2] or (1,))[0]
+        return replace(
+            self,
+            rows=self.rows if self.rows <= rows else 1,
+            planes=self.planes if self.planes <= planes else 1,
+        )
+
+
+def rows_kernel(
+    program: Program, stage: Stage, configuration: RowsConfiguration | None = None
+) -> GeneratedKernel:
+    """The kernel of `stage` that computes bands of rows."""
+    made = configuration or RowsConfiguration.default(program, stage)
+    lanes, n_axes = Lanes(made.lanes, clang=True), program.n_axes
+    how = f"vectors of {made.lanes} cells"
+    if made.rows * made.planes > 1:
+        planes = f" of {made.planes} planes" if made.planes > 1 else ""
+        how = f"{made.rows} rows{planes} at a time, in {how}"
+    return frame.kernel(
+        program,
+        stage,
+        how,
+        [*_item(made, n_axes), *_block(program, stage, made)],
+        work_sizes(made, n_axes),
+        helpers=_value(program, stage, lanes),
+        lanes=lanes,
+        least=(1, made.planes, made.rows, 2 * made.lanes)[-n_axes:],
+    )
+
+
+def work_sizes(made: RowsConfiguration, n_axes: int) -> WorkSizes:
+    """One item per segment of a band; each is a work-group, so that cores share them out.
+
+    >>> work_sizes(RowsConfiguration(), 2)((100, 20000), True)
+    ((2, 7), (1, 1))
+    """
+
+    def sizes(extent: tuple[int, ...], is_cpu: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        x, y, z = (*extent[:-4:-1], 1, 1)[:3]
+        shared = extent[0] if n_axes == 4 else 1
+        counts = (-(-x // made.segment), -(-y // made.band), -(-z // made.depth) * shared)
+        return counts[: min(3, n_axes)], (1,) * min(3, n_axes)
+
+    return sizes
+
+
+def _value(program: Program, stage: Stage, lanes: Lanes) -> list[str]:
+    """C lines: the function `kgt_value`, a vector of cells."""
+
+    def near(read: Read) -> str:
+        return f"KGT_NEAR({read.field} + {element(read, cell_index(read.field, stage))})"
+
+    cell = OPENCL_TYPES[program.dtype]
+    sources, indices, pitches = _names(program, stage)
+    parameters = [f"__global const {cell} *restrict {field}," for field in sources]
+    parameters += [f"const long {name}," for name in (*indices.values(), *pitches)]
+    return [
+        f"typedef {lanes.type(cell)} kgt_cells;",
+        "typedef kgt_cells kgt_unaligned "
+        f"__attribute__((aligned({np.dtype(program.dtype).itemsize})));",
+        "#define KGT_NEAR(at) (*(__global const kgt_unaligned *)(at))",
+        "",
+        f"// {lanes.width} cells of a row",
+        "static inline __attribute__((always_inline)) kgt_cells kgt_value(",
+        *(INDENT + parameter for parameter in parameters[:-1]),
+        f"{INDENT}{parameters[-1][:-1]})",
+        "{",
+        *(
+            INDENT + line
+            for line in assignment("const kgt_cells item_value", stage, program.dtype, near, lanes)
+        ),
+        f"{INDENT}return item_value;",
+        "}",
+        "",
+    ]
+
+
+def _names(program: Program, stage: Stage) -> tuple[list[str], dict[str, str], list[str]]:
+    """What `kgt_value` is called with: the fields read, their indices, and the pitches it needs."""
+    found = reads(stage.expression)
+    sources = list(dict.fromkeys(read.field for read in found))
+    indices = {field: cell_index(field, stage) for field in sources}
+    steps = {(read.field, axis) for read in found for axis, n in enumerate(read.offset[:-1]) if n}
+    pitches = [
+        f"{field}_pitch_{axis}"
+        for field in sources
+        for axis in range(program.n_axes - 1)
+        if (field, axis) in steps
+    ]
+    return sources, indices, pitches
+
+
+def _item(made: RowsConfiguration, n_axes: int) -> list[str]:
+    """C lines: per axis `start_A` and `last_A`, the cells of the work-item."""
+    last = n_axes - 1
+    lines = [
+        "// the item's cells, at least two vectors of a row",
+        *_part(last, "0", made.segment),
+        f"const long start_{last} =",
+        f"{INDENT}group_{last} < last_{last} - {2 * made.lanes} ? group_{last} : "
+        f"last_{last} - {2 * made.lanes};",
+    ]
+    if n_axes > 1:
+        lines += _part(last - 1, "1", made.band, "start")
+    if n_axes == 3:
+        lines += _part(0, "2", made.depth, "start")
+    if n_axes == 4:
+        lines += [
+            f"const long group_0 = (extent_1 + {made.depth - 1}) / {made.depth};"
+            "  // axes 0 and 1",
+            "const long start_0 = (long)get_group_id(2) / group_0;",
+            f"const long start_1 = ((long)get_group_id(2) - start_0 * group_0) * {made.depth};",
+            *_part(1, "", made.depth)[1:],
+        ]
+    return lines
+
+
+def _part(axis: int, dimension: str, cells: int, start: str = "group") -> list[str]:
+    name = "start" if dimension in ("", "1", "2") else start
+    return [
+        f"const long {start}_{axis} = (long)get_group_id({dimension}) * {cells};",
+        f"const long last_{axis} = "
+        + frame.minimum(f"{name}_{axis} + {cells}", f"extent_{axis}") + ";",
+    ]
+
+
+def _block(program: Program, stage: Stage, made: RowsConfiguration) -> list[str]:
+    """C lines: all blocks of the item."""
+    n_axes, fields, target = program.n_axes, used_fields(stage), stage.writes
+    blocked = {n_axes - 3: made.planes, n_axes - 2: made.rows}
+    blocked = {axis: cells for axis, cells in blocked.items() if axis >= 0}
+    n_rows, last = made.planes * made.rows, n_axes - 1
+    sources, _, pitches = _names(program, stage)
+
+    def value(index: str) -> str:
+        indices = [index.format(field=field) for field in sources]
+        return f"kgt_value({', '.join([*sources, *indices, *pitches])})"
+
+    rows = f"for (int item = 0; item < {n_rows}; ++item)"
+    body = [
+        f"long {', '.join(f'c_{field}[{n_rows}]' for field in fields)};"
+        "  // of each row the first aligned vector",
+        "#pragma unroll",
+        f"{rows} {{",
+        *(f"{INDENT}{line}" for field in fields for line in _row(field, made, blocked, last)),
+        *_ends(target, value, last, made.lanes),
+        f"{INDENT}const long item_skip = -(long)((ulong)(&{target}_new[start_{target}]) "
+        f"/ sizeof({OPENCL_TYPES[program.dtype]})) & {made.lanes - 1};",
+        *(f"{INDENT}c_{field}[item] = start_{field} + item_skip;" for field in fields),
+        "}",
+        f"for (long item_x = 0; item_x <= last_{last} - start_{last} - {2 * made.lanes}; "
+        f"item_x += {made.lanes}) {{",
+        f"{INDENT}kgt_cells item_values[{n_rows}];",
+        f"{INDENT}#pragma unroll",
+        f"{INDENT}{rows}",
+        f"{INDENT * 2}item_values[item] = {value('c_{field}[item] + item_x')};",
+        f"{INDENT}#pragma unroll",
+        f"{INDENT}{rows}",
+        f"{INDENT * 2}" + _store(f"{target}_new + c_{target}[item] + item_x", made.streaming),
+        "}",
+    ]
+    for axis in sorted(blocked, reverse=True):
+        body = _loop(axis, blocked[axis], body)
+    return body
+
+
+def _ends(target: str, value: Callable[[str], str], last: int, lanes: int) -> list[str]:
+    """C lines: the first vector of a row and the last two, unaligned."""
+    return [
+        f"{INDENT}for (int item_end = 0; item_end < 3; ++item_end) {{  // the ends of the row",
+        f"{INDENT * 2}const long item_x ="
+        f" item_end ? last_{last} - start_{last} - item_end * {lanes} : 0;",
+        f"{INDENT * 2}*(__global kgt_unaligned *)({target}_new + start_{target} + item_x) =",
+        f"{INDENT * 3}{value('start_{field} + item_x')};",
+        f"{INDENT}}}",
+    ]
+
+
+def _row(field: str, made: RowsConfiguration, blocked: dict[int, int], last: int) -> list[str]:
+    """C lines: `start_FIELD`, the item's first element in row `item` of the block."""
+    terms = [f"{field}_first"]
+    for axis in range(last):
+        inside = {last - 1: f"item % {made.rows}", last - 2: f"item / {made.rows}"}.get(axis, "")
+        first = f"group_{axis}" if axis in blocked else f"start_{axis}"
+        if blocked.get(axis, 1) > 1:
+            first = f"({first} + {inside if made.rows > 1 and made.planes > 1 else 'item'})"
+        terms.append(f"{first} * {field}_pitch_{axis}")
+    return [f"const long start_{field} = {' + '.join([*terms, f'start_{last}'])};"]
+
+
+def _loop(axis: int, cells: int, body: list[str]) -> list[str]:
+    """C lines: a loop over the blocks of an axis; the last one ends with the box, if need be."""
+    limit = f"extent_{axis} - {cells}"
+    group = frame.minimum(f"item_{axis}", limit) if cells > 1 else f"item_{axis}"
+    return [
+        f"for (long item_{axis} = start_{axis}; item_{axis} < last_{axis}; "
+        f"item_{axis} += {cells}) {{",
+        f"{INDENT}const long group_{axis} = {group};",
+        *(INDENT + line for line in body),
+        "}",
+    ]
+
+
+def _store(at: str, streaming: bool) -> str:
+    if streaming:
+        return f"__builtin_nontemporal_store(item_values[item], (__global kgt_cells *)({at}));"
+    return f"*(__global kgt_cells *)({at}) = item_values[item];"
