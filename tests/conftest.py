@@ -14,6 +14,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--stencil-cases", type=int, default=60, help="how many random stencils to try"
     )
+    parser.addoption(
+        "--strategy-cases", type=int, default=40, help="how many random stages per strategy"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -2,12 +2,13 @@
 """A generated kernel: its source, and how it is called."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from controllers.parameter import Parameter
+from hitmap.strided import Strided
 
 WorkSizes = Callable[[tuple[int, ...], bool], tuple[tuple[int, ...], tuple[int, ...]]]
 
@@ -36,6 +37,16 @@ class GeneratedKernel:
     work_sizes: WorkSizes
     least: tuple[int, ...]
     multiple: int = 1
+
+    def suits(self, fields: Iterable[Strided]) -> bool:
+        """Whether it can compute a box whose cells lie there in `fields`."""
+        where = list(fields)
+        return all(
+            all(pitch % self.multiple == 0 for pitch in cells.pitches[:-1])
+            and (cells.first - where[0].first) % self.multiple == 0
+            and all(n >= least for n, least in zip(cells.extent, self.least))
+            for cells in where
+        )
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:

@@ -30,7 +30,7 @@ from controllers.kgt.lanes import Lanes
 from controllers.kgt.registers import Registers
 from controllers.program import Program, Stage
 
-LANES = (1, 2, 4, 8)
+LANES = (1, 2, 4)
 MAX_ITEMS, MAX_LOCAL_Z = 1024, 64       # of a work-group, on NVIDIA's GPUs
 
 
