@@ -17,6 +17,7 @@ import pyopencl as cl
 from controllers.device import Device
 from controllers.event import Command, Event, in_order
 from controllers.kernel import Built, build, compiled, fixed_source, parameters
+from controllers.kgt import Launch
 from controllers.kgt.cell import work_sizes
 from controllers.parameter import bind
 from controllers.program import Program
@@ -25,7 +26,7 @@ from controllers.registry import SPECIALISED, KernelChoice
 from controllers.stage_kernel import StageKernel, box_values, stage_kernel, tile_values
 from controllers.tile import Linear, Tile, aligned
 from hitmap.shape import Shape
-from hitmap.strided import Geometry, Strided
+from hitmap.strided import PITCH_MULTIPLE, Geometry, Strided
 
 STAGGER = 5     # cache-line pairs between the starts of successive tiles, modulo a page
 CELL_TYPES = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
@@ -64,6 +65,7 @@ class OpenCLExecutor:
         self._kernels: dict[tuple[str, str], Built] = {}
         self._copies: dict[int, Built] = {}
         self._n_tiles = 0
+        self._cache_nbytes = device.handle.global_mem_cache_size
 
     def __repr__(self) -> str:
         return f"<OpenCLExecutor {self.device.name!r}>"
@@ -94,17 +96,21 @@ class OpenCLExecutor:
 
     def device_staging(self, n_elements: int, dtype: np.dtype[Any]) -> cl.Buffer:
         """Device memory for packed cells."""
-        return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, max(1, n_elements) * dtype.itemsize)
+        whole = -(-max(1, n_elements) // PITCH_MULTIPLE) * PITCH_MULTIPLE     # for the last vector
+        return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, whole * dtype.itemsize)
 
     def launch_command(
         self, program: Program, stage: int, reads: Mapping[str, Tile], written: Tile, over: Shape
     ) -> Command:
         """Compute the cells `over` of `written` by stage number `stage`; `over` is not empty."""
-        source, built = self.build(program, stage)
         target = program.stages[stage].writes
+        where = {field: t.strided(over) for field, t in {target: written, **reads}.items()}
+        nbytes = written.nbytes + sum(tile.nbytes for tile in reads.values())
+        launch = Launch(where, exceeds_cache=nbytes > self._cache_nbytes)
+        source, built = self.build(program, stage, launch)
         values: dict[str, object] = {**box_values(over), f"{target}_new": written.buffer}
-        for field, tile in {target: written, **reads}.items():
-            values |= tile_values(field, tile.strided(over))
+        for field, cells in where.items():
+            values |= tile_values(field, cells)
         values |= {field: tile.buffer for field, tile in reads.items()}
         if source.tables is not None:
             tables = source.tables(written.strided(over).pitches)
@@ -130,13 +136,17 @@ class OpenCLExecutor:
         arguments = [source, target, *map(np.int64, (*scalars, *extent))]
         return self.kernel_command(self._copies[itemsize], arguments, sizes)
 
-    def build(self, program: Program, stage: int) -> tuple[StageKernel, Built]:
-        """The kernel of a stage, compiled once.
+    def build(
+        self, program: Program, stage: int, launch: Launch | None = None
+    ) -> tuple[StageKernel, Built]:
+        """The kernel of a stage for a launch, or else for a large box; compiled once.
 
         ValueError where the device lacks what strict arithmetic needs or the kernel does not
         suit the stage, BuildError where the driver does not compile.
         """
-        source = stage_kernel(self.kernel, program, program.stages[stage], self.device)
+        source = stage_kernel(
+            self.kernel, program, program.stages[stage], self.device, launch
+        )
         key = (source.name, source.source)
         if key not in self._kernels:
             title = source.title or source.name

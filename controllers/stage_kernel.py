@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from controllers.device import Device
 from controllers.kernel import ARGUMENT_INFO, accessors, fixed_source
-from controllers.kgt import generate
+from controllers.kgt import Launch, choose, generate
 from controllers.kgt.cell import work_sizes
 from controllers.kgt.comment import weighted_sum
 from controllers.kgt.emitter import OPENCL_TYPES, divides, has_exact_reciprocal, used_fields
@@ -57,9 +57,13 @@ class StageKernel:
 
 
 def stage_kernel(
-    choice: KernelChoice, program: Program, stage: Stage, device: Device
+    choice: KernelChoice,
+    program: Program,
+    stage: Stage,
+    device: Device,
+    launch: Launch | None = None,
 ) -> StageKernel:
-    """The kernel of `stage` on `device`.
+    """The kernel of `stage` on `device`, for `launch` or, without it, for a large box.
 
     ValueError where the device lacks what strict arithmetic needs, where the generic kernel
     cannot do the stage, or where a user's kernel has no variant for the device.
@@ -68,7 +72,7 @@ def stage_kernel(
         return _user_kernel(choice, program, device)
     if choice == GENERIC:
         return _generic_kernel(program, stage, device)
-    generated = generate(program, stage)
+    generated = generate(program, stage, choose(program, stage, device.kind, launch))
     options = device.strict_options(program.dtype, generated.divides)
     return StageKernel(
         generated.name,

@@ -18,6 +18,9 @@ import numpy.typing as npt
 from hitmap.shape import Shape
 
 
+PITCH_MULTIPLE = 8      # elements: 32 bytes, a sector of a GPU's cache, of float32
+
+
 def dense_pitches(extent: Sequence[int]) -> tuple[int, ...]:
     """Elements per step on each axis of an array without padding.
 
@@ -84,6 +87,16 @@ class Geometry:
     def dense(cls, box: Shape) -> Geometry:
         """The geometry without padding."""
         return cls(box, dense_pitches(box.extent))
+
+    @classmethod
+    def padded(cls, box: Shape) -> Geometry:
+        """Every row starts at a multiple of PITCH_MULTIPLE elements.
+
+        >>> Geometry.padded(Shape.of_extent((4, 5, 6))).pitches
+        (40, 8, 1)
+        """
+        row = -(-box.extent[-1] // PITCH_MULTIPLE) * PITCH_MULTIPLE
+        return cls(box, dense_pitches((*box.extent[:-1], row)) if box.n_axes > 1 else (1,))
 
     @property
     def n_elements(self) -> int:

@@ -4,7 +4,8 @@
 After KGT, de Castro et al. 2023, doi:10.1007/s11227-022-05040-y.  It needs no OpenCL device.
 """
 
-from controllers.kgt.generator import STRATEGIES, generate
+from controllers.kgt.choice import STRATEGIES, Launch, choose
+from controllers.kgt.generator import Configuration, generate
 from controllers.kgt.kernel import GeneratedKernel
 
-__all__ = ["STRATEGIES", "GeneratedKernel", "generate"]
+__all__ = ["STRATEGIES", "Configuration", "GeneratedKernel", "Launch", "choose", "generate"]

@@ -11,9 +11,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from controllers.kgt.choice import KINDS, STRATEGIES, choose, configuration_of
 from controllers.kgt.generator import generate
 from controllers.pattern_file import read_patterns
-from controllers.program import DTYPES
+from controllers.program import DTYPES, Program
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         programs = [stencil.program(options.dtype) for stencil in read_patterns(options.pattern)]
         kernels = {
-            program.name: generate(program, program.stages[0]).source for program in programs
+            program.name: _source(program, options.strategy, options.device) for program in programs
         }
         if options.print:
             print("\n".join(kernels.values()), end="", flush=True)
@@ -33,6 +34,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"kgt: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _source(program: Program, strategy: str | None, kind: str | None) -> str:
+    """The text for a strategy, or for a large box on a kind of device; by default "cell"."""
+    stage = program.stages[0]
+    if strategy is None:
+        return generate(program, stage, choose(program, stage, kind or "")).source
+    if kind is not None and KINDS.get(strategy, kind) != kind:
+        raise ValueError(
+            f"the strategy {strategy!r} is for the device {KINDS[strategy]!r}, got {kind!r}; "
+            f"leave out one of --strategy and --device"
+        )
+    return generate(program, stage, configuration_of(strategy, program, stage)).source
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -61,6 +75,14 @@ def _parser() -> argparse.ArgumentParser:
         "--print", action="store_true", help="to standard output; to files only with -o as well"
     )
     parser.add_argument("--dtype", choices=DTYPES, default="float32", help="default: float32")
+    parser.add_argument(
+        "--device", choices=("cpu", "gpu"), help="what is chosen there for a large box"
+    )
+    parser.add_argument(
+        "--strategy", choices=STRATEGIES,
+        help="cell: one cell per work-item, for any device (default); rows: bands of rows, for "
+        "CPUs; marching: vectors in registers, for GPUs",
+    )  # fmt: skip
     return parser
 
 

@@ -12,7 +12,6 @@ from controllers.program import Program, Stage
 
 # The parameters of a strategy; None: one cell per work-item, which has none.
 Configuration: TypeAlias = Union[None, RowsConfiguration, MarchingConfiguration]
-STRATEGIES = ("cell", "rows")
 
 
 def generate(program: Program, stage: Stage, configuration: Configuration = None) -> GeneratedKernel:

@@ -23,6 +23,7 @@ from math import prod
 
 import numpy as np
 
+from controllers.expression import reads
 from controllers.kgt import frame
 from controllers.kgt.emitter import INDENT, OPENCL_TYPES, assignment, cell_index, used_fields
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
@@ -31,7 +32,8 @@ from controllers.kgt.registers import Registers
 from controllers.program import Program, Stage
 
 LANES = (1, 2, 4)
-MAX_ITEMS, MAX_LOCAL_Z = 1024, 64       # of a work-group, on NVIDIA's GPUs
+MAX_ITEMS = 1024    # of a work-group, on NVIDIA's GPUs
+FEW_READS, MANY_READS = 6, 18   # cells that a cell reads: more ask for more steps, then for fewer
 
 
 @dataclass(frozen=True)
@@ -54,14 +56,18 @@ class MarchingConfiguration:
 
     @classmethod
     def default(cls, program: Program, stage: Stage) -> MarchingConfiguration:
-        """What is good for `stage` on most GPUs, for large boxes: vectors of 16 bytes."""
-        lanes = max(2, min(4, 16 // np.dtype(program.dtype).itemsize))
-        n_axes = program.n_axes
+        """What is good for `stage` on an NVIDIA H200, for large boxes (docs/performance.md)."""
+        n_axes, n_reads = program.n_axes, len(reads(stage.expression))
+        wide = np.dtype(program.dtype).itemsize == 8
         if n_axes == 1:
-            return cls(lanes, 1, 0, (256, 1, 1))
+            return cls(4, 1, 0, (256, 1, 1))
         if n_axes == 2:
-            return cls(lanes, 2, 0, (32, 4, 1))
-        return cls(lanes, 4, n_axes - 3, (32, 8, 1))
+            if n_reads <= FEW_READS:
+                return cls(2 if wide else 4, 2, 0, (64, 4, 1))
+            return cls(4, 4, 0, (32, 4, 1) if wide else (64, 2, 1))
+        if n_reads > MANY_READS:
+            return cls(4, 2, n_axes - 3, (32, 4, 1))
+        return cls(4, 16, n_axes - 3, (32, 4, 1)) if wide else cls(4, 4, n_axes - 3, (32, 8, 1))
 
     def search_space(self, n_axes: int) -> Iterator[MarchingConfiguration]:
         """What may be tried on a device instead; `fits` says which a box is large enough for."""

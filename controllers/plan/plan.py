@@ -77,8 +77,14 @@ class Plan:
         )
 
     def geometry(self, field: str, place: int) -> Geometry:
-        """How the tiles of `field` at `place` lie in memory: owned cells and halo, no padding."""
-        return Geometry.dense(self.patterns[field].full(place))
+        """How the tiles of `field` at `place` lie in memory: owned cells and halo.
+
+        In host memory without padding, so that rows are one message; in a device's with rows
+        that start at multiples of PITCH_MULTIPLE elements, as kernels read vectors there.
+        """
+        full = self.patterns[field].full(place)
+        on_host = self.locations[place].shares_host
+        return Geometry.dense(full) if on_host else Geometry.padded(full)
 
     def updated(self, stage: Stage, place: int) -> Shape:
         """The cells that `stage` computes at `place`."""
