@@ -132,6 +132,8 @@ def _value(program: Program, stage: Stage, lanes: Lanes) -> list[str]:
 
     cell = OPENCL_TYPES[program.dtype]
     sources, indices, pitches = _names(program, stage)
+    shifted = [f"start_{field} + (at)" for field in sources]
+    call = f"kgt_value({', '.join([*sources, *shifted, *pitches])})"
     parameters = [f"__global const {cell} *restrict {field}," for field in sources]
     parameters += [f"const long {name}," for name in (*indices.values(), *pitches)]
     return [
@@ -151,6 +153,11 @@ def _value(program: Program, stage: Stage, lanes: Lanes) -> list[str]:
         ),
         f"{INDENT}return item_value;",
         "}",
+        "",
+        "// a vector near the end of a row; it need not be aligned",
+        "#define KGT_EDGE(at) \\",
+        f"{INDENT}(*(__global kgt_unaligned *)({stage.writes}_new + start_{stage.writes} + (at)) = \\",
+        f"{INDENT}{call})",
         "",
     ]
 
@@ -216,20 +223,22 @@ def _block(program: Program, stage: Stage, made: RowsConfiguration) -> list[str]
         indices = [index.format(field=field) for field in sources]
         return f"kgt_value({', '.join([*sources, *indices, *pitches])})"
 
-    rows = f"for (int item = 0; item < {n_rows}; ++item)"
+    rows, lanes = f"for (int item = 0; item < {n_rows}; ++item)", made.lanes
+    starts = [f"{INDENT}{line}" for field in fields for line in _row(field, made, blocked, last)]
     body = [
         f"long {', '.join(f'c_{field}[{n_rows}]' for field in fields)};"
-        "  // of each row the first aligned vector",
+        "  // of each row, where the loop starts",
         "#pragma unroll",
         f"{rows} {{",
-        *(f"{INDENT}{line}" for field in fields for line in _row(field, made, blocked, last)),
-        *_ends(target, value, last, made.lanes),
-        f"{INDENT}const long item_skip = -(long)((ulong)(&{target}_new[start_{target}]) "
-        f"/ sizeof({OPENCL_TYPES[program.dtype]})) & {made.lanes - 1};",
-        *(f"{INDENT}c_{field}[item] = start_{field} + item_skip;" for field in fields),
+        *starts,
+        f"{INDENT}const long item_skip = -(long)((ulong)({target}_new + start_{target}) "
+        f"/ sizeof({OPENCL_TYPES[program.dtype]})) & {lanes - 1};",
+        f"{INDENT}KGT_EDGE(0);",
+        f"{INDENT}KGT_EDGE(item_skip);",
+        *(f"{INDENT}c_{field}[item] = start_{field} + item_skip + {lanes};" for field in fields),
         "}",
-        f"for (long item_x = 0; item_x <= last_{last} - start_{last} - {2 * made.lanes}; "
-        f"item_x += {made.lanes}) {{",
+        "long item_x = 0;",
+        f"for (; item_x <= item_cells - {4 * lanes}; item_x += {lanes}) {{",
         f"{INDENT}kgt_cells item_values[{n_rows}];",
         f"{INDENT}#pragma unroll",
         f"{INDENT}{rows}",
@@ -238,22 +247,18 @@ def _block(program: Program, stage: Stage, made: RowsConfiguration) -> list[str]
         f"{INDENT}{rows}",
         f"{INDENT * 2}" + _store(f"{target}_new + c_{target}[item] + item_x", made.streaming),
         "}",
+        "#pragma unroll",
+        f"{rows} {{",
+        *starts,
+        f"{INDENT}for (long item_at = c_{target}[item] - start_{target} + item_x; "
+        f"item_at <= item_cells - {lanes}; item_at += {lanes})",
+        f"{INDENT * 2}KGT_EDGE(item_at);",
+        f"{INDENT}KGT_EDGE(item_cells - {lanes});",
+        "}",
     ]
     for axis in sorted(blocked, reverse=True):
         body = _loop(axis, blocked[axis], body)
-    return body
-
-
-def _ends(target: str, value: Callable[[str], str], last: int, lanes: int) -> list[str]:
-    """C lines: the first vector of a row and the last two, unaligned."""
-    return [
-        f"{INDENT}for (int item_end = 0; item_end < 3; ++item_end) {{  // the ends of the row",
-        f"{INDENT * 2}const long item_x ="
-        f" item_end ? last_{last} - start_{last} - item_end * {lanes} : 0;",
-        f"{INDENT * 2}*(__global kgt_unaligned *)({target}_new + start_{target} + item_x) =",
-        f"{INDENT * 3}{value('start_{field} + item_x')};",
-        f"{INDENT}}}",
-    ]
+    return [f"const long item_cells = last_{last} - start_{last};", *body]
 
 
 def _row(field: str, made: RowsConfiguration, blocked: dict[int, int], last: int) -> list[str]:
