@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from hitmap.shape import Shape
 
-
 PITCH_MULTIPLE = 8      # elements: 32 bytes, a sector of a GPU's cache, of float32
 
 

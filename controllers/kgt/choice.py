@@ -45,18 +45,17 @@ def choose(
     """The configuration for `stage` on a device of this kind; without `launch` for a large box.
 
     >>> from controllers.stencil import Stencil
-    >>> program = Stencil.of("mean", [(-1, 1)] * 2, [0, 1, 0, 1, 0, 1, 0, 1, 0], 4).program("float32")
+    >>> program = Stencil.of("s", [(-1, 1)] * 2, [0, 1, 0, 1, 0, 1, 0, 1, 0], 4).program("float32")
     >>> choose(program, program.stages[0], "cpu")
-    RowsConfiguration(lanes=16, rows=4, planes=1, band=16, depth=1, segment=16384, streaming=False)
+    RowsConfiguration(lanes=16, rows=4, planes=1, band=16, depth=1, segment=16384, streaming=True)
     >>> choose(program, program.stages[0], "cpu", Launch({"u": Strided(0, (8, 1), (100, 7))}))
     """
     if kind == "cpu":
-        rows = RowsConfiguration.default(program, stage)
+        exceeds = launch is None or launch.exceeds_cache
+        rows = RowsConfiguration.default(program, stage, exceeds)
         if launch is None:
             return rows
-        if launch.extent[-1] < 2 * rows.lanes:
-            return None
-        return replace(rows.within(launch.extent), streaming=launch.exceeds_cache)
+        return None if launch.extent[-1] < 2 * rows.lanes else rows.within(launch.extent)
     if kind == "gpu":
         marching = MarchingConfiguration.default(program, stage)
         if launch is None:

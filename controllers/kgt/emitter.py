@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,7 +77,7 @@ def assignment(
 
     def temporary(text: _Text) -> _Text:
         name = next(names)
-        lines.extend(_statement(f"const {lanes.type(arithmetic)} {name}", text.parts))
+        lines.extend(statement(f"const {lanes.type(arithmetic)} {name}", text.parts))
         return _Text((name,), _ATOM, 1)
 
     def short(text: _Text) -> _Text:
@@ -102,7 +102,7 @@ def assignment(
     text = evaluate(stage.expression, read, constant, operation)
     if field_type != arithmetic:
         text = _converted(field_type, text if lanes.width == 1 else temporary(text), lanes)
-    return lines + _statement(target, text.parts)
+    return lines + statement(target, text.parts)
 
 
 def _element_of(stage: Stage) -> Callable[[Read], str]:
@@ -159,7 +159,8 @@ def _parenthesised(parts: tuple[str, ...]) -> tuple[str, ...]:
     return (*opened[:-1], f"{opened[-1]})")
 
 
-def _statement(target: str, parts: tuple[str, ...]) -> list[str]:
+def statement(target: str, parts: Sequence[str]) -> list[str]:
+    """C lines that assign an expression, broken between its `parts` where it is long."""
     one_line = f"{target} = {' '.join(parts)};"
     if len(INDENT) + len(one_line) <= MAX_LINE:
         return [one_line]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What all generated kernels share: head, pragmas, parameters, and the `GeneratedKernel` made of it.
+"""What all generated kernels share: head, pragmas, parameters, the `GeneratedKernel` itself.
 
 A strategy writes the body, and helper functions where it needs some.
 """

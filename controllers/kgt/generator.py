@@ -11,10 +11,12 @@ from controllers.kgt.rows import RowsConfiguration, rows_kernel
 from controllers.program import Program, Stage
 
 # The parameters of a strategy; None: one cell per work-item, which has none.
-Configuration: TypeAlias = Union[None, RowsConfiguration, MarchingConfiguration]
+Configuration: TypeAlias = Union[RowsConfiguration, MarchingConfiguration, None]
 
 
-def generate(program: Program, stage: Stage, configuration: Configuration = None) -> GeneratedKernel:
+def generate(
+    program: Program, stage: Stage, configuration: Configuration = None
+) -> GeneratedKernel:
     """The kernel of one stage of `program`; the same arguments give the same text."""
     if isinstance(configuration, RowsConfiguration):
         return rows_kernel(program, stage, configuration)

@@ -139,7 +139,8 @@ def _store(cell: str, lanes: Lanes) -> list[str]:
     vector = lanes.type(cell)
     return [
         "// the cells `first` to `last` - 1 of a vector",
-        f"void kgt_store(__global {cell} *to, const {vector} cells, const long first, const long last)",
+        f"void kgt_store(__global {cell} *to, const {vector} cells,",
+        "               const long first, const long last)",
         "{",
         f"{INDENT}if (first == 0 && last == {lanes.width})",
         f"{INDENT * 2}*(__global {vector} *)to = cells;",

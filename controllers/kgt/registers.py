@@ -71,7 +71,8 @@ class Registers:
         '(float4)(at_u_m1.s123, at_u_m1_r1)'
         """
         *outer, last = read.offset
-        step, part, skipped = outer[self.axis] if outer else 0, last // self.lanes, last % self.lanes
+        step = outer[self.axis] if outer else 0
+        part, skipped = divmod(last, self.lanes)
         column = Column(read.field, _without(outer, self.axis), part)
         if not skipped:
             return self._name(column, step)

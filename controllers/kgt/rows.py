@@ -10,11 +10,13 @@
 The vectors of a row start where its memory is aligned, each row at its own place, so that pitch and
 first cell do not matter and stores may bypass the caches.  The two ends of a row are computed by
 unaligned vectors, some cells twice with the same value; the loop over the vectors has no test.
+A row is computed from its beginning to its end: touching the end first costs a third of the speed
+where rows are short.  No store past the caches falls into a line that an edge has written.
 In three and four dimensions a block may also hold several planes, which share what they read.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -29,6 +31,7 @@ from controllers.kgt.emitter import (
     assignment,
     cell_index,
     element,
+    statement,
     used_fields,
 )
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
@@ -56,12 +59,15 @@ class RowsConfiguration:
     streaming: bool = False
 
     @classmethod
-    def default(cls, program: Program, stage: Stage) -> RowsConfiguration:
-        """What is good for `stage` on most CPUs, for large boxes; 64 bytes to a vector."""
+    def default(
+        cls, program: Program, stage: Stage, streaming: bool = False
+    ) -> RowsConfiguration:
+        """What is good for `stage` on a CPU (docs/performance.md); 64 bytes to a vector."""
         lanes = 64 // _BYTES[arithmetic_type(stage, program.dtype)]
         if program.n_axes < 3:
-            return cls(lanes=lanes, rows=min(4, 4 ** (program.n_axes - 1)))
-        return cls(lanes=lanes, rows=1, planes=3, band=32, depth=48)
+            rows, band = (1, 1) if program.n_axes == 1 else (4 if streaming else 2, 16)
+            return cls(lanes, rows, band=band, streaming=streaming)
+        return cls(lanes, rows=1, planes=3, band=32, depth=48, streaming=streaming)
 
     def search_space(self, n_axes: int) -> Iterator[RowsConfiguration]:
         """What may be tried instead, with the same stores; the width of vectors is halved once."""
@@ -96,15 +102,11 @@ def rows_kernel(
     if made.rows * made.planes > 1:
         planes = f" of {made.planes} planes" if made.planes > 1 else ""
         how = f"{made.rows} rows{planes} at a time, in {how}"
+    body, sizes = [*_item(made, n_axes), *_block(program, stage, made)], work_sizes(made, n_axes)
+    least = (1, made.planes, made.rows, 2 * made.lanes)[-n_axes:]
+    helpers = _value(program, stage, lanes)
     return frame.kernel(
-        program,
-        stage,
-        how,
-        [*_item(made, n_axes), *_block(program, stage, made)],
-        work_sizes(made, n_axes),
-        helpers=_value(program, stage, lanes),
-        lanes=lanes,
-        least=(1, made.planes, made.rows, 2 * made.lanes)[-n_axes:],
+        program, stage, how, body, sizes, helpers=helpers, lanes=lanes, least=least
     )
 
 
@@ -130,22 +132,22 @@ def _value(program: Program, stage: Stage, lanes: Lanes) -> list[str]:
     def near(read: Read) -> str:
         return f"KGT_NEAR({read.field} + {element(read, cell_index(read.field, stage))})"
 
-    cell = OPENCL_TYPES[program.dtype]
+    cell, target = OPENCL_TYPES[program.dtype], stage.writes
+    itemsize = np.dtype(program.dtype).itemsize
     sources, indices, pitches = _names(program, stage)
     shifted = [f"start_{field} + (at)" for field in sources]
     call = f"kgt_value({', '.join([*sources, *shifted, *pitches])})"
-    parameters = [f"__global const {cell} *restrict {field}," for field in sources]
-    parameters += [f"const long {name}," for name in (*indices.values(), *pitches)]
+    parameters = [f"__global const {cell} *restrict {field}" for field in sources]
+    parameters += [f"const long {name}" for name in (*indices.values(), *pitches)]
     return [
         f"typedef {lanes.type(cell)} kgt_cells;",
-        "typedef kgt_cells kgt_unaligned "
-        f"__attribute__((aligned({np.dtype(program.dtype).itemsize})));",
+        f"typedef kgt_cells kgt_unaligned __attribute__((aligned({itemsize})));",
         "#define KGT_NEAR(at) (*(__global const kgt_unaligned *)(at))",
         "",
         f"// {lanes.width} cells of a row",
         "static inline __attribute__((always_inline)) kgt_cells kgt_value(",
-        *(INDENT + parameter for parameter in parameters[:-1]),
-        f"{INDENT}{parameters[-1][:-1]})",
+        *(f"{INDENT}{parameter}," for parameter in parameters[:-1]),
+        f"{INDENT}{parameters[-1] if parameters else 'void'})",
         "{",
         *(
             INDENT + line
@@ -156,7 +158,7 @@ def _value(program: Program, stage: Stage, lanes: Lanes) -> list[str]:
         "",
         "// a vector near the end of a row; it need not be aligned",
         "#define KGT_EDGE(at) \\",
-        f"{INDENT}(*(__global kgt_unaligned *)({stage.writes}_new + start_{stage.writes} + (at)) = \\",
+        f"{INDENT}(*(__global kgt_unaligned *)({target}_new + start_{target} + (at)) = \\",
         f"{INDENT}{call})",
         "",
     ]
@@ -182,51 +184,41 @@ def _item(made: RowsConfiguration, n_axes: int) -> list[str]:
     last = n_axes - 1
     lines = [
         "// the item's cells, at least two vectors of a row",
-        *_part(last, "0", made.segment),
-        f"const long start_{last} =",
-        f"{INDENT}group_{last} < last_{last} - {2 * made.lanes} ? group_{last} : "
-        f"last_{last} - {2 * made.lanes};",
+        *_part(last, 0, made.segment),
+        f"const long start_{last} = "
+        + frame.minimum(f"group_{last}", f"last_{last} - {2 * made.lanes}") + ";",
     ]
     if n_axes > 1:
-        lines += _part(last - 1, "1", made.band, "start")
+        lines += _part(last - 1, 1, made.band)
     if n_axes == 3:
-        lines += _part(0, "2", made.depth, "start")
+        lines += _part(0, 2, made.depth)
     if n_axes == 4:
         lines += [
             f"const long group_0 = (extent_1 + {made.depth - 1}) / {made.depth};"
             "  // axes 0 and 1",
             "const long start_0 = (long)get_group_id(2) / group_0;",
             f"const long start_1 = ((long)get_group_id(2) - start_0 * group_0) * {made.depth};",
-            *_part(1, "", made.depth)[1:],
+            *_part(1, 2, made.depth)[1:],
         ]
     return lines
 
 
-def _part(axis: int, dimension: str, cells: int, start: str = "group") -> list[str]:
-    name = "start" if dimension in ("", "1", "2") else start
+def _part(axis: int, dimension: int, cells: int) -> list[str]:
+    start = f"start_{axis}" if dimension else f"group_{axis}"
     return [
-        f"const long {start}_{axis} = (long)get_group_id({dimension}) * {cells};",
-        f"const long last_{axis} = "
-        + frame.minimum(f"{name}_{axis} + {cells}", f"extent_{axis}") + ";",
+        f"const long {start} = (long)get_group_id({dimension}) * {cells};",
+        f"const long last_{axis} = {frame.minimum(f'{start} + {cells}', f'extent_{axis}')};",
     ]
 
 
 def _block(program: Program, stage: Stage, made: RowsConfiguration) -> list[str]:
     """C lines: all blocks of the item."""
     n_axes, fields, target = program.n_axes, used_fields(stage), stage.writes
-    blocked = {n_axes - 3: made.planes, n_axes - 2: made.rows}
-    blocked = {axis: cells for axis, cells in blocked.items() if axis >= 0}
-    n_rows, last = made.planes * made.rows, n_axes - 1
-    sources, _, pitches = _names(program, stage)
-
-    def value(index: str) -> str:
-        indices = [index.format(field=field) for field in sources]
-        return f"kgt_value({', '.join([*sources, *indices, *pitches])})"
-
-    rows, lanes = f"for (int item = 0; item < {n_rows}; ++item)", made.lanes
-    starts = [f"{INDENT}{line}" for field in fields for line in _row(field, made, blocked, last)]
+    last, lanes = n_axes - 1, made.lanes
+    rows = f"for (int item = 0; item < {made.planes * made.rows}; ++item)"
+    starts = [f"{INDENT}{line}" for field in fields for line in _row(field, made, last)]
     body = [
-        f"long {', '.join(f'c_{field}[{n_rows}]' for field in fields)};"
+        f"long {', '.join(f'c_{field}[{made.planes * made.rows}]' for field in fields)};"
         "  // of each row, where the loop starts",
         "#pragma unroll",
         f"{rows} {{",
@@ -237,40 +229,57 @@ def _block(program: Program, stage: Stage, made: RowsConfiguration) -> list[str]
         f"{INDENT}KGT_EDGE(item_skip);",
         *(f"{INDENT}c_{field}[item] = start_{field} + item_skip + {lanes};" for field in fields),
         "}",
-        "long item_x = 0;",
-        f"for (; item_x <= item_cells - {4 * lanes}; item_x += {lanes}) {{",
-        f"{INDENT}kgt_cells item_values[{n_rows}];",
-        f"{INDENT}#pragma unroll",
-        f"{INDENT}{rows}",
-        f"{INDENT * 2}item_values[item] = {value('c_{field}[item] + item_x')};",
-        f"{INDENT}#pragma unroll",
-        f"{INDENT}{rows}",
-        f"{INDENT * 2}" + _store(f"{target}_new + c_{target}[item] + item_x", made.streaming),
-        "}",
+        *_vectors(program, stage, made, rows),
         "#pragma unroll",
         f"{rows} {{",
         *starts,
-        f"{INDENT}for (long item_at = c_{target}[item] - start_{target} + item_x; "
-        f"item_at <= item_cells - {lanes}; item_at += {lanes})",
+        f"{INDENT}long item_at = c_{target}[item] - start_{target} + item_x;",
+        f"{INDENT}for (; item_at <= item_cells - {lanes}; item_at += {lanes})",
         f"{INDENT * 2}KGT_EDGE(item_at);",
         f"{INDENT}KGT_EDGE(item_cells - {lanes});",
         "}",
     ]
-    for axis in sorted(blocked, reverse=True):
-        body = _loop(axis, blocked[axis], body)
+    for axis, cells in sorted(_blocked(made, last).items(), reverse=True):
+        body = _loop(axis, cells, body)
     return [f"const long item_cells = last_{last} - start_{last};", *body]
 
 
-def _row(field: str, made: RowsConfiguration, blocked: dict[int, int], last: int) -> list[str]:
+def _vectors(program: Program, stage: Stage, made: RowsConfiguration, rows: str) -> list[str]:
+    """C lines: the loop over the vectors of a block; `rows` is the head of a loop over its rows."""
+    sources, _, pitches = _names(program, stage)
+    indices = [f"c_{field}[item] + item_x" for field in sources]
+    return [
+        "long item_x = 0;",
+        f"for (; item_x <= item_cells - {4 * made.lanes}; item_x += {made.lanes}) {{",
+        f"{INDENT}kgt_cells item_values[{made.planes * made.rows}];",
+        f"{INDENT}#pragma unroll",
+        f"{INDENT}{rows}",
+        f"{INDENT * 2}item_values[item] = kgt_value({', '.join([*sources, *indices, *pitches])});",
+        f"{INDENT}#pragma unroll",
+        f"{INDENT}{rows}",
+        f"{INDENT * 2}"
+        + _store(f"{stage.writes}_new + c_{stage.writes}[item] + item_x", made.streaming),
+        "}",
+    ]
+
+
+def _blocked(made: RowsConfiguration, last: int) -> dict[int, int]:
+    """The cells of a block along the axes that have blocks."""
+    cells = {last - 2: made.planes, last - 1: made.rows}
+    return {axis: n for axis, n in cells.items() if axis >= 0}
+
+
+def _row(field: str, made: RowsConfiguration, last: int) -> list[str]:
     """C lines: `start_FIELD`, the item's first element in row `item` of the block."""
-    terms = [f"{field}_first"]
+    terms, blocked = [f"{field}_first"], _blocked(made, last)
     for axis in range(last):
         inside = {last - 1: f"item % {made.rows}", last - 2: f"item / {made.rows}"}.get(axis, "")
         first = f"group_{axis}" if axis in blocked else f"start_{axis}"
         if blocked.get(axis, 1) > 1:
             first = f"({first} + {inside if made.rows > 1 and made.planes > 1 else 'item'})"
         terms.append(f"{first} * {field}_pitch_{axis}")
-    return [f"const long start_{field} = {' + '.join([*terms, f'start_{last}'])};"]
+    terms = [terms[0], *(f"+ {term}" for term in terms[1:]), f"+ start_{last}"]
+    return statement(f"const long start_{field}", terms)
 
 
 def _loop(axis: int, cells: int, body: list[str]) -> list[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import dataclass, replace
-from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,17 +17,21 @@ from kernel_ways import extreme
 from controllers.device import find_devices
 from controllers.expression import SYMBOLS, Constant, Expression, Operation, Read
 from controllers.kernel import build
-from controllers.kgt.generator import Configuration, generate
+from controllers.kgt import Configuration, Launch, choose, generate
+from controllers.kgt.__main__ import main
+from controllers.kgt.choice import configuration_of
 from controllers.kgt.marching import MarchingConfiguration
 from controllers.kgt.rows import RowsConfiguration
 from controllers.program import INTEGERS, Field, Program, Stage
 from controllers.reference import apply_stage
+from controllers.stencil import Stencil
 from hitmap.shape import Shape
-from hitmap.strided import Geometry
+from hitmap.strided import Geometry, Strided
 
+ROOT = Path(__file__).parents[2]
 Array = npt.NDArray[Any]
 STRATEGIES = ("rows", "marching")
-N_CONFIGURATIONS = 40   # those that the cases take turns with: each is compiled for every stage
+MEAN = Stencil.of("mean", [(-1, 1)] * 2, [0, 1, 0, 1, 0, 1, 0, 1, 0], 4).program("float32")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -51,7 +56,7 @@ class Tiles:
 
 
 def random_tree(rng: random.Random, reads: list[Read], dtype: str) -> Expression:
-    """A tree over all `reads`, each used once or more, with constants; or a sum, as stencils are."""
+    """A tree over all `reads`, with constants; or a sum divided by a factor, as stencils are."""
     whole = dtype in INTEGERS
 
     def constant() -> Constant:
@@ -88,8 +93,8 @@ def random_program(rng: random.Random) -> Program:
 
 def random_configuration(
     rng: random.Random, strategy: str, program: Program, extent: tuple[int, ...]
-) -> RowsConfiguration | MarchingConfiguration | None:
-    """One that suits the box; None where there is none: "rows" needs rows of some length."""
+) -> RowsConfiguration | MarchingConfiguration:
+    """One that suits the box, whose rows are as long as "rows" needs them."""
     stage = program.stages[0]
     if strategy == "rows":
         default = RowsConfiguration.default(program, stage)
@@ -188,3 +193,92 @@ def test_a_random_stage_equals_the_reference_bit_for_bit(
     made = random_configuration(rng, strategy, program, extent)
     multiple = made.lanes if isinstance(made, MarchingConfiguration) else 1
     check(queue, program, made, box, random_tiles(rng, program, box, multiple), strategy == "rows")
+
+
+def test_a_stage_that_reads_nothing_is_computed_by_vectors(queue: cl.CommandQueue) -> None:
+    for dtype in ("float32", "uint8", "int64"):
+        program = Program("p", (Field("u", dtype),), (Stage("s", "u", Constant(7), ((0, 0),)),))
+        box = Shape((3,), (200,))
+        marching = MarchingConfiguration(4, 1, 0, (64, 1, 1))
+        for made in (RowsConfiguration(lanes=8, rows=1), marching):
+            tiles = random_tiles(random.Random(1), program, box, 4)
+            check(queue, program, made, box, tiles, is_cpu=True)
+
+
+def test_64_bit_quotients_of_cells_by_cells_have_the_reference_bits(
+    queue: cl.CommandQueue,
+) -> None:
+    tree = Read("u", (0, -1)) * Read("u", (1, 0)) / (Read("v", (0, 0)) + Read("v", (-1, 1)))
+    fields = (Field("u", "int64"), Field("v", "int64"))
+    program = Program("p", fields, (Stage("s", "v", tree, ((-1, 1),) * 2),))
+    box = Shape((5, 6), (22, 90))
+    for made in (RowsConfiguration(lanes=8, rows=2), MarchingConfiguration(2, 4, 0, (32, 4, 1))):
+        tiles = random_tiles(random.Random(2), program, box, 4)
+        check(queue, program, made, box, tiles, is_cpu=True)
+
+
+def test_the_choice_follows_device_box_and_memory() -> None:
+    stage = MEAN.stages[0]
+
+    def chosen(kind: str, rows: int, columns: int, pitch: int, exceeds: bool = False) -> object:
+        where = {"u": Strided(pitch + 1, (pitch, 1), (rows, columns))}
+        return choose(MEAN, stage, kind, Launch(where, exceeds))
+
+    large = chosen("cpu", 4000, 4001, 4003, exceeds=True)
+    assert isinstance(large, RowsConfiguration) and large.streaming and large.rows == 4
+    cached = chosen("cpu", 400, 401, 403)
+    assert isinstance(cached, RowsConfiguration) and not cached.streaming
+    row = chosen("cpu", 1, 401, 403)
+    assert isinstance(row, RowsConfiguration) and row.rows == 1
+    assert chosen("cpu", 400, 3, 403) is None and chosen("gpu", 400, 3, 408) is None
+    aligned, unaligned = chosen("gpu", 400, 4001, 4008), chosen("gpu", 400, 4001, 4003)
+    assert isinstance(aligned, MarchingConfiguration) and aligned.lanes == 4
+    assert isinstance(unaligned, MarchingConfiguration) and unaligned.lanes == 1
+    single = chosen("gpu", 1, 4001, 4008)
+    assert isinstance(single, MarchingConfiguration) and single.steps == 1
+    assert choose(MEAN, stage, "accelerator") is None
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_kernel_says_what_it_suits(strategy: str) -> None:
+    made = configuration_of(strategy, MEAN, MEAN.stages[0])
+    kernel = generate(MEAN, MEAN.stages[0], made)
+    assert kernel.suits([Strided(8, (400, 1), (50, 300))])
+    assert not kernel.suits([Strided(8, (400, 1), (1, 300))])
+    odd = [Strided(8, (401, 1), (50, 300)), Strided(9, (400, 1), (50, 300))]
+    assert kernel.suits(odd) == (strategy == "rows")
+
+
+def test_search_spaces_hold_the_defaults_and_only_what_compiles() -> None:
+    for n_axes in (1, 2, 3, 4):
+        program = Stencil.of("s", [(0, 0)] * n_axes, [1], 1).program("float32")
+        stage = program.stages[0]
+        rows = RowsConfiguration.default(program, stage, streaming=True)
+        marching = MarchingConfiguration.default(program, stage)
+        assert rows in set(rows.search_space(n_axes)), n_axes
+        assert marching in set(marching.search_space(n_axes)), n_axes
+    with pytest.raises(ValueError, match=r"lanes is one of \(1, 2, 4\), got 8"):
+        MarchingConfiguration(lanes=8)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--strategy", "rows"], "2 rows at a time|4 rows at a time"),
+        (["--device", "cpu"], "4 rows at a time, in vectors of 16 cells"),
+        (["--device", "gpu"], "vectors of 4 cells, marching 2 steps along axis 0"),
+        (["--strategy", "cell", "--device", "gpu"], "one cell per work-item"),
+    ],
+)
+def test_the_command_line_prints_a_strategy(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pattern = ROOT / "examples" / "patterns" / "jacobi_2d4.py"
+    assert main([str(pattern), "--print", *arguments]) == 0
+    assert re.search(words, capsys.readouterr().out)
+
+
+def test_a_strategy_for_another_device_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    pattern = ROOT / "examples" / "patterns" / "jacobi_2d4.py"
+    assert main([str(pattern), "--print", "--strategy", "rows", "--device", "gpu"]) == 1
+    assert "'rows' is for the device 'cpu', got 'gpu'; leave out" in capsys.readouterr().err
