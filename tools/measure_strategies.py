@@ -7,7 +7,7 @@
 One sweep over an N^2 or N^3 field with fixed boundaries, two buffers in turn.  All kernels and the
 comparator take turns within one process, forwards and backwards; a kernel whose bits are not those
 of the strategy "cell" is an error.  C: `gcc -O3 -march=native -fopenmp`, plain loops, the same
-operations in the same order.  Printed: Gcell/s, median and best of the rounds, and the median and
+operations in the same order; without a gcc, the first kernel is the comparator.  Printed: Gcell/s, median and best of the rounds, and the median and
 the best of the speed relative to the comparator.  On a GPU times are those of events.
 """
 from __future__ import annotations
@@ -16,6 +16,7 @@ import argparse
 import ctypes
 import dataclasses
 import json
+import shutil
 import statistics
 import subprocess
 import tempfile
@@ -229,9 +230,11 @@ def main() -> None:
             program = STENCILS[name].program(options.dtype)
             sizes = SIZES["cpu" if kind == "cpu" else "gpu"]
             sweeps = Sweeps(handle, program, options.size or sizes[program.n_axes])
-            base = "C" if kind == "cpu" else "copy"
-            runs = {base: sweeps.plain_c(Path(folder)) if kind == "cpu" else sweeps.copy()}
+            runs = {} if kind == "cpu" else {"copy": sweeps.copy()}
+            if kind == "cpu" and shutil.which("gcc"):
+                runs["C"] = sweeps.plain_c(Path(folder))
             runs |= {text: sweeps.kernel(configuration(text, program)) for text in kernels}
+            base = next(iter(runs))
             times = measure(runs, options.rounds, options.sweeps)
             cells = sweeps.domain.n_cells if base == "copy" else sweeps.box.n_cells
             rows += table(f"{name} {sweeps.domain}", times, base, cells)
