@@ -7,8 +7,9 @@
 One sweep over an N^2 or N^3 field with fixed boundaries, two buffers in turn.  All kernels and the
 comparator take turns within one process, forwards and backwards; a kernel whose bits are not those
 of the strategy "cell" is an error.  C: `gcc -O3 -march=native -fopenmp`, plain loops, the same
-operations in the same order; without a gcc, the first kernel is the comparator.  Printed: Gcell/s, median and best of the rounds, and the median and
-the best of the speed relative to the comparator.  On a GPU times are those of events.
+operations in the same order; without a gcc, the first kernel is the comparator.  Printed: Gcell/s,
+median and best of the rounds, and the median and the best of the speed relative to the comparator.
+On a GPU times are those of events.
 """
 from __future__ import annotations
 
@@ -78,6 +79,7 @@ class Sweeps:
             for array in self.host
         ]
         self.by_events = not shares
+        self.exceeds_cache = 2 * self.host[0].nbytes > handle.global_mem_cache_size
 
     def kernel(self, made: Configuration) -> Run:
         """Sweeps by a generated kernel, whose bits are checked first."""
@@ -169,10 +171,11 @@ def c_source(program: Program, domain: Shape, box: Shape) -> str:
     return "\n".join([*lines, f"{{ const long c = {index};", *statement, "}", "}", ""])
 
 
-def configuration(text: str, program: Program) -> Configuration:
+def configuration(text: str, sweeps: Sweeps) -> Configuration:
     """`NAME` or `NAME:key=value,...`: the default configuration of a strategy, changed."""
     name, _, changes = text.partition(":")
-    made = configuration_of(name, program, program.stages[0])
+    program = sweeps.program
+    made = configuration_of(name, program, program.stages[0], sweeps.exceeds_cache)
     if not changes:
         return made
     assert made is not None, "the strategy 'cell' has no parameters"
@@ -233,7 +236,7 @@ def main() -> None:
             runs = {} if kind == "cpu" else {"copy": sweeps.copy()}
             if kind == "cpu" and shutil.which("gcc"):
                 runs["C"] = sweeps.plain_c(Path(folder))
-            runs |= {text: sweeps.kernel(configuration(text, program)) for text in kernels}
+            runs |= {text: sweeps.kernel(configuration(text, sweeps)) for text in kernels}
             base = next(iter(runs))
             times = measure(runs, options.rounds, options.sweeps)
             cells = sweeps.domain.n_cells if base == "copy" else sweeps.box.n_cells

@@ -68,10 +68,14 @@ def choose(
     return None
 
 
-def configuration_of(strategy: str, program: Program, stage: Stage) -> Configuration:
+def configuration_of(
+    strategy: str, program: Program, stage: Stage, exceeds_cache: bool = True
+) -> Configuration:
     """The default configuration of a strategy, for a large box."""
     if strategy not in STRATEGIES:
         raise ValueError(f"the strategy is one of {', '.join(STRATEGIES)}, got {strategy!r}")
+    if strategy == "rows":
+        return RowsConfiguration.default(program, stage, exceeds_cache)
     return choose(program, stage, KINDS.get(strategy, ""))
 
 
