@@ -37,7 +37,6 @@ def kernel(
     read_fields = list(dict.fromkeys(read.field for read in reads(stage.expression)))
     buffers = (*((field, "in") for field in read_fields), (stage.writes, "out"))
     name = f"kgt_{stage.name}"
-    fixed = f"__attribute__((reqd_work_group_size({', '.join(map(str, group))})))"
     lines = [
         *(f"// {line}".rstrip() for line in head_comment(program, stage, how)),
         "#pragma OPENCL FP_CONTRACT OFF",
@@ -45,7 +44,7 @@ def kernel(
         "",
         *([*quotient(lanes), ""] if _divides_by_cells([*helpers, *body]) else []),
         *helpers,
-        *([f"{fixed}"] if group else []),
+        *(_fixed_group(group) if group else ()),
         f"__kernel void {name}(",
         *(INDENT + line for line in buffer_parameters(buffers, cell)),
         *(INDENT + line for line in _scalar_parameters(fields, program.n_axes)),
@@ -73,6 +72,10 @@ def buffer_parameters(buffers: Sequence[tuple[str, str]], type_name: str) -> lis
 def minimum(left: str, right: str) -> str:
     """C text of the smaller of two names or numbers."""
     return f"{left} < {right} ? {left} : {right}"
+
+
+def _fixed_group(group: tuple[int, ...]) -> list[str]:
+    return [f"__attribute__((reqd_work_group_size({', '.join(map(str, group))})))"]
 
 
 def _divides_by_cells(lines: Sequence[str]) -> bool:
