@@ -1,19 +1,28 @@
 # SPDX-License-Identifier: MIT
-"""How the kernel of a stage is built and launched: what a device has chosen, or would.
+"""How the kernels of a stage are built and launched: what a device has chosen, or would.
 
-A value for people to read; it needs no OpenCL.
+Values for people to read; they need no OpenCL.  A device may compute some boxes by one kernel and
+the others, narrow ones, by another.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
-from controllers.kgt import DEFAULT_STRATEGY, generate
+import numpy as np
+
+from controllers import kgt
+from controllers.kgt.cell import work_sizes
 from controllers.kgt.kernel import WorkSizes
 from controllers.program import Program, Stage
 from controllers.registry import GENERIC, KernelChoice
 from controllers.variant import Kernel
 from hitmap.shape import Shape
+from hitmap.strided import Geometry
+
+# A box of cells, and how the tiles of the fields lie in memory that it is computed in.
+Placed: TypeAlias = tuple[Shape, Mapping[str, Geometry]]
 
 
 @dataclass(frozen=True)
@@ -24,20 +33,10 @@ class Launch:
     global_size: tuple[int, ...] = ()
     local_size: tuple[int, ...] = ()
 
-    @classmethod
-    def of_boxes(
-        cls, boxes: Iterable[Shape], work_sizes: WorkSizes | None, is_cpu: bool
-    ) -> tuple[Launch, ...]:
-        """The distinct launches for some boxes, empty ones left out."""
-        extents = dict.fromkeys(box.extent for box in boxes if not box.empty)
-        if work_sizes is None:
-            return tuple(cls(extent) for extent in extents)
-        return tuple(cls(extent, *work_sizes(extent, is_cpu)) for extent in extents)
-
 
 @dataclass(frozen=True)
 class Configuration:
-    """The kernel of one stage on one device.
+    """A kernel of one stage on one device, and the distinct launches of it.
 
     origin: where its text comes from.  options: of the build, None where a device chooses them.
     """
@@ -47,34 +46,64 @@ class Configuration:
     kernel: str
     origin: str
     options: tuple[str, ...] | None
-    launches: tuple[Launch, ...]
+    launches: tuple[Launch, ...] = ()
 
 
-def planned_configuration(
-    program: Program, stage: Stage, choice: KernelChoice, boxes: Iterable[Shape], is_cpu: bool
-) -> Configuration:
-    """What a device would choose, as far as it is known without one."""
-    generated = generate(program, stage)
-    name = generated.name
-    if isinstance(choice, Kernel):
-        name = choice.name
-    elif choice == GENERIC:
-        name = "generic_stencil"
-    return Configuration(
-        "CPU" if is_cpu else "GPU",
-        stage.name,
-        name,
-        origin_of(choice),
-        None,
-        Launch.of_boxes(boxes, generated.work_sizes, is_cpu),
+def with_launches(
+    boxes: Iterable[Placed],
+    kernel_of: Callable[[Placed], tuple[Configuration, WorkSizes | None]],
+    *,
+    is_cpu: bool,
+) -> list[Configuration]:
+    """The kernels of some boxes, each with what it is launched on; empty boxes are left out."""
+    found: dict[Configuration, dict[Launch, None]] = {}
+    for box, geometries in boxes:
+        if not box.empty:
+            kernel, work_sizes = kernel_of((box, geometries))
+            sizes = ((), ()) if work_sizes is None else work_sizes(box.extent, is_cpu)
+            found.setdefault(kernel, {})[Launch(box.extent, *sizes)] = None
+    return [replace(kernel, launches=tuple(launches)) for kernel, launches in found.items()]
+
+
+def launch_of(program: Program, stage: Stage, placed: Placed, cache_bytes: int) -> kgt.Launch:
+    """What a generated kernel has to know of a box, on a device with such a cache."""
+    box, geometries = placed
+    fields = dict.fromkeys((stage.writes, *stage.fields_read))
+    n_elements = sum(geometries[field].n_elements for field in stage.fields_read)
+    nbytes = (n_elements + geometries[stage.writes].n_elements) * np.dtype(program.dtype).itemsize
+    return kgt.Launch(
+        {field: geometries[field].strided(box) for field in fields}, nbytes > cache_bytes
     )
 
 
-def origin_of(choice: KernelChoice, file: str = "") -> str:
-    """Where the text of a kernel comes from; `file` is the one of the variant that is used."""
+def planned_configurations(
+    program: Program, stage: Stage, choice: KernelChoice, boxes: Iterable[Placed], is_cpu: bool
+) -> list[Configuration]:
+    """What a device would choose, as far as it is known without one: fields exceed its cache."""
+    device, kind = ("CPU", "cpu") if is_cpu else ("GPU", "gpu")
+
+    def kernel_of(placed: Placed) -> tuple[Configuration, WorkSizes]:
+        launch = launch_of(program, stage, placed, cache_bytes=0)
+        made = kgt.choose(program, stage, kind, launch)
+        generated = kgt.generate(program, stage, made)
+        name, sizes = generated.name, generated.work_sizes
+        if isinstance(choice, Kernel):
+            name, sizes = choice.name, work_sizes
+        elif choice == GENERIC:
+            name, sizes = "generic_stencil", work_sizes
+        return Configuration(device, stage.name, name, origin_of(choice, "", made), None), sizes
+
+    return with_launches(boxes, kernel_of, is_cpu=is_cpu)
+
+
+def origin_of(choice: KernelChoice, file: str = "", made: kgt.Configuration = None) -> str:
+    """Where the text of a kernel comes from.
+
+    file: the one of the variant that is used.  made: the configuration of a generated kernel.
+    """
     if isinstance(choice, Kernel):
         files = [file] if file else [variant.source.file for variant in choice.variants]
         return ", ".join(filter(None, files)) or "a text of the program's"
     if choice == GENERIC:
         return "kernels_cl/generic_stencil.cl"
-    return f"generated, strategy {DEFAULT_STRATEGY!r}"
+    return f"generated, {kgt.described(made)}"

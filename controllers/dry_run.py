@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from controllers.configuration import Configuration, planned_configuration
+from controllers.configuration import Configuration, planned_configurations
 from controllers.explain import explain
 from controllers.partition import domain_of, make_layout, periodic_axes
 from controllers.plan import Location, Overlap, Plan
@@ -85,16 +85,11 @@ def _location(rank: int, selector: str) -> Location:
 
 
 def _configurations(plan: Plan, kernel: KernelChoice) -> tuple[Configuration, ...]:
-    """For each kind of device, the boxes of all its places."""
-    found = []
+    """For each kind of device, the kernels of the boxes of all its places."""
+    found: list[Configuration] = []
     for on_host in (True, False):
         places = [p for p in plan.places if plan.locations[p].shares_host == on_host]
         for stage in plan.program.stages if places else ():
-            boxes = [
-                box
-                for place in places
-                for first, inner in [plan.boxes(stage, place)]
-                for box in (*first, inner)
-            ]
-            found.append(planned_configuration(plan.program, stage, kernel, boxes, on_host))
+            boxes = [box for place in places for box in plan.launched(stage, place)]
+            found += planned_configurations(plan.program, stage, kernel, boxes, on_host)
     return tuple(found)

@@ -39,7 +39,7 @@ _TYPE = re.compile(
     r"(2|3|4|8|16)(x(2|3|4|8|16))?|(atomic|memory)_\w+|(cl|CL|CLK|FP|FLT|DBL|HALF|M|ATOMIC)_\w+"
 )
 _GENERATED = re.compile(
-    r"kgt_\w*|c|t\d+|\w*_(new|first|pitch_\d+)|(c|extent|last|start|group)_\w*|get_\w+"
+    r"kgt_\w*|c|item|t\d+|\w*_(new|first|pitch_\d+)|(c|extent|last|start|group|item|at)_\w*|get_\w+"
 )
 
 

@@ -16,11 +16,13 @@ import pyopencl as cl
 
 from controllers.allocation import device_memory, pinned_memory
 from controllers.clock import Clock
-from controllers.configuration import Configuration, Launch
+from controllers.configuration import Configuration, Placed, launch_of, with_launches
 from controllers.device import Device
 from controllers.event import Command, Event, in_order
 from controllers.kernel import Built, accessors, build, compiled, fixed_source, parameters
+from controllers.kgt import Launch
 from controllers.kgt.cell import work_sizes
+from controllers.kgt.kernel import WorkSizes
 from controllers.ledger import HostPurpose, Ledger, cap_for
 from controllers.parameter import bind
 from controllers.program import Program
@@ -30,7 +32,7 @@ from controllers.stage_kernel import StageKernel, box_values, stage_kernel, tile
 from controllers.tile import Linear, Tile, host_tile_memory
 from controllers.transfer import box_command, clock_reading, copy_box, run_command
 from hitmap.shape import Shape
-from hitmap.strided import Geometry, Strided
+from hitmap.strided import Geometry, Strided, whole_vectors
 
 STAGGER = 5     # cache-line pairs between the starts of successive tiles, modulo a page
 CELL_TYPES = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
@@ -116,19 +118,23 @@ class OpenCLExecutor:
 
     def device_staging(self, n_elements: int, dtype: np.dtype[Any]) -> cl.Buffer:
         """Device memory for packed cells."""
-        nbytes = max(1, n_elements) * dtype.itemsize
+        nbytes = whole_vectors(max(1, n_elements)) * dtype.itemsize
         return device_memory(self.context, self.ledger, nbytes, "device staging")
 
     def launch_command(
         self, program: Program, stage: int, reads: Mapping[str, Tile], written: Tile, over: Shape
     ) -> Command:
         """Compute the cells `over` of `written` by stage number `stage`; `over` is not empty."""
-        source, built = self.build(program, stage)
         target = program.stages[stage].writes
+        tiles = {target: written, **reads}
+        launch = self._launch(
+            program, stage, (over, {field: tile.geometry for field, tile in tiles.items()})
+        )
+        source, built = self.build(program, stage, launch)
         values: dict[str, object] = {**box_values(over), f"{target}_new": written.buffer}
-        for field, tile in {target: written, **reads}.items():
+        for field, tile in tiles.items():
             reachable = tile.geometry.box.shift(tuple(-first for first in over.lower))
-            values |= self.tile_arguments(field, tile.strided(over), reachable)
+            values |= self.tile_arguments(field, launch.fields[field], reachable)
         values |= {field: tile.buffer for field, tile in reads.items()}
         if source.tables is not None:
             tables = source.tables(written.strided(over).pitches)
@@ -165,14 +171,17 @@ class OpenCLExecutor:
         arguments = [source, target, *map(np.int64, (*scalars, *extent))]
         return self.kernel_command(self._copies[itemsize], arguments, sizes)
 
-    def build(self, program: Program, stage: int) -> tuple[StageKernel, Built]:
-        """The kernel of a stage, compiled once.
+    def build(
+        self, program: Program, stage: int, launch: Launch | None = None
+    ) -> tuple[StageKernel, Built]:
+        """The kernel of a stage for a launch, or else for a large box; compiled once.
 
         ValueError where the device lacks what strict arithmetic needs or the kernel does not
         suit the stage, BuildError where the driver does not compile.
         """
+        described = program.stages[stage]
         source = stage_kernel(
-            self.kernel, program, program.stages[stage], self.device, self.accessors
+            self.kernel, program, described, self.device, launch, self.accessors
         )
         key = (source.name, source.source)
         if key not in self._kernels:
@@ -182,20 +191,21 @@ class OpenCLExecutor:
             self._kernels[key] = Built(source.name, built, known)
         return source, self._kernels[key]
 
-    def configuration(
-        self, program: Program, stage: int, boxes: Iterable[Shape]
-    ) -> Configuration:
-        """How the kernel of a stage is built, and how it is launched on `boxes`."""
-        source, built = self.build(program, stage)
-        is_cpu = self.device.kind == "cpu"
-        return Configuration(
-            self.device.name,
-            program.stages[stage].name,
-            built.name,
-            source.origin,
-            source.options,
-            Launch.of_boxes(boxes, source.work_sizes, is_cpu),
-        )
+    def configurations(
+        self, program: Program, stage: int, boxes: Iterable[Placed]
+    ) -> list[Configuration]:
+        """How the kernels of a stage are built, and how they are launched on `boxes`."""
+        device, name = self.device.name, program.stages[stage].name
+
+        def kernel_of(placed: Placed) -> tuple[Configuration, WorkSizes]:
+            source, built = self.build(program, stage, self._launch(program, stage, placed))
+            made = Configuration(device, name, built.name, source.origin, source.options)
+            return made, source.work_sizes
+
+        return with_launches(boxes, kernel_of, is_cpu=self.device.kind == "cpu")
+
+    def _launch(self, program: Program, stage: int, placed: Placed) -> Launch:
+        return launch_of(program, program.stages[stage], placed, self.device.cache_bytes)
 
     def _constants(self, array: npt.NDArray[Any]) -> cl.Buffer:
         buffer = device_memory(self.context, self.ledger, array.nbytes, "constants")

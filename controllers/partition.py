@@ -11,6 +11,7 @@ from controllers.program import Program
 from hitmap.cut import per_axis
 from hitmap.layout import Layout
 from hitmap.shape import Shape
+from hitmap.strided import Geometry
 
 WEIGHTED = ("weighted", "weighted-blocks")
 PARTITIONS = ("bands", "blocks", *WEIGHTED, "cyclic")
@@ -129,7 +130,11 @@ def check_some_computed(program: Program, domain: Shape, periodic: tuple[bool, .
 
 
 def largest_tile(program: Program, layout: Layout) -> int:
-    """Bytes of the largest tile of a field of `program`, its halo on all sides included."""
+    """Bytes of the largest tile of a field of `program`.
+
+    With its halo on all sides, and rows padded as in the memory of a device.
+    """
     low, high = zip(*program.reach)
     tiles = [owned.grow(low, high) for owned in layout.owned if not owned.empty]
-    return max(tile.n_cells for tile in tiles) * np.dtype(program.dtype).itemsize
+    most = max(Geometry.padded(tile).n_elements for tile in tiles)
+    return most * np.dtype(program.dtype).itemsize

@@ -65,6 +65,11 @@ class Stage:
                     f"declared shape {self.shape}; declare a larger shape"
                 )
 
+    @property
+    def fields_read(self) -> tuple[str, ...]:
+        """The fields it reads, in order of first use; each once."""
+        return tuple(dict.fromkeys(read.field for read in reads(self.expression)))
+
     def updated(self, domain: Shape, periodic: tuple[bool, ...]) -> Shape:
         """The cells this stage computes; see `Program.updated`."""
         if not len(self.shape) == len(domain.extent) == len(periodic):
@@ -103,7 +108,7 @@ class Program:
             raise ValueError(f"program {self.name!r} mixes stages of unlike numbers of axes")
         for stage in self.stages:
             _check_constants(stage, self.dtype)
-            for used in {stage.writes, *(read.field for read in reads(stage.expression))}:
+            for used in {stage.writes, *stage.fields_read}:
                 if used not in names:
                     raise ValueError(
                         f"stage {stage.name!r} uses the field {used!r}, the program has "

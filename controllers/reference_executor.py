@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.clock import Clock
-from controllers.configuration import Configuration, Launch
+from controllers.configuration import Configuration, Placed, with_launches
 from controllers.device import Device
 from controllers.event import Command, Event, HostEvent
 from controllers.expression import Read
@@ -88,13 +88,13 @@ class ReferenceExecutor:
         self.ledger.hold(target, target.nbytes, "host images")
         return target
 
-    def configuration(
-        self, program: Program, stage: int, boxes: Iterable[Shape]
-    ) -> Configuration:
+    def configurations(
+        self, program: Program, stage: int, boxes: Iterable[Placed]
+    ) -> list[Configuration]:
         """NumPy has nothing to configure."""
         name = program.stages[stage].name
-        launches = Launch.of_boxes(boxes, None, is_cpu=True)
-        return Configuration(self.device.name, name, "reference", "NumPy", (), launches)
+        numpy = Configuration(self.device.name, name, "reference", "NumPy", ())
+        return with_launches(boxes, lambda placed: (numpy, None), is_cpu=True)
 
     def read_clock(self) -> None:
         """It is the host's own."""

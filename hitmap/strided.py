@@ -17,6 +17,17 @@ import numpy.typing as npt
 
 from hitmap.shape import Shape
 
+PITCH_MULTIPLE = 8      # elements: 32 bytes, a sector of a GPU's cache, of float32
+
+
+def whole_vectors(n_elements: int) -> int:
+    """`n_elements`, rounded up to a multiple of PITCH_MULTIPLE.
+
+    >>> whole_vectors(9)
+    16
+    """
+    return -(-n_elements // PITCH_MULTIPLE) * PITCH_MULTIPLE
+
 
 def dense_pitches(extent: Sequence[int]) -> tuple[int, ...]:
     """Elements per step on each axis of an array without padding.
@@ -84,6 +95,15 @@ class Geometry:
     def dense(cls, box: Shape) -> Geometry:
         """The geometry without padding."""
         return cls(box, dense_pitches(box.extent))
+
+    @classmethod
+    def padded(cls, box: Shape) -> Geometry:
+        """Every row starts at a multiple of PITCH_MULTIPLE elements.
+
+        >>> Geometry.padded(Shape.of_extent((4, 5, 6))).pitches
+        (40, 8, 1)
+        """
+        return cls(box, dense_pitches((*box.extent[:-1], whole_vectors(box.extent[-1]))))
 
     @property
     def n_elements(self) -> int:

@@ -21,6 +21,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--whole", action="store_true", help="start every bad input with mpiexec, not some of them"
     )
     parser.addoption("--kills", type=int, default=12, help="how many jobs to end by a rank's death")
+    parser.addoption(
+        "--strategy-cases", type=int, default=40, help="how many random stages per strategy"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -26,6 +26,7 @@ from controllers.check.inspection import Use
 from controllers.check.memory import GuardedTile
 from controllers.device import Device
 from controllers.kernel import BuildError, Built, build
+from controllers.kgt import Launch
 from controllers.opencl_executor import OpenCLExecutor
 from controllers.program import MAX_AXES, Program
 from controllers.registry import SPECIALISED, KernelChoice
@@ -98,11 +99,13 @@ class CheckedExecutor(OpenCLExecutor):
             return super().accessors(n_axes, macros)
         return checked_accessors(n_axes, macros, self._declared, self._reversed)
 
-    def build(self, program: Program, stage: int) -> tuple[StageKernel, Built]:
+    def build(
+        self, program: Program, stage: int, launch: Launch | None = None
+    ) -> tuple[StageKernel, Built]:
         if not isinstance(self.kernel, Kernel):
-            return super().build(program, stage)
+            return super().build(program, stage, launch)
         self._declared = program.offsets(FIELD)
-        return self.looking(lambda: super(CheckedExecutor, self).build(program, stage))
+        return self.looking(lambda: super(CheckedExecutor, self).build(program, stage, launch))
 
     def looking(self, build: Callable[[], _T]) -> _T:
         """What `build` returns, with accessors that look; without where that does not compile."""

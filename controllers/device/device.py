@@ -35,6 +35,7 @@ class Device:
     dtypes: "float32", where supported "float64", and the integer types.
     correctly_rounded_divide, denormals: what float32 arithmetic offers.
     divisible: can be divided by its cores.
+    cache_bytes: of the cache in front of its memory, as far as the driver tells.
     handle: the driver's object; None for the reference, and for a `part` that `assign` has not
         opened yet.
     """
@@ -52,6 +53,7 @@ class Device:
     correctly_rounded_divide: bool = True
     denormals: bool = True
     divisible: bool = False
+    cache_bytes: int = 0
     part: Part | None = None
     handle: cl.Device | None = field(default=None, compare=False, repr=False)
 

@@ -152,6 +152,7 @@ def describe(handle: cl.Device, platform: cl.Platform) -> Device:
         correctly_rounded_divide=bool(handle.single_fp_config & divides),
         denormals=bool(handle.single_fp_config & cl.device_fp_config.DENORM),
         divisible=kind == "cpu" and handle.max_compute_units > 1 and _has_counts(handle),
+        cache_bytes=handle.global_mem_cache_size,
     )
     return replace(device, handle=handle)
 

@@ -119,17 +119,17 @@ class Engine:
 
     def configurations(self) -> list[Configuration]:
         """How the kernels of this rank's controllers are built and launched."""
-        plan, found = self.plan, []
+        plan = self.plan
+        found: list[Configuration] = []
         for executor in self._executors:
             for number, stage in enumerate(plan.program.stages):
                 boxes = [
                     box
                     for place in plan.places
                     if self.executors[place] is executor
-                    for first, inner in [plan.boxes(stage, place)]
-                    for box in (*first, inner)
+                    for box in plan.launched(stage, place)
                 ]
-                found.append(executor.configuration(plan.program, number, boxes))
+                found += executor.configurations(plan.program, number, boxes)
         return found
 
     def read_clocks(self, older_than_ns: int = 0) -> None:

@@ -10,9 +10,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from controllers.kgt.choice import KINDS, STRATEGIES, choose, configuration_of
 from controllers.kgt.generator import generate
 from controllers.pattern_file import read_patterns
-from controllers.program import DTYPES
+from controllers.program import DTYPES, Program
 from hitmap.files import check_target, replacing
 
 FAILED, USAGE = 1, 2    # as of the other commands
@@ -24,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         programs = [stencil.program(options.dtype) for stencil in read_patterns(options.pattern)]
         kernels = {
-            f"{program.name}.cl": generate(program, program.stages[0]).source
+            f"{program.name}.cl": _source(program, options.strategy, options.device)
             for program in programs
         }
     except (OSError, ValueError) as error:
@@ -37,6 +38,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _refused(FAILED, error)
     return 0
+
+
+def _source(program: Program, strategy: str | None, kind: str | None) -> str:
+    """The text for a strategy, or for a large box on a kind of device; by default "cell"."""
+    stage = program.stages[0]
+    if strategy is None:
+        return generate(program, stage, choose(program, stage, kind or "")).source
+    if kind is not None and KINDS.get(strategy, kind) != kind:
+        raise ValueError(
+            f"the strategy {strategy!r} is for the device {KINDS[strategy]!r}, got {kind!r}; "
+            f"leave out one of --strategy and --device"
+        )
+    return generate(program, stage, configuration_of(strategy, program, stage)).source
 
 
 def _write(folder: Path, texts: Mapping[str, str]) -> None:
@@ -67,6 +81,14 @@ def _parser() -> argparse.ArgumentParser:
         "--print", action="store_true", help="to standard output; to files only with -o as well"
     )
     parser.add_argument("--dtype", choices=DTYPES, default="float32", help="default: float32")
+    parser.add_argument(
+        "--device", choices=("cpu", "gpu"), help="what is chosen there for a large box"
+    )
+    parser.add_argument(
+        "--strategy", choices=STRATEGIES,
+        help="cell: one cell per work-item, for any device (default); rows: bands of rows, for "
+        "CPUs; marching: vectors in registers, for GPUs",
+    )  # fmt: skip
     return parser
 
 

@@ -9,17 +9,8 @@ vectorises.
 """
 from __future__ import annotations
 
-from controllers.expression import reads
-from controllers.kgt.comment import head_comment
-from controllers.kgt.emitter import (
-    INDENT,
-    OPENCL_TYPES,
-    assignment,
-    cell_index,
-    divides,
-    used_fields,
-)
-from controllers.kgt.integer import QUOTIENT
+from controllers.kgt import frame
+from controllers.kgt.emitter import INDENT, assignment, cell_index, used_fields
 from controllers.kgt.kernel import GeneratedKernel
 from controllers.program import Program, Stage
 
@@ -35,60 +26,18 @@ MAX_LOCAL_Z = 64  # NVIDIA's limit on OpenCL dimension 2
 
 def cell_kernel(program: Program, stage: Stage) -> GeneratedKernel:
     """The kernel of `stage` that computes one cell per work-item."""
-    fields = used_fields(stage)
-    read_fields = list(dict.fromkeys(read.field for read in reads(stage.expression)))
-    buffers = (*((field, "in") for field in read_fields), (stage.writes, "out"))
-    name = f"kgt_{stage.name}"
-    parameters = _buffer_parameters(buffers, OPENCL_TYPES[program.dtype])
-    parameters += _scalar_parameters(fields, program.n_axes)
     target = f"{stage.writes}_new[{cell_index(stage.writes, stage)}]"
     body = [
         *_group_start(program.n_axes),
         *(
             line
-            for field in fields
+            for field in used_fields(stage)
             for line in _index(field, cell_index(field, stage), program.n_axes)
         ),
         "",
         *assignment(target, stage, program.dtype),
     ]
-    lines = [
-        *(f"// {line}".rstrip() for line in head_comment(program, stage, "one cell per work-item")),
-        "#pragma OPENCL FP_CONTRACT OFF",
-        *(["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if program.dtype == "float64" else []),
-        "",
-        *([*QUOTIENT, ""] if any("kgt_quotient(" in line for line in body) else []),
-        f"__kernel void {name}(",
-        *(INDENT + parameter for parameter in parameters),
-        "{",
-        *((INDENT + line).rstrip() for line in body),
-        "}",
-        "",
-    ]
-    cell, divided = OPENCL_TYPES[program.dtype], divides(stage, program.dtype)
-    source = "\n".join(lines)
-    return GeneratedKernel(
-        name, source, buffers, fields, cell, program.n_axes, divided, work_sizes
-    )
-
-
-def _buffer_parameters(buffers: tuple[tuple[str, str], ...], type_name: str) -> list[str]:
-    return [
-        f"__global {type_name} *restrict {field}_new,"
-        if role == "out"
-        else f"__global const {type_name} *restrict {field},"
-        for field, role in buffers
-    ]
-
-
-def _scalar_parameters(fields: tuple[str, ...], n_axes: int) -> list[str]:
-    pitches = "; elements per step on an axis" if n_axes > 1 else ""
-    lines = [f"// the element of the box's first cell{pitches}"]
-    for field in fields:
-        names = [f"{field}_first", *(f"{field}_pitch_{axis}" for axis in range(n_axes - 1))]
-        lines.append(", ".join(f"const long {name}" for name in names) + ",")
-    extents = ", ".join(f"const long extent_{axis}" for axis in range(n_axes))
-    return [*lines, "// the cells of the box", f"{extents})"]
+    return frame.kernel(program, stage, "one cell per work-item", body, work_sizes)
 
 
 def _group_start(n_axes: int) -> list[str]:

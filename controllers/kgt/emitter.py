@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,10 +21,10 @@ from controllers.expression import (
     Read,
     Symbol,
     evaluate,
-    reads,
     walk,
 )
 from controllers.kgt.integer import integer_literal, integer_type
+from controllers.kgt.lanes import SCALAR, Lanes
 from controllers.program import INTEGERS, Stage
 
 OPENCL_TYPES = {
@@ -50,10 +51,18 @@ class _Text:
     constant: float | None = None
 
 
-def assignment(target: str, stage: Stage, dtype: str) -> list[str]:
+def assignment(
+    target: str,
+    stage: Stage,
+    dtype: str,
+    read_text: Callable[[Read], str] | None = None,
+    lanes: Lanes = SCALAR,
+) -> list[str]:
     """The C statements that assign the value of the stage's expression to `target`, as lines.
 
-    They read field u at index `c` (`c_u` where the stage uses several fields) plus the offset.
+    `read_text` gives the C text of a read, as tight as a name, of the field's type; by default
+    field u is read at index `c` (`c_u` where the stage uses several fields) plus the offset.
+    Values are as wide as `lanes`.
 
     >>> from controllers.stencil import Stencil
     >>> mean = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32")
@@ -62,16 +71,16 @@ def assignment(target: str, stage: Stage, dtype: str) -> list[str]:
     """
     lines: list[str] = []
     field_type, arithmetic = OPENCL_TYPES[dtype], arithmetic_type(stage, dtype)
-    cells = {field: cell_index(field, stage) for field in used_fields(stage)}
-    cast = "" if arithmetic in (field_type, "int") else f"({arithmetic})"  # C promotes to int
+    promoted = arithmetic == "int" and lanes.width == 1     # by C itself
     names = (f"t{number}" for number in itertools.count())
 
-    def short(text: _Text) -> _Text:
-        if text.n_leaves < MAX_LEAVES:
-            return text
+    def temporary(text: _Text) -> _Text:
         name = next(names)
-        lines.extend(_statement(f"const {arithmetic} {name}", text.parts))
+        lines.extend(statement(f"const {lanes.type(arithmetic)} {name}", text.parts))
         return _Text((name,), _ATOM, 1)
+
+    def short(text: _Text) -> _Text:
+        return text if text.n_leaves < MAX_LEAVES else temporary(text)
 
     def operation(symbol: Symbol, left: _Text, right: _Text) -> _Text:
         divisor = right.constant if symbol == "/" else None
@@ -79,19 +88,24 @@ def assignment(target: str, stage: Stage, dtype: str) -> list[str]:
             symbol, right = "*", constant(1 / divisor)
         left, right = short(left), short(right)
         if symbol == "/" and arithmetic == "ulong":
-            return _signed_quotient(left, right)
+            return _signed_quotient(left, right, lanes)
         return _joined(symbol, left, right)
 
     def constant(value: float) -> _Text:
-        return _constant(value, dtype, arithmetic)
+        return _constant(value, dtype, arithmetic, lanes)
 
     def read(read: Read) -> _Text:
-        return _Text((f"{cast}{read.field}[{element(read, cells[read.field])}]",), _ATOM, 1)
+        text = _Text(((read_text or _element_of(stage))(read),), _ATOM, 1)
+        return text if promoted or arithmetic == field_type else _converted(arithmetic, text, lanes)
 
     text = evaluate(stage.expression, read, constant, operation)
     if field_type != arithmetic:
-        text = _converted(field_type, text)
-    return lines + _statement(target, text.parts)
+        text = _converted(field_type, text if lanes.width == 1 else temporary(text), lanes)
+    return lines + statement(target, text.parts)
+
+
+def _element_of(stage: Stage) -> Callable[[Read], str]:
+    return lambda read: f"{read.field}[{element(read, cell_index(read.field, stage))}]"
 
 
 def arithmetic_type(stage: Stage, dtype: str) -> str:
@@ -101,9 +115,12 @@ def arithmetic_type(stage: Stage, dtype: str) -> str:
     return OPENCL_TYPES[dtype]
 
 
-def _constant(value: float, dtype: str, arithmetic: str) -> _Text:
+def _constant(value: float, dtype: str, arithmetic: str, lanes: Lanes) -> _Text:
     if dtype in INTEGERS:
-        return _Text((integer_literal(int(value), arithmetic),), _ATOM, 1, value)
+        text = integer_literal(int(value), arithmetic)
+        if arithmetic == "ulong" and lanes.width > 1:   # it may be converted, as vectors are
+            text = f"({lanes.type(arithmetic)}){text}"
+        return _Text((text,), _ATOM, 1, value)
     return _Text((literal(value, dtype),), _ATOM, 1, float(np.dtype(dtype).type(value)))
 
 
@@ -118,18 +135,20 @@ def _joined(symbol: Symbol, left: _Text, right: _Text) -> _Text:
     return _Text(parts, binding, left.n_leaves + right.n_leaves)
 
 
-def _converted(type_name: str, text: _Text) -> _Text:
-    parts = text.parts if text.binding == _ATOM else _parenthesised(text.parts)
-    return _Text((f"({type_name}){parts[0]}", *parts[1:]), _ATOM, text.n_leaves)
+def _converted(type_name: str, text: _Text, lanes: Lanes) -> _Text:
+    before, after = lanes.conversion(type_name)
+    parts = text.parts if after or text.binding == _ATOM else _parenthesised(text.parts)
+    parts = (before + parts[0], *parts[1:])
+    return _Text((*parts[:-1], parts[-1] + after), _ATOM, text.n_leaves)
 
 
-def _signed_quotient(left: _Text, right: _Text) -> _Text:
+def _signed_quotient(left: _Text, right: _Text, lanes: Lanes) -> _Text:
     """The quotient of two signed numbers that are written as `ulong`."""
     if right.constant == -1:
         return _joined("-", _Text(("0UL",), _ATOM, 1), left)    # wraps, where `long` is undefined
     if right.constant:
         divisor = _Text((integer_literal(int(right.constant), "long"),), _ATOM, 1)
-        return _converted("ulong", _joined("/", _converted("long", left), divisor))
+        return _converted("ulong", _joined("/", _converted("long", left, lanes), divisor), lanes)
     parts = (*left.parts[:-1], f"{left.parts[-1]},", *right.parts[:-1], f"{right.parts[-1]})")
     return _Text((f"kgt_quotient({parts[0]}", *parts[1:]), _ATOM, left.n_leaves + right.n_leaves)
 
@@ -139,7 +158,8 @@ def _parenthesised(parts: tuple[str, ...]) -> tuple[str, ...]:
     return (*opened[:-1], f"{opened[-1]})")
 
 
-def _statement(target: str, parts: tuple[str, ...]) -> list[str]:
+def statement(target: str, parts: Sequence[str]) -> list[str]:
+    """C lines that assign an expression, broken between its `parts` where it is long."""
     one_line = f"{target} = {' '.join(parts)};"
     if len(INDENT) + len(one_line) <= MAX_LINE:
         return [one_line]
@@ -148,7 +168,7 @@ def _statement(target: str, parts: tuple[str, ...]) -> list[str]:
 
 def used_fields(stage: Stage) -> tuple[str, ...]:
     """The fields a stage reads, in order of first use, then the one it writes; each once."""
-    return tuple(dict.fromkeys([*(read.field for read in reads(stage.expression)), stage.writes]))
+    return tuple(dict.fromkeys((*stage.fields_read, stage.writes)))
 
 
 def cell_index(field: str, stage: Stage) -> str:

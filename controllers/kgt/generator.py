@@ -1,19 +1,25 @@
 # SPDX-License-Identifier: MIT
-"""The choice of a strategy: a program's stage becomes OpenCL C."""
+"""A program's stage becomes OpenCL C, by one of the strategies."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from typing import TypeAlias, Union
 
 from controllers.kgt.cell import cell_kernel
 from controllers.kgt.kernel import GeneratedKernel
+from controllers.kgt.marching import MarchingConfiguration, marching_kernel
+from controllers.kgt.rows import RowsConfiguration, rows_kernel
 from controllers.program import Program, Stage
 
-STRATEGIES: Mapping[str, Callable[[Program, Stage], GeneratedKernel]] = {"cell": cell_kernel}
-DEFAULT_STRATEGY = "cell"
+# The parameters of a strategy; None: one cell per work-item, which has none.
+Configuration: TypeAlias = Union[RowsConfiguration, MarchingConfiguration, None]
 
 
-def generate(program: Program, stage: Stage, strategy: str = DEFAULT_STRATEGY) -> GeneratedKernel:
+def generate(
+    program: Program, stage: Stage, configuration: Configuration = None
+) -> GeneratedKernel:
     """The kernel of one stage of `program`; the same arguments give the same text."""
-    if strategy not in STRATEGIES:
-        raise ValueError(f"the strategy is one of {', '.join(STRATEGIES)}, got {strategy!r}")
-    return STRATEGIES[strategy](program, stage)
+    if isinstance(configuration, RowsConfiguration):
+        return rows_kernel(program, stage, configuration)
+    if isinstance(configuration, MarchingConfiguration):
+        return marching_kernel(program, stage, configuration)
+    return cell_kernel(program, stage)

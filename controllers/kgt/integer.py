@@ -12,19 +12,25 @@ from collections.abc import Callable
 import numpy as np
 
 from controllers.expression import Expression, Symbol, evaluate
+from controllers.kgt.lanes import Lanes
 
 Range = tuple[int, int]
 _TYPES = (("int", 2**31), ("long", 2**63))
 _BEYOND = 2**64     # a range that fits no signed type
 
-# for divisors that are not constants: no signed overflow, no division by zero
-QUOTIENT = """\
+
+def quotient(lanes: Lanes) -> list[str]:
+    """The function for divisors that are not constants: no signed overflow, no division by zero."""
+    many = lanes.type("ulong")
+    divided = f"{lanes.converted('long', 'a')} / divisor"
+    return f"""\
 // The quotient of signed numbers, truncated toward zero; by 0 it is 0, by -1 it may wrap.
-ulong kgt_quotient(const ulong a, const ulong b)
-{
-    const long divisor = b + 1 > 1 ? (long)b : 1;  // neither 0 nor -1
-    return b == 0 ? 0 : b + 1 == 0 ? -a : (ulong)((long)a / divisor);
-}
+{many} kgt_quotient(const {many} a, const {many} b)
+{{
+    const {lanes.type("long")} divisor =
+        b + 1 > 1 ? {lanes.converted("long", "b")} : ({lanes.type("long")})1;  // neither 0 nor -1
+    return b == 0 ? ({many})0 : b + 1 == 0 ? -a : {lanes.converted("ulong", f"({divided})")};
+}}
 """.splitlines()
 
 

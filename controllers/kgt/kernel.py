@@ -2,12 +2,13 @@
 """A generated kernel: its source, and how it is called."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from controllers.parameter import Parameter
+from hitmap.strided import Strided
 
 WorkSizes = Callable[[tuple[int, ...], bool], tuple[tuple[int, ...], tuple[int, ...]]]
 
@@ -21,7 +22,9 @@ class GeneratedKernel:
     the OpenCL C type `cell_type`.  Where
     `divides` is true a float32 kernel has the strict bits only if built with
     -cl-fp32-correctly-rounded-divide-sqrt, on devices that need it.  `work_sizes(extent, is_cpu)`
-    gives the global and the local size, in OpenCL order, for a box of at least one cell per axis.
+    gives the global and the local size, in OpenCL order, for a box of at least `least` cells per
+    axis.  With a `multiple` over 1 the kernel is for fields whose pitches are multiples of it and
+    whose first elements are equal modulo it (`suits`).
     """
 
     name: str
@@ -32,6 +35,18 @@ class GeneratedKernel:
     n_axes: int
     divides: bool
     work_sizes: WorkSizes
+    least: tuple[int, ...]
+    multiple: int = 1
+
+    def suits(self, fields: Iterable[Strided]) -> bool:
+        """Whether it can compute a box whose cells lie there in `fields`."""
+        where = list(fields)
+        return all(
+            all(pitch % self.multiple == 0 for pitch in cells.pitches[:-1])
+            and (cells.first - where[0].first) % self.multiple == 0
+            and all(n >= least for n, least in zip(cells.extent, self.least))
+            for cells in where
+        )
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:

@@ -16,6 +16,7 @@ import numpy as np
 from controllers.plan.exchange import Exchange
 from controllers.plan.operation import Access, Lane, StagingKey, Verb
 from controllers.tile import SLACK
+from hitmap.strided import whole_vectors
 
 if TYPE_CHECKING:
     from controllers.plan.plan import Plan
@@ -52,7 +53,8 @@ def place_memories(plan: Plan) -> dict[int, PlaceMemory]:
     staged = {(place, on_device): 0 for place in plan.places for on_device in (True, False)}
     for key in _stagings(plan):
         n_cells = plan.transfers[key.message].message.n_cells
-        staged[plan.home(key), key.on_device] += n_cells * itemsize
+        n_elements = whole_vectors(n_cells) if key.on_device else n_cells
+        staged[plan.home(key), key.on_device] += n_elements * itemsize
     n_tiles = len(plan.program.fields) * plan.n_phases
     return {
         place: PlaceMemory(

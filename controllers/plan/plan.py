@@ -6,7 +6,7 @@ the time levels, and then executed, printed and tested as one and the same objec
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 
@@ -99,8 +99,14 @@ class Plan:
         )
 
     def geometry(self, field: str, place: int) -> Geometry:
-        """How the tiles of `field` at `place` lie in memory: owned cells and halo, no padding."""
-        return Geometry.dense(self.patterns[field].full(place))
+        """How the tiles of `field` at `place` lie in memory: owned cells and halo.
+
+        In host memory without padding, so that rows are one message; in a device's with rows
+        that start at multiples of PITCH_MULTIPLE elements, as kernels read vectors there.
+        """
+        full = self.patterns[field].full(place)
+        on_host = self.locations[place].shares_host
+        return Geometry.dense(full) if on_host else Geometry.padded(full)
 
     def home(self, staging: StagingKey) -> int:
         """The place whose memory a staging memory is."""
@@ -133,6 +139,14 @@ class Plan:
         if not pays(self.overlap, self.locations[place], self.program, first, inner, leaving):
             return (updated,), nothing
         return first, inner
+
+    def launched(self, stage: Stage, place: int) -> Iterator[tuple[Shape, Mapping[str, Geometry]]]:
+        """The boxes that are launched at `place`, and how the fields' tiles lie there."""
+        first, inner = self.boxes(stage, place)
+        geometries = {field.name: self.geometry(field.name, place) for field in self.program.fields}
+        for box in (*first, inner):
+            if not box.empty:
+                yield box, geometries
 
     def level(self, n_steps: int) -> int:
         """The time level that holds the fields after `n_steps` steps."""
@@ -172,7 +186,7 @@ class Plan:
                 TileKey(field, self._level_read(field, number, old), place),
                 (_hull_of_reads(stage, field, over),),
             )
-            for field in dict.fromkeys(read.field for read in reads(stage.expression))
+            for field in stage.fields_read
         ]
         target = Access(TileKey(stage.writes, (old + 1) % N_LEVELS, place), (over,))
         recorder.add(place, "launch", "compute", sources, [target], stage=number)

@@ -67,9 +67,8 @@ def _of_cells(plan: Plan, place: int) -> PlaceSize:
     if owned.empty:
         return size
     for described in plan.program.fields:
-        n_elements = plan.geometry(described.name, place).n_elements
         size.owned += owned.n_cells
-        size.halo += n_elements - owned.n_cells
+        size.halo += plan.patterns[described.name].full(place).n_cells - owned.n_cells
     for stage in plan.program.stages:
         first, inner = plan.boxes(stage, place)
         n_first = sum(box.n_cells for box in first)

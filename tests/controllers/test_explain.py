@@ -10,7 +10,7 @@ import pytest
 from mpi_jobs import run_ranks
 
 from controllers import Computation, Plan, Stencil
-from controllers.configuration import Configuration, Launch
+from controllers.configuration import Configuration, Launch, planned_configurations
 from controllers.explain import MAX_LINES, explain, numbers
 from controllers.expression import Constant, Expression, Operation, Read, evaluate
 from controllers.formula import MAX_OPERATIONS, WIDTH, cell, expression_text, formula
@@ -97,12 +97,14 @@ def test_sizes_are_those_of_the_operations_that_a_plan_records(seed: int) -> Non
             if isinstance(key, StagingKey):
                 message = plan.transfers[key.message].message
                 if size.place == (message.source if key.end == "border" else message.target):
-                    staging[key.on_device] += message.n_cells * itemsize
+                    n = message.n_cells
+                    staging[key.on_device] += (-(-n // 8) * 8 if key.on_device else n) * itemsize
         memory = size.memory
         assert (memory.device_staging, memory.host_staging) == (staging[True], staging[False])
         if size.owned:
-            n_elements = plan.geometry("u", size.place).n_elements
-            assert (size.owned + size.halo, memory.tiles) == (n_elements, 2 * n_elements * itemsize)
+            geometry = plan.geometry("u", size.place)
+            assert size.owned + size.halo == geometry.box.n_cells
+            assert memory.tiles == 2 * geometry.n_elements * itemsize
     assert sum(s.bytes_sent for s in sizes) == sum(s.bytes_received for s in sizes)
     assert sum(s.sends + s.copies for s in sizes) == len(plan.transfers)
     ranks = [operation for operation in step if operation.verb == "send"]
@@ -181,6 +183,27 @@ def test_a_computation_explains_what_its_devices_have_built() -> None:
             assert "-cl-fp32-correctly-rounded-divide-sqrt" in text     # it divides by 3
         for section in ("program mean", "layout: 64 cells", "messages of", "plan of", "kernels"):
             assert f"\n{section}" in f"\n{text}"
+
+
+def test_boxes_that_get_other_kernels_are_listed_under_these() -> None:
+    with Computation(
+        HEAT.program("float32"), (9, 300), devices=["cpu/1,1"], comm=SerialCommunicator(),
+        partition="blocks",
+    ) as computation:  # fmt: skip
+        text = computation.explain()
+    wide = text.split("(generated, strategy 'rows', lanes 16, ")[1].splitlines()[1]
+    assert wide.startswith("    7 x 149 cells: ")
+    plan = Plan(
+        HEAT.program("float32"), Layout.blocks(Shape.of_extent((200, 600)), (1, 2)),
+        (False, False), [Location(0, 0), Location(0, 1)], overlap="on",
+    )  # fmt: skip
+    stage = plan.program.stages[0]
+    boxes = [box for place in plan.places for box in plan.launched(stage, place)]
+    marching, cell = planned_configurations(plan.program, stage, "specialised", boxes, False)
+    assert marching.origin.startswith("generated, strategy 'marching', lanes 4, ")
+    assert [launch.extent for launch in marching.launches] == [(198, 298)]
+    assert cell.origin == "generated, strategy 'cell'"
+    assert [launch.extent for launch in cell.launches] == [(198, 1)]
 
 
 def test_the_reference_has_nothing_to_configure() -> None:

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: MIT
+"""Generated kernels against plain C with OpenMP (on a CPU) or the device's own copy (on a GPU).
+
+    python tools/measure_strategies.py [--device cpu] [--stencils 2d4 3d7] [--size N]
+        [--dtype float32] [--kernels cell rows rows:rows=2,streaming=1] [--json FILE]
+
+One sweep over an N^2 or N^3 field with fixed boundaries, two buffers in turn.  All kernels and the
+comparator take turns within one process, forwards and backwards; a kernel whose bits are not those
+of the strategy "cell" is an error.  C: `gcc -O3 -march=native -fopenmp`, plain loops, the same
+operations in the same order; without a gcc, the first kernel is the comparator.  Printed: Gcell/s,
+median and best of the rounds, and the median and the best of the speed relative to the comparator.
+On a GPU times are those of events.
+"""
+from __future__ import annotations
+
+import argparse
+import ctypes
+import dataclasses
+import json
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyopencl as cl
+
+from controllers.device import choose, find_devices
+from controllers.kernel import build
+from controllers.kgt.choice import configuration_of
+from controllers.kgt.emitter import OPENCL_TYPES, assignment
+from controllers.kgt.generator import Configuration, generate
+from controllers.program import Program
+from controllers.stencil import Stencil
+from controllers.tile import aligned
+from hitmap.shape import Shape
+from hitmap.strided import Geometry
+
+Array = npt.NDArray[Any]
+Run = Callable[[int], float]    # makes some sweeps: the seconds of one
+NEAR, HEAT = [0, 1, 0, 1, 0, 1, 0, 1, 0], [0, 0, 0, 0, 1, 0, 0, 0, 0]
+FAR = [0, 0, 1, 0, 0, 0, 0, 4, 0, 0, 1, 4, 2, 4, 1, 0, 0, 4, 0, 0, 0, 0, 1, 0, 0]
+PLANES = [1 + abs(z) + 2 * abs(y) for z in (-1, 0, 1) for y in (-1, 0, 1) for _ in range(3)]
+STENCILS = {
+    "2d4": Stencil.of("s", [(-1, 1)] * 2, NEAR, 4),
+    "2d9c": Stencil.of("s", [(-1, 1)] * 2, [1, 4, 1, 4, 20, 4, 1, 4, 1], 40),
+    "2d9s": Stencil.of("s", [(-2, 2)] * 2, FAR, 22),
+    "2d5a": Stencil.of("s", [(-2, 0)] * 2, [0, 0, 1, 0, 0.5, 2, 1, 2, 0], 6.5),
+    "3d7": Stencil.of("s", [(-1, 1)] * 3, [*HEAT, 0, 1, 0, 1, 2, 1, 0, 1, 0, *HEAT], 8),
+    "3d27": Stencil.of("s", [(-1, 1)] * 3, PLANES, 81),
+}
+SIZES = {"cpu": {2: 8192, 3: 384}, "gpu": {2: 16384, 3: 640}}
+
+
+class Sweeps:
+    """One stencil over one field on one device, by several kernels."""
+
+    def __init__(self, handle: cl.Device, program: Program, size: int) -> None:
+        self.program = program
+        self.domain = Shape.of_extent((size,) * program.n_axes)
+        self.box = program.updated(self.domain, (False,) * program.n_axes)
+        self.context = cl.Context([handle])
+        profiling = cl.command_queue_properties.PROFILING_ENABLE
+        self.queue = cl.CommandQueue(self.context, properties=profiling)
+        shares = bool(handle.type & cl.device_type.CPU)
+        dtype, count = np.dtype(program.dtype), Geometry.dense(self.domain).n_elements
+        self.host = [aligned(count, dtype, 5 * number) for number in (1, 2)]
+        random = np.random.default_rng(0).random(1 << 20)
+        for array in self.host:
+            array[...] = np.resize(random, count)
+        flags = cl.mem_flags.USE_HOST_PTR if shares else cl.mem_flags.COPY_HOST_PTR
+        self.tiles = [
+            cl.Buffer(self.context, cl.mem_flags.READ_WRITE | flags, hostbuf=array)
+            for array in self.host
+        ]
+        self.by_events = not shares
+        self.exceeds_cache = 2 * self.host[0].nbytes > handle.global_mem_cache_size
+
+    def kernel(self, made: Configuration) -> Run:
+        """Sweeps by a generated kernel, whose bits are checked first."""
+        run = self._launches(made)
+        if made is not None:
+            ours, cell = self._result(run), self._result(self._launches(None))
+            assert ours == cell, f"{made}: the bits are not those of 'cell'"
+        return run
+
+    def copy(self) -> Run:
+        """The device's own copy of the field."""
+        old, new = self.tiles
+
+        def run(n_sweeps: int) -> float:
+            return self._seconds(
+                [cl.enqueue_copy(self.queue, new, old) for _ in range(n_sweeps)]
+            )
+
+        return run
+
+    def plain_c(self, folder: Path) -> Run:
+        """The same loop in C."""
+        library = folder / f"{len(list(folder.iterdir()))}.so"
+        source = library.with_suffix(".c")
+        source.write_text(c_source(self.program, self.domain, self.box))
+        command = ["gcc", "-O3", "-march=native", "-fopenmp", "-shared", "-fPIC"]
+        subprocess.run([*command, "-o", str(library), str(source)], check=True)
+        sweep = ctypes.CDLL(str(library)).sweep
+        sweep.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+        at = [array.ctypes.data for array in self.host]
+
+        def run(n_sweeps: int) -> float:
+            start = time.perf_counter()
+            for number in range(n_sweeps):
+                sweep(at[number % 2], at[1 - number % 2])
+            return (time.perf_counter() - start) / n_sweeps
+
+        return run
+
+    def _launches(self, made: Configuration) -> Run:
+        kernel = generate(self.program, self.program.stages[0], made)
+        strict = kernel.divides and self.program.dtype == "float32"
+        options = ["-cl-fp32-correctly-rounded-divide-sqrt"] if strict else []
+        compiled = build(self.context, kernel.name, kernel.source, options)
+        where = Geometry.dense(self.domain).strided(self.box)
+        if not kernel.suits([where]):
+            raise ValueError(f"{made} does not suit a field of {self.domain}; choose another size")
+        scalars = kernel.scalars({"u": where.first}, {"u": where.pitches[:-1]}, where.extent)
+        sizes = kernel.work_sizes(where.extent, not self.by_events)
+        both = [cl.Kernel(compiled, kernel.name) for _ in range(2)]
+        for number, one in enumerate(both):
+            one.set_args(self.tiles[number], self.tiles[1 - number], *scalars)
+
+        def run(n_sweeps: int) -> float:
+            start = time.perf_counter()
+            events = [
+                cl.enqueue_nd_range_kernel(self.queue, both[number % 2], *sizes)
+                for number in range(n_sweeps)
+            ]
+            self.queue.finish()
+            elapsed = (time.perf_counter() - start) / n_sweeps
+            return self._seconds(events) if self.by_events else elapsed
+
+        return run
+
+    def _result(self, run: Run) -> bytes:
+        result = np.zeros_like(self.host[0])
+        cl.enqueue_copy(self.queue, self.tiles[1], result)
+        run(1)
+        cl.enqueue_copy(self.queue, result, self.tiles[1])
+        cl.enqueue_copy(self.queue, self.tiles[1], self.tiles[0])
+        return result.tobytes()
+
+    def _seconds(self, events: list[cl.Event]) -> float:
+        self.queue.finish()
+        return statistics.median(e.profile.end - e.profile.start for e in events) / 1e9
+
+
+def c_source(program: Program, domain: Shape, box: Shape) -> str:
+    """Plain loops over `box`; the statement is that of the generated kernel, which is C too."""
+    cell, pitches = OPENCL_TYPES[program.dtype], Geometry.dense(domain).pitches
+    lines = [f"static const long u_pitch_{axis} = {p};" for axis, p in enumerate(pitches[:-1])]
+    lines += [f"void sweep(const {cell} *restrict u, {cell} *restrict u_new)", "{"]
+    for axis, (low, high) in enumerate(zip(box.lower, box.upper)):
+        lines += ["#pragma omp parallel for"] if axis == 0 else []
+        lines.append(f"for (long i{axis} = {low}; i{axis} < {high}; ++i{axis})")
+    index = " + ".join(f"i{axis} * {pitch}L" for axis, pitch in enumerate(pitches))
+    statement = assignment("u_new[c]", program.stages[0], program.dtype)
+    return "\n".join([*lines, f"{{ const long c = {index};", *statement, "}", "}", ""])
+
+
+def configuration(text: str, sweeps: Sweeps) -> Configuration:
+    """`NAME` or `NAME:key=value,...`: the default configuration of a strategy, changed."""
+    name, _, changes = text.partition(":")
+    program = sweeps.program
+    made = configuration_of(name, program, program.stages[0], sweeps.exceeds_cache)
+    if not changes:
+        return made
+    assert made is not None, "the strategy 'cell' has no parameters"
+    values: dict[str, Any] = {}
+    for change in changes.split(","):
+        key, _, value = change.partition("=")
+        numbers = tuple(map(int, value.split("x")))
+        values[key] = numbers if len(numbers) > 1 else numbers[0]
+    return dataclasses.replace(made, **values)
+
+
+def measure(runs: dict[str, Run], rounds: int, n_sweeps: int) -> dict[str, list[float]]:
+    """Seconds of a sweep, per round; all take turns."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for run in runs.values():
+        run(2)
+    for number in range(rounds):
+        for name in [*runs][:: 1 if number % 2 == 0 else -1]:
+            times[name].append(runs[name](n_sweeps))
+    return times
+
+
+def table(title: str, times: dict[str, list[float]], base: str, n_cells: int) -> list[object]:
+    """Print a stencil's figures, and return them."""
+    print(f"{title}: Gcell/s median (best), relative to {base}: median (of the best)")
+    rows: list[object] = []
+    for name, seconds in times.items():
+        rates = n_cells / statistics.median(seconds) / 1e9, n_cells / min(seconds) / 1e9
+        ratio = statistics.median(b / s for b, s in zip(times[base], seconds))
+        best = min(times[base]) / min(seconds)
+        print(f"  {name:44} {rates[0]:8.2f} ({rates[1]:8.2f})   {ratio:5.2f} ({best:5.2f})")
+        rows.append({"stencil": title, "kernel": name, "gcells": rates, "ratio": (ratio, best)})
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--device", default="cpu", help="as for `controllers run` (default: cpu)")
+    parser.add_argument("--stencils", nargs="+", choices=STENCILS, default=[*STENCILS])
+    parser.add_argument("--size", type=int, help="cells per axis (default: 8192, 384; 16384, 640)")
+    parser.add_argument("--dtype", default="float32", help="default: float32")
+    parser.add_argument("--kernels", nargs="+", help="STRATEGY or STRATEGY:key=value,... ")
+    parser.add_argument("--rounds", type=int, default=9, help="default: 9")
+    parser.add_argument("--sweeps", type=int, default=4, help="per round and kernel (default: 4)")
+    parser.add_argument("--json", type=Path, help="write the figures there")
+    options = parser.parse_args()
+    (device,) = choose([options.device], find_devices())
+    handle, kind = device.handle, device.kind
+    assert handle is not None, "an OpenCL device"
+    kernels = options.kernels or ["cell", "rows" if kind == "cpu" else "marching"]
+    print(f"{device.name}, {device.version}; {options.dtype}; {time.strftime('%d %B %Y')}")
+    rows: list[object] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in options.stencils:
+            program = STENCILS[name].program(options.dtype)
+            sizes = SIZES["cpu" if kind == "cpu" else "gpu"]
+            sweeps = Sweeps(handle, program, options.size or sizes[program.n_axes])
+            runs = {} if kind == "cpu" else {"copy": sweeps.copy()}
+            if kind == "cpu" and shutil.which("gcc"):
+                runs["C"] = sweeps.plain_c(Path(folder))
+            runs |= {text: sweeps.kernel(configuration(text, sweeps)) for text in kernels}
+            base = next(iter(runs))
+            times = measure(runs, options.rounds, options.sweeps)
+            cells = sweeps.domain.n_cells if base == "copy" else sweeps.box.n_cells
+            rows += table(f"{name} {sweeps.domain}", times, base, cells)
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()
