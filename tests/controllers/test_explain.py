@@ -193,13 +193,15 @@ def test_boxes_that_get_other_kernels_are_listed_under_these() -> None:
         text = computation.explain()
     wide = text.split("(generated, strategy 'rows', lanes 16, ")[1].splitlines()[1]
     assert wide.startswith("    7 x 149 cells: ")
+    halves = Shape((0, 0), (200, 300)), Shape((0, 300), (200, 600))
+    two = Layout(Shape.of_extent((200, 600)), halves)
     plan = Plan(
-        HEAT.program("float32"), Layout.blocks(Shape.of_extent((200, 600)), (1, 2)),
+        HEAT.program("float32"), two,
         (False, False), [Location(0, 0), Location(0, 1)], overlap="on",
     )  # fmt: skip
     stage = plan.program.stages[0]
     boxes = [box for place in plan.places for box in plan.launched(stage, place)]
-    marching, cell = planned_configurations(plan.program, stage, "specialised", boxes, False)
+    cell, marching = planned_configurations(plan.program, stage, "specialised", boxes, False)
     assert marching.origin.startswith("generated, strategy 'marching', lanes 4, ")
     assert [launch.extent for launch in marching.launches] == [(198, 298)]
     assert cell.origin == "generated, strategy 'cell'"
