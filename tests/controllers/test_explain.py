@@ -197,7 +197,7 @@ def test_boxes_that_get_other_kernels_are_listed_under_these() -> None:
     two = Layout(Shape.of_extent((200, 600)), halves)
     plan = Plan(
         HEAT.program("float32"), two,
-        (False, False), [Location(0, 0), Location(0, 1)], overlap="on",
+        (False, False), [Location(0, n, False) for n in range(2)], overlap="on",
     )  # fmt: skip
     stage = plan.program.stages[0]
     boxes = [box for place in plan.places for box in plan.launched(stage, place)]
