@@ -326,5 +326,5 @@ class Computation:
             self._watched.engine = engine
             engine.watch()
         if self._check == "off":    # a checked engine wants cells that have been set
-            engine.run(plan.n_phases)
+            engine.run(plan.n_phases * plan.steps_per_launch)
         return engine

@@ -65,25 +65,32 @@ def with_launches(
     return [replace(kernel, launches=tuple(launches)) for kernel, launches in found.items()]
 
 
-def launch_of(program: Program, stage: Stage, placed: Placed, cache_bytes: int) -> kgt.Launch:
-    """What a generated kernel has to know of a box, on a device with such a cache."""
+def launch_of(
+    program: Program, stage: Stage, placed: Placed, cache_bytes: int, n_steps: int = 1
+) -> kgt.Launch:
+    """What is known of a launch of `n_steps` time steps, on a device with such a cache."""
     box, geometries = placed
     fields = dict.fromkeys((stage.writes, *stage.fields_read))
     n_elements = sum(geometries[field].n_elements for field in stage.fields_read)
     nbytes = (n_elements + geometries[stage.writes].n_elements) * np.dtype(program.dtype).itemsize
     return kgt.Launch(
-        {field: geometries[field].strided(box) for field in fields}, nbytes > cache_bytes
+        {field: geometries[field].strided(box) for field in fields}, nbytes > cache_bytes, n_steps
     )
 
 
 def planned_configurations(
-    program: Program, stage: Stage, choice: KernelChoice, boxes: Iterable[Placed], is_cpu: bool
+    program: Program,
+    stage: Stage,
+    choice: KernelChoice,
+    boxes: Iterable[Placed],
+    is_cpu: bool,
+    n_steps: int = 1,
 ) -> list[Configuration]:
     """What a device would choose, as far as it is known without one: fields exceed its cache."""
     device, kind = ("CPU", "cpu") if is_cpu else ("GPU", "gpu")
 
     def kernel_of(placed: Placed) -> tuple[Configuration, WorkSizes]:
-        launch = launch_of(program, stage, placed, cache_bytes=0)
+        launch = launch_of(program, stage, placed, 0, n_steps)
         made = kgt.choose(program, stage, kind, launch)
         generated = kgt.generate(program, stage, made)
         name, sizes = generated.name, generated.work_sizes

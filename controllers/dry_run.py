@@ -91,5 +91,7 @@ def _configurations(plan: Plan, kernel: KernelChoice) -> tuple[Configuration, ..
         places = [p for p in plan.places if plan.locations[p].shares_host == on_host]
         for stage in plan.program.stages if places else ():
             boxes = [box for place in places for box in plan.launched(stage, place)]
-            found += planned_configurations(plan.program, stage, kernel, boxes, on_host)
+            found += planned_configurations(
+                plan.program, stage, kernel, boxes, on_host, plan.steps_per_launch
+            )
     return tuple(found)

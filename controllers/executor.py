@@ -16,6 +16,7 @@ from controllers.configuration import Configuration, Placed
 from controllers.event import Command
 from controllers.ledger import Ledger
 from controllers.program import Program
+from controllers.steps import Steps
 from controllers.tile import Linear, Tile
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
@@ -34,7 +35,13 @@ class Executor(Protocol):
     def tile(self, geometry: Geometry, dtype: np.dtype[Any]) -> Tile: ...
     def staging(self, n_elements: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]: ...
     def launch_command(
-        self, program: Program, stage: int, reads: Mapping[str, Tile], written: Tile, over: Shape
+        self,
+        program: Program,
+        stage: int,
+        reads: Mapping[str, Tile],
+        written: Tile,
+        over: Shape,
+        steps: Steps,
     ) -> Command: ...
     def copy_command(
         self, source: Linear, target: Linear, itemsize: int, move: tuple[Strided, Strided]
@@ -44,7 +51,7 @@ class Executor(Protocol):
     def move_to(self, tile: Tile, cells: Shape, values: npt.NDArray[Any]) -> None: ...
     def move_from(self, tile: Tile, cells: Shape) -> npt.NDArray[Any]: ...
     def configurations(
-        self, program: Program, stage: int, boxes: Iterable[Placed]
+        self, program: Program, stage: int, boxes: Iterable[Placed], n_steps: int
     ) -> list[Configuration]: ...
     def flush(self) -> None: ...
     def wait(self) -> None: ...

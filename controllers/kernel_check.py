@@ -18,6 +18,7 @@ import pyopencl as cl
 from controllers.event import Command
 from controllers.opencl_executor import OpenCLExecutor
 from controllers.program import INTEGERS, Program
+from controllers.steps import Steps
 from controllers.tile import Tile
 from controllers.variant import Kernel
 from hitmap.shape import Shape
@@ -118,7 +119,7 @@ class _Scratch:
         if over not in self._commands:
             launch = self.controller.launch_command
             self._commands[over] = launch(
-                self.program, 0, {self.field: self._old}, self._new, over
+                self.program, 0, {self.field: self._old}, self._new, over, Steps(1, over)
             )
         assert self._old.buffer is not None and self._new.buffer is not None
         queue, result = self.controller.compute, np.empty_like(new)

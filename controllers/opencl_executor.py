@@ -29,6 +29,7 @@ from controllers.program import Program
 from controllers.rect_copy import four_axes
 from controllers.registry import SPECIALISED, KernelChoice
 from controllers.stage_kernel import StageKernel, box_values, stage_kernel, tile_values
+from controllers.steps import Steps
 from controllers.tile import Linear, Tile, host_tile_memory
 from controllers.transfer import box_command, clock_reading, copy_box, run_command
 from hitmap.shape import Shape
@@ -122,16 +123,24 @@ class OpenCLExecutor:
         return device_memory(self.context, self.ledger, nbytes, "device staging")
 
     def launch_command(
-        self, program: Program, stage: int, reads: Mapping[str, Tile], written: Tile, over: Shape
+        self,
+        program: Program,
+        stage: int,
+        reads: Mapping[str, Tile],
+        written: Tile,
+        over: Shape,
+        steps: Steps,
     ) -> Command:
-        """Compute the cells `over` of `written` by stage number `stage`; `over` is not empty."""
+        """Compute the cells `over` of `written` by so many steps of stage number `stage`.
+
+        `over` is not empty.
+        """
         target = program.stages[stage].writes
         tiles = {target: written, **reads}
-        launch = self._launch(
-            program, stage, (over, {field: tile.geometry for field, tile in tiles.items()})
-        )
+        geometries = {field: tile.geometry for field, tile in tiles.items()}
+        launch = self._launch(program, stage, (over, geometries), steps.count)
         source, built = self.build(program, stage, launch)
-        values: dict[str, object] = {**box_values(over), f"{target}_new": written.buffer}
+        values = {**box_values(over, steps.computed), f"{target}_new": written.buffer}
         for field, tile in tiles.items():
             reachable = tile.geometry.box.shift(tuple(-first for first in over.lower))
             values |= self.tile_arguments(field, launch.fields[field], reachable)
@@ -192,20 +201,22 @@ class OpenCLExecutor:
         return source, self._kernels[key]
 
     def configurations(
-        self, program: Program, stage: int, boxes: Iterable[Placed]
+        self, program: Program, stage: int, boxes: Iterable[Placed], n_steps: int
     ) -> list[Configuration]:
-        """How the kernels of a stage are built, and how they are launched on `boxes`."""
+        """How the kernels of `n_steps` steps of a stage are built, and launched on `boxes`."""
         device, name = self.device.name, program.stages[stage].name
 
         def kernel_of(placed: Placed) -> tuple[Configuration, WorkSizes]:
-            source, built = self.build(program, stage, self._launch(program, stage, placed))
+            launch = self._launch(program, stage, placed, n_steps)
+            source, built = self.build(program, stage, launch)
             made = Configuration(device, name, built.name, source.origin, source.options)
             return made, source.work_sizes
 
         return with_launches(boxes, kernel_of, is_cpu=self.device.kind == "cpu")
 
-    def _launch(self, program: Program, stage: int, placed: Placed) -> Launch:
-        return launch_of(program, program.stages[stage], placed, self.device.cache_bytes)
+    def _launch(self, program: Program, stage: int, placed: Placed, n_steps: int) -> Launch:
+        cache_bytes = self.device.cache_bytes
+        return launch_of(program, program.stages[stage], placed, cache_bytes, n_steps)
 
     def _constants(self, array: npt.NDArray[Any]) -> cl.Buffer:
         buffer = device_memory(self.context, self.ledger, array.nbytes, "constants")

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from controllers.expression import Read, Symbol, evaluate
 from controllers.program import INTEGERS, Program, Stage
+from controllers.steps import Steps
 from hitmap.shape import Shape
 
 OPERATIONS: dict[Symbol, Callable[[Any, Any], Any]] = {
@@ -56,6 +57,36 @@ def apply_stage(
         result = evaluate(stage.expression, read, scalar, lambda s, a, b: OPERATIONS[s](a, b))
     assert result.dtype == dtype, f"computed in {result.dtype} instead of {dtype}"
     return np.asarray(result)
+
+
+def apply_steps(
+    stage: Stage,
+    cells_of: Callable[[str, Shape], npt.NDArray[Any]],
+    over: Shape,
+    steps: Steps,
+    dtype: str,
+) -> npt.NDArray[Any]:
+    """The cells `over` of the field that the stage writes, after `steps`.
+
+    `cells_of(field, box)` gives the old values; it is asked for cells in `Steps.read` alone.
+    """
+    if steps.count == 1:
+        return apply_stage(
+            stage, lambda node: cells_of(node.field, over.shift(node.offset)), dtype
+        )
+    known = steps.read(stage, stage.writes, over)
+    own = np.array(cells_of(stage.writes, known))
+
+    def read(box: Shape, node: Read) -> npt.NDArray[Any]:
+        seen = box.shift(node.offset)
+        if node.field != stage.writes:
+            return cells_of(node.field, seen)
+        return own[seen.slices(known.lower)]
+
+    for n_left in reversed(range(steps.count)):
+        box = steps.needed(stage, over, n_left)
+        own[box.slices(known.lower)] = apply_stage(stage, partial(read, box), dtype).copy()
+    return own[over.slices(known.lower)]
 
 
 def _apply_to_integers(

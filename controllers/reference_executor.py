@@ -13,10 +13,10 @@ from controllers.clock import Clock
 from controllers.configuration import Configuration, Placed, with_launches
 from controllers.device import Device
 from controllers.event import Command, Event, HostEvent
-from controllers.expression import Read
 from controllers.ledger import Ledger, cap_for
 from controllers.program import Program
-from controllers.reference import apply_stage
+from controllers.reference import apply_steps
+from controllers.steps import Steps
 from controllers.tile import Linear, Tile, host_tile_memory
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
@@ -47,17 +47,22 @@ class ReferenceExecutor:
         return array
 
     def launch_command(
-        self, program: Program, stage: int, reads: Mapping[str, Tile], written: Tile, over: Shape
+        self,
+        program: Program,
+        stage: int,
+        reads: Mapping[str, Tile],
+        written: Tile,
+        over: Shape,
+        steps: Steps,
     ) -> Command:
-        """Compute the cells `over` of `written` by stage number `stage`."""
+        """Compute the cells `over` of `written` by so many steps of stage number `stage`."""
+        described, target = program.stages[stage], written.view(over)
 
-        def read(node: Read) -> npt.NDArray[Any]:
-            return reads[node.field].view(over.shift(node.offset))
-
-        target = written.view(over)
+        def cells_of(field: str, cells: Shape) -> npt.NDArray[Any]:
+            return reads[field].view(cells)
 
         def compute() -> None:
-            target[...] = apply_stage(program.stages[stage], read, program.dtype)
+            target[...] = apply_steps(described, cells_of, over, steps, program.dtype)
 
         return _at_once(compute)
 
@@ -89,7 +94,7 @@ class ReferenceExecutor:
         return target
 
     def configurations(
-        self, program: Program, stage: int, boxes: Iterable[Placed]
+        self, program: Program, stage: int, boxes: Iterable[Placed], n_steps: int
     ) -> list[Configuration]:
         """NumPy has nothing to configure."""
         name = program.stages[stage].name

@@ -92,12 +92,15 @@ def stage_kernel(
     )
 
 
-def box_values(over: Shape) -> dict[str, np.int64]:
-    """The scalars of the parameters BOX."""
-    values: dict[str, np.int64] = {}
+def box_values(over: Shape, computed: Shape | None = None) -> dict[str, object]:
+    """The scalars of the parameters BOX; with `computed`, those of kernels of several steps too."""
+    values: dict[str, object] = {}
     for axis, (lower, extent) in enumerate(zip(over.lower, over.extent)):
         values[f"lower_{axis}"] = np.int64(lower)
         values[f"extent_{axis}"] = np.int64(extent)
+        if computed is not None:
+            values[f"computed_first_{axis}"] = np.int64(computed.lower[axis] - lower)
+            values[f"computed_last_{axis}"] = np.int64(computed.upper[axis] - lower)
     return values
 
 

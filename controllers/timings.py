@@ -24,7 +24,7 @@ class _Sum:
     waits_s: dict[int, float] = field(default_factory=dict)
 
     def add(self, sample: PlaceTime, n_steps: int, seconds: float) -> None:
-        """`n_steps` steps have taken `seconds`; none of the times is longer."""
+        """`n_steps` steps of the plan have taken `seconds`; none of the times is longer."""
         if not sample.n_steps:
             return
         compute_s = min(sample.compute_ns * 1e-9 / sample.n_steps * n_steps, seconds)
@@ -65,6 +65,7 @@ class Timings:
         trace: Trace | None = None,
     ) -> None:
         """Run steps and count what they cost; what it takes to count is outside.  Collective."""
+        engine.prepare(n_steps)
         if trace is not None:
             trace.begin(engine)
         start = time.perf_counter()
@@ -81,8 +82,9 @@ class Timings:
         self._steps_of_places += n_steps
         engine.read_clocks(older_than_ns=CLOCK_AGE_NS)
         pairs = engine.samples.pairs(engine.on_host_clock)
+        n_launches = -(-n_steps // engine.plan.steps_per_launch)
         for place, sample in place_times(engine.plan, engine.ends, pairs).items():
-            self._sums.setdefault(place, _Sum()).add(sample, n_steps, seconds)
+            self._sums.setdefault(place, _Sum()).add(sample, n_launches, seconds)
 
     def place(self, engine: Engine, place: int) -> PlaceReport:
         """The figures of one place of this rank."""

@@ -71,18 +71,21 @@ class HaloPattern:
     def __init__(
         self,
         layout: Layout,
-        offsets: Iterable[tuple[int, ...]],
+        offsets: Iterable[tuple[int, ...]] | Shape,
         periodic: tuple[bool, ...],
         updated: Shape | None = None,
     ) -> None:
-        """`offsets` are read around each cell of `updated` (default: the whole domain).
+        """`offsets`, a box of them or each, are read around each cell of `updated`.
+
+        By default that is the whole domain.
 
         Reads that leave the domain on a fixed axis are dropped.
         """
-        offsets = frozenset(offsets)
+        each = frozenset([offsets.lower] if isinstance(offsets, Shape) else offsets)
         updated = layout.domain if updated is None else updated
-        _check(layout.domain, offsets, periodic, updated)
-        exact = _exact_regions(layout, _offset_boxes(offsets), periodic, updated)
+        _check(layout.domain, each, periodic, updated)
+        boxes = (offsets,) if isinstance(offsets, Shape) else _offset_boxes(each)
+        exact = _exact_regions(layout, boxes, periodic, updated)
         self._full = [
             reduce(Shape.hull, (region.hull for region in parts.values()), owned)
             for owned, parts in zip(layout.owned, exact, strict=True)

@@ -18,9 +18,9 @@ import numpy.typing as npt
 from controllers.clock import Clock
 from controllers.configuration import Configuration
 from controllers.event import COMPLETE, Command, Event, Profile
-from controllers.expression import Read
 from controllers.program import Program
-from controllers.reference import apply_stage
+from controllers.reference import apply_steps
+from controllers.steps import Steps
 from controllers.tile import Linear, Tile
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
@@ -175,16 +175,18 @@ class LazyExecutor:
         return np.full(n_elements, np.nan, dtype)
 
     def launch_command(
-        self, program: Program, stage: int, reads: Mapping[str, Tile], written: Tile, over: Shape
-    ) -> Command:
+        self, program: Program, stage: int, reads: Mapping[str, Tile], written: Tile, over: Shape,
+        steps: Steps,
+    ) -> Command:  # fmt: skip
         def view(tile: Tile, cells: Shape) -> npt.NDArray[Any]:
             return tile.strided(cells).view(array(tile.linear))
 
-        def read(node: Read) -> npt.NDArray[Any]:
-            return view(reads[node.field], over.shift(node.offset))
+        def cells_of(field: str, cells: Shape) -> npt.NDArray[Any]:
+            return view(reads[field], cells)
 
         def work() -> None:
-            view(written, over)[...] = apply_stage(program.stages[stage], read, program.dtype)
+            described = program.stages[stage]
+            view(written, over)[...] = apply_steps(described, cells_of, over, steps, program.dtype)
 
         return self._command(self.compute, f"launch {over}", work)
 

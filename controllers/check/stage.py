@@ -21,6 +21,7 @@ from controllers.expression import Read, reads
 from controllers.plan import Operation, TileKey
 from controllers.program import Stage
 from controllers.reference import apply_stage
+from controllers.steps import Steps
 from controllers.tile import Tile
 from controllers.variant import Kernel
 from hitmap.shape import Shape
@@ -93,8 +94,9 @@ class StageLaunch:
             given = {field: tiles[key] for field, key in self._keys.items()}
             with executor.reversed():
                 back = executor.launch_command(
-                    self._program, stage, given, tiles[self._written], self._over
-                )
+                    self._program, stage, given, tiles[self._written], self._over,
+                    Steps(1, self._over),
+                )  # fmt: skip
             runs.append(Run(0, lambda: back(None), reversed=True))
         return runs
 

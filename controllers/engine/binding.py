@@ -43,7 +43,7 @@ class Binder:
     def command(self, operation: Operation) -> Command:
         """The command of `operation`, with all its arguments set."""
         if operation.verb == "launch":
-            return self._launch(operation)
+            return self.launch(operation)
         assert operation.transfer is not None
         transfer = self.plan.transfers[operation.transfer]
         if operation.verb in ("send", "receive"):
@@ -68,7 +68,8 @@ class Binder:
             message.close()
         self.messages.clear()
 
-    def _launch(self, operation: Operation) -> Command:
+    def launch(self, operation: Operation, n_steps: int | None = None) -> Command:
+        """The command of a launch, of as many time steps as the plan has or of `n_steps`."""
         assert operation.stage is not None
         (written,) = operation.writes
         keys = [_tile_key(access) for access in operation.reads]
@@ -78,6 +79,7 @@ class Binder:
             {key.field: self.tiles[key] for key in keys},
             self.tiles[_tile_key(written)],
             written.cells[0],
+            self.plan.time_steps(self.plan.program.stages[operation.stage], n_steps),
         )
 
     def _copy(

@@ -15,6 +15,7 @@ from controllers.engine.binding import Binder
 from controllers.engine.place import PlaceRun
 from controllers.engine.samples import Log, Samples
 from controllers.engine.task import Awaited, Task
+from controllers.event import Command
 from controllers.executor import Executor
 from controllers.plan import ExchangeEnds, Operation, Plan, TileKey
 from controllers.tile import Tile
@@ -36,7 +37,9 @@ class Engine:
         self, plan: Plan, executors: Mapping[int, Executor], comm: Communicator
     ) -> None:
         self.plan = plan
-        self.n_steps = 0        # steps done; tells which time level is the newest
+        self.n_steps = 0        # time steps done
+        self._n_done = 0        # steps of the plan done; tells which time level is the newest
+        self._short: dict[int, dict[int, Command]] = {}     # launches of fewer steps, by number
         self._interrupted = False
         self._binder = Binder(plan, executors, comm)
         mine = [operation for operation in plan.operations if operation.place in plan.places]
@@ -74,12 +77,12 @@ class Engine:
     def newest(self, field: str, place: int) -> Tile:
         """The tile that holds the cells of `field` as they are now."""
         written = any(stage.writes == field for stage in self.plan.program.stages)
-        level = self.plan.level(self.n_steps) if written else 0
+        level = self.plan.level(self._n_done) if written else 0
         return self.tiles[TileKey(field, level, place)]
 
     def loaded(self, n_steps: int = 0) -> None:
         """The owned cells of all levels have been written: steps count from `n_steps`."""
-        self.n_steps = n_steps
+        self.n_steps = self._n_done = n_steps
 
     def clear(self) -> None:
         """All cells of all levels become 0; steps count from 0."""
@@ -90,18 +93,21 @@ class Engine:
     def run(
         self, n_steps: int, progress: Progress | None = None, log: Log | None = None
     ) -> None:
-        """Run `n_steps` steps; `log` is told what is started.  Collective: all ranks run as many.
+        """Run `n_steps` time steps; `log` is told what is started.
 
-        Halos are filled before the first step and after every step but the last one.  Returns
-        when all commands of this rank are done.  After an exception, of `progress` or by
-        Ctrl-C, places are at unlike steps, so that the engine refuses to go on.
+        Collective: all ranks run as many.  What is left over at the end, less than the steps of
+        a launch, is one launch more.  Halos are filled before the first launch and after every
+        one but the last.  Returns when all commands of this rank are done.  After an exception,
+        of `progress` or by Ctrl-C, places are at unlike steps, so that the engine refuses to go
+        on.
         """
         if self._interrupted:
             raise RuntimeError("the last run was interrupted; make a new Computation")
         if n_steps == 0:
             return
-        first = self.n_steps
-        last = first + n_steps - 1
+        first, per_launch = self._n_done, self.plan.steps_per_launch
+        last = first + (n_steps - 1) // per_launch
+        self._shorten(last, self.prepare(n_steps))
         logs = _by_step([self.samples] if log is None else [self.samples, log], first, last)
         for place in self.places.values():
             place.begin(first, last, logs)
@@ -113,9 +119,31 @@ class Engine:
             for executor in self._executors:
                 executor.wait()
         self._interrupted = False
-        self.n_steps = first + n_steps
+        self.n_steps, self._n_done = self.n_steps + n_steps, last + 1
         if progress is not None:
             progress(n_steps, n_steps)
+
+    def prepare(self, n_steps: int) -> Mapping[int, Command]:
+        """Build and try what `run` needs for `n_steps` time steps: the launches of fewer steps.
+
+        By number of the operation, none where `n_steps` are whole launches.
+        """
+        rest = n_steps % self.plan.steps_per_launch
+        if rest and rest not in self._short:
+            launches = [task.operation for task in self._tasks if task.launches]
+            self._short[rest] = {o.number: self._binder.launch(o, rest) for o in launches}
+            phase = self._n_done % self.plan.n_phases
+            for operation in launches:      # they write what the next step overwrites
+                if operation.phase == phase:
+                    self._short[rest][operation.number](None)
+            for executor in self._executors:
+                executor.wait()
+        return self._short.get(rest, {})
+
+    def _shorten(self, step: int, commands: Mapping[int, Command]) -> None:
+        for task in self._tasks:
+            if task.launches:
+                task.shorten(step, commands.get(task.operation.number))
 
     def configurations(self) -> list[Configuration]:
         """How the kernels of this rank's controllers are built and launched."""
@@ -129,7 +157,9 @@ class Engine:
                     if self.executors[place] is executor
                     for box in plan.launched(stage, place)
                 ]
-                found += executor.configurations(plan.program, number, boxes)
+                found += executor.configurations(
+                    plan.program, number, boxes, plan.steps_per_launch
+                )
         return found
 
     def read_clocks(self, older_than_ns: int = 0) -> None:
@@ -165,7 +195,8 @@ class Engine:
                 for executor in self._executors:
                     executor.flush()
                 if progress is not None and active:
-                    progress(max(0, min(place.step for place in active) - first), n_steps)
+                    done = max(0, min(place.step for place in active) - first)
+                    progress(done * self.plan.steps_per_launch, n_steps)
             blockers = [b for place in active for b in place.blockers if b.event is not None]
             stuck = 0 if moved or blockers else stuck + 1
             assert stuck < 3, "a plan always has a task that can start or complete"

@@ -33,7 +33,7 @@ class Task(Awaited):
     because this one is the host's own work.
     """
 
-    __slots__ = ("operation", "launches", "step", "_is_message", "_command", "_started",
+    __slots__ = ("operation", "launches", "step", "_is_message", "_command", "_short", "_started",
                  "_events", "_completed")  # fmt: skip
 
     def __init__(self, operation: Operation, command: Command) -> None:
@@ -43,6 +43,7 @@ class Task(Awaited):
         self._is_message = operation.lane == "network"      # one request serves every period
         self.step = -1
         self._command = command
+        self._short: tuple[int, Command] | None = None
         self._started: list[tuple[Task, int]] = []
         self._events: list[Task] = []
         self._completed: list[tuple[Task, int]] = []
@@ -60,6 +61,10 @@ class Task(Awaited):
                 self._started.append((task, edge.steps_back))
                 if theirs.lane != mine.lane:
                     self._events.append(task)
+
+    def shorten(self, step: int, command: Command | None) -> None:
+        """In `step` do `command` instead, which advances by fewer time steps; None: no more."""
+        self._short = None if command is None else (step, command)
 
     def complete(self) -> bool:
         """Whether the work it started last is done; `CommandFailed` says whose failed."""
@@ -88,6 +93,9 @@ class Task(Awaited):
     def start(self, step: int) -> Event:
         """Enqueue or do the work of `step`; nothing blocks it."""
         wait_for = [task.event for task in self._events if task.event is not None]
-        self.event = event = self._command(wait_for or None)
+        command, short = self._command, self._short
+        if short is not None and short[0] == step:
+            command = short[1]
+        self.event = event = command(wait_for or None)
         self.step = step
         return event

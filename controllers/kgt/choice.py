@@ -28,10 +28,12 @@ class Launch:
     """What is known of a launch: where its cells lie in each field.
 
     exceeds_cache: whether the tiles it works on do not fit the device's cache.
+    n_steps: the time steps that it computes.
     """
 
     fields: Mapping[str, Strided]
     exceeds_cache: bool = False
+    n_steps: int = 1
 
     @property
     def extent(self) -> tuple[int, ...]:

@@ -25,6 +25,7 @@ class Location:
     controller: int = 0
     shares_host: bool = True    # the controller computes in host memory
     device: str = ""
+    kind: str = ""              # of the device, such as "gpu"
 
     def same_controller(self, other: Location) -> bool:
         return (self.rank, self.controller) == (other.rank, other.controller)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Plans: all that happens in one step, at every place, with its dependencies.
+"""Plans: all that happens in a step, at every place, with its dependencies.
+
+A step of a plan is `steps_per_launch` time steps: one launch (two or more where borders are
+computed first) and one exchange of halos.
 
 A plan needs no device and no compiled kernel.  It is recorded once, over one rotation of
 the time levels, and then executed, printed and tested as one and the same object.
@@ -10,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 
-from controllers.expression import reads
 from controllers.plan import exchange
 from controllers.plan.memory import PlaceMemory, place_memories
 from controllers.plan.operation import Access, Location, Operation, StagingKey, TileKey, Transfer
@@ -18,6 +20,7 @@ from controllers.plan.overlap import Overlap, pays
 from controllers.plan.recorder import Recorder
 from controllers.plan.text import describe
 from controllers.program import Program, Stage
+from controllers.steps import Steps, can_combine, offsets_read
 from hitmap.border import split_border
 from hitmap.halo import HaloPattern, Message
 from hitmap.layout import Layout
@@ -34,7 +37,7 @@ class Plan:
     bytes) is cheap, also for thousands of places.  `locations` says where each place lives.  With
     `only_rank`, the lists of the places of other ranks stay empty: what a rank needs to run, at a
     cost that does not grow with the number of ranks.  Steps read level `step % 2` and write the
-    other one.
+    other one.  ValueError where the program's steps cannot be combined in launches of several.
     """
 
     n_phases = N_LEVELS
@@ -48,14 +51,21 @@ class Plan:
         *,
         overlap: Overlap = "auto",
         only_rank: int | None = None,
+        steps_per_launch: int = 1,
     ) -> None:
         if len(locations) != layout.n_places:
             raise ValueError(
                 f"the layout has {layout.n_places} places but {len(locations)} locations are "
                 f"given; give one per place"
             )
+        if steps_per_launch > 1 and not can_combine(program):
+            raise ValueError(
+                f"launches of {steps_per_launch} steps are for programs of one stage that reads "
+                f"the field it writes; {program.name!r} needs 1 step per launch"
+            )
         self.program = program
         self.layout = layout
+        self.steps_per_launch = steps_per_launch
         self.periodic = periodic
         self.locations = tuple(locations)
         self.overlap = overlap
@@ -149,8 +159,13 @@ class Plan:
                 yield box, geometries
 
     def level(self, n_steps: int) -> int:
-        """The time level that holds the fields after `n_steps` steps."""
+        """The time level that holds the fields after `n_steps` steps of the plan."""
         return n_steps % N_LEVELS
+
+    def time_steps(self, stage: Stage, count: int | None = None) -> Steps:
+        """What a launch of `stage` advances: all it can, or fewer time steps."""
+        count = self.steps_per_launch if count is None else count
+        return Steps.of(stage, count, self.layout.domain, self.periodic)
 
     def _record_stage(self, recorder: Recorder, number: int, old: int) -> None:
         """Borders, then packing, so that it does not queue behind the inner part, then the rest."""
@@ -181,10 +196,11 @@ class Plan:
 
     def _launch(self, recorder: Recorder, number: int, old: int, place: int, over: Shape) -> None:
         stage = self.program.stages[number]
+        steps = self.time_steps(stage)
         sources = [
             Access(
                 TileKey(field, self._level_read(field, number, old), place),
-                (_hull_of_reads(stage, field, over),),
+                (steps.read(stage, field, over),),
             )
             for field in stage.fields_read
         ]
@@ -211,22 +227,23 @@ class Plan:
     def _refreshes(self, number: int) -> bool:
         """Whether the halos that stage `number` makes stale are not read before the step ends."""
         field = self.program.stages[number].writes
-        return not any(
-            read.field == field
-            for stage in self.program.stages[number + 1 :]
-            for read in reads(stage.expression)
-        )
+        return not any(field in stage.fields_read for stage in self.program.stages[number + 1 :])
 
     def _pattern(self, field: str) -> HaloPattern:
         boxes = [
             stage.updated(self.layout.domain, self.periodic)
             for stage in self.program.stages
-            if any(read.field == field for read in reads(stage.expression))
+            if field in stage.fields_read
         ]
         updated = boxes[0] if boxes else Shape.of_extent((0,) * self.program.n_axes)
         for box in boxes[1:]:
             updated = updated.hull(box)
-        return HaloPattern(self.layout, self.program.offsets(field), self.periodic, updated)
+        offsets = (
+            self.program.offsets(field)
+            if self.steps_per_launch == 1
+            else offsets_read(self.program.stages[0], field, self.steps_per_launch)
+        )
+        return HaloPattern(self.layout, offsets, self.periodic, updated)
 
     def _same_controller(self, transfer: Transfer) -> bool:
         message = transfer.message
@@ -237,12 +254,3 @@ class Plan:
 
     def __str__(self) -> str:
         return describe(self)
-
-
-def _hull_of_reads(stage: Stage, field: str, over: Shape) -> Shape:
-    """A box that holds all cells of `field` that `stage` reads when it computes `over`."""
-    offsets = [read.offset for read in reads(stage.expression) if read.field == field]
-    hull = over.shift(offsets[0])
-    for offset in offsets[1:]:
-        hull = hull.hull(over.shift(offset))
-    return hull
