@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from controllers.executor import Executor
 from controllers.ledger import MemoryCapError, sizes
 from controllers.plan import Plan
@@ -18,13 +20,7 @@ def check_capacity(plan: Plan, executors: Mapping[int, Executor], comm: Communic
     plan: of this rank.  What is in use already stays in use: at a redistribution the old tiles
     are in memory beside the new ones.  Collective.
     """
-    problems = []
-    for executor in dict.fromkeys(executors[place] for place in plan.places):
-        places = [place for place in plan.places if executors[place] is executor]
-        needed = nbytes_needed(plan, executor, places)
-        if executor.ledger.on_device + needed > executor.ledger.cap_bytes:
-            problems.append(_problem(plan, executor, places, needed))
-    everyone = [problem for rank in comm.allgather(problems) for problem in rank]
+    everyone = [problem for rank in comm.allgather(_problems(plan, executors)) for problem in rank]
     if everyone:
         more = len(everyone) - 1
         also = f", and {more} more {'devices lack' if more > 1 else 'device lacks'} memory"
@@ -33,6 +29,30 @@ def check_capacity(plan: Plan, executors: Mapping[int, Executor], comm: Communic
             f"{everyone[0]}{also if more else ''}; use more devices{narrower} or a larger "
             f"--memory-cap"
         )
+
+
+def fits(
+    plan: Plan, executors: Mapping[int, Executor], largest_bytes: int, comm: Communicator
+) -> bool:
+    """Whether it does, on all ranks, with no tile of over `largest_bytes`.  Collective."""
+    itemsize = np.dtype(plan.program.dtype).itemsize
+    small = all(
+        plan.geometry(field.name, place).n_elements * itemsize <= largest_bytes
+        for field in plan.program.fields
+        for place in plan.places
+    )
+    return all(comm.allgather(small and not _problems(plan, executors)))
+
+
+def _problems(plan: Plan, executors: Mapping[int, Executor]) -> list[str]:
+    """What this rank's devices have not enough memory for."""
+    problems = []
+    for executor in dict.fromkeys(executors[place] for place in plan.places):
+        places = [place for place in plan.places if executors[place] is executor]
+        needed = nbytes_needed(plan, executor, places)
+        if executor.ledger.on_device + needed > executor.ledger.cap_bytes:
+            problems.append(_problem(plan, executor, places, needed))
+    return problems
 
 
 def nbytes_needed(plan: Plan, executor: Executor, places: Sequence[int]) -> int:

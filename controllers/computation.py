@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.call import Calls, collective, noted
-from controllers.capacity import check_capacity
+from controllers.capacity import check_capacity, fits
 from controllers.check import Check, CheckedEngine, setting_of
 from controllers.engine import Engine, Progress
 from controllers.explain import explain
@@ -24,6 +24,7 @@ from controllers.registry import agreed_kernel
 from controllers.relocation import CHUNK_CELLS, relocate
 from controllers.report import Report
 from controllers.stage_kernel import described, domain_values
+from controllers.temporal import plan_with_steps
 from controllers.tile import TileView
 from controllers.timings import Timings
 from controllers.trace import Trace
@@ -61,6 +62,9 @@ class Computation:
     kernel: "specialised" (the default: generated for the program), "generic" (one that takes
         any weighted stencil as data), or a kernel of your own, a `Kernel` or the name of a
         registered one; the program then says what it reads, not what it computes.
+    steps_per_launch: time steps that one launch computes, with halos of as many times the reach
+        and one exchange (docs/performance.md); by default what promises to be fast, and fits.
+        The bits are the same.
     zero_copy: use host memory in place on devices that share it; False treats them like
         devices with memory of their own.
     memory_cap: the most that a run may take of the memory of each device, in bytes or such as
@@ -89,6 +93,7 @@ class Computation:
         overlap: Overlap = "auto",
         places_per_controller: int = 1,
         kernel: str | Kernel | None = None,
+        steps_per_launch: int | None = None,
         zero_copy: bool = True,
         memory_cap: str | int | None = None,
         trace: bool = False,
@@ -107,7 +112,7 @@ class Computation:
             "set-up", program=described(program), sizes=sizes, partition=partition,
             weights=weights, align=align, block=block, boundary=boundary, overlap=overlap,
             places_per_controller=places_per_controller, trace=trace, watchdog=limit_s,
-            check=self._check,
+            check=self._check, steps_per_launch=steps_per_launch,
         ):  # fmt: skip
             self.calls.owner = f"computation {next_number(self.comm)} ({program.name})"
             self.domain = domain_of(program, sizes)
@@ -116,9 +121,10 @@ class Computation:
                 raise ValueError(f"overlap is one of auto, on, off, got {overlap!r}")
             self._overlap: Overlap = overlap
             self._places_per_controller = places_per_controller
+            self._steps_per_launch = steps_per_launch
             if self._watchdog is not None:
                 self._watchdog.connect(self.comm)
-            choice = agreed_kernel(self.comm, kernel)
+            choice = self._kernel = agreed_kernel(self.comm, kernel)
             if isinstance(choice, Kernel):
                 choice = choice.with_scalars(domain_values(self.domain))
             self._controllers = open_controllers(
@@ -238,7 +244,7 @@ class Computation:
         places = sorted((p for rank, _ in everyone for p in rank), key=lambda place: place.place)
         devices = tuple(device for _, rank in everyone for device in rank)
         done = self._timings.seconds, self._timings.n_steps, self.domain.n_cells
-        return Report(*done, tuple(places), devices)
+        return Report(*done, tuple(places), devices, self.plan.steps_per_launch)
 
     @collective("path")
     def save_trace(self, path: str | os.PathLike[str]) -> None:
@@ -289,7 +295,7 @@ class Computation:
 
     @property
     def plan(self) -> Plan:
-        """What happens in one step."""
+        """What happens in one step, of `plan.steps_per_launch` time steps."""
         return self._engine.plan
 
     def _divided(
@@ -307,14 +313,19 @@ class Computation:
 
     def _new_plan(self, layout: Layout, placement: Placement) -> Plan:
         """This rank's part; refused where it does not fit in memory."""
-        plan = Plan(
-            self.program,
-            layout,
-            self._periodic,
-            placement.locations,
-            overlap=self._overlap,
-            only_rank=self.comm.rank,
-        )
+
+        def plan_of(n_steps: int) -> Plan:
+            return Plan(
+                self.program, layout, self._periodic, placement.locations,
+                overlap=self._overlap, only_rank=self.comm.rank, steps_per_launch=n_steps,
+            )  # fmt: skip
+
+        plan = plan_with_steps(
+            plan_of, self._kernel, self._steps_per_launch, watched=self._check != "off",
+            fits=lambda plan: fits(
+                plan, placement.executors, self._controllers.largest_bytes, self.comm
+            ),
+        )  # fmt: skip
         check_capacity(plan, placement.executors, self.comm)
         return plan
 

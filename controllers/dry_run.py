@@ -16,6 +16,7 @@ from controllers.plan import Location, Overlap, Plan
 from controllers.plan.size import PlaceSize, place_sizes
 from controllers.program import Program
 from controllers.registry import SPECIALISED, KernelChoice
+from controllers.temporal import plan_with_steps
 
 # Selectors whose devices compute in the host's memory; all others have memory of their own.
 ON_HOST = ("cpu", "reference")
@@ -33,10 +34,14 @@ class DryRun:
         return explain(self.plan, self.configurations, self.sizes)
 
     def as_dict(self) -> dict[str, object]:
-        """Plain data, for JSON: bytes and messages of one step, and bytes of memory."""
+        """Plain data, for JSON: bytes and messages of one step, and bytes of memory.
+
+        A step here is one of the plan, of `steps_per_launch` time steps.
+        """
         patterns = self.plan.patterns.values()
         return {
             "cells": self.plan.layout.domain.n_cells,
+            "steps_per_launch": self.plan.steps_per_launch,
             "messages_per_step": sum(size.sends for size in self.sizes),
             "bytes_per_step": sum(size.bytes_sent for size in self.sizes),
             "cells_per_step": sum(pattern.n_cells for pattern in patterns),
@@ -59,6 +64,7 @@ def dry_run(
     devices: str | Sequence[str] | None = None,
     overlap: Overlap = "auto",
     kernel: KernelChoice = SPECIALISED,
+    steps_per_launch: int | None = None,
 ) -> DryRun:
     """Plan a run on `n_controllers` ranks with a device each; the options are `Computation`'s.
 
@@ -75,13 +81,22 @@ def dry_run(
     wanted = [devices] if isinstance(devices, str) else list(devices or ["gpu"])
     controllers = [_location(rank, wanted[rank % len(wanted)]) for rank in range(n_controllers)]
     in_turn = [controllers[place % n_controllers] for place in range(layout.n_places)]
-    plan = Plan(program, layout, periodic_axes(boundary, program.n_axes), in_turn, overlap=overlap)
+    periodic = periodic_axes(boundary, program.n_axes)
+
+    def plan_of(n_steps: int) -> Plan:
+        return Plan(
+            program, layout, periodic, in_turn, overlap=overlap, steps_per_launch=n_steps
+        )
+
+    plan = plan_with_steps(plan_of, kernel, steps_per_launch)
     return DryRun(plan, _configurations(plan, kernel), place_sizes(plan))
 
 
 def _location(rank: int, selector: str) -> Location:
     on_host = selector.strip().lower().startswith(ON_HOST)
-    return Location(rank, 0, shares_host=on_host, device=selector)
+    word = selector.strip().lower()
+    kind = "reference" if word.startswith("reference") else "cpu" if on_host else "gpu"
+    return Location(rank, 0, shares_host=on_host, device=selector, kind=kind)
 
 
 def _configurations(plan: Plan, kernel: KernelChoice) -> tuple[Configuration, ...]:

@@ -103,7 +103,7 @@ def _messages(plan: Plan) -> str:
         excess = pattern.n_cells - pattern.n_cells_needed
         more = f", {excess / pattern.n_cells_needed:.1%}" if excess else ""
         lines.append(
-            f"messages of field {field} per step: {_counted(pattern.n_cells, 'cell')} in "
+            f"messages of field {field} per {plan.step_name}: {_counted(pattern.n_cells, 'cell')} in "
             f"{_counted(len(pattern.messages), 'message')}, {excess} more than the least "
             f"possible{more}"
         )
@@ -155,7 +155,7 @@ def size_table(plan: Plan, sizes: Sequence[PlaceSize]) -> str:
     )
     totals = [sum(column) for column in zip(*map(_figures, sizes))]
     rows.append(("all", *map(str, totals)))
-    title = "per place and step: cells, messages and bytes; bytes of memory"
+    title = f"per place and {plan.step_name}: cells, messages and bytes; bytes of memory"
     nbytes = [size.memory.nbytes for size in sizes]
     least, most = min(nbytes), max(nbytes)
     last = f"  {f'{least} to {most}' if least < most else most} bytes of memory per place"

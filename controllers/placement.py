@@ -153,16 +153,16 @@ def open_controllers(
         failure = error
     _fail_together(comm, failure)
     mine = [
-        (executor.shares_host, device.name, device.max_allocation_bytes)
+        (executor.shares_host, device.name, device.kind, device.max_allocation_bytes)
         for device, executor in zip(devices, executors)
     ]
     everyone = comm.allgather(mine)
     locations = tuple(
-        Location(rank, controller, shares_host, name)
+        Location(rank, controller, shares_host, name, kind)
         for rank, controllers in enumerate(everyone)
-        for controller, (shares_host, name, _) in enumerate(controllers)
+        for controller, (shares_host, name, kind, _) in enumerate(controllers)
     )
-    largest_bytes = min(nbytes for controllers in everyone for _, _, nbytes in controllers)
+    largest_bytes = min(nbytes for controllers in everyone for *_, nbytes in controllers)
     return Controllers(comm.rank, locations, tuple(executors), largest_bytes)
 
 

@@ -99,6 +99,7 @@ class Report:
     cells: int
     places: tuple[PlaceReport, ...]
     devices: tuple[DeviceReport, ...] = ()
+    steps_per_launch: int = 1
 
     @property
     def seconds_per_step(self) -> float:
@@ -132,7 +133,7 @@ class Report:
         """Plain data, for JSON.
 
         >>> [*Report(2.0, 4, 100, ()).as_dict()][:6]
-        ['seconds', 'seconds_per_step', 'cells_per_s', 'steps', 'cells', 'imbalance']
+        ['seconds', 'seconds_per_step', 'cells_per_s', 'steps', 'cells', 'steps_per_launch']
         """
         return {
             "seconds": self.seconds,
@@ -140,6 +141,7 @@ class Report:
             "cells_per_s": self.cells_per_s,
             "steps": self.steps,
             "cells": self.cells,
+            "steps_per_launch": self.steps_per_launch,
             "imbalance": self.imbalance,
             "hidden": self.hidden,
             "places": [place.as_dict() for place in self.places],
@@ -164,6 +166,8 @@ class Report:
             f"{self.steps} steps of {self.cells} cells in {_seconds(self.seconds)}: "
             f"{_seconds(self.seconds_per_step)} per step, {_number(self.cells_per_s)} cells/s"
         )
+        if self.steps_per_launch > 1:
+            total += f", {self.steps_per_launch} steps per launch"
         table = format_table(head, rows, left=("device", "longest wait"))
         return "\n".join([table, total, *self._balance(), *self._memory()])
 

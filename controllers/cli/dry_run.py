@@ -36,6 +36,7 @@ def _planned(job: Job, options: argparse.Namespace) -> DryRun:
             devices=options.device,
             overlap=options.overlap,
             kernel=job.kernel,
+            steps_per_launch=options.steps_per_launch,
         )
     except ValueError as error:
         raise Failure(USAGE, str(error)) from None

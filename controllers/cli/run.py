@@ -50,6 +50,7 @@ def _computation(job: Job, options: argparse.Namespace, comm: Communicator) -> C
             devices=options.device,
             comm=comm,
             overlap=options.overlap,
+            steps_per_launch=options.steps_per_launch,
             kernel=job.kernel,
             memory_cap=options.memory_cap,
             trace=options.trace is not None,

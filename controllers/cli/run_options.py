@@ -66,6 +66,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "declares: see docs/kernels.md")
     add("--overlap", choices=("auto", "on", "off"), default="auto",
         help="exchange while the inner cells are computed (default: auto, where it pays)")
+    add("--steps-per-launch", metavar="N", type=_n_steps,
+        help="time steps that one launch computes, with halos of N times the reach and one "
+        "exchange in N steps; needs a kernel that is generated (default: what promises to be fast)")
     add("--memory-cap", metavar="BYTES", type=_memory_cap,
         help="the most that the run may take of the memory of each device, such as 4g or 512m; a "
         "field that does not fit is refused before anything is allocated (default: the "
@@ -132,6 +135,13 @@ def _n_places(text: str) -> int:
     value = _count(text)
     if value == 0:
         raise argparse.ArgumentTypeError("at least 1 place, got 0")
+    return value
+
+
+def _n_steps(text: str) -> int:
+    value = _count(text)
+    if value == 0:
+        raise argparse.ArgumentTypeError("at least 1 step, got 0")
     return value
 
 

@@ -31,7 +31,8 @@ def describe(engine: Engine) -> Iterator[str]:
     """Each place with the operations that it waits for and those that are under way."""
     for number, place in engine.places.items():
         where = engine.plan.locations[number]
-        yield f"place {number} on {where.device or 'its device'}: {_progress(place)}"
+        name = engine.plan.step_name
+        yield f"place {number} on {where.device or 'its device'}: {_progress(place, name)}"
         waiting, blockers = place.waiting, place.blockers
         reasons = dict(zip(map(id, waiting), blockers)) if len(waiting) == len(blockers) else {}
         for task in place.tasks:
@@ -43,12 +44,12 @@ def describe(engine: Engine) -> Iterator[str]:
                 yield f"  started in step {task.step}, not known to have ended: {text}{peer}"
 
 
-def _progress(place: PlaceRun) -> str:
+def _progress(place: PlaceRun, name: str) -> str:
     if place.step < 0:
-        return "before its first step"
+        return f"before its first {name}"
     n_ended = sum(map(_has_ended, tuple(place.recent)))
     kernels = f"{n_ended} of the last {len(place.recent)} kernels have ended"
-    return f"has begun step {place.step} of a run to step {place.last}; {kernels}"
+    return f"has begun {name} {place.step} of a run to {place.last}; {kernels}"
 
 
 def _peer(plan: Plan, task: Task) -> str:

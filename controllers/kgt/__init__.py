@@ -4,7 +4,7 @@
 After KGT, de Castro et al. 2023, doi:10.1007/s11227-022-05040-y.  It needs no OpenCL device.
 """
 
-from controllers.kgt.choice import STRATEGIES, Launch, choose, described
+from controllers.kgt.choice import STRATEGIES, Launch, choose, described, usual_steps
 from controllers.kgt.generator import Configuration, generate
 from controllers.kgt.kernel import GeneratedKernel
 
@@ -16,4 +16,5 @@ __all__ = [
     "choose",
     "described",
     "generate",
+    "usual_steps",
 ]

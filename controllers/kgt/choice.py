@@ -46,12 +46,16 @@ def choose(
 ) -> Configuration:
     """The configuration for `stage` on a device of this kind; without `launch` for a large box.
 
+    ValueError where no strategy computes as many steps of the box at once.
+
     >>> from controllers.stencil import Stencil
     >>> program = Stencil.of("s", [(-1, 1)] * 2, [0, 1, 0, 1, 0, 1, 0, 1, 0], 4).program("float32")
     >>> choose(program, program.stages[0], "cpu")
     RowsConfiguration(lanes=16, rows=4, planes=1, band=16, depth=1, segment=16384, streaming=True)
     >>> choose(program, program.stages[0], "cpu", Launch({"u": Strided(0, (8, 1), (100, 7))}))
     """
+    if launch is not None and launch.n_steps > 1:
+        return _of_several_steps(program, stage, kind, launch)
     if kind == "cpu":
         exceeds = launch is None or launch.exceeds_cache
         rows = RowsConfiguration.default(program, stage, exceeds)
@@ -68,6 +72,19 @@ def choose(
             marching = replace(marching, lanes=1, steps=4 if program.n_axes > 1 else 1)
         return marching.within(launch.extent)
     return None
+
+
+def usual_steps(program: Program, stage: Stage, kind: str) -> int:
+    """How many steps of a large box are best computed by one launch."""
+    return 1
+
+
+def _of_several_steps(program: Program, stage: Stage, kind: str, launch: Launch) -> Configuration:
+    extent = " x ".join(map(str, launch.extent))
+    raise ValueError(
+        f"no kernel computes {launch.n_steps} steps of {extent} cells at once on a {kind}; use "
+        f"fewer steps per launch, or other places"
+    )
 
 
 def configuration_of(

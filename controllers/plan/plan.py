@@ -80,6 +80,11 @@ class Plan:
             )
         )
 
+    @property
+    def step_name(self) -> str:
+        """What a step of the plan is, for people."""
+        return "step" if self.steps_per_launch == 1 else f"launch of {self.steps_per_launch} steps"
+
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
         """The operations of all steps of the period, in an order that respects their edges."""

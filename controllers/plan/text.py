@@ -34,7 +34,7 @@ def _head(plan: Plan) -> Iterator[str]:
 
 def steps(plan: Plan) -> Iterator[str]:
     """The operations of one step of the places that have any, line by line."""
-    yield "step 0; step 1 is the same with time levels 0 and 1 exchanged"
+    yield f"{plan.step_name} 0; number 1 is the same with time levels 0 and 1 exchanged"
     first = [operation for operation in plan.operations if operation.phase == 0]
     for place in plan.places:
         yield f"  place {place}"

@@ -42,6 +42,7 @@ class Job:
         *,
         periodic: tuple[bool, ...] = (False, False),
         overlap: Overlap = "on",
+        steps_per_launch: int = 1,
     ) -> None:
         self.program = stencil.program("float32")
         self.layout, self.periodic = layout, periodic
@@ -53,6 +54,7 @@ class Job:
             periodic,
             [Location(0, numbers[c], c.shares_host) for c in controllers],
             overlap=overlap,
+            steps_per_launch=steps_per_launch,
         )
         self.engine = Engine(self.plan, self.executors, SerialCommunicator())
         self.load(field)
@@ -66,11 +68,9 @@ class Job:
 
     def result(self) -> npt.NDArray[np.float32]:
         whole = np.full_like(self.field, np.nan)
-        for (place, owned), level in self._parts():
-            if level == self.plan.level(self.engine.n_steps):
-                tile = self.engine.tiles[TileKey("u", level, place)]
-                cells = self.executors[place].move_from(tile, owned)
-                whole[owned.slices((0,) * whole.ndim)] = cells
+        for place in self.plan.places:
+            owned, tile = self.layout.owned[place], self.engine.newest("u", place)
+            whole[owned.slices((0,) * whole.ndim)] = self.executors[place].move_from(tile, owned)
         return whole
 
     def expected(self, n_steps: int) -> npt.NDArray[np.float32]:
@@ -116,6 +116,29 @@ def test_parts_of_a_run_give_the_bits_of_the_whole(kind: str, partition: str) ->
     job.engine.run(done)
     assert np.array_equal(job.result(), job.expected(done))
     job.engine.close()
+
+
+@pytest.mark.parametrize("kind", ["three references", "one reference"])
+@pytest.mark.parametrize("partition", LAYOUTS)
+@pytest.mark.parametrize("steps_per_launch", [2, 3, 8])
+def test_launches_of_several_steps_give_the_same_bits(
+    kind: str, partition: str, steps_per_launch: int
+) -> None:
+    for periodic in ((False, True), (True, False)):
+        job = Job(
+            LOPSIDED, LAYOUTS[partition], KINDS[kind](), periodic=periodic,
+            steps_per_launch=steps_per_launch,
+        )  # fmt: skip
+        done, seen = 0, []
+        for n_steps in (1, 2, 0, 8, 3, 6, 17):
+            job.engine.run(n_steps, lambda *so_far, seen=seen: seen.append(so_far))
+            done += n_steps
+            assert job.engine.n_steps == done
+            assert np.array_equal(job.result(), job.expected(done)), f"after {done} steps"
+            assert not n_steps or seen[-1] == (n_steps, n_steps)
+        assert all(so_far <= n for so_far, n in seen)
+        n_launches = job.engine.plan.level(job.engine._n_done)
+        assert n_launches == sum(-(-n // steps_per_launch) for n in (1, 2, 8, 3, 6, 17)) % 2
 
 
 def test_no_steps_change_nothing_and_report_nothing() -> None:
@@ -165,7 +188,7 @@ HOMES: dict[str, Callable[[World], list[LazyExecutor]]] = {
 }
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("home", HOMES)
 def test_devices_that_run_at_any_time_give_the_bits_of_the_reference(home: str, seed: int) -> None:
     world = World(seed, eagerness=[0.07, 0.2, 0.6][seed % 3])
@@ -173,7 +196,10 @@ def test_devices_that_run_at_any_time_give_the_bits_of_the_reference(home: str, 
     layout = [Layout.bands, Layout.blocks][seed // 2 % 2](DOMAIN, 4)
     overlap: Overlap = ["on", "off", "auto"][seed % 3]  # type: ignore[assignment]
     periodic = (bool(seed & 1), bool(seed & 2))
-    job = Job(stencil, layout, HOMES[home](world), periodic=periodic, overlap=overlap)
+    job = Job(
+        stencil, layout, HOMES[home](world), periodic=periodic, overlap=overlap,
+        steps_per_launch=[1, 3, 2, 1, 7][seed % 5],     # 7: halos beyond the next place
+    )  # fmt: skip
     done = 0
     for n_steps in (3, 1, 5, 2, 20):
         job.engine.run(n_steps)

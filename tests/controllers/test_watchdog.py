@@ -46,7 +46,7 @@ STILL = {
         [r"rank 0 of 2.*\n(.*\n)*.*run of computation 2 \(mean\): under way",
          r"started in step \d+, not known to have ended: receive u.\d@0 .* from place 1, rank 1",
          r"not started: launch mean: .* waits for: receive",
-         r"rank 1 of 2.*\n(.*\n)*.*place 1 on \S.*: has begun step \d+ of a run to step 89999"],
+         r"rank 1 of 2.*\n(.*\n)*.*place 1 on \S.*: has begun step \d+ of a run to 89999"],
     ),
     "a rank that is stopped": (
         "made(watchdog=1).run(90000, after(50, lambda: os.kill(os.getpid(), signal.SIGSTOP)))",
