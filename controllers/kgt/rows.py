@@ -143,6 +143,8 @@ def _value(program: Program, stage: Stage, lanes: Lanes) -> list[str]:
     parameters = [f"__global const {cell} *restrict {field}" for field in sources]
     parameters += [f"const long {name}" for name in (*indices.values(), *pitches)]
     return [
+        "// kgt_value is always inlined: it does not matter how it returns a wide vector",
+        '#pragma clang diagnostic ignored "-Wpsabi"',
         f"typedef {lanes.type(cell)} kgt_cells;",
         f"typedef kgt_cells kgt_unaligned __attribute__((aligned({itemsize})));",
         "#define KGT_NEAR(at) (*(__global const kgt_unaligned *)(at))",

@@ -280,5 +280,5 @@ def test_the_command_line_prints_a_strategy(
 
 def test_a_strategy_for_another_device_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     pattern = ROOT / "examples" / "patterns" / "jacobi_2d4.py"
-    assert main([str(pattern), "--print", "--strategy", "rows", "--device", "gpu"]) == 1
+    assert main([str(pattern), "--print", "--strategy", "rows", "--device", "gpu"]) == 2
     assert "'rows' is for the device 'cpu', got 'gpu'; leave out" in capsys.readouterr().err

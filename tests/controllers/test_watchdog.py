@@ -42,7 +42,7 @@ STILL = {
     ),
     "a rank that sleeps between steps": (
         "made('cpu').close()     # compiles\n"
-        "made('cpu', watchdog=1, overlap='on').run(90000, after(50, lambda: time.sleep(60)))",
+        "made('cpu', watchdog=3, overlap='on').run(90000, after(50, lambda: time.sleep(60)))",
         [r"rank 0 of 2.*\n(.*\n)*.*run of computation 2 \(mean\): under way",
          r"started in step \d+, not known to have ended: receive u.\d@0 .* from place 1, rank 1",
          r"not started: launch mean: .* waits for: receive",
