@@ -19,8 +19,8 @@ from controllers.field_access import FieldAccess
 from controllers.partition import domain_of, periodic_axes
 from controllers.placement import Placement, divided, open_controllers
 from controllers.plan import Overlap, Plan
-from controllers.program import Program
-from controllers.registry import agreed_kernel
+from controllers.program import Math, Program
+from controllers.registry import agreed_kernel, check_math
 from controllers.relocation import CHUNK_CELLS, relocate
 from controllers.report import Report
 from controllers.stage_kernel import described, domain_values
@@ -65,6 +65,8 @@ class Computation:
     steps_per_launch: time steps that one launch computes, with halos of as many times the reach
         and one exchange (docs/performance.md); by default what promises to be fast, and fits.
         The bits are the same.
+    math: "strict" (the default: the bits of the reference), or "fast": operations contracted, and
+        constants divided beforehand; the bits then depend on the device and on the division.
     zero_copy: use host memory in place on devices that share it; False treats them like
         devices with memory of their own.
     memory_cap: the most that a run may take of the memory of each device, in bytes or such as
@@ -94,13 +96,13 @@ class Computation:
         places_per_controller: int = 1,
         kernel: str | Kernel | None = None,
         steps_per_launch: int | None = None,
+        math: Math = "strict",
         zero_copy: bool = True,
         memory_cap: str | int | None = None,
         trace: bool = False,
         watchdog: float | None = None,
         check: Check = None,
     ) -> None:
-        self.program = program
         self.comm = default_communicator() if comm is None else comm
         self.calls = Calls(self.comm, f"a computation of {program.name}")
         self._closed = False
@@ -112,8 +114,9 @@ class Computation:
             "set-up", program=described(program), sizes=sizes, partition=partition,
             weights=weights, align=align, block=block, boundary=boundary, overlap=overlap,
             places_per_controller=places_per_controller, trace=trace, watchdog=limit_s,
-            check=self._check, steps_per_launch=steps_per_launch,
+            check=self._check, steps_per_launch=steps_per_launch, math=math,
         ):  # fmt: skip
+            self.program = program = program.with_math(math)
             self.calls.owner = f"computation {next_number(self.comm)} ({program.name})"
             self.domain = domain_of(program, sizes)
             self._periodic = periodic_axes(boundary, program.n_axes)
@@ -125,6 +128,7 @@ class Computation:
             if self._watchdog is not None:
                 self._watchdog.connect(self.comm)
             choice = self._kernel = agreed_kernel(self.comm, kernel)
+            check_math(math, choice, checked=self._check != "off")
             if isinstance(choice, Kernel):
                 choice = choice.with_scalars(domain_values(self.domain))
             self._controllers = open_controllers(
@@ -244,7 +248,8 @@ class Computation:
         places = sorted((p for rank, _ in everyone for p in rank), key=lambda place: place.place)
         devices = tuple(device for _, rank in everyone for device in rank)
         done = self._timings.seconds, self._timings.n_steps, self.domain.n_cells
-        return Report(*done, tuple(places), devices, self.plan.steps_per_launch)
+        how = self.plan.steps_per_launch, self.program.math
+        return Report(*done, tuple(places), devices, *how)
 
     @collective("path")
     def save_trace(self, path: str | os.PathLike[str]) -> None:

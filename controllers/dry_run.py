@@ -14,8 +14,8 @@ from controllers.explain import explain
 from controllers.partition import domain_of, make_layout, periodic_axes
 from controllers.plan import Location, Overlap, Plan
 from controllers.plan.size import PlaceSize, place_sizes
-from controllers.program import Program
-from controllers.registry import SPECIALISED, KernelChoice
+from controllers.program import Math, Program
+from controllers.registry import SPECIALISED, KernelChoice, check_math
 from controllers.temporal import plan_with_steps
 
 # Selectors whose devices compute in the host's memory; all others have memory of their own.
@@ -65,6 +65,7 @@ def dry_run(
     overlap: Overlap = "auto",
     kernel: KernelChoice = SPECIALISED,
     steps_per_launch: int | None = None,
+    math: Math = "strict",
 ) -> DryRun:
     """Plan a run on `n_controllers` ranks with a device each; the options are `Computation`'s.
 
@@ -74,6 +75,8 @@ def dry_run(
     """
     if n_controllers < 1:
         raise ValueError(f"a dry run is for at least 1 place, got {n_controllers}")
+    check_math(math, kernel)
+    program = program.with_math(math)
     domain = domain_of(program, sizes)
     layout = make_layout(
         domain, n_controllers, partition, weights, align=align, block=block

@@ -47,7 +47,8 @@ def _program(plan: Plan) -> str:
     program, domain = plan.program, plan.layout.domain
     names = ", ".join(field.name for field in program.fields)
     fields = f"field{'s' if len(program.fields) > 1 else ''} {names}"
-    lines = [f"program {program.name}: {program.dtype}, {_axes(program)}, {fields}"]
+    math = "" if program.math == "strict" else f", math {program.math}"
+    lines = [f"program {program.name}: {program.dtype}{math}, {_axes(program)}, {fields}"]
     for stage in program.stages:
         lines.append(f"  stage {stage.name}")
         lines += [f"    {line}" for line in formula(stage).splitlines()]
@@ -103,8 +104,8 @@ def _messages(plan: Plan) -> str:
         excess = pattern.n_cells - pattern.n_cells_needed
         more = f", {excess / pattern.n_cells_needed:.1%}" if excess else ""
         lines.append(
-            f"messages of field {field} per {plan.step_name}: {_counted(pattern.n_cells, 'cell')} in "
-            f"{_counted(len(pattern.messages), 'message')}, {excess} more than the least "
+            f"messages of field {field} per {plan.step_name}: "
+            f"{_counted(pattern.n_cells, 'cell')} in {_counted(len(pattern.messages), 'message')}, {excess} more than the least "
             f"possible{more}"
         )
         listed = _cut([str(m) for m in pattern.messages], lambda n: f"... {n} more")

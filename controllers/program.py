@@ -7,8 +7,9 @@ DESIGN.md "Boundaries").
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -22,6 +23,7 @@ DTYPES = FLOATS + INTEGERS
 MAX_AXES = 4
 MAX_OFFSET = 2**31 - 1  # times a pitch it must stay within 64 bits
 Offsets = tuple[tuple[int, int], ...]
+Math = Literal["strict", "fast"]
 
 
 @dataclass(frozen=True)
@@ -85,11 +87,16 @@ class Stage:
 
 @dataclass(frozen=True)
 class Program:
-    """The stages of one step and the fields they use; all of one dtype and number of axes."""
+    """The stages of one step and the fields they use; all of one dtype and number of axes.
+
+    math: "strict", which is evaluated as written, or "fast", for floats: generated kernels may
+    divide constants beforehand and contract a product and a sum.  The reference is always strict.
+    """
 
     name: str
     fields: tuple[Field, ...]
     stages: tuple[Stage, ...]
+    math: Math = "strict"
 
     def __post_init__(self) -> None:
         check_identifier(self.name, "program")
@@ -106,6 +113,13 @@ class Program:
             )
         if len({len(stage.shape) for stage in self.stages}) > 1:
             raise ValueError(f"program {self.name!r} mixes stages of unlike numbers of axes")
+        if self.math not in get_args(Math):
+            raise ValueError(f"math is one of {', '.join(get_args(Math))}, got {self.math!r}")
+        if self.math == "fast" and self.dtype in INTEGERS:
+            raise ValueError(
+                f"math='fast' is for {' and '.join(FLOATS)}, program {self.name!r} computes in "
+                f"{self.dtype}; leave it out"
+            )
         for stage in self.stages:
             _check_constants(stage, self.dtype)
             for used in {stage.writes, *stage.fields_read}:
@@ -114,6 +128,10 @@ class Program:
                         f"stage {stage.name!r} uses the field {used!r}, the program has "
                         f"{', '.join(names)}"
                     )
+
+    def with_math(self, math: Math) -> Program:
+        """The same in another arithmetic; ValueError for "fast" on integers."""
+        return replace(self, math=math)
 
     @property
     def n_axes(self) -> int:

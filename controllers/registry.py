@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias, Union
 
 from controllers.identifier import short
 from controllers.kernel_source import SourceLike
+from controllers.program import Math
 from controllers.variant import ANY, Kernel
 from hitmap.agreement import agree, raise_together
 from hitmap.comm import Communicator
@@ -69,6 +70,26 @@ def find_kernel(kernel: str | Kernel | None) -> KernelChoice:
             f"make one known with register_stencil"
         )
     return _registered[kernel]
+
+
+def check_math(math: Math, choice: KernelChoice, checked: bool = False) -> None:
+    """ValueError where another arithmetic than the strict one has no meaning.
+
+    checked: whether every result is compared with the reference.
+    """
+    if math == "strict":
+        return
+    if choice != SPECIALISED:
+        name = choice.name if isinstance(choice, Kernel) else choice
+        raise ValueError(
+            f"math={math!r} is for the kernels that are generated, and the kernel {name!r} is not; "
+            f"leave one of the two out"
+        )
+    if checked:
+        raise ValueError(
+            f"the checked mode compares bits with the strict reference, which math={math!r} does "
+            f"not have; leave one of the two out"
+        )
 
 
 def agreed_kernel(comm: Communicator, kernel: str | Kernel | None) -> KernelChoice:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 
 from controllers.ledger import Ledger, size, sizes
 from controllers.plan import PlaceMemory
+from controllers.program import Math
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ class Report:
     places: tuple[PlaceReport, ...]
     devices: tuple[DeviceReport, ...] = ()
     steps_per_launch: int = 1
+    math: Math = "strict"
 
     @property
     def seconds_per_step(self) -> float:
@@ -143,6 +145,7 @@ class Report:
             "cells": self.cells,
             "steps_per_launch": self.steps_per_launch,
             "imbalance": self.imbalance,
+            "math": self.math,
             "hidden": self.hidden,
             "places": [place.as_dict() for place in self.places],
             "devices": [asdict(device) for device in self.devices],
@@ -169,7 +172,11 @@ class Report:
         if self.steps_per_launch > 1:
             total += f", {self.steps_per_launch} steps per launch"
         table = format_table(head, rows, left=("device", "longest wait"))
-        return "\n".join([table, total, *self._balance(), *self._memory()])
+        return "\n".join([table, total, *self._math(), *self._balance(), *self._memory()])
+
+    def _math(self) -> list[str]:
+        """A line on arithmetic that is not the strict one."""
+        return [] if self.math == "strict" else [f"math {self.math}: other bits than the reference"]
 
     def _balance(self) -> list[str]:
         """A line on what could be better."""

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from controllers.check import Check
 from controllers.computation import Computation
 from controllers.plan import Overlap
+from controllers.program import Math
 from controllers.report import Report
 from controllers.stencil import Stencil
 from controllers.tile import TileView
@@ -42,6 +43,7 @@ def stencil_computation(
     dtype: npt.DTypeLike = "float32",
     overlap: Overlap = "auto",
     steps_per_launch: int | None = None,
+    math: Math = "strict",
     memory_cap: str | int | None = None,
     watchdog: float | None = None,
     check: Check = None,
@@ -74,6 +76,7 @@ def stencil_computation(
         overlap=overlap,
         steps_per_launch=steps_per_launch,
         kernel=kernel,
+        math=math,
         memory_cap=memory_cap,
         watchdog=watchdog,
         check=check,

@@ -81,15 +81,21 @@ def stage_kernel(
         return _generic_kernel(program, stage, device)
     made = choose(program, stage, device.kind, launch)
     generated = generate(program, stage, made)
-    options = device.strict_options(program.dtype, generated.divides)
     return StageKernel(
         generated.name,
         generated.source,
-        tuple(options),
+        _options(program, device, generated.divides),
         generated.parameters,
         work_sizes=generated.work_sizes,
         origin=origin_of(choice, "", made),
     )
+
+
+def _options(program: Program, device: Device, divides: bool) -> tuple[str, ...]:
+    if program.math == "fast":
+        device.check_dtype(program.dtype)
+        return ()
+    return tuple(device.strict_options(program.dtype, divides))
 
 
 def box_values(over: Shape, computed: Shape | None = None) -> dict[str, object]:

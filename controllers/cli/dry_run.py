@@ -37,6 +37,7 @@ def _planned(job: Job, options: argparse.Namespace) -> DryRun:
             overlap=options.overlap,
             kernel=job.kernel,
             steps_per_launch=options.steps_per_launch,
+            math=options.math,
         )
     except ValueError as error:
         raise Failure(USAGE, str(error)) from None

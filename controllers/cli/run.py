@@ -52,6 +52,7 @@ def _computation(job: Job, options: argparse.Namespace, comm: Communicator) -> C
             overlap=options.overlap,
             steps_per_launch=options.steps_per_launch,
             kernel=job.kernel,
+            math=options.math,
             memory_cap=options.memory_cap,
             trace=options.trace is not None,
             watchdog=options.watchdog,

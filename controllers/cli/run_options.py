@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import importlib
 from pathlib import Path
+from typing import get_args
 
 from controllers.cli.outcome import USAGE, Failure
 from controllers.identifier import short
 from controllers.ledger import ENVIRONMENT, parse_cap
 from controllers.partition import BOUNDARIES, PARTITIONS
-from controllers.program import DTYPES
+from controllers.program import DTYPES, Math
 from controllers.registry import GENERIC, SPECIALISED
 from controllers.watchdog import limit
 from hitmap.comm import Communicator
@@ -64,6 +65,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="specialised (generated for the stencil, the default), generic (one that takes any "
         "stencil as data), or FILE.cl, one of your own in OpenCL C, which reads what the pattern "
         "declares: see docs/kernels.md")
+    add("--math", choices=get_args(Math), default="strict",
+        help="strict (the default): the bits of the NumPy reference; fast, for generated kernels "
+        "and float fields: constants are divided beforehand, a product and a sum may be rounded "
+        "once; the bits then depend on the device and on how the field is cut")
     add("--overlap", choices=("auto", "on", "off"), default="auto",
         help="exchange while the inner cells are computed (default: auto, where it pays)")
     add("--steps-per-launch", metavar="N", type=_n_steps,

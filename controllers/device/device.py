@@ -82,16 +82,20 @@ class Device:
             handle=None,
         )
 
-    def strict_options(self, dtype: str, divides: bool) -> list[str]:
-        """Build options for strict arithmetic in `dtype`, for a kernel that divides or does not.
-
-        ValueError where the device lacks a correctly rounded operation that the kernel needs.
-        """
+    def check_dtype(self, dtype: str) -> None:
+        """ValueError unless the device computes in `dtype`."""
         if dtype not in self.dtypes:
             raise ValueError(
                 f"{self.name} does not compute in {dtype}, only in {', '.join(self.dtypes)}; "
                 f"choose another device or dtype"
             )
+
+    def strict_options(self, dtype: str, divides: bool) -> list[str]:
+        """Build options for strict arithmetic in `dtype`, for a kernel that divides or does not.
+
+        ValueError where the device lacks a correctly rounded operation that the kernel needs.
+        """
+        self.check_dtype(dtype)
         if dtype != "float32":
             return []
         if not self.denormals:

@@ -9,11 +9,12 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import get_args
 
 from controllers.kgt.choice import KINDS, STRATEGIES, choose, configuration_of
 from controllers.kgt.generator import generate
 from controllers.pattern_file import read_patterns
-from controllers.program import DTYPES, Program
+from controllers.program import DTYPES, Math, Program
 from hitmap.files import check_target, replacing
 
 FAILED, USAGE = 1, 2    # as of the other commands
@@ -23,7 +24,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code. Nothing is written unless all kernels can be."""
     options = _parser().parse_args(arguments)
     try:
-        programs = [stencil.program(options.dtype) for stencil in read_patterns(options.pattern)]
+        programs = [
+            stencil.program(options.dtype).with_math(options.math)
+            for stencil in read_patterns(options.pattern)
+        ]
         kernels = {
             f"{program.name}.cl": _source(program, options.strategy, options.device)
             for program in programs
@@ -81,6 +85,10 @@ def _parser() -> argparse.ArgumentParser:
         "--print", action="store_true", help="to standard output; to files only with -o as well"
     )
     parser.add_argument("--dtype", choices=DTYPES, default="float32", help="default: float32")
+    parser.add_argument(
+        "--math", choices=get_args(Math), default="strict",
+        help="strict (default), or fast: constants divided beforehand, operations contracted",
+    )
     parser.add_argument(
         "--device", choices=("cpu", "gpu"), help="what is chosen there for a large box"
     )

@@ -38,7 +38,7 @@ def head_comment(program: Program, stage: Stage, strategy: str) -> list[str]:
         cost(program, stage),
         *_arithmetic(program, stage),
     ]
-    if program.dtype == "float32" and divides(stage, program.dtype):
+    if program.dtype == "float32" and program.math == "strict" and divides(stage, program.dtype):
         lines += [
             "Where a device rounds float divisions loosely, strict bits need the build option",
             "-cl-fp32-correctly-rounded-divide-sqrt.",
@@ -47,6 +47,8 @@ def head_comment(program: Program, stage: Stage, strategy: str) -> list[str]:
 
 
 def _arithmetic(program: Program, stage: Stage) -> list[str]:
+    if program.math == "fast":
+        return ["Fast arithmetic: constants divided beforehand, operations may be contracted."]
     if program.dtype not in INTEGERS:
         kind = "operations as written, in the type of the field, without contraction"
         return [f"Strict arithmetic: {kind}."]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from controllers.kgt.comment import head_comment
 from controllers.kgt.emitter import INDENT, OPENCL_TYPES, divides, used_fields
+from controllers.kgt.fast import CONTRACTION
 from controllers.kgt.integer import quotient
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
 from controllers.kgt.lanes import SCALAR, Lanes
@@ -37,7 +38,7 @@ def kernel(
     name = f"kgt_{stage.name}"
     lines = [
         *(f"// {line}".rstrip() for line in head_comment(program, stage, how)),
-        "#pragma OPENCL FP_CONTRACT OFF",
+        f"#pragma OPENCL FP_CONTRACT {CONTRACTION[program.math]}",
         *(["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if program.dtype == "float64" else []),
         "",
         *([*quotient(lanes), ""] if _divides_by_cells([*helpers, *body]) else []),

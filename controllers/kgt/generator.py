@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias, Union
 
+from controllers.kgt import fast
 from controllers.kgt.cell import cell_kernel
 from controllers.kgt.kernel import GeneratedKernel
 from controllers.kgt.marching import MarchingConfiguration, marching_kernel
@@ -18,6 +19,7 @@ def generate(
     program: Program, stage: Stage, configuration: Configuration = None
 ) -> GeneratedKernel:
     """The kernel of one stage of `program`; the same arguments give the same text."""
+    stage = fast.stage_of(program, stage)
     if isinstance(configuration, RowsConfiguration):
         return rows_kernel(program, stage, configuration)
     if isinstance(configuration, MarchingConfiguration):

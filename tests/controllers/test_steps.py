@@ -11,8 +11,8 @@ from controllers.kgt import choice
 from controllers.plan import Location, Plan
 from controllers.program import Field, Program, Stage
 from controllers.registry import GENERIC, SPECIALISED
-from controllers.steps import Steps, can_combine, offsets_read
 from controllers.stencil import Stencil
+from controllers.steps import Steps, can_combine, offsets_read
 from controllers.temporal import plan_with_steps
 from hitmap import Layout, Shape
 
