@@ -105,8 +105,9 @@ def _messages(plan: Plan) -> str:
         more = f", {excess / pattern.n_cells_needed:.1%}" if excess else ""
         lines.append(
             f"messages of field {field} per {plan.step_name}: "
-            f"{_counted(pattern.n_cells, 'cell')} in {_counted(len(pattern.messages), 'message')}, {excess} more than the least "
-            f"possible{more}"
+            f"{_counted(pattern.n_cells, 'cell')} in "
+            f"{_counted(len(pattern.messages), 'message')}, {excess} more than the least possible"
+            f"{more}"
         )
         listed = _cut([str(m) for m in pattern.messages], lambda n: f"... {n} more")
         lines += [f"  {line}" for line in listed]
