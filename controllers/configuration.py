@@ -83,11 +83,15 @@ def planned_configurations(
     stage: Stage,
     choice: KernelChoice,
     boxes: Iterable[Placed],
-    is_cpu: bool,
+    kind: str,
     n_steps: int = 1,
 ) -> list[Configuration]:
-    """What a device would choose, as far as it is known without one: fields exceed its cache."""
-    device, kind = ("CPU", "cpu") if is_cpu else ("GPU", "gpu")
+    """What a device of a kind would choose, as far as it is known without one.
+
+    Fields are taken to exceed its cache.
+    """
+    if kind == "reference":
+        return numpy_configurations(stage, boxes, kind)
 
     def kernel_of(placed: Placed) -> tuple[Configuration, WorkSizes]:
         launch = launch_of(program, stage, placed, 0, n_steps)
@@ -98,9 +102,18 @@ def planned_configurations(
             name, sizes = choice.name, work_sizes
         elif choice == GENERIC:
             name, sizes = "generic_stencil", work_sizes
-        return Configuration(device, stage.name, name, origin_of(choice, "", made), None), sizes
+        origin = origin_of(choice, "", made)
+        return Configuration(kind.upper(), stage.name, name, origin, None), sizes
 
-    return with_launches(boxes, kernel_of, is_cpu=is_cpu)
+    return with_launches(boxes, kernel_of, is_cpu=kind == "cpu")
+
+
+def numpy_configurations(
+    stage: Stage, boxes: Iterable[Placed], device: str
+) -> list[Configuration]:
+    """Of the NumPy reference, which has nothing to configure."""
+    numpy = Configuration(device, stage.name, "reference", "NumPy", ())
+    return with_launches(boxes, lambda placed: (numpy, None), is_cpu=True)
 
 
 def origin_of(choice: KernelChoice, file: str = "", made: kgt.Configuration = None) -> str:

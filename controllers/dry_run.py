@@ -105,11 +105,11 @@ def _location(rank: int, selector: str) -> Location:
 def _configurations(plan: Plan, kernel: KernelChoice) -> tuple[Configuration, ...]:
     """For each kind of device, the kernels of the boxes of all its places."""
     found: list[Configuration] = []
-    for on_host in (True, False):
-        places = [p for p in plan.places if plan.locations[p].shares_host == on_host]
+    for kind in ("cpu", "reference", "gpu"):
+        places = [place for place in plan.places if plan.locations[place].kind == kind]
         for stage in plan.program.stages if places else ():
             boxes = [box for place in places for box in plan.launched(stage, place)]
             found += planned_configurations(
-                plan.program, stage, kernel, boxes, on_host, plan.steps_per_launch
+                plan.program, stage, kernel, boxes, kind, plan.steps_per_launch
             )
     return tuple(found)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.clock import Clock
-from controllers.configuration import Configuration, Placed, with_launches
+from controllers.configuration import Configuration, Placed, numpy_configurations
 from controllers.device import Device
 from controllers.event import Command, Event, HostEvent
 from controllers.ledger import Ledger, cap_for
@@ -97,9 +97,7 @@ class ReferenceExecutor:
         self, program: Program, stage: int, boxes: Iterable[Placed], n_steps: int
     ) -> list[Configuration]:
         """NumPy has nothing to configure."""
-        name = program.stages[stage].name
-        numpy = Configuration(self.device.name, name, "reference", "NumPy", ())
-        return with_launches(boxes, lambda placed: (numpy, None), is_cpu=True)
+        return numpy_configurations(program.stages[stage], boxes, self.device.name)
 
     def read_clock(self) -> None:
         """It is the host's own."""
