@@ -15,11 +15,13 @@ from dataclasses import dataclass, replace
 from controllers.kgt.generator import Configuration
 from controllers.kgt.marching import MarchingConfiguration
 from controllers.kgt.rows import RowsConfiguration
+from controllers.kgt.wavefront import WavefrontConfiguration
 from controllers.program import Program, Stage
 from hitmap.strided import Strided
 
-STRATEGIES = ("cell", "rows", "marching")
-KINDS = {"rows": "cpu", "marching": "gpu"}      # of the devices that a strategy is for
+STRATEGIES = ("cell", "rows", "marching", "wavefront")
+# the devices that a strategy is for
+KINDS = {"rows": "cpu", "marching": "gpu", "wavefront": "cpu"}
 NARROW = 64     # vectors in a row below which a GPU's work-groups of "marching" are half empty
 
 
@@ -76,6 +78,8 @@ def configuration_of(
         raise ValueError(f"the strategy is one of {', '.join(STRATEGIES)}, got {strategy!r}")
     if strategy == "rows":
         return RowsConfiguration.default(program, stage, exceeds_cache)
+    if strategy == "wavefront":
+        return WavefrontConfiguration.default(program, stage, exceeds_cache)
     return choose(program, stage, KINDS.get(strategy, ""))
 
 
