@@ -7,8 +7,8 @@
     kgt_last_1 ...  a single slice, where 4 are not needed or not all are computed
     kgt_keep        into a ring, the cells around those that are computed
 
-Cells are counted from the tile's first one.  All is inlined: the pitches of rings are constants, and
-vectors that several values need are loaded once.
+Cells are counted from the tile's first one.  All is inlined: the pitches of rings are constants,
+and vectors that several values need are loaded once.
 """
 from __future__ import annotations
 

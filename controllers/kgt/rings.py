@@ -10,7 +10,6 @@ places of several of them do not compete for the same lines of the cache.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 
 from controllers.expression import reads
 from controllers.program import Offsets, Stage

@@ -25,7 +25,7 @@ from itertools import product
 import numpy as np
 
 from controllers.kgt import frame
-from controllers.kgt.emitter import INDENT, OPENCL_TYPES, arithmetic_type, used_fields
+from controllers.kgt.emitter import INDENT, arithmetic_type, used_fields
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
 from controllers.kgt.lanes import Lanes
 from controllers.kgt.levels import FIRST, LAST, NEXT, STREAM, Levels

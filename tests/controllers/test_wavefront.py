@@ -10,18 +10,16 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 import pytest
-from test_strategies import MEAN, Tiles, queue, random_program, random_tiles, random_tree
+from test_strategies import Tiles, queue, random_program, random_tiles, random_tree
 
 from controllers.expression import Read, reads
 from controllers.kernel import build
 from controllers.kgt import generate
 from controllers.kgt.rings import own_reach
 from controllers.kgt.wavefront import WavefrontConfiguration
-from controllers.program import Field, Program, Stage
+from controllers.program import Program, Stage
 from controllers.reference import apply_stage
-from controllers.stencil import Stencil
 from hitmap.shape import Shape
-from hitmap.strided import Geometry, Strided
 
 Array = npt.NDArray[Any]
 LOCAL_BYTES = 1 << 19
