@@ -66,16 +66,21 @@ def with_launches(
 
 
 def launch_of(
-    program: Program, stage: Stage, placed: Placed, cache_bytes: int, n_steps: int = 1
+    program: Program,
+    stage: Stage,
+    placed: Placed,
+    n_steps: int = 1,
+    *,
+    cache_bytes: int = 0,
+    local_bytes: int = 0,
 ) -> kgt.Launch:
-    """What is known of a launch of `n_steps` time steps, on a device with such a cache."""
+    """What is known of a launch of `n_steps` time steps, on a device with so much cache."""
     box, geometries = placed
     fields = dict.fromkeys((stage.writes, *stage.fields_read))
     n_elements = sum(geometries[field].n_elements for field in stage.fields_read)
     nbytes = (n_elements + geometries[stage.writes].n_elements) * np.dtype(program.dtype).itemsize
-    return kgt.Launch(
-        {field: geometries[field].strided(box) for field in fields}, nbytes > cache_bytes, n_steps
-    )
+    where = {field: geometries[field].strided(box) for field in fields}
+    return kgt.Launch(where, nbytes > cache_bytes, n_steps, local_bytes)
 
 
 def planned_configurations(
@@ -94,7 +99,7 @@ def planned_configurations(
         return numpy_configurations(stage, boxes, kind)
 
     def kernel_of(placed: Placed) -> tuple[Configuration, WorkSizes]:
-        launch = launch_of(program, stage, placed, 0, n_steps)
+        launch = launch_of(program, stage, placed, n_steps)
         made = kgt.choose(program, stage, kind, launch)
         generated = kgt.generate(program, stage, made)
         name, sizes = generated.name, generated.work_sizes

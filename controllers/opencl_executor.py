@@ -215,8 +215,10 @@ class OpenCLExecutor:
         return with_launches(boxes, kernel_of, is_cpu=self.device.kind == "cpu")
 
     def _launch(self, program: Program, stage: int, placed: Placed, n_steps: int) -> Launch:
-        cache_bytes = self.device.cache_bytes
-        return launch_of(program, program.stages[stage], placed, cache_bytes, n_steps)
+        return launch_of(
+            program, program.stages[stage], placed, n_steps,
+            cache_bytes=self.device.cache_bytes, local_bytes=self.device.local_bytes,
+        )  # fmt: skip
 
     def _constants(self, array: npt.NDArray[Any]) -> cl.Buffer:
         buffer = device_memory(self.context, self.ledger, array.nbytes, "constants")

@@ -107,7 +107,7 @@ def _kernel(plan: Plan, kind: str, placed: Placed) -> None:
     """ValueError where a device of this kind has no kernel that computes the box."""
     (stage,) = plan.program.stages
     if kind != "reference":
-        launch = launch_of(plan.program, stage, placed, 0, plan.steps_per_launch)
+        launch = launch_of(plan.program, stage, placed, plan.steps_per_launch)
         kgt.choose(plan.program, stage, kind, launch)
 
 

@@ -85,7 +85,9 @@ class Sweeps:
         """Sweeps by a generated kernel, whose bits are checked first."""
         run = self._launches(made)
         if made is not None:
-            ours, cell = self._result(run), self._result(self._launches(None))
+            steps = getattr(made, "steps_per_launch", 1)
+            ours = self._result(run, steps, 1)
+            cell = self._result(self._launches(None), steps, steps)
             assert ours == cell, f"{made}: the bits are not those of 'cell'"
         return run
 
@@ -127,30 +129,36 @@ class Sweeps:
         where = Geometry.dense(self.domain).strided(self.box)
         if not kernel.suits([where]):
             raise ValueError(f"{made} does not suit a field of {self.domain}; choose another size")
-        scalars = kernel.scalars({"u": where.first}, {"u": where.pitches[:-1]}, where.extent)
+        steps = kernel.steps_per_launch
+        computed = [(0, n) for n in where.extent] if steps > 1 else []
+        scalars = kernel.scalars(
+            {"u": where.first}, {"u": where.pitches[:-1]}, where.extent, computed
+        )
         sizes = kernel.work_sizes(where.extent, not self.by_events)
         both = [cl.Kernel(compiled, kernel.name) for _ in range(2)]
         for number, one in enumerate(both):
             one.set_args(self.tiles[number], self.tiles[1 - number], *scalars)
 
         def run(n_sweeps: int) -> float:
-            start = time.perf_counter()
+            start, n_launches = time.perf_counter(), -(-n_sweeps // steps)
             events = [
                 cl.enqueue_nd_range_kernel(self.queue, both[number % 2], *sizes)
-                for number in range(n_sweeps)
+                for number in range(n_launches)
             ]
             self.queue.finish()
-            elapsed = (time.perf_counter() - start) / n_sweeps
-            return self._seconds(events) if self.by_events else elapsed
+            elapsed = (time.perf_counter() - start) / (n_launches * steps)
+            return self._seconds(events) / steps if self.by_events else elapsed
 
         return run
 
-    def _result(self, run: Run) -> bytes:
-        result = np.zeros_like(self.host[0])
-        cl.enqueue_copy(self.queue, self.tiles[1], result)
-        run(1)
-        cl.enqueue_copy(self.queue, result, self.tiles[1])
-        cl.enqueue_copy(self.queue, self.tiles[1], self.tiles[0])
+    def _result(self, run: Run, n_sweeps: int, n_launches: int) -> bytes:
+        """The field after these sweeps; both tiles are then as before."""
+        old, result = np.empty_like(self.host[0]), np.empty_like(self.host[0])
+        cl.enqueue_copy(self.queue, old, self.tiles[0])
+        run(n_sweeps)
+        cl.enqueue_copy(self.queue, result, self.tiles[n_launches % 2])
+        for tile in self.tiles:
+            cl.enqueue_copy(self.queue, tile, old)
         return result.tobytes()
 
     def _seconds(self, events: list[cl.Event]) -> float:

@@ -153,6 +153,7 @@ def describe(handle: cl.Device, platform: cl.Platform) -> Device:
         denormals=bool(handle.single_fp_config & cl.device_fp_config.DENORM),
         divisible=kind == "cpu" and handle.max_compute_units > 1 and _has_counts(handle),
         cache_bytes=handle.global_mem_cache_size,
+        local_bytes=handle.local_mem_size,
     )
     return replace(device, handle=handle)
 

@@ -2,6 +2,7 @@
 """Which strategy computes a box of a stage on a device, and with which configuration.
 
     CPU     rows, its stores past the caches where the fields exceed them; boxes of short rows: cell
+            wavefront for several time steps at once
     GPU     marching, on aligned vectors where all rows start aligned; narrow boxes: cell
     others  cell
 
@@ -12,14 +13,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
-from controllers.kgt.generator import Configuration
+from controllers.kgt.generator import Configuration, generate
 from controllers.kgt.marching import MarchingConfiguration
 from controllers.kgt.rows import RowsConfiguration
+from controllers.kgt.wavefront import WavefrontConfiguration
 from controllers.program import Program, Stage
 from hitmap.strided import Strided
 
-STRATEGIES = ("cell", "rows", "marching")
-KINDS = {"rows": "cpu", "marching": "gpu"}      # of the devices that a strategy is for
+STRATEGIES = ("cell", "rows", "marching", "wavefront")
+# the devices that a strategy is for
+KINDS = {"rows": "cpu", "marching": "gpu", "wavefront": "cpu"}
+LOCAL_BYTES = 1 << 18   # of a CPU of which nothing is known
 NARROW = 64     # vectors in a row below which a GPU's work-groups of "marching" are half empty
 
 
@@ -29,11 +33,13 @@ class Launch:
 
     exceeds_cache: whether the tiles it works on do not fit the device's cache.
     n_steps: the time steps that it computes.
+    local_bytes: of the device's local memory, 0 where that is not known.
     """
 
     fields: Mapping[str, Strided]
     exceeds_cache: bool = False
     n_steps: int = 1
+    local_bytes: int = 0
 
     @property
     def extent(self) -> tuple[int, ...]:
@@ -76,10 +82,19 @@ def choose(
 
 def usual_steps(program: Program, stage: Stage, kind: str) -> int:
     """How many steps of a large box are best computed by one launch."""
+    if kind == "cpu":
+        return WavefrontConfiguration.default(program, stage).steps_per_launch
     return 1
 
 
 def _of_several_steps(program: Program, stage: Stage, kind: str, launch: Launch) -> Configuration:
+    made: Configuration = None
+    if kind == "cpu":
+        wavefront = WavefrontConfiguration.default(program, stage, launch.exceeds_cache)
+        wavefront = replace(wavefront, steps_per_launch=launch.n_steps).within(launch.extent)
+        made = wavefront.fitting(program, stage, launch.local_bytes or LOCAL_BYTES)
+    if made is not None and generate(program, stage, made).suits(launch.fields.values()):
+        return made
     extent = " x ".join(map(str, launch.extent))
     raise ValueError(
         f"no kernel computes {launch.n_steps} steps of {extent} cells at once on a {kind}; use "
@@ -95,6 +110,8 @@ def configuration_of(
         raise ValueError(f"the strategy is one of {', '.join(STRATEGIES)}, got {strategy!r}")
     if strategy == "rows":
         return RowsConfiguration.default(program, stage, exceeds_cache)
+    if strategy == "wavefront":
+        return WavefrontConfiguration.default(program, stage, exceeds_cache)
     return choose(program, stage, KINDS.get(strategy, ""))
 
 

@@ -28,10 +28,12 @@ def kernel(
     least: tuple[int, ...] = (),
     multiple: int = 1,
     group: tuple[int, ...] = (),
+    steps_per_launch: int = 1,
 ) -> GeneratedKernel:
     """The kernel of `stage` with this body; `how` says in a few words how it goes about it.
 
-    `helpers` are lines before the kernel; `least`, `multiple` and `group` as in `GeneratedKernel`.
+    `helpers` are lines before the kernel; `least`, `multiple` and `steps_per_launch` as in
+    `GeneratedKernel`; `group` is a fixed size of work-groups.
     """
     fields, cell = used_fields(stage), OPENCL_TYPES[program.dtype]
     buffers = (*((field, "in") for field in stage.fields_read), (stage.writes, "out"))
@@ -46,7 +48,7 @@ def kernel(
         *(_fixed_group(group) if group else ()),
         f"__kernel void {name}(",
         *(INDENT + line for line in buffer_parameters(buffers, cell)),
-        *(INDENT + line for line in _scalar_parameters(fields, program.n_axes)),
+        *(INDENT + line for line in _scalar_parameters(fields, program.n_axes, steps_per_launch)),
         "{",
         *((INDENT + line).rstrip() for line in body),
         "}",
@@ -55,6 +57,7 @@ def kernel(
     return GeneratedKernel(
         name, "\n".join(lines), buffers, fields, cell, program.n_axes,
         divides(stage, program.dtype), work_sizes, least or (1,) * program.n_axes, multiple,
+        steps_per_launch,
     )  # fmt: skip
 
 
@@ -81,11 +84,20 @@ def _divides_by_cells(lines: Sequence[str]) -> bool:
     return any("kgt_quotient(" in line for line in lines)
 
 
-def _scalar_parameters(fields: tuple[str, ...], n_axes: int) -> list[str]:
+def _scalar_parameters(
+    fields: tuple[str, ...], n_axes: int, steps_per_launch: int
+) -> list[str]:
     pitches = "; elements per step on an axis" if n_axes > 1 else ""
     lines = [f"// the element of the box's first cell{pitches}"]
     for field in fields:
         names = [f"{field}_first", *(f"{field}_pitch_{axis}" for axis in range(n_axes - 1))]
         lines.append(", ".join(f"const long {name}" for name in names) + ",")
     extents = ", ".join(f"const long extent_{axis}" for axis in range(n_axes))
-    return [*lines, "// the cells of the box", f"{extents})"]
+    lines.append("// the cells of the box")
+    if steps_per_launch == 1:
+        return [*lines, f"{extents})"]
+    limits = ", ".join(
+        f"const long computed_first_{axis}, const long computed_last_{axis}"
+        for axis in range(n_axes)
+    )
+    return [*lines, f"{extents},", "// the cells that are computed at all", f"{limits})"]

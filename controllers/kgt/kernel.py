@@ -2,7 +2,7 @@
 """A generated kernel: its source, and how it is called."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,10 @@ class GeneratedKernel:
     gives the global and the local size, in OpenCL order, for a box of at least `least` cells per
     axis.  With a `multiple` over 1 the kernel is for fields whose pitches are multiples of it and
     whose first elements are equal modulo it (`suits`).
+
+    With `steps_per_launch` over 1 it computes so many time steps, and the last arguments are, per
+    axis, the first and the last cell (exclusive) that the stage computes, counted from the box's
+    first cell: all others keep their value.
     """
 
     name: str
@@ -37,6 +41,7 @@ class GeneratedKernel:
     work_sizes: WorkSizes
     least: tuple[int, ...]
     multiple: int = 1
+    steps_per_launch: int = 1
 
     def suits(self, fields: Iterable[Strided]) -> bool:
         """Whether it can compute a box whose cells lie there in `fields`."""
@@ -62,19 +67,24 @@ class GeneratedKernel:
         names: list[str] = []
         for field in self.fields:
             names += [f"{field}_first", *_numbered(f"{field}_pitch", self.n_axes - 1)]
-        return names + _numbered("extent", self.n_axes)
+        names += _numbered("extent", self.n_axes)
+        if self.steps_per_launch > 1:
+            for axis in range(self.n_axes):
+                names += [f"computed_first_{axis}", f"computed_last_{axis}"]
+        return names
 
     def scalars(
         self,
         first: Mapping[str, int],
         pitches: Mapping[str, tuple[int, ...]],
         extent: tuple[int, ...],
+        computed: Sequence[tuple[int, int]] = (),
     ) -> list[np.int64]:
         """The arguments after the buffers, for one box.
 
         Per field: `first`, the element index of the box's first cell in its buffers, and
         `pitches`, the elements per step on every axis but the last (there it is 1).  `extent` is
-        the box's, in cells.
+        the box's, in cells.  `computed`, per axis, is for a kernel of several steps.
         """
         values: list[int] = []
         for field in self.fields:
@@ -86,7 +96,13 @@ class GeneratedKernel:
             values += [first[field], *pitches[field]]
         if len(extent) != self.n_axes:
             raise ValueError(f"kernel {self.name!r}: a box has {self.n_axes} extents, got {extent}")
-        return [np.int64(value) for value in (*values, *extent)]
+        if len(computed) != (self.n_axes if self.steps_per_launch > 1 else 0):
+            raise ValueError(
+                f"kernel {self.name!r}, {self.steps_per_launch} steps per launch: the cells that "
+                f"are computed are told per axis to a kernel of several steps, and to no other"
+            )
+        limits = (limit for axis in computed for limit in axis)
+        return [np.int64(value) for value in (*values, *extent, *limits)]
 
 
 def _numbered(name: str, count: int) -> list[str]:

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+"""The strategy "wavefront": several steps in a launch have the bits of so many applications."""
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyopencl as cl
+import pytest
+from test_strategies import Tiles, queue, random_program, random_tiles, random_tree
+
+from controllers.expression import Read, reads
+from controllers.kernel import build
+from controllers.kgt import generate
+from controllers.kgt.rings import own_reach
+from controllers.kgt.wavefront import WavefrontConfiguration
+from controllers.program import Program, Stage
+from controllers.reference import apply_stage
+from hitmap.shape import Shape
+
+Array = npt.NDArray[Any]
+LOCAL_BYTES = 1 << 19
+__all__ = ["queue"]     # a fixture
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "number" in metafunc.fixturenames:
+        numbers = range(metafunc.config.getoption("strategy_cases"))
+        metafunc.parametrize("number", numbers, ids=[f"case-{number}" for number in numbers])
+
+
+def grown(box: Shape, reach: tuple[tuple[int, int], ...], times: int) -> Shape:
+    lows, highs = zip(*reach)
+    return box.grow(tuple(times * low for low in lows), tuple(times * high for high in highs))
+
+
+def own_stage(rng: random.Random) -> Program:
+    """A random program whose stage reads the field that it writes; small offsets."""
+    while True:
+        program = random_program(rng)
+        (stage,) = program.stages
+        offsets = {read.offset for read in reads(stage.expression)}
+        if all(max(map(abs, offset)) <= 3 for offset in offsets):
+            own = tuple(rng.randint(max(-3, low), min(3, high)) for low, high in stage.shape)
+            tree = random_tree(
+                rng, [*reads(stage.expression), Read(stage.writes, own)], program.dtype
+            )
+            stage = Stage("random", stage.writes, tree, stage.shape)
+            return Program("random", program.fields, (stage,))
+
+
+def random_wavefront(
+    rng: random.Random, program: Program, extent: tuple[int, ...]
+) -> WavefrontConfiguration:
+    """One whose rings fit; its tiles may be larger or smaller than the box."""
+    stage = program.stages[0]
+    while True:
+        made = replace(
+            WavefrontConfiguration.default(program, stage),
+            steps_per_launch=rng.randint(2, 6), slices=rng.randint(1, 4),
+            band=rng.choice([3, 8, 40]), depth=rng.choice([2, 5]), height=rng.choice([3, 8]),
+            segment=rng.choice([32, 64, 200]), streaming=rng.random() < 0.5,
+        )  # fmt: skip
+        made = rng.choice([made, replace(made, lanes=made.lanes // 2)]).within(extent)
+        if made.local_bytes(program, stage) <= LOCAL_BYTES:
+            return made
+
+
+def random_limits(rng: random.Random, box: Shape, program: Program, steps: int) -> Shape:
+    """The cells that are computed at all: on each side from the box's own end to far away."""
+    lower, upper = [], []
+    for first, last, (low, high) in zip(box.lower, box.upper, program.reach):
+        below, above = (rng.choice([0, 1, 2, 3, 1000]) for _ in range(2))
+        lower.append(first - below - (steps * low if below == 1000 else 0))
+        upper.append(last + above + (steps * high if above == 1000 else 0))
+    return Shape(tuple(lower), tuple(upper))
+
+
+def expected_cells(
+    program: Program, steps: int, box: Shape, computed: Shape, tiles: Tiles, before: Array
+) -> Array:
+    """`before` with the cells of `box` as they are after so many steps."""
+    (stage,) = program.stages
+    own, old = stage.writes, dict(tiles.cells)
+    for step in range(steps):
+        cells = grown(box, own_reach(stage), steps - 1 - step) & computed
+
+        def read(node: Read, over: Shape = cells) -> Array:
+            return tiles.geometry[node.field].strided(over.shift(node.offset)).view(old[node.field])
+
+        new = old[own].copy()
+        with np.errstate(all="ignore"):
+            tiles.geometry[own].strided(cells).view(new)[...] = apply_stage(
+                stage, read, program.dtype
+            )
+        old[own] = new
+    result, where = before.copy(), tiles.geometry[own].strided(box)
+    where.view(result)[...] = where.view(old[own])
+    return result
+
+
+def run_steps(
+    queue: cl.CommandQueue, program: Program, made: WavefrontConfiguration, box: Shape,
+    computed: Shape, tiles: Tiles, before: Array,
+) -> Array:  # fmt: skip
+    """What one launch makes of `before`."""
+    kernel = generate(program, program.stages[0], made)
+    assert kernel.steps_per_launch == made.steps_per_launch
+    options = ["-cl-fp32-correctly-rounded-divide-sqrt"] if kernel.divides else []
+    compiled = cl.Kernel(build(queue.context, kernel.name, kernel.source, options), kernel.name)
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    old = {name: cl.Buffer(queue.context, flags, hostbuf=a) for name, a in tiles.cells.items()}
+    new = cl.Buffer(queue.context, flags, hostbuf=before)
+    where = {field: tiles.geometry[field].strided(box) for field in kernel.fields}
+    assert kernel.suits(where.values())
+    scalars = kernel.scalars(
+        {field: cells.first for field, cells in where.items()},
+        {field: cells.pitches[:-1] for field, cells in where.items()},
+        box.extent,
+        [(a - o, b - o) for a, b, o in zip(computed.lower, computed.upper, box.lower)],
+    )
+    buffers = [old[field] if role == "in" else new for field, role in kernel.buffers]
+    compiled(queue, *kernel.work_sizes(box.extent, True), *buffers, *scalars)
+    result = np.empty_like(before)
+    cl.enqueue_copy(queue, result, new)
+    return result
+
+
+def check_steps(
+    queue: cl.CommandQueue, program: Program, made: WavefrontConfiguration, box: Shape,
+    computed: Shape, tiles: Tiles,
+) -> None:  # fmt: skip
+    """One launch gives the bits of the reference on `box`, and leaves the rest alone."""
+    size = tiles.cells[program.stages[0].writes].size
+    before = np.random.default_rng(5).integers(0, 100, size).astype(program.dtype)
+    result = run_steps(queue, program, made, box, computed, tiles, before)
+    expected = expected_cells(
+        program, made.steps_per_launch, box, computed, tiles, before
+    )
+    word = f"u{result.itemsize}"
+    wrong = np.flatnonzero(result.view(word) != expected.view(word))
+    wrong = wrong[~(np.isnan(result[wrong]) & np.isnan(expected[wrong]))]    # payloads are free
+    assert not wrong.size, f"{wrong.size} cells of {box}, computed {computed}: {made}"
+
+
+def test_several_steps_of_a_random_stage_equal_the_reference_bit_for_bit(
+    queue: cl.CommandQueue, number: int
+) -> None:
+    rng = random.Random(f"wavefront {number}")
+    program = own_stage(rng)
+    made = WavefrontConfiguration.default(program, program.stages[0])
+    outer = [rng.choice([1, 2, 5, 12, 33]) for _ in range(program.n_axes - 1)]
+    outer = outer if program.n_axes < 4 else [min(n, 5) for n in outer]
+    extent = (*outer, rng.randint(made.lanes, rng.choice([made.lanes, 80, 300])))
+    box = Shape.of_extent(extent).shift(tuple(rng.randint(0, 9) for _ in extent))
+    made = random_wavefront(rng, program, extent)
+    computed = random_limits(rng, box, program, made.steps_per_launch)
+    around = grown(box, program.reach, made.steps_per_launch - 1)
+    tiles = random_tiles(rng, program, around, rng.choice([1, 16]))
+    check_steps(queue, program, made, box, computed, tiles)
