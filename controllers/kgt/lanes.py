@@ -44,3 +44,7 @@ class Lanes:
 
 
 SCALAR = Lanes()
+
+# Before functions of wide vectors.  clang warns that compilers disagree on how to pass such values;
+# ours are always inlined.
+WIDE = '#pragma clang diagnostic ignored "-Wpsabi"'

@@ -19,7 +19,7 @@ import numpy as np
 
 from controllers.expression import Read, reads
 from controllers.kgt.emitter import INDENT, OPENCL_TYPES, assignment, element
-from controllers.kgt.lanes import Lanes
+from controllers.kgt.lanes import WIDE, Lanes
 from controllers.kgt.rings import Rings
 from controllers.program import Program, Stage
 
@@ -61,6 +61,7 @@ class Levels:
         """C lines before the kernel."""
         itemsize = np.dtype(self.program.dtype).itemsize
         lines = [
+            WIDE,
             f"typedef {Lanes(self.rings.lanes).type(self.cell)} kgt_cells;",
             f"typedef kgt_cells kgt_unaligned __attribute__((aligned({itemsize})));",
             "#define KGT_NEAR(at) (*(__global const kgt_unaligned *)(at))",

@@ -36,7 +36,7 @@ from controllers.kgt.emitter import (
     used_fields,
 )
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
-from controllers.kgt.lanes import Lanes
+from controllers.kgt.lanes import WIDE, Lanes
 from controllers.program import Program, Stage
 
 _BYTES = {"int": 4, "long": 8, "ulong": 8, "float": 4, "double": 8}
@@ -143,8 +143,7 @@ def _value(program: Program, stage: Stage, lanes: Lanes) -> list[str]:
     parameters = [f"__global const {cell} *restrict {field}" for field in sources]
     parameters += [f"const long {name}" for name in (*indices.values(), *pitches)]
     return [
-        "// kgt_value is always inlined: it does not matter how it returns a wide vector",
-        '#pragma clang diagnostic ignored "-Wpsabi"',
+        WIDE,
         f"typedef {lanes.type(cell)} kgt_cells;",
         f"typedef kgt_cells kgt_unaligned __attribute__((aligned({itemsize})));",
         "#define KGT_NEAR(at) (*(__global const kgt_unaligned *)(at))",
