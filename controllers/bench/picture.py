@@ -7,6 +7,7 @@ it moves.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from hitmap.files import replacing
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+MIN_CELLS = 10_000      # smaller fields show what a launch costs, not how fast a kernel is
 MARKERS = "osD^vP*X"
 
 
@@ -25,6 +27,7 @@ def draw(path: Path, cases: Sequence[Case]) -> None:
     """Write a picture with a row per device."""
     from matplotlib.figure import Figure as Sheet
 
+    cases = [case for case in cases if prod(case.extent) >= MIN_CELLS] or cases
     devices = [*dict.fromkeys(case.device for case in cases)]
     width = 7.5 + 0.9 * max(sum(case.device == device for case in cases) for device in devices)
     sheet = Sheet(figsize=(width, 4.6 * len(devices)), layout="constrained")
@@ -55,7 +58,8 @@ def draw_bars(axes: Axes, cases: Sequence[Case]) -> None:
     titles = [case.title.replace(" x ", "x").replace(" ", "\n") for case in cases]
     axes.set_xticks(range(len(cases)), titles, fontsize=7)
     axes.set(ylabel="10$^9$ cell-steps per second", title=cases[0].device)
-    axes.legend(fontsize=7)
+    axes.margins(y=0.3)     # room for the legend
+    axes.legend(fontsize=7, loc="upper center", ncols=3)
 
 
 def draw_roofline(axes: Axes, cases: Sequence[Case]) -> None:

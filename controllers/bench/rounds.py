@@ -13,6 +13,7 @@ from dataclasses import dataclass
 ROUNDS = 7
 GROWTH = 4
 MIN_STEP_S = 1e-9       # of a clock that stands still
+SLOW_S = 1.0            # a first step that took less may have compiled something
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def interleaved(
     `seconds` is for all together; an entrant of which not even a turn fits still has one.
     """
     share = seconds / max(1, len(entrants))
-    steps_s = [_step_s(one, share / ROUNDS, clock) for one in entrants]
+    steps_s = [_step_s(one, share, clock) for one in entrants]
     lengths = [
         one.n_at_once * max(1, round(share / ROUNDS / (step_s * one.n_at_once)))
         for one, step_s in zip(entrants, steps_s)
@@ -64,12 +65,15 @@ def ratio(base: Sequence[float], own: Sequence[float]) -> float:
     return statistics.median(a / b for a, b in zip(base, own))
 
 
-def _step_s(one: Entrant, seconds: float, clock: Callable[[], float]) -> float:
-    """Seconds of a step, from runs that grow until they take half of the `seconds` of a turn."""
+def _step_s(one: Entrant, share: float, clock: Callable[[], float]) -> float:
+    """Seconds of a step, from runs that grow until they take half a turn."""
     step_s, n_steps = one.step_s, one.n_at_once
-    while step_s * n_steps < seconds / 2:
+    if step_s * n_steps > max(share, SLOW_S):
+        return step_s
+    while True:
         start = clock()
         one.run(n_steps)
         step_s = max((clock() - start) / n_steps, MIN_STEP_S)
+        if step_s * n_steps >= share / ROUNDS / 2:
+            return step_s
         n_steps *= GROWTH
-    return step_s
