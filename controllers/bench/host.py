@@ -31,7 +31,7 @@ COMPILERS = ("gcc", "cc", "clang")
 FLAGS = ("-O3", "-march=native", "-fopenmp")
 
 
-class _TwoArrays(Comparator):
+class TwoArrays(Comparator):
     """The old and the new level as arrays."""
 
     def prepare(self, problem: Problem) -> None:
@@ -51,7 +51,7 @@ class _TwoArrays(Comparator):
         self._levels = []
 
 
-class NumPyLoop(_TwoArrays):
+class NumPyLoop(TwoArrays):
     """Slices of arrays."""
 
     name = "NumPy"
@@ -70,7 +70,7 @@ class NumPyLoop(_TwoArrays):
             self._levels = [new, old]
 
 
-class PlainC(_TwoArrays):
+class PlainC(TwoArrays):
     """C with OpenMP."""
 
     name = "C with OpenMP"

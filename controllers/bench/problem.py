@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from controllers.kgt.comment import weighted_sum
 from controllers.program import Program
 from controllers.stencil import Stencil
 from hitmap.shape import Shape
@@ -53,6 +54,22 @@ class Problem:
     @cached_property
     def program(self) -> Program:
         return STENCILS[self.stencil].program(self.dtype)
+
+    @property
+    def terms(self) -> dict[tuple[int, ...], float]:
+        """The weight per offset, in the order of the sum."""
+        return self._sum[0]
+
+    @property
+    def factor(self) -> float:
+        """What the sum is divided by."""
+        return self._sum[1]
+
+    @cached_property
+    def _sum(self) -> tuple[dict[tuple[int, ...], float], float]:
+        found = weighted_sum(self.program.stages[0].expression)
+        assert found is not None, "a stencil is a weighted sum"
+        return found
 
     @property
     def domain(self) -> Shape:
