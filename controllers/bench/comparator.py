@@ -68,8 +68,8 @@ def comparators_of(path: Path) -> tuple[Comparator, ...]:
         spec.loader.exec_module(module)
     except ImportError as error:
         raise ValueError(f"{path}: {error}; install what it needs, or leave it out") from None
-    except SyntaxError as error:
-        raise ValueError(f"{path}: {error}; give a Python file") from None
+    except Exception as error:      # of a text that is not ours
+        raise ValueError(f"{path}: {type(error).__name__}: {error}; mend the file") from error
     found = getattr(module, "COMPARATORS", ())
     if not found or not all(isinstance(one, Comparator) for one in found):
         raise ValueError(f"{path}: holds no tuple COMPARATORS of controllers.bench.Comparator")

@@ -16,8 +16,8 @@ class Figure:
     of_copy: bytes of a single sweep that are read and written once, per second, as a fraction of
         the copy rate; over 1 where several steps are computed at once.  ratio: speed relative to
         `Case.base`.  Both are medians over the rounds.
-    steps_per_s: for small fields, where a step is a launch.  error: the largest difference from
-        the strict result after the check, 0.0 for its bits.  n_rounds: it took part in.
+    launches_per_s: what counts for small fields.  error: the largest difference from the strict
+        result after the check, 0.0 for its bits.  n_rounds: it took part in.
     """
 
     contestant: str
@@ -26,6 +26,7 @@ class Figure:
     ratio: float
     steps_per_s: float
     steps_per_launch: int
+    launches_per_s: float
     error: float
     n_rounds: int
     configuration: str
@@ -59,8 +60,8 @@ class Case:
 
     def table(self) -> str:
         """For people."""
-        head = ("", "Gcell-steps/s", "of copy", "speed", "steps/s", "at once", "result", "rounds",
-                "configuration")  # fmt: skip
+        head = ("", "Gcell-steps/s", "of copy", "speed", "steps/s", "at once", "launches/s",
+                "result", "rounds", "configuration")  # fmt: skip
         rows = [_row(figure) for figure in self.figures]
         title = (
             f"{self.title} on {self.device}: copy {self.copy_bytes_per_s / 1e9:.3g} GB/s "
@@ -108,6 +109,7 @@ def _row(figure: Figure) -> tuple[str, ...]:
         f"{figure.ratio:.2f}",
         f"{figure.steps_per_s:.4g}",
         str(figure.steps_per_launch),
+        f"{figure.launches_per_s:.4g}",
         f"within {figure.error:.0e}" if figure.error else "same bits",
         str(figure.n_rounds),
         figure.configuration,

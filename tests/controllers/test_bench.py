@@ -96,7 +96,7 @@ class Unable(Comparator):
     name = "unable"
 
     def prepare(self, problem: Problem) -> None:
-        raise ValueError(f"no {problem.dtype} here")
+        raise TypeError(f"no {problem.dtype} here")
 
 
 def test_only_who_is_right_takes_part() -> None:
@@ -123,7 +123,8 @@ def test_comparators_come_from_a_file(tmp_path: Path) -> None:
     )
     (mine,) = comparators_of(path)
     assert mine.name == "mine"
-    for text, wrong in (("import nowhere_at_all", "nowhere"), ("x = 1", "no tuple"), ("(", ".py")):
+    faults = {"import nowhere": "nowhere", "x = 1": "no tuple", "(": "Syntax", "1 / 0": "by zero"}
+    for text, wrong in faults.items():
         path.write_text(text + "\n")
         with pytest.raises(ValueError, match=wrong):
             comparators_of(path)
