@@ -13,6 +13,7 @@ import numpy.typing as npt
 from controllers.call import Calls, collective, noted
 from controllers.capacity import check_capacity, fits
 from controllers.check import Check, CheckedEngine, setting_of
+from controllers.configuration import Configuration
 from controllers.engine import Engine, Progress
 from controllers.explain import explain
 from controllers.field_access import FieldAccess
@@ -261,8 +262,16 @@ class Computation:
     @collective()
     def explain(self) -> str:
         """Program, layout, messages, plan, kernels and bytes per place, the same on all ranks."""
+        return explain(self.plan.of_rank(None), self._configurations())
+
+    @collective()
+    def configurations(self) -> list[Configuration]:
+        """The kernels of all places and what they are launched on, the same on all ranks."""
+        return self._configurations()
+
+    def _configurations(self) -> list[Configuration]:
         everyone = self.comm.allgather(self._engine.configurations())
-        return explain(self.plan.of_rank(None), [one for rank in everyone for one in rank])
+        return [one for rank in everyone for one in rank]
 
     def close(self) -> None:
         """Give back what belongs to MPI; tiles go with the last reference to the object."""

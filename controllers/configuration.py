@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -32,6 +33,10 @@ class Launch:
     extent: tuple[int, ...]
     global_size: tuple[int, ...] = ()
     local_size: tuple[int, ...] = ()
+
+    @property
+    def n_cells(self) -> int:
+        return prod(self.extent)
 
 
 @dataclass(frozen=True)

@@ -30,31 +30,19 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
+from controllers.bench.host import c_source
+from controllers.bench.problem import SIZES, STENCILS
 from controllers.device import choose, find_devices
 from controllers.kernel import build
 from controllers.kgt.choice import configuration_of
-from controllers.kgt.emitter import OPENCL_TYPES, assignment
 from controllers.kgt.generator import Configuration, generate
 from controllers.program import Program
-from controllers.stencil import Stencil
 from controllers.tile import aligned
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
 
 Array = npt.NDArray[Any]
 Run = Callable[[int], float]    # makes some sweeps: the seconds of one
-NEAR, HEAT = [0, 1, 0, 1, 0, 1, 0, 1, 0], [0, 0, 0, 0, 1, 0, 0, 0, 0]
-FAR = [0, 0, 1, 0, 0, 0, 0, 4, 0, 0, 1, 4, 2, 4, 1, 0, 0, 4, 0, 0, 0, 0, 1, 0, 0]
-PLANES = [1 + abs(z) + 2 * abs(y) for z in (-1, 0, 1) for y in (-1, 0, 1) for _ in range(3)]
-STENCILS = {
-    "2d4": Stencil.of("s", [(-1, 1)] * 2, NEAR, 4),
-    "2d9c": Stencil.of("s", [(-1, 1)] * 2, [1, 4, 1, 4, 20, 4, 1, 4, 1], 40),
-    "2d9s": Stencil.of("s", [(-2, 2)] * 2, FAR, 22),
-    "2d5a": Stencil.of("s", [(-2, 0)] * 2, [0, 0, 1, 0, 0.5, 2, 1, 2, 0], 6.5),
-    "3d7": Stencil.of("s", [(-1, 1)] * 3, [*HEAT, 0, 1, 0, 1, 2, 1, 0, 1, 0, *HEAT], 8),
-    "3d27": Stencil.of("s", [(-1, 1)] * 3, PLANES, 81),
-}
-SIZES = {"cpu": {2: 8192, 3: 384}, "gpu": {2: 16384, 3: 640}}
 
 
 class Sweeps:
@@ -166,19 +154,6 @@ class Sweeps:
         return statistics.median(e.profile.end - e.profile.start for e in events) / 1e9
 
 
-def c_source(program: Program, domain: Shape, box: Shape) -> str:
-    """Plain loops over `box`; the statement is that of the generated kernel, which is C too."""
-    cell, pitches = OPENCL_TYPES[program.dtype], Geometry.dense(domain).pitches
-    lines = [f"static const long u_pitch_{axis} = {p};" for axis, p in enumerate(pitches[:-1])]
-    lines += [f"void sweep(const {cell} *restrict u, {cell} *restrict u_new)", "{"]
-    for axis, (low, high) in enumerate(zip(box.lower, box.upper)):
-        lines += ["#pragma omp parallel for"] if axis == 0 else []
-        lines.append(f"for (long i{axis} = {low}; i{axis} < {high}; ++i{axis})")
-    index = " + ".join(f"i{axis} * {pitch}L" for axis, pitch in enumerate(pitches))
-    statement = assignment("u_new[c]", program.stages[0], program.dtype)
-    return "\n".join([*lines, f"{{ const long c = {index};", *statement, "}", "}", ""])
-
-
 def configuration(text: str, sweeps: Sweeps) -> Configuration:
     """`NAME` or `NAME:key=value,...`: the default configuration of a strategy, changed."""
     name, _, changes = text.partition(":")
@@ -239,8 +214,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in options.stencils:
             program = STENCILS[name].program(options.dtype)
-            sizes = SIZES["cpu" if kind == "cpu" else "gpu"]
-            sweeps = Sweeps(handle, program, options.size or sizes[program.n_axes])
+            extents = SIZES["cpu" if kind == "cpu" else "gpu"]
+            usual = next(extent[0] for extent in extents if len(extent) == program.n_axes)
+            sweeps = Sweeps(handle, program, options.size or usual)
             runs = {} if kind == "cpu" else {"copy": sweeps.copy()}
             if kind == "cpu" and shutil.which("gcc"):
                 runs["C"] = sweeps.plain_c(Path(folder))

@@ -22,16 +22,16 @@ MAX_ASPECT = 6          # an image longer than this is stretched
 COLOURS = "gist_earth"
 
 
-def check_format(path: Path) -> None:
+def check_format(path: Path, option: str = "--plot") -> None:
     """`Failure` unless matplotlib is there and can write the format that `path` ends with."""
     if importlib.util.find_spec("matplotlib") is None:
-        raise Failure(USAGE, '--plot needs matplotlib; pip install "controllers[local]"')
+        raise Failure(USAGE, f'{option} needs matplotlib; pip install "controllers[local]"')
     from matplotlib.backend_bases import FigureCanvasBase
 
     formats = set(FigureCanvasBase.get_supported_filetypes()) - {"pgf"}     # needs TeX to write
     if path.suffix[1:].lower() not in formats:
         raise Failure(
-            USAGE, f"--plot {path}: the name must end with one of {', '.join(sorted(formats))}"
+            USAGE, f"{option} {path}: the name must end with one of {', '.join(sorted(formats))}"
         )
 
 
