@@ -63,7 +63,7 @@ def run_script(script: str, *arguments: str) -> subprocess.CompletedProcess[str]
         )  # fmt: skip
 
 
-@pytest.mark.parametrize("arguments", [[], ["bench"], ["run"], ["devices", "extra"]])
+@pytest.mark.parametrize("arguments", [[], ["measure"], ["run"], ["devices", "extra"]])
 def test_unknown_words_end_with_2(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
