@@ -28,6 +28,7 @@ from controllers.tile import TileView
 from controllers.timings import Timings
 from controllers.trace import Trace
 from controllers.trace_file import save_timeline
+from controllers.tuning import Tuner, check_tuning
 from controllers.variant import Kernel
 from controllers.watchdog import VARIABLE, Watchdog, Watched, limit
 from hitmap.agreement import next_number, raise_together
@@ -72,6 +73,9 @@ class Computation:
     check: watch every access, and raise `CheckError` where one is wrong (docs/checking.md): True,
         or "oclgrind" to run all kernels under Oclgrind.  By default what the environment variable
         CONTROLLERS_CHECK says, else False.  Slow.
+    tune: for so many seconds, the first steps try other configurations of the kernels and go on
+        with the fastest, which is kept for later runs (docs/tuning.md); 0, the default, takes
+        what was kept or is good in general.  The bits are the same.
     """
 
     def __init__(
@@ -94,6 +98,7 @@ class Computation:
         trace: bool = False,
         watchdog: float | None = None,
         check: Check = None,
+        tune: float = 0.0,
     ) -> None:
         self.program = program
         self.comm = default_communicator() if comm is None else comm
@@ -107,7 +112,7 @@ class Computation:
             "set-up", program=described(program), sizes=sizes, partition=partition,
             weights=weights, align=align, block=block, boundary=boundary, overlap=overlap,
             places_per_controller=places_per_controller, trace=trace, watchdog=limit_s,
-            check=self._check,
+            check=self._check, tune=tune,
         ):  # fmt: skip
             self.calls.owner = f"computation {next_number(self.comm)} ({program.name})"
             self.domain = domain_of(program, sizes)
@@ -119,6 +124,7 @@ class Computation:
             if self._watchdog is not None:
                 self._watchdog.connect(self.comm)
             choice = agreed_kernel(self.comm, kernel)
+            check_tuning(tune, choice, self._check)
             if isinstance(choice, Kernel):
                 choice = choice.with_scalars(domain_values(self.domain))
             self._controllers = open_controllers(
@@ -131,6 +137,7 @@ class Computation:
             self._timings = Timings()
             self._engine = self._new_engine(plan, self.placement)
             self._trace = Trace(self._messages) if trace else None
+            self._tuner = Tuner(self._engine, self.comm, tune) if tune else None
             self._engine.clear()
 
     @noted
@@ -221,6 +228,8 @@ class Computation:
         old.close()
         self._engine, self.layout, self.placement = new, layout, placement
         self._timings.new_places()
+        if self._tuner is not None:
+            self._tuner = Tuner(new, self.comm, self._tuner.seconds_left)
         return moves
 
     @collective("n_steps")
@@ -228,7 +237,10 @@ class Computation:
         """Run `n_steps` steps; `progress(done, total)` is called now and then on each rank."""
         if n_steps < 0:
             raise ValueError(f"the number of steps must not be negative, got {n_steps}")
-        self._timings.run(self._engine, n_steps, self.comm, progress, self._trace)
+        if self._tuner is not None:
+            self._tuner.run(n_steps, self._timings, progress, self._trace)
+        else:
+            self._timings.run(self._engine, n_steps, self.comm, progress, self._trace)
 
     @collective()
     def report(self) -> Report:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyopencl as cl
 
 from controllers.allocation import device_memory, pinned_memory
+from controllers.choices import Choices
 from controllers.clock import Clock
 from controllers.configuration import Configuration, Placed, launch_of, with_launches
 from controllers.device import Device
@@ -68,6 +69,7 @@ class OpenCLExecutor:
         assert device.handle is not None, "an OpenCL device"
         self.device = device
         self.kernel = kernel    # how stages are computed
+        self.choices = Choices(device)      # and how these kernels are configured
         self.shares_host = device.shares_host and zero_copy
         cap_bytes = cap_for(device.capacity_bytes, memory_cap)
         self.ledger = Ledger(device.name, cap_bytes, device.max_allocation_bytes)
@@ -181,7 +183,7 @@ class OpenCLExecutor:
         """
         described = program.stages[stage]
         source = stage_kernel(
-            self.kernel, program, described, self.device, launch, self.accessors
+            self.kernel, program, described, self.device, self.choices, launch, self.accessors
         )
         key = (source.name, source.source)
         if key not in self._kernels:

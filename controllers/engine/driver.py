@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 from controllers.configuration import Configuration
 from controllers.engine.binding import Binder
@@ -131,6 +131,12 @@ class Engine:
                 ]
                 found += executor.configurations(plan.program, number, boxes)
         return found
+
+    def rebind(self, numbers: Container[int]) -> None:
+        """Bind these launches anew, between two runs: they are configured otherwise now."""
+        for task in self._tasks:
+            if task.operation.number in numbers:
+                task.rebind(self._binder.command(task.operation))
 
     def read_clocks(self, older_than_ns: int = 0) -> None:
         """Read the clocks of the devices that were not read for so long."""

@@ -61,6 +61,10 @@ class Task(Awaited):
                 if theirs.lane != mine.lane:
                     self._events.append(task)
 
+    def rebind(self, command: Command) -> None:
+        """From now on do the same work by another command."""
+        self._command = command
+
     def complete(self) -> bool:
         """Whether the work it started last is done; `CommandFailed` says whose failed."""
         try:

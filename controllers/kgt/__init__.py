@@ -4,6 +4,13 @@
 After KGT, de Castro et al. 2023, doi:10.1007/s11227-022-05040-y.  It needs no OpenCL device.
 """
 
+from controllers.kgt.candidates import (
+    candidates,
+    configuration_from,
+    plain,
+    steps_per_launch,
+    suits,
+)
 from controllers.kgt.choice import STRATEGIES, Launch, choose, described
 from controllers.kgt.generator import Configuration, generate
 from controllers.kgt.kernel import GeneratedKernel
@@ -13,7 +20,12 @@ __all__ = [
     "Configuration",
     "GeneratedKernel",
     "Launch",
+    "candidates",
     "choose",
+    "configuration_from",
     "described",
     "generate",
+    "plain",
+    "steps_per_launch",
+    "suits",
 ]

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: MIT
+"""Tuning: the search for the configuration that is fastest on a device (docs/tuning.md)."""
+from controllers.tuning.under_way import Tuner, check_tuning
+
+__all__ = ["Tuner", "check_tuning"]

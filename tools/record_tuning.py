@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""Record a tuning table: the times of all configurations of one stencil on one device.
+
+    python tools/record_tuning.py 2d4 --out table.json [--device cpu] [--size N] [--dtype float32]
+        [--seconds 60]
+
+Configurations take turns within batches, each with the default beside it; times are those of
+events, the bits of each are checked.  As many passes over the space are made as `--seconds` allow,
+at least one, each with other batches; a ratio is the median of its passes.  Tests replay such
+tables (tests/data/tuning) to say how near a search comes to the optimum.
+"""
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from statistics import median
+
+from measure_strategies import SIZES, STENCILS
+
+from controllers import kgt
+from controllers.device import choose, find_devices
+from controllers.opencl_executor import OpenCLExecutor
+from controllers.tuning.bench import Bench
+from controllers.tuning.exhaustive import exhaustive
+from controllers.tuning.random_order import random_order
+from controllers.tuning.space import Space
+from controllers.tuning.table import Table
+from controllers.tuning.trials import Trials
+from hitmap.shape import Shape
+from hitmap.strided import Geometry
+
+
+def record(bench: Bench, title: str, seconds: float) -> Table:
+    """The table of all configurations; at most one more pass begins within `seconds`."""
+    space = Space(bench.candidates)
+    found: dict[kgt.Configuration, list[float]] = {}
+    times, end, longest, seed = [], time.monotonic() + seconds, 0.0, 0
+    while not seed or time.monotonic() + longest < end:
+        begin, seed = time.monotonic(), seed + 1
+        trials = Trials(space, exhaustive if seed == 1 else random_order, seed=seed)
+        while batch := trials.batch():
+            trials.tell(bench.measure(batch))
+        for made, ratio in trials.ratios.items():
+            found.setdefault(made, []).append(ratio)
+        times.append(trials.seconds(space.default))
+        longest = time.monotonic() - begin if seed > 1 else 0.0
+        print(f"pass {seed}: {time.monotonic() - begin:.1f} s", flush=True)
+    ratios = {made: median(every) for made, every in found.items()}
+    usable = {made: ratio if ratio < float("inf") else None for made, ratio in ratios.items()}
+    return Table(f"{title}; {seed} passes", median(times), usable)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("stencil", choices=STENCILS)
+    parser.add_argument("--out", type=Path, required=True, help="where to write the table")
+    parser.add_argument("--device", default="cpu", help="as for `controllers run` (default: cpu)")
+    parser.add_argument("--size", type=int, help="cells per axis (default: 8192, 384; 16384, 640)")
+    parser.add_argument("--dtype", default="float32", help="default: float32")
+    parser.add_argument("--seconds", type=float, default=60.0, help="default: 60")
+    options = parser.parse_args()
+    (device,) = choose([options.device], find_devices())
+    program = STENCILS[options.stencil].program(options.dtype)
+    sizes = SIZES["cpu" if device.kind == "cpu" else "gpu"]
+    domain = Shape.of_extent((options.size or sizes[program.n_axes],) * program.n_axes)
+    box = program.updated(domain, (False,) * program.n_axes)
+    executor = OpenCLExecutor(device)
+    geometry = Geometry.dense(domain) if executor.shares_host else Geometry.padded(domain)
+    bench = Bench(executor, program, 0, (box, {"u": geometry}))
+    extent = " x ".join(map(str, domain.extent))
+    title = (
+        f"{options.stencil}, {options.dtype}, {extent}; {device.name}, {device.platform} "
+        f"{device.version}; {time.strftime('%d %B %Y')}"
+    )
+    table = record(bench, title, options.seconds)
+    table.write(options.out)
+    print(f"{title}: {len(table.ratios)} configurations, the best takes {table.optimum:.3f} of "
+          f"the default's {table.default_seconds * 1e3:.3f} ms")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
