@@ -246,11 +246,13 @@ class Computation:
     def report(self) -> Report:
         """What all steps so far have cost, the same on all ranks; places since they are as now."""
         mine = [self._timings.place(self._engine, place) for place in self.placement.places]
-        everyone = self.comm.allgather((mine, self._controllers.report()))
-        places = sorted((p for rank, _ in everyone for p in rank), key=lambda place: place.place)
-        devices = tuple(device for _, rank in everyone for device in rank)
+        kernels = self._engine.configurations(largest=True)
+        everyone = self.comm.allgather((mine, self._controllers.report(), kernels))
+        places = sorted((p for rank, _, _ in everyone for p in rank), key=lambda place: place.place)
+        devices = tuple(device for _, rank, _ in everyone for device in rank)
         done = self._timings.seconds, self._timings.n_steps, self.domain.n_cells
-        return Report(*done, tuple(places), devices)
+        used = dict.fromkeys(kernel for _, _, rank in everyone for kernel in rank)
+        return Report(*done, tuple(places), devices, tuple(used))
 
     @collective("path")
     def save_trace(self, path: str | os.PathLike[str]) -> None:

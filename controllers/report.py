@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from controllers.configuration import Configuration
 from controllers.ledger import Ledger, size, sizes
 from controllers.plan import PlaceMemory
 
@@ -91,7 +92,8 @@ class Report:
     """All places: `seconds` for `steps` steps on a domain of `cells` cells.
 
     The time starts with everything built, launched once and in memory, and ends when all places
-    have finished the last step; input and output are outside.
+    have finished the last step; input and output are outside.  `kernels` says what computes the
+    largest box of each stage on each device; equal ones are listed once.
     """
 
     seconds: float
@@ -99,6 +101,7 @@ class Report:
     cells: int
     places: tuple[PlaceReport, ...]
     devices: tuple[DeviceReport, ...] = ()
+    kernels: tuple[Configuration, ...] = ()
 
     @property
     def seconds_per_step(self) -> float:
@@ -144,6 +147,7 @@ class Report:
             "hidden": self.hidden,
             "places": [place.as_dict() for place in self.places],
             "devices": [asdict(device) for device in self.devices],
+            "kernels": [asdict(kernel) for kernel in self.kernels],
         }
 
     def table(self) -> str:
@@ -165,7 +169,7 @@ class Report:
             f"{_seconds(self.seconds_per_step)} per step, {_number(self.cells_per_s)} cells/s"
         )
         table = format_table(head, rows, left=("device", "longest wait"))
-        return "\n".join([table, total, *self._balance(), *self._memory()])
+        return "\n".join([table, total, *self._balance(), *self._memory(), *self._kernels()])
 
     def _balance(self) -> list[str]:
         """A line on what could be better."""
@@ -183,6 +187,11 @@ class Report:
         fullest = max(self.devices, key=lambda device: device.peak_bytes / device.cap_bytes)
         most, cap = sizes(fullest.peak_bytes, fullest.cap_bytes)
         return [f"at most {most} of {cap} in use on a device"]
+
+    def _kernels(self) -> list[str]:
+        """Lines that say how the kernels are configured."""
+        lines = (f"{k.device}: stage {k.stage}: {k.origin}" for k in self.kernels)
+        return [*dict.fromkeys(lines)]
 
 
 def _row(place: PlaceReport) -> tuple[str, ...]:

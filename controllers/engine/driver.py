@@ -117,8 +117,11 @@ class Engine:
         if progress is not None:
             progress(n_steps, n_steps)
 
-    def configurations(self) -> list[Configuration]:
-        """How the kernels of this rank's controllers are built and launched."""
+    def configurations(self, *, largest: bool = False) -> list[Configuration]:
+        """How the kernels of this rank's controllers are built and launched.
+
+        With `largest` only on the box with most cells, of each stage and controller.
+        """
         plan = self.plan
         found: list[Configuration] = []
         for executor in self._executors:
@@ -129,6 +132,8 @@ class Engine:
                     if self.executors[place] is executor
                     for box in plan.launched(stage, place)
                 ]
+                if largest:
+                    boxes = sorted(boxes, key=lambda placed: placed[0].n_cells)[-1:]
                 found += executor.configurations(plan.program, number, boxes)
         return found
 
