@@ -169,7 +169,7 @@ class Report:
             f"{_seconds(self.seconds_per_step)} per step, {_number(self.cells_per_s)} cells/s"
         )
         table = format_table(head, rows, left=("device", "longest wait"))
-        return "\n".join([table, total, *self._balance(), *self._memory(), *self._kernels()])
+        return "\n".join([table, total, *self._balance(), *self._kernels(), *self._memory()])
 
     def _balance(self) -> list[str]:
         """A line on what could be better."""

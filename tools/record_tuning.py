@@ -6,13 +6,15 @@
 
 Configurations take turns within batches, each with the default beside it; times are those of
 events, the bits of each are checked.  As many passes over the space are made as `--seconds` allow,
-at least one, each with other batches; a ratio is the median of its passes.  Tests replay such
-tables (tests/data/tuning) to say how near a search comes to the optimum.
+each with other batches; a ratio is the median of its passes.  Where they do not suffice for one,
+the table holds only what was measured.  Tests replay the tables tests/data/tuning/cpu-*.json and
+gpu-*.json to say how near a search comes to the optimum.
 """
 from __future__ import annotations
 
 import argparse
 import time
+from math import isfinite
 from pathlib import Path
 from statistics import median
 
@@ -32,23 +34,27 @@ from hitmap.strided import Geometry
 
 
 def record(bench: Bench, title: str, seconds: float) -> Table:
-    """The table of all configurations; at most one more pass begins within `seconds`."""
+    """The table of all configurations, or of those that `seconds` suffice for."""
     space = Space(bench.candidates)
     found: dict[kgt.Configuration, list[float]] = {}
-    times, end, longest, seed = [], time.monotonic() + seconds, 0.0, 0
-    while not seed or time.monotonic() + longest < end:
-        begin, seed = time.monotonic(), seed + 1
-        trials = Trials(space, exhaustive if seed == 1 else random_order, seed=seed)
-        while batch := trials.batch():
+    times, end, n_passes = [], time.monotonic() + seconds, 0
+    while not n_passes or time.monotonic() < end:
+        trials = Trials(space, random_order if n_passes else exhaustive, seed=n_passes)
+        while (batch := trials.batch()) and (not found or time.monotonic() < end):
             trials.tell(bench.measure(batch))
-        for made, ratio in trials.ratios.items():
-            found.setdefault(made, []).append(ratio)
+            if not n_passes:
+                found = {made: [ratio] for made, ratio in trials.ratios.items()}
+        if n_passes and len(trials.ratios) == len(space):   # a pass without an end says nothing
+            for made, ratio in trials.ratios.items():
+                found[made].append(ratio)
         times.append(trials.seconds(space.default))
-        longest = time.monotonic() - begin if seed > 1 else 0.0
-        print(f"pass {seed}: {time.monotonic() - begin:.1f} s", flush=True)
+        n_passes += 1
+        print(f"pass {n_passes}: {len(trials.ratios)} of {len(space)}", flush=True)
     ratios = {made: median(every) for made, every in found.items()}
-    usable = {made: ratio if ratio < float("inf") else None for made, ratio in ratios.items()}
-    return Table(f"{title}; {seed} passes", median(times), usable)
+    usable = {made: ratio if isfinite(ratio) else None for made, ratio in ratios.items()}
+    passes = max(map(len, found.values()))
+    part = f"{len(found)} of {len(space)} configurations, {passes} passes"
+    return Table(f"{title}; {part}", min(times), usable)
 
 
 def main() -> None:
@@ -75,8 +81,8 @@ def main() -> None:
     )
     table = record(bench, title, options.seconds)
     table.write(options.out)
-    print(f"{title}: {len(table.ratios)} configurations, the best takes {table.optimum:.3f} of "
-          f"the default's {table.default_seconds * 1e3:.3f} ms")  # fmt: skip
+    print(f"{table.title}: the best takes {table.optimum:.3f} of the default's "
+          f"{table.default_seconds * 1e3:.3f} ms")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -114,21 +114,21 @@ def _benches(
 
 def _tuned(bench: Bench, budget: Budget, search: str, seed: int) -> Tuned:
     """Search for what is fastest on a bench."""
-    start, choices = time.monotonic(), bench.executor.choices
-    candidates = bench.candidates
-    trials = tune(Space(candidates or (None,)), bench.measure, budget, search_named(search), seed)
+    start, candidates = time.monotonic(), bench.candidates
+    where = bench.executor.device.name, bench.stage.name, bench.launch.extent
+    if not candidates:
+        return Tuned(*where, 1, (), None, 0.0, kept=False)
+    trials = tune(Space(candidates), bench.measure, budget, search_named(search), seed)
     default = trials.space.default
     best = trials.best if trials.ratios[trials.best] <= WORTH else default
     kept = False
     if len(trials.ratios) > 1:
-        kept = choices.keep(bench.key, Winner(best, trials.seconds(best)))
+        kept = bench.executor.choices.keep(bench.key, Winner(best, trials.seconds(best)))
     others = sorted(
         (made for made in trials.ratios if made != default), key=trials.ratios.__getitem__
     )
     tried = tuple(_tried(trials, made) for made in (default, *others))
-    elapsed = time.monotonic() - start
-    where = bench.executor.device.name, bench.stage.name, bench.launch.extent
-    return Tuned(*where, len(trials.space), tried, best, elapsed, kept)
+    return Tuned(*where, len(trials.space), tried, best, time.monotonic() - start, kept)
 
 
 def _tried(trials: Trials[kgt.Configuration], made: kgt.Configuration) -> Tried:

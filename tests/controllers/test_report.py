@@ -100,7 +100,7 @@ def test_as_json_it_has_the_ledger_of_each_device() -> None:
     }  # fmt: skip
 
 
-def test_the_table_has_lines_for_places_for_all_for_the_fullest_device_and_for_kernels() -> None:
+def test_the_table_has_lines_for_places_for_all_for_kernels_and_for_the_fullest_device() -> None:
     assert REPORT.table().splitlines() == [
         "place  rank  device              share   memory   cells/s  computing  exchange not hidden"
         "  hidden  longest wait",
@@ -112,9 +112,9 @@ def test_the_table_has_lines_for_places_for_all_for_the_fullest_device_and_for_k
         "       -  -",
         "400 steps of 1000 cells in 2 s: 5 ms per step, 2e+05 cells/s",
         "45% of the exchange was hidden; imbalance 2.67",
-        "at most 1 MiB of 4 MiB in use on a device",
         "cpu: stage heat: generated, strategy 'rows', lanes 16",
         "NVIDIA H200: stage heat: generated, strategy 'cell'",
+        "at most 1 MiB of 4 MiB in use on a device",
     ]
 
 
