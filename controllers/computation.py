@@ -25,11 +25,12 @@ from controllers.registry import agreed_kernel, check_math
 from controllers.relocation import CHUNK_CELLS, relocate
 from controllers.report import Report
 from controllers.stage_kernel import described, domain_values
-from controllers.temporal import plan_with_steps
+from controllers.temporal import agreed_steps, plan_with_steps
 from controllers.tile import TileView
 from controllers.timings import Timings
 from controllers.trace import Trace
 from controllers.trace_file import save_timeline
+from controllers.tuning import Tuner, check_tuning
 from controllers.variant import Kernel
 from controllers.watchdog import VARIABLE, Watchdog, Watched, limit
 from hitmap.agreement import next_number, raise_together
@@ -79,6 +80,9 @@ class Computation:
     check: watch every access, and raise `CheckError` where one is wrong (docs/checking.md): True,
         or "oclgrind" to run all kernels under Oclgrind.  By default what the environment variable
         CONTROLLERS_CHECK says, else False.  Slow.
+    tune: for so many seconds, the first steps try other configurations of the kernels and go on
+        with the fastest, which is kept for later runs (docs/tuning.md); 0, the default, takes
+        what was kept or is good in general.  The bits are the same.
     """
 
     def __init__(
@@ -103,6 +107,7 @@ class Computation:
         trace: bool = False,
         watchdog: float | None = None,
         check: Check = None,
+        tune: float = 0.0,
     ) -> None:
         self.comm = default_communicator() if comm is None else comm
         self.calls = Calls(self.comm, f"a computation of {program.name}")
@@ -115,7 +120,7 @@ class Computation:
             "set-up", program=described(program), sizes=sizes, partition=partition,
             weights=weights, align=align, block=block, boundary=boundary, overlap=overlap,
             places_per_controller=places_per_controller, trace=trace, watchdog=limit_s,
-            check=self._check, steps_per_launch=steps_per_launch, math=math,
+            check=self._check, steps_per_launch=steps_per_launch, math=math, tune=tune,
         ):  # fmt: skip
             self.program = program = program.with_math(math)
             self.calls.owner = f"computation {next_number(self.comm)} ({program.name})"
@@ -130,6 +135,7 @@ class Computation:
                 self._watchdog.connect(self.comm)
             choice = self._kernel = agreed_kernel(self.comm, kernel)
             check_math(math, choice, checked=self._check != "off")
+            check_tuning(tune, choice, self._check)
             if isinstance(choice, Kernel):
                 choice = choice.with_scalars(domain_values(self.domain))
             self._controllers = open_controllers(
@@ -142,6 +148,7 @@ class Computation:
             self._timings = Timings()
             self._engine = self._new_engine(plan, self.placement)
             self._trace = Trace(self._messages) if trace else None
+            self._tuner = Tuner(self._engine, self.comm, tune) if tune else None
             self._engine.clear()
 
     @noted
@@ -232,6 +239,8 @@ class Computation:
         old.close()
         self._engine, self.layout, self.placement = new, layout, placement
         self._timings.new_places()
+        if self._tuner is not None:
+            self._tuner = Tuner(new, self.comm, self._tuner.seconds_left)
         return moves
 
     @collective("n_steps")
@@ -239,17 +248,22 @@ class Computation:
         """Run `n_steps` steps; `progress(done, total)` is called now and then on each rank."""
         if n_steps < 0:
             raise ValueError(f"the number of steps must not be negative, got {n_steps}")
-        self._timings.run(self._engine, n_steps, self.comm, progress, self._trace)
+        if self._tuner is not None:
+            self._tuner.run(n_steps, self._timings, progress, self._trace)
+        else:
+            self._timings.run(self._engine, n_steps, self.comm, progress, self._trace)
 
     @collective()
     def report(self) -> Report:
         """What all steps so far have cost, the same on all ranks; places since they are as now."""
         mine = [self._timings.place(self._engine, place) for place in self.placement.places]
-        everyone = self.comm.allgather((mine, self._controllers.report()))
-        places = sorted((p for rank, _ in everyone for p in rank), key=lambda place: place.place)
-        devices = tuple(device for _, rank in everyone for device in rank)
+        kernels = self._engine.configurations(largest=True)
+        everyone = self.comm.allgather((mine, self._controllers.report(), kernels))
+        places = sorted((p for rank, _, _ in everyone for p in rank), key=lambda place: place.place)
+        devices = tuple(device for _, rank, _ in everyone for device in rank)
         done = self._timings.seconds, self._timings.n_steps, self.domain.n_cells
-        how = self.plan.steps_per_launch, self.program.math
+        used = dict.fromkeys(kernel for _, _, rank in everyone for kernel in rank)
+        how = self.plan.steps_per_launch, self.program.math, tuple(used)
         return Report(*done, tuple(places), devices, *how)
 
     @collective("path")
@@ -336,6 +350,7 @@ class Computation:
 
         plan = plan_with_steps(
             plan_of, self._kernel, self._steps_per_launch, watched=self._check != "off",
+            usual=lambda plan: agreed_steps(plan, placement.executors, self.comm),
             fits=lambda plan: fits(
                 plan, placement.executors, self._controllers.largest_bytes, self.comm
             ),

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyopencl as cl
 
 from controllers.allocation import device_memory, pinned_memory
+from controllers.choices import Choices
 from controllers.clock import Clock
 from controllers.configuration import Configuration, Placed, launch_of, with_launches
 from controllers.device import Device
@@ -69,6 +70,7 @@ class OpenCLExecutor:
         assert device.handle is not None, "an OpenCL device"
         self.device = device
         self.kernel = kernel    # how stages are computed
+        self.choices = Choices(device)      # and how these kernels are configured
         self.shares_host = device.shares_host and zero_copy
         cap_bytes = cap_for(device.capacity_bytes, memory_cap)
         self.ledger = Ledger(device.name, cap_bytes, device.max_allocation_bytes)
@@ -138,7 +140,7 @@ class OpenCLExecutor:
         target = program.stages[stage].writes
         tiles = {target: written, **reads}
         geometries = {field: tile.geometry for field, tile in tiles.items()}
-        launch = self._launch(program, stage, (over, geometries), steps.count)
+        launch = self.launch_of(program, stage, (over, geometries), steps.count)
         source, built = self.build(program, stage, launch)
         values = {**box_values(over, steps.computed), f"{target}_new": written.buffer}
         for field, tile in tiles.items():
@@ -190,7 +192,7 @@ class OpenCLExecutor:
         """
         described = program.stages[stage]
         source = stage_kernel(
-            self.kernel, program, described, self.device, launch, self.accessors
+            self.kernel, program, described, self.device, self.choices, launch, self.accessors
         )
         key = (source.name, source.source)
         if key not in self._kernels:
@@ -207,14 +209,22 @@ class OpenCLExecutor:
         device, name = self.device.name, program.stages[stage].name
 
         def kernel_of(placed: Placed) -> tuple[Configuration, WorkSizes]:
-            launch = self._launch(program, stage, placed, n_steps)
+            launch = self.launch_of(program, stage, placed, n_steps)
             source, built = self.build(program, stage, launch)
             made = Configuration(device, name, built.name, source.origin, source.options)
             return made, source.work_sizes
 
         return with_launches(boxes, kernel_of, is_cpu=self.device.kind == "cpu")
 
-    def _launch(self, program: Program, stage: int, placed: Placed, n_steps: int) -> Launch:
+    def usual_steps(self, program: Program, placed: Placed) -> int:
+        """How many steps of a box of the first stage are best computed at once."""
+        launch = self.launch_of(program, 0, placed, 1)
+        return self.choices.usual_steps(program, program.stages[0], launch)
+
+    def launch_of(
+        self, program: Program, stage: int, placed: Placed, n_steps: int
+    ) -> Launch:
+        """What is known of a launch of `n_steps` time steps on this device."""
         return launch_of(
             program, program.stages[stage], placed, n_steps,
             cache_bytes=self.device.cache_bytes, local_bytes=self.device.local_bytes,

@@ -99,6 +99,10 @@ class ReferenceExecutor:
         """NumPy has nothing to configure."""
         return numpy_configurations(program.stages[stage], boxes, self.device.name)
 
+    def usual_steps(self, program: Program, placed: Placed) -> int:
+        """One: several steps at once are no faster here."""
+        return 1
+
     def read_clock(self) -> None:
         """It is the host's own."""
 

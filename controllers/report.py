@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from controllers.configuration import Configuration
 from controllers.ledger import Ledger, size, sizes
 from controllers.plan import PlaceMemory
 from controllers.program import Math
@@ -92,7 +93,8 @@ class Report:
     """All places: `seconds` for `steps` steps on a domain of `cells` cells.
 
     The time starts with everything built, launched once and in memory, and ends when all places
-    have finished the last step; input and output are outside.
+    have finished the last step; input and output are outside.  `kernels` says what computes the
+    largest box of each stage on each device; equal ones are listed once.
     """
 
     seconds: float
@@ -102,6 +104,7 @@ class Report:
     devices: tuple[DeviceReport, ...] = ()
     steps_per_launch: int = 1
     math: Math = "strict"
+    kernels: tuple[Configuration, ...] = ()
 
     @property
     def seconds_per_step(self) -> float:
@@ -149,6 +152,7 @@ class Report:
             "hidden": self.hidden,
             "places": [place.as_dict() for place in self.places],
             "devices": [asdict(device) for device in self.devices],
+            "kernels": [asdict(kernel) for kernel in self.kernels],
         }
 
     def table(self) -> str:
@@ -172,7 +176,8 @@ class Report:
         if self.steps_per_launch > 1:
             total += f", {self.steps_per_launch} steps per launch"
         table = format_table(head, rows, left=("device", "longest wait"))
-        return "\n".join([table, total, *self._math(), *self._balance(), *self._memory()])
+        rest = [*self._math(), *self._balance(), *self._kernels(), *self._memory()]
+        return "\n".join([table, total, *rest])
 
     def _math(self) -> list[str]:
         """A line on arithmetic that is not the strict one."""
@@ -194,6 +199,11 @@ class Report:
         fullest = max(self.devices, key=lambda device: device.peak_bytes / device.cap_bytes)
         most, cap = sizes(fullest.peak_bytes, fullest.cap_bytes)
         return [f"at most {most} of {cap} in use on a device"]
+
+    def _kernels(self) -> list[str]:
+        """Lines that say how the kernels are configured."""
+        lines = (f"{k.device}: stage {k.stage}: {k.origin}" for k in self.kernels)
+        return [*dict.fromkeys(lines)]
 
 
 def _row(place: PlaceReport) -> tuple[str, ...]:

@@ -15,10 +15,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from controllers.choices import Choices
 from controllers.configuration import origin_of
 from controllers.device import Device
 from controllers.kernel import ARGUMENT_INFO, Accessors, accessors, fixed_source
-from controllers.kgt import Launch, choose, generate
+from controllers.kgt import Launch, generate
 from controllers.kgt.cell import work_sizes
 from controllers.kgt.comment import weighted_sum
 from controllers.kgt.emitter import OPENCL_TYPES, divides, has_exact_reciprocal, used_fields
@@ -65,12 +66,14 @@ def stage_kernel(
     program: Program,
     stage: Stage,
     device: Device,
+    choices: Choices,
     launch: Launch | None = None,
     front: Accessors = accessors,
 ) -> StageKernel:
     """The kernel of `stage` on `device`, for `launch` or, without it, for a large box.
 
-    `front` makes the accessors of a user's kernel.
+    `choices` says how a generated kernel is configured.  `front` makes the accessors of a user's
+    kernel.
 
     ValueError where the device lacks what strict arithmetic needs, where the generic kernel
     cannot do the stage, or where a user's kernel has no variant for the device.
@@ -79,7 +82,7 @@ def stage_kernel(
         return _user_kernel(choice, program, device, front)
     if choice == GENERIC:
         return _generic_kernel(program, stage, device)
-    made = choose(program, stage, device.kind, launch)
+    made = choices.configuration(program, stage, launch)
     generated = generate(program, stage, made)
     return StageKernel(
         generated.name,

@@ -6,14 +6,16 @@ whatever the number is; all ranks choose the same one, from what all of them hol
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from controllers import kgt
 from controllers.configuration import Placed, launch_of
+from controllers.executor import Executor
 from controllers.plan import Plan
 from controllers.program import Program
 from controllers.registry import SPECIALISED, KernelChoice
 from controllers.steps import can_combine
+from hitmap.comm import Communicator
 from hitmap.layout import Layout
 
 THICK = 4       # a halo is at most one part in so many of what a place owns, on any axis
@@ -25,13 +27,15 @@ def plan_with_steps(
     wanted: int | None = None,
     *,
     watched: bool = False,
+    usual: Callable[[Plan], int] | None = None,
     fits: Callable[[Plan], bool] = lambda plan: True,
 ) -> Plan:
     """A plan of `wanted` steps per launch, or by default of as many as promise to be fast.
 
     make: gives the plan of a number of steps per launch.  watched: by the checked mode, which
-    looks at every step.  fits: whether there is memory for a plan.  ValueError where `wanted` steps
-    cannot be computed at once.
+    looks at every step.  usual: how many are fast, given the plan of single steps; by default
+    what the kinds of the devices say.  fits: whether there is memory for a plan.  ValueError where
+    `wanted` steps cannot be computed at once.
     """
     if wanted is not None:
         _check(wanted, choice, watched)
@@ -43,11 +47,27 @@ def plan_with_steps(
     single = make(1)
     if choice != SPECIALISED or watched or not can_combine(single.program):
         return single
-    for n_steps in _candidates(single):
+    n_usual = usual(single) if usual is not None else _usual_steps(single)
+    for n_steps in _candidates(single, n_usual):
         plan = make(n_steps)
         if fits(plan) and all(_suits(plan, kind, placed) for kind, placed in _boxes(plan)):
             return plan
     return single
+
+
+def agreed_steps(plan: Plan, executors: Mapping[int, Executor], comm: Communicator) -> int:
+    """How many steps are fast on the devices of all ranks; `plan` is of single steps.
+
+    Collective: what was found by tuning is in the cache of each rank's host.
+    """
+    program, stage = plan.program, plan.program.stages[0]
+    mine = [
+        executors[place].usual_steps(program, placed)
+        for place in plan.places
+        for placed in plan.launched(stage, place)
+    ]
+    everyone = [n_steps for rank in comm.allgather(sorted(set(mine))) for n_steps in rank]
+    return min(everyone, default=1)
 
 
 def _check(wanted: int, choice: KernelChoice, watched: bool) -> None:
@@ -65,12 +85,14 @@ def _check(wanted: int, choice: KernelChoice, watched: bool) -> None:
         )
 
 
-def _candidates(single: Plan) -> Iterator[int]:
+def _usual_steps(single: Plan) -> int:
+    program, kinds = single.program, {where.kind for where in single.locations}
+    return min(kgt.usual_steps(program, program.stages[0], kind) for kind in kinds)
+
+
+def _candidates(single: Plan, n_steps: int) -> Iterator[int]:
     """Numbers of steps over 1, the best one first, with halos that are not too thick."""
-    program, stage = single.program, single.program.stages[0]
-    kinds = {where.kind for where in single.locations}
-    n_steps = min(kgt.usual_steps(program, stage, kind) for kind in kinds)
-    most = _thickest(program, single.layout, single.periodic)
+    most = _thickest(single.program, single.layout, single.periodic)
     while n_steps > 1:
         if n_steps <= most:
             yield n_steps

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from controllers.engine import Engine, Progress
+from controllers.engine import Engine, Log, Progress
 from controllers.exchange_time import PlaceTime, place_times
 from controllers.report import PlaceReport, Wait
 from controllers.trace import Trace
@@ -63,13 +63,17 @@ class Timings:
         comm: Communicator,
         progress: Progress | None = None,
         trace: Trace | None = None,
+        log: Log | None = None,
     ) -> None:
-        """Run steps and count what they cost; what it takes to count is outside.  Collective."""
+        """Run steps and count what they cost; what it takes to count is outside.  Collective.
+
+        The engine tells `trace` what it starts, or without one `log`.
+        """
         engine.prepare(n_steps)
         if trace is not None:
             trace.begin(engine)
         start = time.perf_counter()
-        engine.run(n_steps, progress, trace)
+        engine.run(n_steps, progress, log if trace is None else trace)
         seconds = time.perf_counter() - start
         if trace is not None:
             trace.end(engine)

@@ -2,6 +2,7 @@
 """What all tests share: the header says on what they run; a crash leaves no core file behind."""
 from __future__ import annotations
 
+import os
 import resource
 
 import pytest
@@ -27,8 +28,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Core files of processes with an OpenCL driver are huge."""
+    """Core files of processes with an OpenCL driver are huge; what users keep decides nothing."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    os.environ["CONTROLLERS_TUNING"] = "off"
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

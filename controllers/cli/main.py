@@ -16,7 +16,7 @@ from contextlib import redirect_stdout
 from typing import NoReturn, Union
 
 from controllers import __version__
-from controllers.cli import bench_options, devices, doctor_options, run_options
+from controllers.cli import bench_options, devices, doctor_options, run_options, tune_options
 from controllers.cli.outcome import FAILED, USAGE, Failure, attempt, end_together
 from controllers.cli.parser import CommandParser
 from hitmap.abort import INTERRUPTED, end_job
@@ -106,7 +106,8 @@ def _parser() -> CommandParser:
     parser.add_argument("--version", action="version", version=f"controllers {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     modules = {
-        "run": run_options, "devices": devices, "doctor": doctor_options, "bench": bench_options,
+        "run": run_options, "tune": tune_options, "bench": bench_options, "devices": devices,
+        "doctor": doctor_options,
     }  # fmt: skip
     for name, module in modules.items():
         command = commands.add_parser(

@@ -57,6 +57,7 @@ def _computation(job: Job, options: argparse.Namespace, comm: Communicator) -> C
             trace=options.trace is not None,
             watchdog=options.watchdog,
             check=options.check,
+            tune=options.tune,
         )
     except NoDeviceError as error:
         raise Failure(NO_DEVICE, str(error)) from None

@@ -27,19 +27,19 @@ DESCRIPTION = (
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     add = parser.add_argument
-    add("pattern", metavar="PATTERN.py", type=_path,
+    add("pattern", metavar="PATTERN.py", type=file_name,
         help="pattern file: shape, pattern, factor as literals; it is parsed, never executed")
     add("--stencil", metavar="NAME", help="which one, of a pattern file with several stencils")
     field = parser.add_mutually_exclusive_group(required=True)
-    field.add_argument("--input", metavar="FILE.npy", type=_path, help="the initial field")
+    field.add_argument("--input", metavar="FILE.npy", type=file_name, help="the initial field")
     field.add_argument(
-        "--size", metavar="N", type=_positive, nargs="+",
+        "--size", metavar="N", type=positive, nargs="+",
         help="extents of the field, boundary cells included; it is filled with a hash of each "
         "cell's index, in [0, 1) or any integer of the dtype, the same for every layout")
-    add("--iterations", metavar="N", type=_count,
+    add("--iterations", metavar="N", type=count,
         help="how many steps; needed unless it is a --dry-run")
-    add("--output", metavar="FILE.npy", type=_path, help="where to write the final field")
-    add("--plot", metavar="FILE.png", type=_path,
+    add("--output", metavar="FILE.npy", type=file_name, help="where to write the final field")
+    add("--plot", metavar="FILE.png", type=file_name,
         help="where to draw the final field: a line, an image, or the middle slice")
     add("--boundary", metavar="KIND", nargs="+", default=["fixed"],
         help=f"{' or '.join(BOUNDARIES)}: one for all axes or one per axis (default: fixed, cells "
@@ -50,9 +50,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "controllers in turn (default: bands; weighted if there are --weights)")
     add("--weights", metavar="W,W,...", type=_weights,
         help="the share of each place in order of rank, in any unit, such as 1,3.7")
-    add("--align", metavar="N", type=_positive, nargs="+", default=[1],
+    add("--align", metavar="N", type=positive, nargs="+", default=[1],
         help="cut the field at multiples of N cells only: one for all axes or one per axis")
-    add("--block", metavar="N", type=_positive, nargs="+",
+    add("--block", metavar="N", type=positive, nargs="+",
         help="extent of the blocks of a cyclic partition: one for all axes or one per axis")
     add("--device", metavar="SELECTOR", action="append", default=[],
         help="gpu, cpu, accelerator, reference, part of a name such as nvidia, nvidia:1 for the "
@@ -74,7 +74,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--steps-per-launch", metavar="N", type=_n_steps,
         help="time steps that one launch computes, with halos of N times the reach and one "
         "exchange in N steps; needs a kernel that is generated (default: what promises to be fast)")
-    add("--memory-cap", metavar="BYTES", type=_memory_cap,
+    add("--memory-cap", metavar="BYTES", type=memory_cap,
         help="the most that the run may take of the memory of each device, such as 4g or 512m; a "
         "field that does not fit is refused before anything is allocated (default: the "
         f"environment variable {ENVIRONMENT}, else all of the device's memory)")
@@ -87,6 +87,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--watchdog", metavar="SECONDS", type=_seconds,
         help="end the job when no step, nor reading, writing or set-up, has ended for so long; "
         "each rank first says where it is (default: the variable CONTROLLERS_WATCHDOG, else never)")
+    add("--tune", metavar="SECONDS", type=duration, default=0.0,
+        help="for so long, let the first steps of the run try other configurations of the kernels "
+        "and go on with the fastest, which is kept for later runs; the result has the same bits: "
+        "see docs/tuning.md (default: 0, take what was kept by such a run or by the command tune, "
+        "else what is good in general)")
     add("--explain", action="store_true",
         help="before the run, print the program, who owns what, the messages, the plan, the "
         "kernels' configuration and the bytes of each place (with --json on stderr)")
@@ -94,7 +99,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="print the same, with bytes and messages per step, for a run on N ranks with a device "
         "each, and end: no device, no MPI, no field is touched; --device cpu means places in host "
         "memory, all others in a device's own")
-    add("--trace", metavar="FILE.json", type=_path,
+    add("--trace", metavar="FILE.json", type=file_name,
         help="where to write a timeline of all ranks: kernels, copies and messages of the first "
         "and the last 100 steps, for ui.perfetto.dev or chrome://tracing")
     add("--json", action="store_true", help="print one line of JSON instead of the table")
@@ -108,7 +113,7 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
     importlib.import_module(f"controllers.cli.{name}").command(options, comm)
 
 
-def _path(text: str) -> Path:
+def file_name(text: str) -> Path:
     if not text:
         raise argparse.ArgumentTypeError("the name of a file, got ''")
     return Path(text)
@@ -122,35 +127,35 @@ def _kernel_word(text: str) -> str:
     return text
 
 
-def _memory_cap(text: str) -> int:
+def memory_cap(text: str) -> int:
     try:
         return parse_cap(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _positive(text: str) -> int:
-    value = _count(text)
+def positive(text: str) -> int:
+    value = count(text)
     if value == 0:
         raise argparse.ArgumentTypeError("at least 1 cell, got 0")
     return value
 
 
 def _n_places(text: str) -> int:
-    value = _count(text)
+    value = count(text)
     if value == 0:
         raise argparse.ArgumentTypeError("at least 1 place, got 0")
     return value
 
 
 def _n_steps(text: str) -> int:
-    value = _count(text)
+    value = count(text)
     if value == 0:
         raise argparse.ArgumentTypeError("at least 1 step, got 0")
     return value
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
     try:
         value = int(text)
     except ValueError:
@@ -166,6 +171,17 @@ def _seconds(text: str) -> float:
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return float(text)
+
+
+def duration(text: str) -> float:
+    """A number of seconds."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"a number of seconds, at least 0, got {short(text)}")
+    return value
 
 
 def _weights(text: str) -> list[float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 from controllers.configuration import Configuration
 from controllers.engine.binding import Binder
@@ -145,8 +145,11 @@ class Engine:
             if task.launches:
                 task.shorten(step, commands.get(task.operation.number))
 
-    def configurations(self) -> list[Configuration]:
-        """How the kernels of this rank's controllers are built and launched."""
+    def configurations(self, *, largest: bool = False) -> list[Configuration]:
+        """How the kernels of this rank's controllers are built and launched.
+
+        With `largest` only on the box with most cells, of each stage and controller.
+        """
         plan = self.plan
         found: list[Configuration] = []
         for executor in self._executors:
@@ -157,10 +160,19 @@ class Engine:
                     if self.executors[place] is executor
                     for box in plan.launched(stage, place)
                 ]
+                if largest:
+                    boxes = sorted(boxes, key=lambda placed: placed[0].n_cells)[-1:]
                 found += executor.configurations(
                     plan.program, number, boxes, plan.steps_per_launch
                 )
         return found
+
+    def rebind(self, numbers: Container[int]) -> None:
+        """Bind these launches anew, between two runs: they are configured otherwise now."""
+        self._short.clear()
+        for task in self._tasks:
+            if task.operation.number in numbers:
+                task.rebind(self._binder.command(task.operation))
 
     def read_clocks(self, older_than_ns: int = 0) -> None:
         """Read the clocks of the devices that were not read for so long."""

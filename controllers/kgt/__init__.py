@@ -4,7 +4,14 @@
 After KGT, de Castro et al. 2023, doi:10.1007/s11227-022-05040-y.  It needs no OpenCL device.
 """
 
-from controllers.kgt.choice import STRATEGIES, Launch, choose, described, usual_steps
+from controllers.kgt.candidates import (
+    candidates,
+    configuration_from,
+    plain,
+    steps_per_launch,
+    suits,
+)
+from controllers.kgt.choice import STRATEGIES, Launch, choose, described, step_counts, usual_steps
 from controllers.kgt.generator import Configuration, generate
 from controllers.kgt.kernel import GeneratedKernel
 
@@ -13,8 +20,14 @@ __all__ = [
     "Configuration",
     "GeneratedKernel",
     "Launch",
+    "candidates",
     "choose",
+    "configuration_from",
     "described",
     "generate",
+    "plain",
+    "step_counts",
+    "steps_per_launch",
+    "suits",
     "usual_steps",
 ]

@@ -87,6 +87,15 @@ def usual_steps(program: Program, stage: Stage, kind: str) -> int:
     return 1
 
 
+def step_counts(program: Program, stage: Stage, kind: str) -> tuple[int, ...]:
+    """Numbers of steps per launch that may be tried for a large box on a device of this kind."""
+    if kind == "cpu":
+        made = WavefrontConfiguration.default(program, stage)
+        found = {other.steps_per_launch for other in made.search_space(program.n_axes)}
+        return (1, *sorted(found))
+    return (1,)
+
+
 def _of_several_steps(program: Program, stage: Stage, kind: str, launch: Launch) -> Configuration:
     made: Configuration = None
     if kind == "cpu":

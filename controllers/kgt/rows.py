@@ -86,10 +86,12 @@ class RowsConfiguration:
                     yield made
 
     def within(self, extent: tuple[int, ...]) -> RowsConfiguration:
-        """The same with blocks no higher than the box."""
+        """The same with blocks no higher than the box; all segments that hold a row are alike."""
         rows, planes = (extent[-2:-1] or (1,))[0], (extent[-3:-2] or (1,))[0]
+        whole = max(extent[-1], RowsConfiguration.segment)
         return replace(
             self,
+            segment=self.segment if self.segment < extent[-1] else whole,
             rows=self.rows if self.rows <= rows else 1,
             planes=self.planes if self.planes <= planes else 1,
         )

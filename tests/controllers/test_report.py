@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from controllers.configuration import Configuration, Launch
 from controllers.ledger import Ledger
 from controllers.plan import PlaceMemory
 from controllers.report import DeviceReport, PlaceReport, Report, Wait, format_table
@@ -26,7 +27,14 @@ def device(rank: int, peak_bytes: int, cap_bytes: int) -> DeviceReport:
     return DeviceReport.of(rank, 0, ledger)
 
 
-REPORT = Report(2.0, 400, 1000, PLACES, (device(0, 2**30, 2**40), device(1, 2**20, 2**22)))
+DEVICES = device(0, 2**30, 2**40), device(1, 2**20, 2**22)
+ROWS = "generated, strategy 'rows', lanes 16"
+KERNELS = (
+    Configuration("cpu", "heat", "kgt_heat", ROWS, (), (Launch((9, 9)),)),
+    Configuration("cpu", "heat", "kgt_heat", ROWS, (), (Launch((8, 9)),)),
+    Configuration("NVIDIA H200", "heat", "kgt_heat", "generated, strategy 'cell'", ()),
+)
+REPORT = Report(2.0, 400, 1000, PLACES, DEVICES, KERNELS)
 
 
 def test_the_numbers_follow_from_seconds_steps_and_cells() -> None:
@@ -42,7 +50,7 @@ def test_without_steps_or_seconds_there_is_nothing_to_divide() -> None:
 
 def test_as_json_it_has_all_numbers_and_the_places_as_a_list() -> None:
     data = json.loads(json.dumps(REPORT.as_dict()))
-    assert {k: v for k, v in data.items() if k not in ("places", "devices")} == {
+    assert {k: v for k, v in data.items() if k not in ("places", "devices", "kernels")} == {
         "seconds": 2.0, "seconds_per_step": 0.005, "cells_per_s": 200_000.0, "steps": 400,
         "cells": 1000, "imbalance": REPORT.imbalance, "hidden": REPORT.hidden,
             "math": "strict", "steps_per_launch": 1,
@@ -58,6 +66,8 @@ def test_as_json_it_has_all_numbers_and_the_places_as_a_list() -> None:
     }  # fmt: skip
     assert data["places"][0]["waits"] == [{"place": 1, "seconds": 0.03}]
     assert data["places"][2]["hidden"] is None
+    assert data["kernels"][1]["launches"][0]["extent"] == [8, 9]
+    assert data["kernels"][2]["origin"] == "generated, strategy 'cell'"
 
 
 def test_hidden_is_the_share_of_all_exchanges_that_was_not_exposed() -> None:
@@ -91,7 +101,7 @@ def test_as_json_it_has_the_ledger_of_each_device() -> None:
     }  # fmt: skip
 
 
-def test_the_table_has_a_line_per_place_one_for_all_and_one_for_the_fullest_device() -> None:
+def test_the_table_has_lines_for_places_for_all_for_kernels_and_for_the_fullest_device() -> None:
     assert REPORT.table().splitlines() == [
         "place  rank  device              share   memory   cells/s  computing  exchange not hidden"
         "  hidden  longest wait",
@@ -103,6 +113,8 @@ def test_the_table_has_a_line_per_place_one_for_all_and_one_for_the_fullest_devi
         "       -  -",
         "400 steps of 1000 cells in 2 s: 5 ms per step, 2e+05 cells/s",
         "45% of the exchange was hidden; imbalance 2.67",
+        "cpu: stage heat: generated, strategy 'rows', lanes 16",
+        "NVIDIA H200: stage heat: generated, strategy 'cell'",
         "at most 1 MiB of 4 MiB in use on a device",
     ]
 

@@ -11,6 +11,7 @@ from mpi_jobs import run_ranks
 from stencil_cases import difference, random_case
 
 from controllers import Computation, Kernel, Stencil, reference_run
+from controllers.choices import Choices
 from controllers.device import find_devices
 from controllers.expression import Read
 from controllers.program import Field, Program, Stage
@@ -56,10 +57,11 @@ def test_two_ranks_give_the_same_bits() -> None:
 
 def test_the_generic_kernel_is_one_text_for_all_patterns() -> None:
     device = find_devices()[0]
+    choices = Choices(device)
     texts = set()
     for weights in ([1, 2, 3], [0, 0, 7]):
         program = Stencil.of("s", [(-1, 1)], weights, 3).program("float32")
-        texts.add(stage_kernel("generic", program, program.stages[0], device).source)
+        texts.add(stage_kernel("generic", program, program.stages[0], device, choices).source)
     assert len(texts) == 1
 
 

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""What a device allows, and what a kernel asks for."""
+from __future__ import annotations
+
+from math import prod
+
+import pyopencl as cl
+
+from controllers import kgt
+from controllers.kernel import Built, compiled
+from controllers.kgt.wavefront import WavefrontConfiguration
+from controllers.program import Program, Stage
+
+
+def problem_before_build(
+    program: Program, stage: Stage, made: kgt.Configuration, launch: kgt.Launch, device: cl.Device
+) -> str | None:
+    """Why a configuration cannot compute the box of `launch`, as far as the text says it."""
+    if isinstance(made, WavefrontConfiguration):    # PoCL aborts where that is too much
+        local_bytes = made.local_bytes(program, stage)
+        if local_bytes > device.local_mem_size:
+            return _local_problem(local_bytes, device.local_mem_size)
+    generated = kgt.generate(program, stage, made)
+    if not generated.suits(launch.fields.values()):
+        return "does not suit the box"
+    group = generated.work_sizes(launch.extent, bool(device.type & cl.device_type.CPU))[1]
+    return _group_problem(group, device.max_work_group_size)
+
+
+def problem_of_build(
+    built: Built, group: tuple[int, ...], device: cl.Device
+) -> str | None:
+    """Why a compiled kernel cannot be launched with work-groups of this extent."""
+    kernel, info = compiled(built.program, built.name), cl.kernel_work_group_info
+    local_bytes = kernel.get_work_group_info(info.LOCAL_MEM_SIZE, device)
+    if local_bytes > device.local_mem_size:
+        return _local_problem(local_bytes, device.local_mem_size)
+    return _group_problem(group, kernel.get_work_group_info(info.WORK_GROUP_SIZE, device))
+
+
+def _local_problem(needed: int, most: int) -> str:
+    return f"needs {needed} bytes of local memory, the device has {most}"
+
+
+def _group_problem(group: tuple[int, ...], most: int) -> str | None:
+    if prod(group) <= most:
+        return None
+    return f"has work-groups of {prod(group)} items, at most {most} are possible"

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: MIT
+"""Tuning before a run: configurations are tried on boxes like those that the run will compute."""
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+
+import pyopencl as cl
+
+from controllers import kgt
+from controllers.executor import Executor
+from controllers.ledger import MemoryCapError
+from controllers.opencl_executor import OpenCLExecutor
+from controllers.partition import domain_of, periodic_axes
+from controllers.placement import divided, open_controllers
+from controllers.plan import Location, Plan
+from controllers.program import Program
+from controllers.registry import SPECIALISED
+from controllers.steps import can_combine
+from controllers.temporal import plan_with_steps
+from controllers.tuning.bench import Bench
+from controllers.tuning.search import search_named
+from controllers.tuning.site import WORTH
+from controllers.tuning.space import Space
+from controllers.tuning.trials import Budget, Trials, tune
+from controllers.winners import Winner
+from hitmap.agreement import agree, raise_together
+from hitmap.comm import Communicator, default_communicator
+from hitmap.layout import Layout
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A configuration: `seconds` of a step and their `ratio` to the default's, or its `problem`."""
+
+    configuration: kgt.Configuration
+    seconds: float | None
+    ratio: float | None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What came of the search for one stage on one device of a rank.
+
+    at_once: seconds of a step by numbers of steps per launch, each by its default configuration;
+        the search is among those with the fastest number.
+    tried: the default first, then by time; of a space of `n_configurations`, in `seconds`.
+    winner: from now on the choice for boxes like this one; `kept` for later runs too.
+    """
+
+    device: str
+    stage: str
+    extent: tuple[int, ...]
+    at_once: tuple[tuple[int, float], ...]
+    n_configurations: int
+    tried: tuple[Tried, ...]
+    winner: kgt.Configuration
+    seconds: float
+    kept: bool
+    rank: int = 0
+
+
+def tune_program(
+    program: Program,
+    sizes: int | Sequence[int],
+    *,
+    boundary: str | Sequence[str] = "fixed",
+    devices: str | Sequence[str] | None = None,
+    comm: Communicator | None = None,
+    memory_cap: str | int | None = None,
+    seconds: float = 30.0,
+    search: str = "hill_climb",
+    seed: int = 0,
+) -> list[Tuned]:
+    """Find the fastest configurations of a program's kernels, and keep them for later runs.
+
+    The first arguments are those of `Computation`.  seconds: of the search for each stage on each
+    device, what is under way is finished.  search: "hill_climb", "random" or "exhaustive", which
+    has no limit but `seconds`.  Returns what all ranks have found.  Collective.
+    """
+    comm = default_communicator() if comm is None else comm
+    agree(comm, "what to tune", (program.name, sizes, boundary, seconds, search, seed))
+    search_named(search)
+    domain, periodic = domain_of(program, sizes), periodic_axes(boundary, program.n_axes)
+    controllers = open_controllers(comm, devices, program, memory_cap=memory_cap)
+    layout, placement = divided(
+        controllers, program, domain, None, None, align=1, block=None, n_each=1
+    )
+    plans = _plans(program, layout, periodic, placement.locations, comm.rank)
+    found: list[Tuned] = []
+    problem = None
+    try:
+        for executor, number in _stages(plans[1], placement.executors):
+            made = _Search(plans, placement.executors, executor, number)
+            found.append(made.tuned(Budget(seconds=seconds), search, seed))
+    except (MemoryCapError, RuntimeError, cl.Error) as error:
+        problem = str(error)
+    raise_together(comm, problem)
+    ranks = enumerate(comm.allgather(found))
+    everyone = [replace(one, rank=rank) for rank, its in ranks for one in its]
+    if not everyone:
+        raise ValueError("there is nothing to tune: only OpenCL devices have configurations")
+    return everyone
+
+
+def _plans(
+    program: Program,
+    layout: Layout,
+    periodic: tuple[bool, ...],
+    locations: Sequence[Location],
+    rank: int,
+) -> dict[int, Plan]:
+    """Plans by steps per launch, as far as there are kernels of so many for all boxes."""
+
+    def plan_of(n_steps: int) -> Plan:
+        return Plan(
+            program, layout, periodic, locations, only_rank=rank, steps_per_launch=n_steps
+        )
+
+    kinds = {where.kind for where in locations}
+    counts = [set(kgt.step_counts(program, program.stages[0], kind)) for kind in kinds]
+    plans = {1: plan_of(1)}
+    for n_steps in sorted(set.intersection(*counts) - {1}) if can_combine(program) else ():
+        try:
+            plans[n_steps] = plan_with_steps(plan_of, SPECIALISED, n_steps)
+        except ValueError:      # no kernel, or no such halo
+            continue
+    return plans
+
+
+def _stages(
+    plan: Plan, executors: Mapping[int, Executor]
+) -> Iterator[tuple[OpenCLExecutor, int]]:
+    """The devices of this rank that compute something, with each stage."""
+    for executor in dict.fromkeys(executors[place] for place in plan.places):
+        for number, stage in enumerate(plan.program.stages):
+            if isinstance(executor, OpenCLExecutor) and any(
+                any(True for _ in plan.launched(stage, place))
+                for place in plan.places
+                if executors[place] is executor
+            ):
+                yield executor, number
+
+
+class _Search:
+    """The search for one stage on one device."""
+
+    def __init__(
+        self,
+        plans: Mapping[int, Plan],
+        executors: Mapping[int, Executor],
+        executor: OpenCLExecutor,
+        number: int,
+    ) -> None:
+        self._plans, self._executor, self._number = plans, executor, number
+        self._places = [place for place in plans[1].places if executors[place] is executor]
+
+    def tuned(self, budget: Budget, search: str, seed: int) -> Tuned:
+        """Choose the steps per launch, then search for what is fastest with so many."""
+        start = time.monotonic()
+        at_once = self._times(budget.seconds / 2)
+        n_steps = min(at_once, key=at_once.__getitem__, default=1)
+        bench, listed = self._bench(n_steps), tuple(sorted(at_once.items()))
+        where = self._executor.device.name, bench.stage.name, bench.launch.extent, listed
+        candidates = bench.candidates
+        if not candidates:
+            return Tuned(*where, 1, (), None, time.monotonic() - start, kept=False)
+        trials = tune(Space(candidates), bench.measure, budget, search_named(search), seed)
+        default = trials.space.default
+        best = trials.best if trials.ratios[trials.best] <= WORTH else default
+        kept, choices = False, self._executor.choices
+        if len(trials.ratios) > 1:
+            winner = Winner(best, trials.seconds(best))
+            kept = choices.keep(bench.key, winner)
+            choices.keep_steps(bench.program, bench.stage, bench.launch, winner)
+        others = sorted(
+            (made for made in trials.ratios if made != default), key=trials.ratios.__getitem__
+        )
+        tried = tuple(_tried(trials, made) for made in (default, *others))
+        seconds = time.monotonic() - start
+        return Tuned(*where, len(trials.space), tried, best, seconds, kept)
+
+    def _times(self, seconds: float) -> dict[int, float]:
+        """Seconds of a step by steps per launch, of the default configurations.
+
+        The usual number comes first; no other one is begun after so many seconds.
+        """
+        found: dict[int, float] = {}
+        end, program = time.monotonic() + seconds, self._plans[1].program
+        usual = kgt.usual_steps(program, program.stages[0], self._executor.device.kind)
+        for n_steps in sorted(self._plans, key=lambda n: abs(n - usual)):
+            if found and time.monotonic() > end:
+                break
+            bench = self._bench(n_steps)
+            for outcome in bench.measure(bench.candidates[:1]).values():
+                if isinstance(outcome, float):
+                    found[n_steps] = outcome
+        return found
+
+    def _bench(self, n_steps: int) -> Bench:
+        """One with the largest box that the device computes."""
+        plan = self._plans[n_steps]
+        stage = plan.program.stages[self._number]
+        boxes = [placed for place in self._places for placed in plan.launched(stage, place)]
+        placed = max(boxes, key=lambda placed: placed[0].n_cells)
+        return Bench(
+            self._executor, plan.program, self._number, placed, plan.time_steps(stage)
+        )
+
+
+def _tried(trials: Trials[kgt.Configuration], made: kgt.Configuration) -> Tried:
+    seconds, ratio = trials.seconds(made), trials.ratios[made]
+    if not isfinite(seconds):
+        return Tried(made, None, None, trials.discarded.get(made, "not measured"))
+    return Tried(made, seconds, ratio)

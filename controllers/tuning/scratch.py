@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""Small boxes to check configurations on before they work on a box that matters."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from controllers.configuration import Placed
+from controllers.steps import Steps
+from hitmap.shape import Shape
+from hitmap.strided import Geometry, dense_pitches
+
+# Cells per axis, at most: odd, more than one block or work-group of most configurations.
+MOST = {1: (150_001,), 2: (251, 1031), 3: (37, 53, 131), 4: (7, 17, 23, 91)}
+
+
+def scratch(placed: Placed, steps: Steps) -> tuple[Placed, Steps]:
+    """The first cells of a box, in tiles of their own that are aligned like those it lies in.
+
+    And what steps compute there: they end as far behind the cells as behind the box.
+    """
+    box, geometries = placed
+    extent = tuple(map(min, zip(box.extent, MOST[box.n_axes])))
+    upper = tuple(low + n for low, n in zip(box.lower, extent))
+    small = Shape(box.lower, upper)
+    around = zip(small.upper, steps.computed.upper, box.upper)
+    computed = Shape(steps.computed.lower, tuple(new + end - old for new, end, old in around))
+    tiles = {name: _cut(geometry, box, small) for name, geometry in geometries.items()}
+    return (small, tiles), replace(steps, computed=computed)
+
+
+def _cut(geometry: Geometry, box: Shape, small: Shape) -> Geometry:
+    """The tile around `small`: halo as around `box`, rows padded if they were."""
+    around = zip(small.upper, geometry.box.upper, box.upper)
+    full = Shape(geometry.box.lower, tuple(new + end - old for new, end, old in around))
+    dense = geometry.pitches == dense_pitches(geometry.box.extent)
+    return Geometry.dense(full) if dense else Geometry.padded(full)

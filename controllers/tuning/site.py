@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+"""A site of tuning: launches of one stage on one device of a run that share a configuration.
+
+The search starts from the configuration in use.  Candidates are built and checked on small tiles of
+their own before they may do a step of the run.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from controllers import kgt
+from controllers.choices import Key
+from controllers.configuration import Placed
+from controllers.engine import Engine
+from controllers.event import Profile
+from controllers.ledger import MemoryCapError
+from controllers.opencl_executor import OpenCLExecutor
+from controllers.registry import SPECIALISED
+from controllers.tuning.bench import Bench
+from controllers.tuning.scratch import scratch
+from controllers.tuning.search import Search
+from controllers.tuning.space import Space
+from controllers.tuning.timing import n_launches, typical
+from controllers.tuning.trials import Trials
+from controllers.winners import Winner
+
+WORTH = 0.98    # of the time of what is in use: a smaller gain may be noise
+
+
+@dataclass(frozen=True)
+class Launches:
+    """Those with the same key: the numbers of all, and of the largest ones, which are `placed`."""
+
+    executor: OpenCLExecutor
+    stage: int
+    key: Key
+    numbers: frozenset[int]
+    largest: frozenset[int]
+    placed: Placed
+
+
+class Site:
+    """The search for the configuration of some launches of a run."""
+
+    def __init__(
+        self, engine: Engine, launches: Launches, search: Search[kgt.Configuration]
+    ) -> None:
+        self.launches = launches
+        self._engine = engine
+        self._choices = launches.executor.choices
+        program, stage = engine.plan.program, engine.plan.program.stages[launches.stage]
+        executor, n_steps = launches.executor, engine.plan.steps_per_launch
+        launch = executor.launch_of(program, launches.stage, launches.placed, n_steps)
+        self._used = self._kept = self._choices.configuration(program, stage, launch)
+        found = kgt.candidates(program, stage, executor.device.kind, launch)
+        self._trials = Trials(Space([self._used, *found]), search)
+        self._n_at_once = n_steps
+        small = scratch(launches.placed, engine.plan.time_steps(stage))
+        self._bench = Bench(executor, program, launches.stage, *small)
+        self._times: dict[kgt.Configuration, list[float]] = {}
+
+    def prepare(self) -> int:
+        """Choose, build and check the next candidates; how many there are, 0 at the end."""
+        self._times = {}
+        while len(self._times) < 2 and (batch := self._trials.batch()):
+            self._times.clear()
+            for made in batch:
+                problem = self._bench.problem(made)
+                if problem is None:
+                    self._times[made] = []
+                else:
+                    self._trials.discard(made, problem)
+        return len(self._times)
+
+    def turn(self, number: int) -> None:
+        """The next steps are made with candidate `number`; with the best where there are fewer."""
+        self._use([*self._times, *[self._trials.best] * (number + 1)][number])
+
+    def note(self, profiles: Sequence[Profile]) -> None:
+        """So the largest launches of these steps have run."""
+        if self._used in self._times:
+            self._times[self._used] += [(p.end - p.start) * 1e-9 for p in profiles]
+
+    def tell(self) -> None:
+        """All candidates have had their turns."""
+        if self._times:
+            times = {m: typical(its) / self._n_at_once for m, its in self._times.items()}
+            self._trials.tell(times)
+
+    def settle(self) -> None:
+        """Use the best so far, and keep it for later runs."""
+        best = self._trials.best
+        if self._trials.ratios[best] > WORTH:
+            best = self._trials.space.default
+        self._use(best)
+        if best != self._kept:
+            self._kept = best
+            self._choices.keep(self.launches.key, Winner(best, self._trials.seconds(best)))
+
+    @property
+    def n_steps(self) -> int:
+        """Time steps of a turn: whole launches."""
+        seconds = self._trials.seconds(self._trials.space.default)
+        return self._n_at_once * n_launches(seconds * self._n_at_once)
+
+    def _use(self, made: kgt.Configuration) -> None:
+        if made != self._used:
+            self._used = made
+            self._choices.use(self.launches.key, made)
+            self._engine.rebind(self.launches.numbers)
+
+
+def sites(engine: Engine, search: Search[kgt.Configuration]) -> Iterator[Site]:
+    """One per stage and device of this rank, where it computes most cells and has a choice."""
+    plan = engine.plan
+    for executor in dict.fromkeys(engine.executors[place] for place in plan.places):
+        if not isinstance(executor, OpenCLExecutor) or executor.kernel != SPECIALISED:
+            continue
+        for number in range(len(plan.program.stages)):
+            launches = _largest(engine, executor, number)
+            if launches is not None:
+                try:
+                    yield Site(engine, launches, search)
+                except MemoryCapError:      # no room for the small tiles: it goes on as it is
+                    pass
+
+
+def _largest(engine: Engine, executor: OpenCLExecutor, number: int) -> Launches | None:
+    """The launches of a stage that are like the largest one; None where nothing can be chosen."""
+    plan, program, stage = engine.plan, engine.plan.program, engine.plan.program.stages[number]
+    keys, boxes = {}, {}
+    for operation in plan.operations:
+        if operation.stage != number or engine.executors.get(operation.place) is not executor:
+            continue
+        placed = (
+            operation.writes[0].cells[0],
+            {field.name: plan.geometry(field.name, operation.place) for field in program.fields},
+        )
+        launch = executor.launch_of(program, number, placed, plan.steps_per_launch)
+        if kgt.choose(program, stage, executor.device.kind, launch) is not None:
+            keys[operation.number] = executor.choices.key(program, stage, launch)
+            boxes[operation.number] = placed
+    if not boxes:
+        return None
+    most = max(boxes, key=lambda n: boxes[n][0].n_cells)
+    alike = frozenset(n for n, key in keys.items() if key == keys[most])
+    largest = frozenset(n for n in alike if boxes[n][0].n_cells == boxes[most][0].n_cells)
+    return Launches(executor, number, keys[most], alike, largest, boxes[most])

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""A finite space of configurations with named parameters.
+
+Configurations are frozen dataclasses of one type, their parameters the fields; each member of a
+tuple is a parameter of its own.  Not every combination of values is a configuration.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Generic, TypeVar
+
+C = TypeVar("C")    # of configurations
+
+
+class Space(Generic[C]):
+    """Some configurations, each once; the first one is the default, where searches start."""
+
+    def __init__(self, configurations: Iterable[C]) -> None:
+        self.configurations = tuple(dict.fromkeys(configurations))
+        if not self.configurations:
+            raise ValueError("a space holds at least one configuration, its default")
+        described = [_parameters(made) for made in self.configurations]
+        ranks = {
+            name: {value: n for n, value in enumerate(sorted({made[name] for made in described}))}
+            for name in described[0]
+        }
+        self.parameters = tuple(name for name in ranks if len(ranks[name]) > 1)
+        self._at = {
+            made: tuple(ranks[name][values[name]] for name in self.parameters)
+            for made, values in zip(self.configurations, described)
+        }
+        self._here = {at: made for made, at in self._at.items()}
+        self._last = [len(ranks[name]) - 1 for name in self.parameters]
+
+    @property
+    def default(self) -> C:
+        """What is taken when nothing is known."""
+        return self.configurations[0]
+
+    def __len__(self) -> int:
+        return len(self.configurations)
+
+    def neighbour(self, made: C, *notches: tuple[int, int]) -> C | None:
+        """The nearest configuration whose parameters differ as `notches` say, or None.
+
+        notches: numbers of parameters, and the direction (-1 or 1) in which each is moved, all by
+        equally many values, as few as possible.
+        """
+        at = [*self._at[made]]
+        while True:
+            for number, direction in notches:
+                at[number] += direction
+                if not 0 <= at[number] <= self._last[number]:
+                    return None
+            found = self._here.get(tuple(at))
+            if found is not None:
+                return found
+
+
+def _parameters(made: object) -> dict[str, int]:
+    """The values of all parameters by name: `group` (32, 4) is `group[0]` 32 and `group[1]` 4."""
+    found: dict[str, int] = {}
+    for name, value in vars(made).items():
+        if isinstance(value, tuple):
+            found |= {f"{name}[{n}]": member for n, member in enumerate(value)}
+        else:
+            found[name] = value
+    return found

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""Configurations measured on a device: only what builds, fits and gives the right bits counts."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from controllers import kgt, stage_kernel
+from controllers.configuration import Placed
+from controllers.device import find_devices
+from controllers.expression import Read
+from controllers.kgt.kernel import GeneratedKernel
+from controllers.kgt.marching import MarchingConfiguration
+from controllers.kgt.rows import RowsConfiguration
+from controllers.kgt.wavefront import WavefrontConfiguration
+from controllers.opencl_executor import OpenCLExecutor
+from controllers.program import Field, Program, Stage
+from controllers.stencil import Stencil
+from controllers.steps import Steps
+from controllers.tuning import bench as bench_module
+from controllers.tuning.bench import Bench
+from controllers.tuning.scratch import MOST, scratch
+from hitmap.shape import Shape
+from hitmap.strided import Geometry
+
+MEAN = Stencil.of("mean", [(-1, 1)] * 2, [0, 1, 0, 1, 0, 1, 0, 1, 0], 4).program("float32")
+DOMAIN = Shape.of_extent((61, 203))
+
+
+@pytest.fixture(scope="module")
+def executor() -> OpenCLExecutor:
+    return OpenCLExecutor(find_devices()[0])
+
+
+def placed(program: Program = MEAN, domain: Shape = DOMAIN) -> Placed:
+    box = program.updated(domain, (False,) * program.n_axes)
+    return box, {field.name: Geometry.padded(domain) for field in program.fields}
+
+
+def bench_of(
+    executor: OpenCLExecutor, program: Program = MEAN, domain: Shape = DOMAIN, n_steps: int = 1
+) -> Bench:
+    steps = Steps.of(program.stages[0], n_steps, domain, (False,) * program.n_axes)
+    return Bench(executor, program, 0, placed(program, domain), steps)
+
+
+@pytest.fixture
+def bench(executor: OpenCLExecutor) -> Bench:
+    return bench_of(executor)
+
+
+def two_fields() -> Program:
+    read = Read("u", (0, 1)) * Read("v", (-1, 0)) + Read("u", (0, 0))
+    stage = Stage("both", "u", read, ((-1, 0), (0, 1)))
+    return Program("both", (Field("u", "int32"), Field("v", "int32")), (stage,))
+
+
+@pytest.mark.parametrize("program", [MEAN, two_fields()], ids=["one field", "two fields"])
+def test_good_configurations_are_measured(executor: OpenCLExecutor, program: Program) -> None:
+    batch = [None, RowsConfiguration(rows=2), RowsConfiguration(lanes=8, rows=1)]
+    outcomes = bench_of(executor, program).measure(batch)
+    assert [*outcomes] == batch
+    assert all(isinstance(time, float) and 0 < time < 1 for time in outcomes.values())
+
+
+BAD = RowsConfiguration(rows=2)
+
+
+def spoil(monkeypatch: pytest.MonkeyPatch, change: Callable[[str], str]) -> None:
+    """The generator writes another text for one configuration."""
+
+    def generate(
+        program: Program, stage: Stage, configuration: kgt.Configuration = None
+    ) -> GeneratedKernel:
+        kernel = kgt.generate(program, stage, configuration)
+        return replace(kernel, source=change(kernel.source)) if configuration == BAD else kernel
+
+    monkeypatch.setattr(stage_kernel, "generate", generate)
+
+
+@pytest.mark.parametrize("most", [0, 1 << 18], ids=["against cell", "against NumPy"])
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda text: text.replace(" / 4", " / 5").replace("0.25f", "0.2f"), "with other bits"),
+        (lambda text: text.replace("KGT_EDGE(item_skip);", ""), "with other bits"),
+        (lambda text: text.replace("return item_value;", "return item_value"), "does not compile"),
+    ],
+    ids=["wrong sum", "cells left out", "no C"],
+)
+def test_what_is_wrong_is_discarded_and_the_others_are_measured(
+    executor: OpenCLExecutor, monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[str], str], says: str, most: int,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(bench_module, "MAX_REFERENCE", most)
+    good = kgt.generate(MEAN, MEAN.stages[0], BAD).source
+    assert change(good) != good
+    spoil(monkeypatch, change)
+    outcomes = bench_of(executor).measure([None, BAD, replace(BAD, rows=4)])
+    assert says in str(outcomes[BAD])
+    assert [isinstance(time, float) for time in outcomes.values()] == [True, False, True]
+
+
+def test_work_groups_beyond_the_limit_are_not_built(bench: Bench) -> None:
+    handle = find_devices()[0].handle
+    assert handle is not None
+    most = handle.max_work_group_size
+    problem = bench.problem(MarchingConfiguration(1, 1, 0, (most, 2, 1)))
+    assert problem == f"has work-groups of {2 * most} items, at most {most} are possible"
+
+
+@pytest.mark.parametrize("most", [0, 1 << 18], ids=["against the default", "against NumPy"])
+def test_several_steps_at_once_are_measured_per_step(
+    executor: OpenCLExecutor, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(bench_module, "MAX_REFERENCE", most)
+    bench = bench_of(executor, n_steps=4)
+    default, *others = bench.candidates
+    assert isinstance(default, WavefrontConfiguration) and default.steps_per_launch == 4
+    assert all(kgt.steps_per_launch(other) == 4 for other in others)
+    outcomes = bench.measure([default, replace(default, slices=2)])
+    assert all(isinstance(time, float) for time in outcomes.values()), outcomes
+    large = replace(default, segment=1 << 20)
+    assert "of local memory" in str(bench.problem(large))
+
+
+def test_boxes_that_do_not_suit_are_not_tried(executor: OpenCLExecutor) -> None:
+    narrow = bench_of(executor, domain=Shape.of_extent((50, 20)))
+    assert narrow.problem(RowsConfiguration(lanes=16)) == "does not suit the box"
+    assert narrow.candidates == ()
+
+
+def test_the_default_comes_first_among_the_candidates(bench: Bench) -> None:
+    first, *others = bench.candidates
+    assert first == kgt.choose(MEAN, MEAN.stages[0], bench.executor.device.kind, bench.launch)
+    assert len(set(others)) == len(others) > 10
+    assert first not in others
+
+
+@pytest.mark.parametrize("n_axes", [1, 2, 3, 4])
+def test_a_scratch_is_small_and_aligned_like_the_box(n_axes: int) -> None:
+    upper = (10_000_000, 5003, 203, 101)[4 - n_axes :]
+    domain = Shape((3,) * n_axes, upper)
+    box = domain.grow((-2,) * n_axes, (-1,) * n_axes)
+    for make in (Geometry.dense, Geometry.padded):
+        steps = Steps(3, domain.grow((9,) * n_axes, (-2,) * n_axes))
+        (small, geometries), cut = scratch((box, {"u": make(domain)}), steps)
+        behind = (end - last for end, last in zip(steps.computed.upper, box.upper))
+        assert cut.computed.lower == steps.computed.lower
+        assert cut.computed.upper == tuple(n + more for n, more in zip(small.upper, behind))
+        assert small.lower == box.lower
+        assert small.extent == tuple(map(min, zip(box.extent, MOST[n_axes])))
+        assert geometries["u"] == make(small.grow((2,) * n_axes, (1,) * n_axes))
+        same = geometries["u"].strided(small).first - make(domain).strided(box).first
+        assert n_axes > 1 or same == 0

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: MIT
+"""Tuning while a run is under way: the same bits, the same number of steps, on all ranks."""
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from mpi_jobs import helpers_path, run_ranks
+
+from controllers import Computation, Stencil, kgt, reference_run, stage_kernel
+from controllers.kgt.kernel import GeneratedKernel
+from controllers.program import Program, Stage
+from controllers.winners import VARIABLE
+from hitmap.comm import SerialCommunicator
+
+LINE = Stencil.of("line", [(-2, 1)], [1, 0, 3, 2], 6).program("float32")
+N_CELLS = 20_011
+STEPS = 120     # enough for a whole search: the space of one axis is small
+LONG_S = 600.0
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "tuning"))
+    return tmp_path / "tuning"
+
+
+def field() -> npt.NDArray[Any]:
+    return np.random.default_rng(1).random(N_CELLS, np.float32)
+
+
+def tuned(**options: Any) -> Computation:
+    given = {
+        "devices": "cpu:0", "comm": SerialCommunicator(), "tune": LONG_S, "steps_per_launch": 1,
+        **options,
+    }  # fmt: skip
+    run = Computation(LINE, N_CELLS, **given)
+    run.scatter(field())
+    return run
+
+
+def in_use(run: Computation) -> str:
+    (kernel,) = run.report().kernels
+    return kernel.origin
+
+
+@pytest.mark.parametrize("parts", [[STEPS], [1, 2, 4, 50, 0, 63]], ids=str)
+def test_a_tuned_run_has_the_bits_of_the_reference(parts: list[int]) -> None:
+    with tuned() as run:
+        for n_steps in parts:
+            run.run(n_steps)
+        assert np.array_equal(run.gather(), reference_run(LINE, field(), sum(parts), (False,)))
+        assert run.report().steps == sum(parts)
+
+
+def test_progress_counts_all_steps() -> None:
+    told: list[tuple[int, int]] = []
+    with tuned() as run:
+        run.run(STEPS, lambda done, total: told.append((done, total)))
+    assert told == sorted(told)
+    assert told[-1] == (STEPS, STEPS)
+    assert {total for _, total in told} == {STEPS}
+
+
+@pytest.mark.parametrize(("n_at_once", "n_steps"), [(1, STEPS), (3, 12_000)])
+def test_configurations_are_tried_and_the_best_is_used_from_then_on(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, n_at_once: int, n_steps: int
+) -> None:
+    monkeypatch.setattr("controllers.tuning.site.WORTH", 10.0)      # whatever is not the default
+    monkeypatch.setattr("controllers.tuning.trials.Trials.best", property(_last))
+    usual: dict[str, Any] = {"tune": 0.0, "steps_per_launch": n_at_once}
+    with tuned(**usual) as run:
+        default = in_use(run)
+    with tuned(steps_per_launch=n_at_once) as run:
+        run.run(n_steps)
+        used = in_use(run)
+        assert used != default
+        assert used in run.explain()
+        assert np.array_equal(run.gather(), reference_run(LINE, field(), n_steps, (False,)))
+    assert len([*cache.iterdir()]) == 1
+    with tuned(**usual) as run:
+        assert in_use(run) == used
+        run.run(7)
+        assert np.array_equal(run.gather(), reference_run(LINE, field(), 7, (False,)))
+
+
+def _last(trials: Any) -> kgt.Configuration:
+    """In place of the fastest one, so that noise decides nothing."""
+    found: kgt.Configuration = [*trials.ratios][-1]
+    return found
+
+
+def test_a_wrong_candidate_never_does_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Computation(LINE, N_CELLS, devices="cpu:0", comm=SerialCommunicator()) as run:
+        default = in_use(run)
+    wrong: set[str] = set()
+
+    def generate(
+        program: Program, stage: Stage, made: kgt.Configuration = None
+    ) -> GeneratedKernel:
+        kernel = kgt.generate(program, stage, made)
+        if made is None or kgt.described(made) in default:
+            return kernel
+        wrong.add(kgt.described(made))
+        return replace(kernel, source=kernel.source.replace("/ 6.0f", "/ 7.0f"))
+
+    monkeypatch.setattr(stage_kernel, "generate", generate)
+    with tuned() as run:
+        run.run(STEPS)
+        assert in_use(run) == default
+        assert np.array_equal(run.gather(), reference_run(LINE, field(), STEPS, (False,)))
+    assert wrong
+
+
+def test_without_seconds_nothing_is_tried(cache: Path) -> None:
+    with tuned(tune=0) as run:
+        run.run(STEPS)
+    assert not cache.exists()
+
+
+def test_it_goes_on_after_the_field_is_divided_anew() -> None:
+    with tuned(devices=["cpu:0", "reference"]) as run:
+        run.run(5)
+        run.redistribute(weights=[5, 1])
+        run.run(40)
+        assert np.array_equal(run.gather(), reference_run(LINE, field(), 45, (False,)))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"tune": -1}, "at least 0, got -1"),
+        ({"tune": float("nan")}, "at least 0, got nan"),
+        ({"check": True}, "a run under check has none; leave it out"),
+        ({"kernel": "generic"}, "kernels that are not generated have none; leave it out"),
+    ],
+)
+def test_what_cannot_be_tuned_is_refused(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        tuned(**options)
+
+
+RANKS = """
+import numpy as np
+from test_tuning_run import LINE, LONG_S, N_CELLS, field
+from controllers import Computation, reference_run
+from hitmap.comm import default_communicator
+
+comm = default_communicator()
+for devices in ("cpu", ["cpu/1,1", "reference"][comm.rank]):
+    with Computation(LINE, N_CELLS, devices=devices, tune=LONG_S) as run:
+        run.scatter(field() if comm.rank == 0 else None)
+        for n_steps in (40, 30):
+            run.run(n_steps)
+        whole, steps = run.gather(), run.report().steps
+    if comm.rank == 0:
+        print(np.array_equal(whole, reference_run(LINE, field(), 70, (False,))), steps)
+"""
+
+
+def test_ranks_with_unlike_devices_make_the_same_steps() -> None:
+    here = {"PYTHONPATH": f"{Path(__file__).parent}:{helpers_path()['PYTHONPATH']}"}
+    job = run_ranks(2, RANKS, timeout=180, env=here)
+    assert job.returncode == 0, job.stderr
+    assert job.stdout.split() == ["True", "70"] * 2
