@@ -80,8 +80,8 @@ COLUMNS = ("device", "stencil", "dtype", "extent", "copy_bytes_per_s", "base",
 
 
 def rows(cases: Iterable[Case]) -> list[dict[str, object]]:
-    """A row per figure, its columns COLUMNS."""
-    return [
+    """A row per figure, its columns COLUMNS; six digits are more than a measurement has."""
+    found: list[dict[str, object]] = [
         {
             "device": case.device,
             "stencil": case.stencil,
@@ -94,6 +94,11 @@ def rows(cases: Iterable[Case]) -> list[dict[str, object]]:
         for case in cases
         for figure in case.figures
     ]
+    return [{name: _rounded(value) for name, value in row.items()} for row in found]
+
+
+def _rounded(value: object) -> object:
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def as_json(cases: Sequence[Case], version: str, date: str) -> dict[str, object]:

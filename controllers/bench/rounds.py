@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-ROUNDS = 7
+ROUNDS, FEW_ROUNDS = 7, 3
 GROWTH = 4
 MIN_STEP_S = 1e-9       # of a clock that stands still
 SLOW_S = 1.0            # a first step that took less may have compiled something
@@ -42,9 +42,7 @@ def interleaved(
         one.n_at_once * max(1, round(share / ROUNDS / (step_s * one.n_at_once)))
         for one, step_s in zip(entrants, steps_s)
     ]
-    counts = [
-        max(1, min(ROUNDS, round(share / (step_s * n)))) for step_s, n in zip(steps_s, lengths)
-    ]
+    counts = [_rounds(share, step_s * n) for step_s, n in zip(steps_s, lengths)]
     times: list[list[float]] = [[] for _ in entrants]
     for number in range(ROUNDS):
         order = range(len(entrants))
@@ -63,6 +61,11 @@ def ratio(base: Sequence[float], own: Sequence[float]) -> float:
     3.0
     """
     return statistics.median(a / b for a, b in zip(base, own))
+
+
+def _rounds(share: float, turn_s: float) -> int:
+    """How many turns an entrant has: a few at the least, unless not even one fits."""
+    return min(ROUNDS, max(FEW_ROUNDS, round(share / turn_s))) if turn_s <= share else 1
 
 
 def _step_s(one: Entrant, share: float, clock: Callable[[], float]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 import subprocess
 import sys
@@ -15,9 +16,10 @@ import pytest
 
 from controllers.bench import Comparator, Problem, case, comparators_of, run_case
 from controllers.bench.host import NumPyLoop
+from controllers.bench.loops import Buffers, HandWritten
 from controllers.bench.problem import STENCILS
 from controllers.bench.results import COLUMNS
-from controllers.bench.rounds import ROUNDS, Entrant, interleaved, ratio
+from controllers.bench.rounds import FEW_ROUNDS, ROUNDS, Entrant, interleaved, ratio
 from controllers.cli import bench_options
 from controllers.cli.main import main
 from controllers.placement import one_device
@@ -58,7 +60,7 @@ def test_a_slow_entrant_has_fewer_turns_and_at_least_one() -> None:
     clock = Clock()
     fast, slow = clock.entrant("F", 0.01), clock.entrant("S", 0.3, n_at_once=4)
     times = interleaved([fast, slow], 5.0, clock)
-    assert [len(own) for own in times] == [ROUNDS, 2]
+    assert [len(own) for own in times] == [ROUNDS, FEW_ROUNDS]
     assert [len(own) for own in interleaved([fast, slow], 0.2, clock)] == [ROUNDS, 1]
 
 
@@ -203,3 +205,14 @@ def test_a_loss_between_commits_is_flagged(tmp_path: Path) -> None:
         assert tool("compare_bench.py", *pair, "--history", history).returncode == code
     assert tool("compare_bench.py", tmp_path / "a.csv", tmp_path / "c.csv").returncode == 1
     assert tool("record_bench.py", history, "--commit", "d").returncode == 2
+
+
+def test_the_hand_written_kernel_for_gpus_has_the_same_bits() -> None:
+    device = dataclasses.replace(one_device("cpu"), kind="gpu")
+    for problem in (SMALL, Problem("3d7", "float32", (9, 13, 21))):
+        loop = HandWritten(Buffers(device, problem))
+        loop.prepare(problem)
+        loop.run(3)
+        periodic = (False,) * len(problem.extent)
+        right = reference_run(problem.program, problem.initial.copy(), 3, periodic)
+        assert np.array_equal(loop.result(), right)
