@@ -95,7 +95,7 @@ def _last(trials: Any) -> kgt.Configuration:
 
 
 def test_a_wrong_candidate_never_does_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    with Computation(LINE, N_CELLS, devices="cpu:0", comm=SerialCommunicator()) as run:
+    with tuned(tune=0.0) as run:
         default = in_use(run)
     wrong: set[str] = set()
 
