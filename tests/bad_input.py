@@ -300,7 +300,7 @@ def options() -> Iterator[Bad]:
     yield option("--boundary open", "one of fixed, periodic, got 'open'")
     yield option("--boundary fixed,fixed,fixed", "2 axes need one boundary.*got 3")
     yield option("--boundary ''", "2 axes need one boundary.*got 0")
-    yield option("--turbo", "unknown option '--turbo'; see controllers run --help", whole=True)
+    yield option("--warp", "unknown option '--warp'; see controllers run --help", whole=True)
     yield option("--iteration 3", "'--iteration', did you mean --iterations", whole=True)
     yield option("--out=x.npy", "'--out', did you mean --output")
     yield option("-x", "unknown words: '-x'")
