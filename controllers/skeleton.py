@@ -47,6 +47,7 @@ def stencil_computation(
     memory_cap: str | int | None = None,
     watchdog: float | None = None,
     check: Check = None,
+    tune: float = 0.0,
 ) -> Report:
     """Apply a weighted stencil `iterations` times to a field; collective.
 
@@ -80,6 +81,7 @@ def stencil_computation(
         memory_cap=memory_cap,
         watchdog=watchdog,
         check=check,
+        tune=tune,
     ) as computation:
         if init is not None:
             computation.load(init)

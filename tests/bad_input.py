@@ -297,10 +297,12 @@ def options() -> Iterator[Bad]:
         yield option(f"--dtype {word}", f"'{word}' \\(choose from '?float32",
                      whole=word == "float16")
     yield option("--overlap maybe", "'maybe' \\(choose from '?auto")
+    yield option("--tune -1", "a number of seconds, at least 0, got '-1'")
+    yield option("--tune 1 --kernel generic", "not generated have none; leave it out", whole=True)
     yield option("--boundary open", "one of fixed, periodic, got 'open'")
     yield option("--boundary fixed,fixed,fixed", "2 axes need one boundary.*got 3")
     yield option("--boundary ''", "2 axes need one boundary.*got 0")
-    yield option("--turbo", "unknown option '--turbo'; see controllers run --help", whole=True)
+    yield option("--warp", "unknown option '--warp'; see controllers run --help", whole=True)
     yield option("--iteration 3", "'--iteration', did you mean --iterations", whole=True)
     yield option("--out=x.npy", "'--out', did you mean --output")
     yield option("-x", "unknown words: '-x'")

@@ -70,7 +70,7 @@ class MarchingConfiguration:
             return cls(4, 4, 0, (32, 4, 1) if wide else (64, 2, 1))
         if n_reads > MANY_READS:
             return cls(4, 2, n_axes - 3, (32, 4, 1))
-        return cls(4, 16, n_axes - 3, (32, 4, 1)) if wide else cls(4, 4, n_axes - 3, (32, 8, 1))
+        return cls(2 if wide else 4, 8 if wide else 4, n_axes - 3, (32, 8, 1))
 
     def search_space(self, n_axes: int) -> Iterator[MarchingConfiguration]:
         """What may be tried on a device instead; `fits` says which a box is large enough for."""

@@ -354,7 +354,7 @@ def test_the_command_line_reports_memory(capsys: pytest.CaptureFixture[str]) -> 
     assert (device["cap_bytes"], device["peak_bytes"]) == (2**22, tiles + 2 * IN_PLACE)
     assert device["nbytes"]["tiles"] == tiles
     assert main(command.split()) == 0
-    head, place, _, memory = capsys.readouterr().out.splitlines()
+    head, place, _, _, memory = capsys.readouterr().out.splitlines()
     assert place[head.index("memory") - 2 :].startswith("   2 MiB")
     assert memory == "at most 2 MiB of 4 MiB in use on a device"
 

@@ -170,8 +170,8 @@ def test_a_table_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert isinstance(table.measure([MarchingConfiguration()])[MarchingConfiguration()], str)
 
 
-def test_there_are_tables_of_both_kinds_of_devices() -> None:
-    assert {path.name.split("-")[0] for path in TABLES} >= {"cpu"}
+def test_there_are_tables() -> None:
+    assert TABLES
 
 
 @pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
