@@ -40,7 +40,10 @@ def kernel(
     buffers = (*((field, "in") for field in read_fields), (stage.writes, "out"))
     name = f"kgt_{stage.name}"
     lines = [
-        *(f"// {line}".rstrip() for line in head_comment(program, stage, how)),
+        *(
+            f"// {line}".rstrip()
+            for line in head_comment(program, stage, how, steps_per_launch)
+        ),
         "#pragma OPENCL FP_CONTRACT OFF",
         *(["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if program.dtype == "float64" else []),
         "",
