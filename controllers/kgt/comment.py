@@ -25,13 +25,16 @@ MAX_ROWS, MAX_DRAWN = 64, 1024  # lines, and offsets, of a drawing
 OPERATION_NAMES = {"+": "addition", "-": "subtraction", "*": "product", "/": "division"}
 
 
-def head_comment(program: Program, stage: Stage, strategy: str) -> list[str]:
+def head_comment(
+    program: Program, stage: Stage, strategy: str, n_steps: int = 1
+) -> list[str]:
     """The head comment of the kernel of `stage`, as lines without the comment signs.
 
-    `strategy` says in a few words how the kernel goes about it.
+    `strategy` says in a few words how the kernel goes about it, which computes `n_steps` steps.
     """
+    steps = "one step" if n_steps == 1 else f"{n_steps} steps"
     lines = [
-        f"{stage.name}: one step, {program.dtype}, {strategy}.",
+        f"{stage.name}: {steps}, {program.dtype}, {strategy}.",
         "",
         *_pattern(program, stage),
         "",

@@ -39,7 +39,10 @@ def kernel(
     buffers = (*((field, "in") for field in stage.fields_read), (stage.writes, "out"))
     name = f"kgt_{stage.name}"
     lines = [
-        *(f"// {line}".rstrip() for line in head_comment(program, stage, how)),
+        *(
+            f"// {line}".rstrip()
+            for line in head_comment(program, stage, how, steps_per_launch)
+        ),
         f"#pragma OPENCL FP_CONTRACT {CONTRACTION[program.math]}",
         *(["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if program.dtype == "float64" else []),
         "",

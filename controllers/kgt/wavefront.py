@@ -21,18 +21,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 from typing import ClassVar
 
 import numpy as np
 
 from controllers.kgt import frame
-from controllers.kgt.emitter import INDENT, arithmetic_type, used_fields
+from controllers.kgt.emitter import arithmetic_type
+from controllers.kgt.front import front_body
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
 from controllers.kgt.lanes import Lanes
-from controllers.kgt.levels import FIRST, LAST, NEXT, STREAM, Levels
+from controllers.kgt.levels import Levels
 from controllers.kgt.rings import Rings, own_reach
+from controllers.kgt.slices import functions
 from controllers.program import Program, Stage
 
+MIN_ITEMS = 8       # work-items, where bands do not fall below MIN_BAND slices
+MIN_BAND = 64
 _BYTES = {"int": 4, "long": 8, "ulong": 8, "float": 4, "double": 8}
 
 
@@ -62,6 +67,11 @@ class WavefrontConfiguration:
                 f"a wavefront makes at least 2 steps per launch, got {self.steps_per_launch}; "
                 f"use the strategy 'rows' for one"
             )
+        if self.segment < 2 * self.lanes:
+            raise ValueError(
+                f"a segment holds at least two vectors of {self.lanes} cells, got {self.segment} "
+                f"cells; use a longer one"
+            )
 
     @classmethod
     def default(
@@ -79,7 +89,7 @@ class WavefrontConfiguration:
         return cls(2, lanes, 2, band=48, depth=8, height=8, segment=16 * width)
 
     def search_space(self, n_axes: int) -> Iterator[WavefrontConfiguration]:
-        """What may be tried instead, with the same stores."""
+        """What may be tried instead, with the same stores; see `local_bytes` as well."""
         steps = (2, 3, 4, 6, 8, 12, 16)
         slices = (1, 2, 3, 4, 6) if n_axes > 1 else (1,)
         bands = sorted({64, 192, 512, self.band}) if n_axes > 1 else [1]
@@ -91,9 +101,18 @@ class WavefrontConfiguration:
             yield WavefrontConfiguration(*values, self.streaming)
 
     def within(self, extent: tuple[int, ...]) -> WavefrontConfiguration:
-        """The same for a box of this extent: no more slices side by side than it has."""
-        slices = extent[0] if len(extent) > 1 else 1
-        return replace(self, slices=min(self.slices, slices))
+        """The same for a box of this extent: bands low enough that several cores have work.
+
+        >>> WavefrontConfiguration().within((1024, 1024)).band
+        128
+        """
+        if len(extent) == 1:
+            return self
+        tile = self.tile(len(extent))
+        others = prod(-(-n // most) for n, most in zip(extent[1:], tile[1:]))
+        bands = -(-MIN_ITEMS // others)
+        band = max(MIN_BAND, -(-extent[0] // bands))
+        return replace(self, slices=min(self.slices, extent[0]), band=min(self.band, band))
 
     def fitting(
         self, program: Program, stage: Stage, local_bytes: int
@@ -125,7 +144,8 @@ class WavefrontConfiguration:
     def rings(self, program: Program, stage: Stage) -> Rings:
         """Where the levels in between are kept."""
         tile = self.tile(program.n_axes)
-        return Rings(own_reach(stage), self.steps_per_launch, self.lanes, self.slices, tile)
+        slices = self.slices if program.n_axes > 1 else 1
+        return Rings(own_reach(stage), self.steps_per_launch, self.lanes, slices, tile)
 
     def local_bytes(self, program: Program, stage: Stage) -> int:
         """The local memory of a device that the kernel needs."""
@@ -137,12 +157,11 @@ def wavefront_kernel(
 ) -> GeneratedKernel:
     """The kernel of `stage` that computes several steps of a tile."""
     made = configuration or WavefrontConfiguration.default(program, stage)
-    levels = Levels(program, stage, made.rings(program, stage))
-    how = f"{made.steps_per_launch} steps of a tile in the cache, in vectors of {made.lanes} cells"
-    body = [*_tile(levels, made), *_wavefront(levels, made)]
+    levels = Levels(program, stage, made.rings(program, stage), made.streaming)
+    how = f"tile by tile through the cache, in vectors of {made.lanes} cells"
     least = (*(1,) * (program.n_axes - 1), made.lanes)
     return frame.kernel(
-        program, stage, how, body, work_sizes(made), helpers=levels.helpers(made.streaming),
+        program, stage, how, front_body(levels), work_sizes(made), helpers=functions(levels),
         lanes=Lanes(made.lanes, clang=True), least=least, steps_per_launch=made.steps_per_launch,
     )  # fmt: skip
 
@@ -165,145 +184,3 @@ def work_sizes(made: WavefrontConfiguration) -> WorkSizes:
         return tuple(counts[::-1]), (1,) * len(counts)
 
     return sizes
-
-
-def _tile(levels: Levels, made: WavefrontConfiguration) -> list[str]:
-    """C lines: per axis `start_A` and `last_A`, the cells of the item's tile, and its places."""
-    n_axes, own, lanes = levels.program.n_axes, levels.stage.writes, made.lanes
-    tile, last = made.tile(n_axes), levels.last
-    lines = [
-        f"// {made.steps_per_launch - 1} rings of {levels.rings.slots} slices",
-        f"__local {levels.cell} item_rings[{levels.rings.n_elements}] "
-        "__attribute__((aligned(128)));",
-        "",
-        "// the item's tile; segments of a row start with whole lines",
-        f"const long item_line = (long)((ulong)({own}_new + {own}_first) / sizeof({levels.cell})) "
-        f"& {lanes - 1};",
-        f"const long group_{last} = (long)get_group_id(0) * {tile[last]} - item_line;",
-        f"const long item_side = group_{last} > 0 ? group_{last} : 0;",
-        f"const long start_{last} = item_side < extent_{last} - {lanes} ? item_side : "
-        f"extent_{last} - {lanes};",
-        f"const long last_{last} = "
-        + frame.minimum(f"group_{last} + {tile[last]}", f"extent_{last}") + ";",
-    ]
-    for axis in range(last - 1, -1, -1):
-        number = f"(long)get_group_id({last - axis})"
-        if n_axes == 4 and axis < 2:
-            tiles = f"((extent_1 + {tile[1] - 1}) / {tile[1]})"
-            number = f"(long)get_group_id(2) {'/' if axis == 0 else '%'} {tiles}"
-        lines += [
-            f"const long start_{axis} = {number} * {tile[axis]};",
-            f"const long last_{axis} = "
-            + frame.minimum(f"start_{axis} + {tile[axis]}", f"extent_{axis}") + ";",
-        ]
-    return [*lines, *_places(levels)]
-
-
-def _places(levels: Levels) -> list[str]:
-    """C lines: the element of the tile's first cell in each field, and in the first ring."""
-    own, cell = levels.stage.writes, levels.cell
-    lines = []
-    for field in used_fields(levels.stage):
-        terms = [f"start_{axis} * {field}_pitch_{axis}" for axis in range(levels.last)]
-        at = " + ".join([f"{field}_first", *terms, f"start_{levels.last}"])
-        lines.append(f"const long start_{field} = {at};")
-    return [
-        *lines,
-        f"__local {cell} *const item_ring = item_rings + {levels.rings.origin}",
-        f"{INDENT}+ ((long)((ulong)({own} + start_{own}) / sizeof({cell})) "
-        f"& {levels.rings.lanes - 1});",
-        "",
-    ]
-
-
-def _wavefront(levels: Levels, made: WavefrontConfiguration) -> list[str]:
-    """C lines: the wavefront through the tile."""
-    rings, steps = levels.rings, made.steps_per_launch
-    body = [
-        f"for (int item_level = 1; item_level <= {steps}; ++item_level) {{",
-        *_indented([*_ranges(levels, steps), *_level(levels, made)]),
-        "}",
-    ]
-    if levels.last == 0:
-        return body
-    warm = -(-(steps - 1) * sum(rings.reach[0]) // rings.slices) * rings.slices
-    return [
-        "// item_front: the slices of the last level; the others are ahead of it",
-        f"for (long item_front = {-warm}; item_front < last_0 - start_0; "
-        f"item_front += {rings.slices})",
-        *_indented(body),
-    ]
-
-
-def _ranges(levels: Levels, steps: int) -> list[str]:
-    """C lines: per axis the cells that a level needs, and those of them that are computed."""
-    lines = [
-        f"const int item_left = {steps} - item_level;  // steps to go",
-        "// counted from the tile's first cell: the cells of the level, and those computed",
-    ]
-    for axis, (low, high) in enumerate(levels.rings.reach):
-        first, end = f"computed_first_{axis} - start_{axis}", f"computed_last_{axis} - start_{axis}"
-        cells = f"last_{axis} - start_{axis} + item_left * {high}"
-        lines += [
-            f"const long item_kept_{axis} = KGT_MAX(-item_left * {low}L, {first} - {low});",
-            f"const long item_end_{axis} = KGT_MIN({cells}, {end} + {high});",
-            f"const long item_start_{axis} = KGT_MAX(-item_left * {low}L, {first});",
-            f"const long item_last_{axis} = KGT_MIN({cells}, {end});",
-        ]
-    return lines
-
-
-def _level(levels: Levels, made: WavefrontConfiguration) -> list[str]:
-    """C lines: all that one level does while the front is at one place."""
-    framed = " || ".join(
-        f"item_kept_{axis} != item_start_{axis} || item_end_{axis} != item_last_{axis}"
-        for axis in range(min(1, levels.last), levels.last + 1)
-    )
-    lines = [f"const int item_framed = {framed};"]
-    if levels.last == 0:
-        return [
-            *lines, "const int item_inside = 1;", *_compute(levels, made, 1),
-            "if (item_framed && item_left)", f"{INDENT}{levels.keep('')}",
-        ]  # fmt: skip
-    slices, high = made.slices, levels.rings.reach[0][1]
-    ahead = f"item_front + item_left * {high}"
-    if slices == 1:
-        count, compute = "1", ["if (item_inside) {", *_indented(_compute(levels, made, 1)), "}"]
-    else:
-        fits = f"item_until - item_0 == {slices} && item_until <= item_last_0"
-        count = f"item_inside && {fits} ? {slices} : 1"
-        compute = [
-            "if (item_count > 1) {", *_indented(_compute(levels, made, slices)),
-            "} else if (item_inside) {", *_indented(_compute(levels, made, 1)), "}",
-        ]  # fmt: skip
-    return [
-        *lines,
-        f"const long item_until = KGT_MIN({ahead} + {slices}, item_end_0);",
-        "int item_count;",
-        f"for (long item_0 = KGT_MAX({ahead}, item_kept_0); item_0 < item_until; "
-        "item_0 += item_count) {",
-        f"{INDENT}const int item_inside = item_0 >= item_start_0 && item_0 < item_last_0;",
-        f"{INDENT}item_count = {count};",
-        *_indented(compute),
-        f"{INDENT}if (item_left && (item_framed || !item_inside))",
-        f"{INDENT * 2}for (int item = 0; item < item_count; ++item)",
-        f"{INDENT * 3}{levels.keep('item_0 + item')}",
-        "}",
-    ]
-
-
-def _compute(levels: Levels, made: WavefrontConfiguration, count: int) -> list[str]:
-    """C lines: compute `count` slices of the level `item_level`."""
-    lines = ["if (item_level == 1)", INDENT + levels.call(FIRST, count)]
-    if made.steps_per_launch > 2:
-        lines += ["else if (item_left)", INDENT + levels.call(NEXT, count)]
-    if made.streaming and count == made.slices:
-        last, pitches = levels.last, levels.pitches[: levels.last]
-        whole = [f"item_last_{last} - item_start_{last} >= {2 * made.lanes}"]
-        whole += [f"{pitch} % {made.lanes} == 0" for pitch in pitches]
-        lines += [f"else if ({' && '.join(whole)})", INDENT + levels.call(STREAM, count)]
-    return [*lines, "else", INDENT + levels.call(LAST, count)]
-
-
-def _indented(lines: list[str]) -> list[str]:
-    return [INDENT + line for line in lines]

@@ -57,12 +57,13 @@ def random_wavefront(
 ) -> WavefrontConfiguration:
     """One whose rings fit; its tiles may be larger or smaller than the box."""
     stage = program.stages[0]
+    default = WavefrontConfiguration.default(program, stage)
     while True:
         made = replace(
-            WavefrontConfiguration.default(program, stage),
+            default,
             steps_per_launch=rng.randint(2, 6), slices=rng.randint(1, 4),
             band=rng.choice([3, 8, 40]), depth=rng.choice([2, 5]), height=rng.choice([3, 8]),
-            segment=rng.choice([32, 64, 200]), streaming=rng.random() < 0.5,
+            segment=rng.choice([2, 4, 13]) * default.lanes, streaming=rng.random() < 0.5,
         )  # fmt: skip
         made = rng.choice([made, replace(made, lanes=made.lanes // 2)]).within(extent)
         if made.local_bytes(program, stage) <= LOCAL_BYTES:
