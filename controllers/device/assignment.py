@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import cast
 
 import pyopencl as cl
@@ -15,6 +16,7 @@ import pyopencl as cl
 from controllers.device.device import Device, NoDeviceError
 from hitmap.cut import split_even
 
+MAX_DIVISIONS = 64  # of devices into parts that a process keeps
 _SHARED = ("cpu", "reference")      # kinds of which several ranks may use the same one
 
 
@@ -83,17 +85,23 @@ def _shares(device: Device, n_ranks: int) -> list[Device]:
 
 def open_parts(devices: Sequence[Device]) -> list[Device]:
     """The same devices, those that are parts with the handles of their sub-devices."""
-    opened: dict[tuple[cl.Device, tuple[int, ...]], list[cl.Device]] = {}
     ready = []
     for device in devices:
         if device.part is not None:
             whole, counts = device.part.whole.handle, device.part.counts
             assert whole is not None, "only OpenCL devices are divided"
-            if (whole, counts) not in opened:
-                opened[whole, counts] = whole.create_sub_devices(_by_counts(counts))
-            device = replace(device, handle=opened[whole, counts][device.part.index])
+            device = replace(device, handle=_sub_devices(whole, counts)[device.part.index])
         ready.append(device)
     return ready
+
+
+@lru_cache(MAX_DIVISIONS)
+def _sub_devices(whole: cl.Device, counts: tuple[int, ...]) -> tuple[cl.Device, ...]:
+    """The parts of a device, the same at each call, since sub-devices are never given back.
+
+    PyOpenCL retains them once more than it releases them (docs/decisions/0022-parts-are-kept.md).
+    """
+    return tuple(whole.create_sub_devices(_by_counts(counts)))
 
 
 def _by_counts(counts: tuple[int, ...]) -> list[cl.device_partition_property]:

@@ -225,3 +225,16 @@ def test_a_part_of_the_cpu_is_opened_as_a_sub_device() -> None:
             assert part.handle.max_compute_units == part.compute_units
             assert part.handle != part.part.whole.handle
     assert len(opened[2]) == 2
+
+
+def test_a_device_that_is_divided_again_has_the_same_parts() -> None:
+    """Sub-devices are never given back, so there must not be more with each computation."""
+    devices = find_devices()
+    if not any(d.divisible for d in devices):
+        pytest.skip("no CPU device that can be divided by cores")
+    first, again = (
+        [part.handle for rank in range(2) for part in assign(choose(["cpu:0"], found), rank, 2)]
+        for found in (devices, find_devices())
+    )
+    assert first == again
+    assert len(set(first)) == 2
