@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""The strategy "streaming", for GPUs: several time steps per launch, plane by plane.
+
+    tile of a work-group (2D)             the item: `cells` of the arriving row, per time step
+      margin |  cells written  | margin     what is kept of the rows before (see `pipeline`)
+    +--------+-----------------+------+
+    |  junk  \\ step 1          / junk |     arriving row r  ->  step 1 computes row r - 1
+    |         \\ step 2        /       |     step 2 takes it  ->  row r - 2,  and so on
+    +--------+-----------------+------+     row r - T is written
+        | streams along axis 0
+        v `length` planes
+
+A group computes a tile of cells of all axes but the first, and streams along that.  All tiles
+overlap by what T steps reach: the cells in the margin are computed from junk and never written.
+Items hand the cells at the edge of their blocks to each other through local memory, or by
+shuffles.  Each plane of the field is loaded once per tile.
+
+Planes at which the whole tile is far from the ends of memory and of the computed cells have no
+tests; the other ones are computed by a second loop, where cells that are not computed are read
+again from the field, which has them as they always were.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from controllers.expression import reads
+from controllers.kgt import frame
+from controllers.kgt.emitter import OPENCL_TYPES
+from controllers.kgt.kernel import GeneratedKernel, WorkSizes
+from controllers.kgt.tile import Tile
+from controllers.kgt.tile_body import TileBody
+from controllers.program import INTEGERS, Program, Stage
+
+MAX_ITEMS = 1024
+
+
+@dataclass(frozen=True)
+class StreamingConfiguration:
+    """The parameters of "streaming".
+
+    cells, group: cells of an item, items of a work-group, along the last axis, the last but one,
+    the last but two; 1 on the first axis, along which `length` cells are streamed.  vector: cells
+    that are loaded and stored at once.  ahead: planes that are loaded before they are needed.
+    unroll: planes per turn of the loop.  shuffles: on NVIDIA's devices, hand cells over within a
+    warp without local memory.  reciprocals: constants are divided by as in `division`.
+    """
+
+    steps_per_launch: int = 8
+    cells: tuple[int, int, int] = (8, 1, 1)
+    group: tuple[int, int, int] = (32, 1, 1)
+    length: int = 512
+    vector: int = 4
+    ahead: int = 1
+    unroll: int = 2
+    shuffles: bool = True
+    reciprocals: bool = True
+
+    @classmethod
+    def default(cls, program: Program, stage: Stage) -> StreamingConfiguration:
+        """What is good for `stage` on an NVIDIA H200, for large boxes (docs/performance.md)."""
+        return cls()
+
+
+def streaming_kernel(
+    program: Program, stage: Stage, configuration: StreamingConfiguration | None = None
+) -> GeneratedKernel:
+    """The kernel of `stage` that computes several steps, streaming along the first axis."""
+    made = configuration or StreamingConfiguration.default(program, stage)
+    if program.dtype in INTEGERS or stage.writes not in {r.field for r in reads(stage.expression)}:
+        raise ValueError(
+            f"stage {stage.name!r}: the strategy 'streaming' is for a stage that reads the field "
+            f"it writes, in float32 or float64; take another one, with one step per launch"
+        )
+    tile = Tile.of(stage, made)
+    body = TileBody(program, stage, made, tile)
+    how = f"{made.steps_per_launch} steps"
+    return frame.kernel(
+        program,
+        stage,
+        how,
+        body.lines(),
+        work_sizes(tile, made),
+        helpers=body.helpers(),
+        multiple=made.vector,
+        group=(tile.n_items, 1, 1),
+        steps_per_launch=made.steps_per_launch,
+    )
+
+
+def work_sizes(tile: Tile, made: StreamingConfiguration) -> WorkSizes:
+    """One group per tile and `length` planes."""
+
+    def sizes(extent: tuple[int, ...], is_cpu: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        counts = [-(-extent[a] // tile.useful[a]) for a in tile.axes]
+        last = tile.axes[-1]
+        counts[-1] = -(-(extent[last] + made.vector - 1) // tile.useful[last])
+        chunks = -(-extent[0] // made.length) if tile.streams else 1
+        x, y, z, more = (*counts[::-1], chunks, 1, 1, 1)[:4]
+        return (x * tile.n_items, y, z * more), (tile.n_items, 1, 1)
+
+    return sizes
