@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""A stage's expression cut into what can be computed when: planes arrive one after another.
+"""A stage's expression, cut into what can be computed when planes arrive one after another.
 
-A cell reads its own field on several planes (its offsets along axis 0).  While plane r arrives,
-the part of the expression that needs nothing beyond it is computed, for each of the planes of
-targets that it is part of, and kept until the rest arrives.  So of a sum over 3 x 3 cells, in C
-order, two partial sums are kept per cell, and only the arriving plane is read.
+A cell reads its own field on several planes (offsets along axis 0).  While plane r arrives, the
+part of the expression that needs nothing beyond it is computed, for each of the planes that need
+r, and kept until the rest arrives.  So of a sum over 3 x 3 cells in C order two partial sums are
+kept per cell, and of the field only the arriving plane is looked at:
 
-    plane      r-1            r              r+1              order of the sum
-    target r   a + 4b + c     + 4d + 20e     + 4f + ... / 40
-               kept           kept           done
+    plane        r - 1          r              r + 1            arrive
+    target r     a + 4b + c     + 4d + 20e     + 4f + ... / 40
+                 kept           kept           done
 """
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from typing import NamedTuple
 from controllers.expression import Constant, Expression, Operation, Read, Symbol, evaluate
 from controllers.program import Stage
 
-KEPT = "kept"   # the field of reads that stand for a kept value; no identifier is like it
+KEPT = "kept value"     # the field of reads that stand for one; no identifier is like it
 
 
 class _Part(NamedTuple):
-    """A subtree: when it is complete (the highest plane it reads; None: any time), and itself."""
+    """A subtree, complete when the plane of its target plus `arrival` arrives; None: any time."""
 
     arrival: int | None
     tree: Expression
@@ -30,17 +30,20 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Value:
-    """A value per cell that is kept for `depth` planes, the older ones too."""
+    """A value per cell, computed when the plane of its target plus `arrival` arrives.
+
+    It is kept for `depth` planes: so many of them at a time.  raw: a cell as it arrives.
+    """
 
     tree: Expression
-    arrival: int    # complete when the plane of the target plus it has arrived
+    arrival: int
     depth: int
-    raw: bool       # a cell of the arriving plane as it is
+    raw: bool
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """What is computed when plane r arrives: the result of target plane r - lag, then `values`.
+    """What is computed when plane r arrives: the `result` of plane r - lag, then the `values`.
 
     A read of the field KEPT has the offset (number of the value, planes since it was computed).
     """
@@ -51,19 +54,21 @@ class Pipeline:
 
     @classmethod
     def of(cls, stage: Stage, streams: bool) -> Pipeline:
-        """That of a stage whose planes arrive along axis 0, or, not `streams`, all at once."""
+        """That of a stage whose planes arrive one by one, or, without `streams`, at once."""
         cut = _Cut(stage, streams)
         whole = evaluate(
             stage.expression, cut.read, lambda value: _Part(None, Constant(value)), cut.operation
         )
+        lag = max(0, whole.arrival or 0)
+        result = cut.until(lag, whole)
         values = [
             Value(tree, arrival, cut.depths[number], isinstance(tree, Read))
             for number, (arrival, tree) in enumerate(cut.kept)
         ]
-        return cls(whole.tree, whole.arrival or 0, tuple(values))
+        return cls(result, lag, tuple(values))
 
     def order(self) -> list[tuple[int, Value]]:
-        """The values with their numbers; each comes before those that it is computed from."""
+        """The values with their numbers, each before those that it is computed from."""
         return sorted(enumerate(self.values), key=lambda pair: (pair[1].raw, -pair[1].arrival))
 
 
@@ -77,25 +82,31 @@ class _Cut:
         self._raw: dict[tuple[int, ...], int] = {}
 
     def read(self, node: Read) -> _Part:
-        return _Part(self._plane(node) if node.field == self.field else None, node)
+        """A leaf: a cell of the stage's own field arrives with its plane."""
+        if node.field != self.field:
+            return _Part(None, node)
+        return _Part(node.offset[0] if self.streams else 0, node)
 
     def operation(self, symbol: Symbol, left: _Part, right: _Part) -> _Part:
+        """The operation takes place when both operands are complete."""
         arrivals = [part.arrival for part in (left, right) if part.arrival is not None]
         arrival = max(arrivals, default=None)
-        trees = (self._until(arrival, part) for part in (left, right))
-        return _Part(arrival, Operation(symbol, *trees))
+        if arrival is None:
+            return _Part(None, Operation(symbol, left.tree, right.tree))
+        return _Part(
+            arrival, Operation(symbol, self.until(arrival, left), self.until(arrival, right))
+        )
 
-    def _until(self, arrival: int | None, part: _Part) -> Expression:
-        if arrival is None or part.arrival is None or part.arrival == arrival:
+    def until(self, arrival: int, part: _Part) -> Expression:
+        """The part at a later arrival: itself, or what is kept of it."""
+        if part.arrival is None or part.arrival == arrival:
             return part.tree
-        number, delay = self._number(part), arrival - part.arrival
+        number, delay = self._number(part.arrival, part.tree), arrival - part.arrival
         self.depths[number] = max(self.depths[number], delay)
         return Read(KEPT, (number, delay, *(0,) * (self.n_axes - 2)))
 
-    def _number(self, part: _Part) -> int:
-        """The number of a kept value; cells at one place of a plane are kept once."""
-        assert part.arrival is not None
-        tree, arrival = part.tree, part.arrival
+    def _number(self, arrival: int, tree: Expression) -> int:
+        """The number of a kept value; what arrives at one place of the plane is kept once."""
         if isinstance(tree, Read) and tree.field == self.field:
             known = self._raw.setdefault(tree.offset[1:], len(self.kept))
             if known < len(self.kept):
@@ -103,6 +114,3 @@ class _Cut:
         self.kept.append((arrival, tree))
         self.depths.append(0)
         return len(self.kept) - 1
-
-    def _plane(self, node: Read) -> int:
-        return node.offset[0] if self.streams else 0

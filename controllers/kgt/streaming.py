@@ -30,10 +30,14 @@ import numpy as np
 
 from controllers.expression import reads
 from controllers.kgt import frame
+from controllers.kgt.division import divide
 from controllers.kgt.emitter import OPENCL_TYPES
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
+from controllers.kgt.pipeline import Pipeline
 from controllers.kgt.tile import Tile
-from controllers.kgt.tile_body import TileBody
+from controllers.kgt.tile_functions import LIMIT, loads, shuffles, store
+from controllers.kgt.tile_march import TileMarch
+from controllers.kgt.tile_start import TileStart
 from controllers.program import INTEGERS, Program, Stage
 
 MAX_ITEMS = 1024
@@ -77,19 +81,43 @@ def streaming_kernel(
             f"it writes, in float32 or float64; take another one, with one step per launch"
         )
     tile = Tile.of(stage, made)
-    body = TileBody(program, stage, made, tile)
-    how = f"{made.steps_per_launch} steps"
+    pipeline = Pipeline.of(stage, tile.streams)
+    steps, vector, unroll = made.steps_per_launch, made.vector, made.unroll
+    start = TileStart(
+        stage, tile, pipeline,
+        steps=steps, length=made.length, vector=vector, ahead=made.ahead, unroll=unroll,
+    )  # fmt: skip
+    march = TileMarch(
+        stage, program.dtype, tile, pipeline,
+        steps=steps, vector=vector, ahead=made.ahead, unroll=unroll,
+        shuffles=made.shuffles, reciprocals=made.reciprocals,
+    )  # fmt: skip
     return frame.kernel(
         program,
         stage,
-        how,
-        body.lines(),
+        f"{steps} steps per launch, {_how(tile)}",
+        [*start.lines(), *march.lines(start.edge())],
         work_sizes(tile, made),
-        helpers=body.helpers(),
-        multiple=made.vector,
+        helpers=_functions(program.dtype, made, march),
+        multiple=vector,
         group=(tile.n_items, 1, 1),
-        steps_per_launch=made.steps_per_launch,
+        steps_per_launch=steps,
     )
+
+
+def _how(tile: Tile) -> str:
+    widths = " x ".join(str(tile.items[axis] * tile.cells[axis]) for axis in tile.axes)
+    return f"tiles of {widths} cells{' that stream along axis 0' if tile.streams else ''}"
+
+
+def _functions(dtype: str, made: StreamingConfiguration, march: TileMarch) -> list[str]:
+    cell = OPENCL_TYPES[dtype]
+    lines = [*LIMIT, "", *loads(cell, made.vector), *store(cell, made.vector)]
+    if any(each.shuffled for each in march.hand_overs):
+        lines += shuffles(cell)
+    if march.division:
+        lines += [*divide("kgt_divide", march.division, dtype, prod(made.cells)), ""]
+    return lines
 
 
 def work_sizes(tile: Tile, made: StreamingConfiguration) -> WorkSizes:
@@ -99,8 +127,8 @@ def work_sizes(tile: Tile, made: StreamingConfiguration) -> WorkSizes:
         counts = [-(-extent[a] // tile.useful[a]) for a in tile.axes]
         last = tile.axes[-1]
         counts[-1] = -(-(extent[last] + made.vector - 1) // tile.useful[last])
-        chunks = -(-extent[0] // made.length) if tile.streams else 1
-        x, y, z, more = (*counts[::-1], chunks, 1, 1, 1)[:4]
+        chunks = (-(-extent[0] // made.length),) if tile.streams else ()
+        x, y, z, more = (*counts[::-1], *chunks, 1, 1, 1)[:4]
         return (x * tile.n_items, y, z * more), (tile.n_items, 1, 1)
 
     return sizes

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: MIT
+"""The loops of a kernel of the strategy "streaming": what happens as a plane arrives.
+
+    inner   the tile is computed as a whole, and lies in memory: no tests
+    ends    planes at either end: loads stay in memory, planes that are not computed are loaded
+    edge    tiles at an edge of what is computed: cells that are not keep their value
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from controllers.expression import Constant, Expression, Operation, Read
+from controllers.kgt.division import Reciprocal, reciprocal
+from controllers.kgt.emitter import INDENT, OPENCL_TYPES, assignment
+from controllers.kgt.pipeline import KEPT, Pipeline
+from controllers.kgt.tile import Tile
+from controllers.kgt.tile_text import along, each_cell, indented, index, plus, sizes, unrolled
+from controllers.program import Stage
+
+ANY_SHAPE = ((-(2**31) + 1, 2**31 - 1),) * 4
+INNER, ENDS, EDGE = "inner", "ends", "edge"
+
+
+class TileMarch:
+    """Writes the lines.  The parameters are those of StreamingConfiguration."""
+
+    def __init__(
+        self, stage: Stage, dtype: str, tile: Tile, pipeline: Pipeline,
+        *, steps: int, vector: int, ahead: int, unroll: int, shuffles: bool, reciprocals: bool,
+    ) -> None:  # fmt: skip
+        self.stage, self.dtype, self.tile, self.pipeline = stage, dtype, tile, pipeline
+        self.own, self.cell = stage.writes, OPENCL_TYPES[dtype]
+        self.n_axes = len(stage.shape)
+        self.steps, self.vector = steps, vector
+        self.ahead, self.unroll = (ahead, unroll) if tile.streams else (0, 1)
+        self.hand_overs = tile.hand_overs(stage, shuffles)
+        local = [each for each in self.hand_overs if not each.shuffled]
+        self.slots = sorted({each.cell for each in local})
+        self.pad = max([0, *(abs(each.away) for each in local)])
+        self.division = self._division() if reciprocals else None
+
+    def _division(self) -> Reciprocal | None:
+        """How the result is divided, where it is a quotient by a constant."""
+        tree = self.pipeline.result
+        if isinstance(tree, Operation) and tree.symbol == "/" and isinstance(tree.right, Constant):
+            return reciprocal(tree.right.value, self.dtype)
+        return None
+
+    def lines(self, edge: Sequence[str]) -> list[str]:
+        """All of them; `edge`: what to begin with in tiles at an edge."""
+        inner = [*self._plane(INNER)]
+        if self.unroll > 1:
+            loop = f"for (int turn = 0; turn < {self.unroll}; ++turn, ++plane) {{"
+            inner = ["#pragma unroll", loop, *indented(inner), "}"]
+        else:
+            inner.append("++plane;")
+        return [
+            *self._state(),
+            "",
+            "if (inside) {",
+            f"{INDENT}while (plane < end) {{",
+            f"{INDENT * 2}while (plane >= easy && plane{plus(self.unroll)} <= hard) {{",
+            *indented(inner, 3),
+            f"{INDENT * 2}}}",
+            f"{INDENT * 2}// one end or the other",
+            f"{INDENT * 2}const long until = plane < easy ? easy : end;",
+            f"{INDENT * 2}for (; plane < until; ++plane) {{",
+            *indented(self._plane(ENDS), 3),
+            f"{INDENT * 2}}}",
+            f"{INDENT}}}",
+            "} else {",
+            f"{INDENT}// an edge of what is computed: here other cells keep their value",
+            *indented(edge),
+            *indented(self._center()),
+            f"{INDENT}for (; plane < end; ++plane) {{",
+            *indented(self._plane(EDGE), 2),
+            f"{INDENT}}}",
+            "}",
+        ]
+
+    def _state(self) -> list[str]:
+        block = sizes(self.tile.block)
+        lines = ["// What is kept from plane to plane, for each step."]
+        for number, value in enumerate(self.pipeline.values):
+            lines += self._array(f"kept_{number}", value.depth)
+        if self.ahead:
+            lines.append(f"{self.cell} ahead[{self.ahead}]{block};")
+        if self.slots:
+            lines += [
+                f"__local {self.cell} edges[{2 * self._buffer()}];",
+                f"int side = {self.pad};    // of two: a step writes while others read the last",
+            ]
+        for age in range(self.ahead):
+            lines += self._load(f"ahead[{age}]", age, limited=True)
+        return lines
+
+    def _array(self, name: str, depth: int) -> list[str]:
+        """C lines: the array of a value that is kept."""
+        loops = [("step", self.steps, 1), ("age", depth, 1)]
+        loops += [(each, count, 1) for each, count in zip(self.tile.loops, self.tile.block)]
+        block = sizes((self.steps, depth, *self.tile.block))
+        zero = unrolled(loops, [f"{name}[step][age]{index(self.tile)} = 0;"])
+        return [f"{self.cell} {name}{block};", *zero]
+
+    def _center(self) -> list[str]:
+        lag = self.pipeline.lag
+        return self._array("before", lag) if lag else []
+
+    def _plane(self, mode: str) -> list[str]:
+        """C lines: what is done when the plane `plane` arrives."""
+        tile, here, lines = self.tile, index(self.tile), [f"{self.cell} next{sizes(self.tile.block)};"]
+        if self.ahead:
+            lines += each_cell(tile, [f"next{here} = ahead[0]{here};"])
+            for age in range(1, self.ahead):
+                lines += each_cell(tile, [f"ahead[{age - 1}]{here} = ahead[{age}]{here};"])
+            lines += self._load(f"ahead[{self.ahead - 1}]", self.ahead, mode != INNER)
+        else:
+            lines += self._load("next", 0, mode != INNER)
+        step = [
+            f"{self.cell} cells{sizes(tile.extended)};",
+            *each_cell(tile, [f"cells{index(tile, tile.before)} = next{here};"]),
+            *self._hand_over(),
+            *self._result(mode),
+            *self._keep(mode),
+        ]
+        return [*lines, *unrolled([("step", self.steps, 1)], step), *self._store()]
+
+    def _load(self, target: str, away: int, limited: bool) -> list[str]:
+        """C lines: load the item's cells of the plane `away` from the one that arrives."""
+        u = self.own
+        element = f"at_{u}{self._planes(u, plus(away))}{self._rows(u)} + i"
+        to = f"{target}{''.join(f'[{name}]' for name in self.tile.loops[:-1])} + i"
+        if limited:
+            return self._vectors([f"kgt_load_near({to}, {u}, {element}, least_{u}, most_{u});"])
+        return self._vectors([f"kgt_load({to}, {u}, {element});"])
+
+    def _vectors(self, lines: Sequence[str]) -> list[str]:
+        counts = [*zip(self.tile.loops, self.tile.block)]
+        loops = [(name, count, 1) for name, count in counts[:-1]]
+        return unrolled([*loops, (*counts[-1], self.vector)], lines)
+
+    def _planes(self, field: str, moved: str) -> str:
+        """C text that adds the elements up to the plane that arrives, moved by some."""
+        if not self.tile.streams:
+            return ""
+        plane = f"(plane{moved})" if moved else "plane"
+        return f" + {along(field, 0, self.n_axes, plane)}"
+
+    def _rows(self, field: str) -> str:
+        pairs = zip(self.tile.loops[:-1], self.tile.axes[:-1])
+        return "".join(f" + {along(field, axis, self.n_axes, name)}" for name, axis in pairs)
+
+    def _buffer(self) -> int:
+        """Elements of local memory for one step: slots, and junk at either end."""
+        return len(self.slots) * self.tile.n_items + 2 * self.pad
+
+    def _hand_over(self) -> list[str]:
+        """C lines: the cells that other items have."""
+        tile, lines = self.tile, []
+        for number, slot in enumerate(self.slots):
+            at = f"edges[side + item{plus(number * tile.n_items)}]"
+            lines.append(f"{at} = cells{sizes(_moved(slot, tile.before))};")
+        if self.slots:
+            lines.append("barrier(CLK_LOCAL_MEM_FENCE);")
+        for each in self.hand_overs:
+            if each.shuffled:
+                word = "before" if each.away < 0 else "after"
+                cell = f"cells{sizes(_moved(each.cell, tile.before))}"
+                value = f"kgt_{word}({cell}, {abs(each.away)})"
+            else:
+                away = self.slots.index(each.cell) * tile.n_items + each.away
+                value = f"edges[side + item{plus(away)}]"
+            lines.append(f"cells{sizes(_moved(each.to, tile.before))} = {value};")
+        if self.slots:
+            lines.append(f"side = {self._buffer() + 2 * self.pad} - side;")
+        return lines
+
+    def _result(self, mode: str) -> list[str]:
+        """C lines: the cells of the next step."""
+        tree, lag = self.pipeline.result, self.pipeline.lag
+        if self.division:
+            assert isinstance(tree, Operation)
+            tree = tree.left
+        target = f"next{index(self.tile)}"
+        lines = each_cell(self.tile, self._value(target, tree, lag, mode))
+        if self.division:
+            lines.append(f"kgt_divide(({self.cell} *)next);")
+        if mode == INNER:
+            return lines
+        if self.tile.streams:
+            lines += [
+                f"const long target = plane{f' - (step + 1) * {lag}' if lag else ''};",
+                "const bool computed = target >= computed_first_0 && target < computed_last_0;",
+            ]
+        return lines + (self._reload() if mode == ENDS else self._restore())
+
+    def _reload(self) -> list[str]:
+        """C lines: a plane that is not computed is that of the field."""
+        if not self.tile.streams:
+            return []
+        u = self.own
+        element = f"at_{u} + target * {u}_pitch_0{self._rows(u)} + i"
+        to = f"next{''.join(f'[{name}]' for name in self.tile.loops[:-1])} + i"
+        near = self._vectors([f"kgt_load_near({to}, {u}, {element}, least_{u}, most_{u});"])
+        return ["if (!computed) {", *indented(near), "}"]
+
+    def _restore(self) -> list[str]:
+        """C lines: a cell that is not computed has the value it had before the step."""
+        tile, lag, here = self.tile, self.pipeline.lag, index(self.tile)
+        tests = ["computed"] if tile.streams else []
+        for name, axis in zip(tile.loops, tile.axes):
+            tests.append(f"{name} >= lowest_{axis} && {name} < highest_{axis}")
+        before = f"before[step][{lag - 1}]{here}" if lag else f"cells{index(tile, tile.before)}"
+        restored = [f"if (!({' && '.join(tests)}))", f"{INDENT}next{here} = {before};"]
+        some = "!computed || !whole" if tile.streams else "!whole"
+        return [f"if ({some}) {{", *indented(each_cell(tile, restored)), "}"]
+
+    def _keep(self, mode: str) -> list[str]:
+        """C lines: the values that the plane that arrives gives to later results."""
+        here, lines = index(self.tile), []
+        for number, value in self.pipeline.order():
+            name = f"kept_{number}[step]"
+            lines += self._aged(name, value.depth)
+            target = f"{name}[0]{here}"
+            lines += each_cell(self.tile, self._value(target, value.tree, value.arrival, mode))
+        if mode == EDGE and self.pipeline.lag:
+            lines += self._aged("before[step]", self.pipeline.lag)
+            cell = f"cells{index(self.tile, self.tile.before)}"
+            lines += each_cell(self.tile, [f"before[step][0]{here} = {cell};"])
+        return lines
+
+    def _aged(self, name: str, depth: int) -> list[str]:
+        here = index(self.tile)
+        return [
+            line
+            for age in range(depth - 1, 0, -1)
+            for line in each_cell(self.tile, [f"{name}[{age}]{here} = {name}[{age - 1}]{here};"])
+        ]
+
+    def _value(self, target: str, tree: Expression, arrival: int, mode: str) -> list[str]:
+        """C lines: assign a part of the expression that is complete at `arrival`."""
+        part = replace(self.stage, expression=tree, shape=ANY_SHAPE[: self.n_axes])
+        return assignment(target, part, self.dtype, lambda at: self._read(at, arrival, mode))
+
+    def _read(self, read: Read, arrival: int, mode: str) -> str:
+        tile, field = self.tile, read.field
+        if field == KEPT:
+            number, delay = read.offset[:2]
+            return f"kept_{number}[step][{delay - 1}]{index(tile)}"
+        inner = tile.inner(read.offset)
+        if field == self.own:
+            return f"cells{index(tile, _moved(inner, tile.before))}"
+        lag = self.pipeline.lag
+        moved = (f" - step * {lag}" if lag else "") + plus(read.offset[0] - arrival)
+        element = f"at_{field}{self._planes(field, moved)}"
+        for name, axis, step in zip(tile.loops, tile.axes, inner):
+            cells = f"({name}{plus(step)})" if step else name
+            element += f" + {along(field, axis, self.n_axes, cells)}"
+        if mode != INNER:
+            element = f"kgt_limit({element}, least_{field}, most_{field})"
+        return f"{field}[{element}]"
+
+    def _store(self) -> list[str]:
+        """C lines: write the plane that is complete."""
+        tile, u = self.tile, self.own
+        behind = plus(-self.steps * self.pipeline.lag)
+        element = f"at_{u}{self._planes(u, behind)}{self._rows(u)} + i"
+        inner, last = "".join(f"[{name}]" for name in tile.loops[:-1]), tile.axes[-1]
+        sides = f"first_{last} - i, last_{last} - i"
+        lines = [f"kgt_store({u}_new + {element}, next{inner} + i, {sides});"]
+        rows = [
+            f"{name} >= first_{axis} && {name} < last_{axis}"
+            for name, axis in zip(tile.loops[:-1], tile.axes[:-1])
+        ]
+        if rows:
+            lines = [f"if ({' && '.join(rows)})", INDENT + lines[0]]
+        lines = self._vectors(lines)
+        if not tile.streams:
+            return lines
+        return [
+            f"if (plane{behind} >= from && plane{behind} < to) {{", *indented(lines), "}"
+        ]
+
+
+def _moved(at: Sequence[int], by: Sequence[int]) -> tuple[int, ...]:
+    return tuple(place + step for place, step in zip(at, by))
