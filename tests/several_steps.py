@@ -46,7 +46,9 @@ class Case:
         return [(low - origin, high - origin) for low, high, origin in ends]
 
     def where(self, field: str) -> Strided:
-        return self.geometry[field].strided(self.box)
+        """Where the cells of the box lie, or would lie, in a field."""
+        geometry = self.geometry[field]
+        return Strided(geometry.element(self.box.lower), geometry.pitches, self.box.extent)
 
     def expected(self, before: Array) -> Array:
         """The memory of the field that is written, where it held `before`."""

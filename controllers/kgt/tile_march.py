@@ -49,15 +49,41 @@ class TileMarch:
 
     def lines(self, edge: Sequence[str]) -> list[str]:
         """All of them; `edge`: what to begin with in tiles at an edge."""
-        inner = [*self._plane(INNER)]
+        marches = self._planes_in_turn() if self.tile.streams else self._at_once()
+        return [
+            *self._state(),
+            "",
+            *marches,
+            "} else {",
+            f"{INDENT}// an edge of what is computed: here other cells keep their value",
+            *indented(edge),
+            *indented(self._before()),
+            *indented(self._each_plane("end", EDGE)),
+            "}",
+            *([] if self.tile.streams else self._store()),
+        ]
+
+    def _at_once(self) -> list[str]:
+        """C lines: tiles that are computed as a whole, where nothing streams.
+
+        What is stored is stored at the end of the kernel: PoCL 3.0 ignores the tests of items in
+        branches that end with it, after a barrier.
+        """
+        return [
+            f"{self.cell} next{sizes(self.tile.block)};",
+            "if (inside && in_memory) {", *indented(self._plane(INNER)),
+            "} else if (inside) {", *indented(self._plane(ENDS)),
+        ]  # fmt: skip
+
+    def _planes_in_turn(self) -> list[str]:
+        """C lines: tiles that are computed as a whole; the planes between both ends, and these."""
+        inner = self._plane(INNER)
         if self.unroll > 1:
             loop = f"for (int turn = 0; turn < {self.unroll}; ++turn, ++plane) {{"
             inner = ["#pragma unroll", loop, *indented(inner), "}"]
         else:
             inner.append("++plane;")
         return [
-            *self._state(),
-            "",
             "if (inside) {",
             f"{INDENT}while (plane < end) {{",
             f"{INDENT * 2}while (plane >= easy && plane{plus(self.unroll)} <= hard) {{",
@@ -65,19 +91,14 @@ class TileMarch:
             f"{INDENT * 2}}}",
             f"{INDENT * 2}// one end or the other",
             f"{INDENT * 2}const long until = plane < easy ? easy : end;",
-            f"{INDENT * 2}for (; plane < until; ++plane) {{",
-            *indented(self._plane(ENDS), 3),
-            f"{INDENT * 2}}}",
+            *indented(self._each_plane("until", ENDS), 2),
             f"{INDENT}}}",
-            "} else {",
-            f"{INDENT}// an edge of what is computed: here other cells keep their value",
-            *indented(edge),
-            *indented(self._center()),
-            f"{INDENT}for (; plane < end; ++plane) {{",
-            *indented(self._plane(EDGE), 2),
-            f"{INDENT}}}",
-            "}",
         ]
+
+    def _each_plane(self, until: str, mode: str) -> list[str]:
+        if not self.tile.streams:
+            return self._plane(mode)
+        return [f"for (; plane < {until}; ++plane) {{", *indented(self._plane(mode)), "}"]
 
     def _state(self) -> list[str]:
         block = sizes(self.tile.block)
@@ -103,13 +124,15 @@ class TileMarch:
         zero = unrolled(loops, [f"{name}[step][age]{index(self.tile)} = 0;"])
         return [f"{self.cell} {name}{block};", *zero]
 
-    def _center(self) -> list[str]:
+    def _before(self) -> list[str]:
+        """C lines: the cells of the planes between the one that arrives and the result's."""
         lag = self.pipeline.lag
         return self._array("before", lag) if lag else []
 
     def _plane(self, mode: str) -> list[str]:
         """C lines: what is done when the plane `plane` arrives."""
-        tile, here, lines = self.tile, index(self.tile), [f"{self.cell} next{sizes(self.tile.block)};"]
+        tile, here = self.tile, index(self.tile)
+        lines = [f"{self.cell} next{sizes(tile.block)};"] if tile.streams else []
         if self.ahead:
             lines += each_cell(tile, [f"next{here} = ahead[0]{here};"])
             for age in range(1, self.ahead):
@@ -124,7 +147,8 @@ class TileMarch:
             *self._result(mode),
             *self._keep(mode),
         ]
-        return [*lines, *unrolled([("step", self.steps, 1)], step), *self._store()]
+        lines += unrolled([("step", self.steps, 1)], step)
+        return lines + self._store() if tile.streams else lines
 
     def _load(self, target: str, away: int, limited: bool) -> list[str]:
         """C lines: load the item's cells of the plane `away` from the one that arrives."""

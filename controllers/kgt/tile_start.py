@@ -143,8 +143,11 @@ class TileStart:
         ]
         lines[-1] += ";"
         if not self.tile.streams:
-            return ["long plane = 0, easy = 0, hard = 1;", "const long end = 1;", *lines,
-                    *(line for field in self.fields for line in self._narrow(field))]  # fmt: skip
+            return [
+                *lines,
+                "bool in_memory = true;",
+                *(line for field in self.fields for line in self._narrow(field)),
+            ]
         low = self.tile.low[0]
         chunk = f"get_group_id({self.last})" if self.n_axes < 4 else (
             f"get_group_id(2) % {self._chunks()}"
@@ -175,7 +178,7 @@ class TileStart:
         if not self.tile.streams:
             return [
                 f"if ({ends[0]} < least_{field} || {ends[1]} > most_{field})",
-                f"{INDENT}hard = 0;",
+                f"{INDENT}in_memory = false;",
             ]
         planes = [f"(easy{plus(first)})", f"(hard{plus(last - 1)})"]
         elements = [along(field, 0, self.n_axes, plane) for plane in planes]
