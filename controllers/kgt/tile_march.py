@@ -2,8 +2,8 @@
 """The loops of a kernel of the strategy "streaming": what happens as a plane arrives.
 
     inner   the tile is computed as a whole, and lies in memory: no tests
-    ends    planes at either end: loads stay in memory, planes that are not computed are loaded
-    edge    tiles at an edge of what is computed: cells that are not keep their value
+    edge    loads stay in memory, and cells that are not computed keep their value
+    ends    the same where only whole planes are not computed: these are loaded
 """
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ class TileMarch:
         self.slots = sorted({each.cell for each in local})
         self.pad = max([0, *(abs(each.away) for each in local)])
         self.division = self._division() if reciprocals else None
+        self.before = self._cells_before()
 
     def _division(self) -> Reciprocal | None:
         """How the result is divided, where it is a quotient by a constant."""
@@ -47,20 +48,33 @@ class TileMarch:
             return reciprocal(tree.right.value, self.dtype)
         return None
 
+    def _cells_before(self) -> str:
+        """Where tiles at an edge find the cells of `lag` planes ago; "" where they arrive."""
+        if not self.pipeline.lag:
+            return ""
+        for number, value in enumerate(self.pipeline.values):
+            if value.raw and value.depth >= self.pipeline.lag:
+                assert isinstance(value.tree, Read)
+                if not any(self.tile.inner(value.tree.offset)):
+                    return f"kept_{number}"
+        return "before"
+
     def lines(self, edge: Sequence[str]) -> list[str]:
-        """All of them; `edge`: what to begin with in tiles at an edge."""
-        marches = self._planes_in_turn() if self.tile.streams else self._at_once()
+        """All of them; `edge`: which of the item's cells are computed."""
+        if not self.tile.streams:
+            return [*self._state(), "", *edge, *self._at_once(), *self._store()]
+        if self.before != "before":     # one loop for all that is not inner
+            return [*self._state(), "", *edge, *self._planes_in_turn(EDGE)]
         return [
             *self._state(),
             "",
-            *marches,
+            "if (inside) {",
+            *indented(self._planes_in_turn(ENDS)),
             "} else {",
             f"{INDENT}// an edge of what is computed: here other cells keep their value",
-            *indented(edge),
-            *indented(self._before()),
+            *indented([*edge, *self._array("before", self.pipeline.lag)]),
             *indented(self._each_plane("end", EDGE)),
             "}",
-            *([] if self.tile.streams else self._store()),
         ]
 
     def _at_once(self) -> list[str]:
@@ -71,12 +85,12 @@ class TileMarch:
         """
         return [
             f"{self.cell} next{sizes(self.tile.block)};",
-            "if (inside && in_memory) {", *indented(self._plane(INNER)),
-            "} else if (inside) {", *indented(self._plane(ENDS)),
+            "if (inside) {", *indented(self._plane(INNER)),
+            "} else {", *indented(self._plane(EDGE)), "}",
         ]  # fmt: skip
 
-    def _planes_in_turn(self) -> list[str]:
-        """C lines: tiles that are computed as a whole; the planes between both ends, and these."""
+    def _planes_in_turn(self, mode: str) -> list[str]:
+        """C lines: the planes that need no tests, and, in a mode, those before and after."""
         inner = self._plane(INNER)
         if self.unroll > 1:
             loop = f"for (int turn = 0; turn < {self.unroll}; ++turn, ++plane) {{"
@@ -84,20 +98,16 @@ class TileMarch:
         else:
             inner.append("++plane;")
         return [
-            "if (inside) {",
-            f"{INDENT}while (plane < end) {{",
-            f"{INDENT * 2}while (plane >= easy && plane{plus(self.unroll)} <= hard) {{",
-            *indented(inner, 3),
-            f"{INDENT * 2}}}",
-            f"{INDENT * 2}// one end or the other",
-            f"{INDENT * 2}const long until = plane < easy ? easy : end;",
-            *indented(self._each_plane("until", ENDS), 2),
+            "while (plane < end) {",
+            f"{INDENT}while (plane >= easy && plane{plus(self.unroll)} <= hard) {{",
+            *indented(inner, 2),
             f"{INDENT}}}",
+            f"{INDENT}const long until = plane < easy ? easy : end;",
+            *indented(self._each_plane("until", mode)),
+            "}",
         ]
 
     def _each_plane(self, until: str, mode: str) -> list[str]:
-        if not self.tile.streams:
-            return self._plane(mode)
         return [f"for (; plane < {until}; ++plane) {{", *indented(self._plane(mode)), "}"]
 
     def _state(self) -> list[str]:
@@ -124,11 +134,6 @@ class TileMarch:
         zero = unrolled(loops, [f"{name}[step][age]{index(self.tile)} = 0;"])
         return [f"{self.cell} {name}{block};", *zero]
 
-    def _before(self) -> list[str]:
-        """C lines: the cells of the planes between the one that arrives and the result's."""
-        lag = self.pipeline.lag
-        return self._array("before", lag) if lag else []
-
     def _plane(self, mode: str) -> list[str]:
         """C lines: what is done when the plane `plane` arrives."""
         tile, here = self.tile, index(self.tile)
@@ -140,6 +145,13 @@ class TileMarch:
             lines += self._load(f"ahead[{self.ahead - 1}]", self.ahead, mode != INNER)
         else:
             lines += self._load("next", 0, mode != INNER)
+        if mode != INNER and tile.streams:
+            most = self.steps * self.pipeline.lag
+            lines += [
+                "// how far this plane is from the first and the last one that is computed",
+                f"const int since = (int)kgt_limit(plane - computed_first_0, -1, {most});",
+                f"const int past = (int)kgt_limit(plane - computed_last_0, -1, {most});",
+            ]
         step = [
             f"{self.cell} cells{sizes(tile.extended)};",
             *each_cell(tile, [f"cells{index(tile, tile.before)} = next{here};"]),
@@ -202,29 +214,25 @@ class TileMarch:
 
     def _result(self, mode: str) -> list[str]:
         """C lines: the cells of the next step."""
-        tree, lag = self.pipeline.result, self.pipeline.lag
+        tree = self.pipeline.result
         if self.division:
             assert isinstance(tree, Operation)
             tree = tree.left
         target = f"next{index(self.tile)}"
-        lines = each_cell(self.tile, self._value(target, tree, lag, mode))
+        lines = each_cell(self.tile, self._value(target, tree, self.pipeline.lag, mode))
         if self.division:
             lines.append(f"kgt_divide(({self.cell} *)next);")
         if mode == INNER:
             return lines
         if self.tile.streams:
-            lines += [
-                f"const long target = plane{f' - (step + 1) * {lag}' if lag else ''};",
-                "const bool computed = target >= computed_first_0 && target < computed_last_0;",
-            ]
+            lag = f"(step + 1) * {self.pipeline.lag}"
+            lines.append(f"const bool computed = {lag} <= since && {lag} > past;")
         return lines + (self._reload() if mode == ENDS else self._restore())
 
     def _reload(self) -> list[str]:
         """C lines: a plane that is not computed is that of the field."""
-        if not self.tile.streams:
-            return []
-        u = self.own
-        element = f"at_{u} + target * {u}_pitch_0{self._rows(u)} + i"
+        u, lag = self.own, self.pipeline.lag
+        element = f"at_{u}{self._planes(u, f' - (step + 1) * {lag}')}{self._rows(u)} + i"
         to = f"next{''.join(f'[{name}]' for name in self.tile.loops[:-1])} + i"
         near = self._vectors([f"kgt_load_near({to}, {u}, {element}, least_{u}, most_{u});"])
         return ["if (!computed) {", *indented(near), "}"]
@@ -235,7 +243,9 @@ class TileMarch:
         tests = ["computed"] if tile.streams else []
         for name, axis in zip(tile.loops, tile.axes):
             tests.append(f"{name} >= lowest_{axis} && {name} < highest_{axis}")
-        before = f"before[step][{lag - 1}]{here}" if lag else f"cells{index(tile, tile.before)}"
+        before = f"{self.before}[step][{lag - 1}]{here}"
+        if not lag:
+            before = f"cells{index(tile, tile.before)}"
         restored = [f"if (!({' && '.join(tests)}))", f"{INDENT}next{here} = {before};"]
         some = "!computed || !whole" if tile.streams else "!whole"
         return [f"if ({some}) {{", *indented(each_cell(tile, restored)), "}"]
@@ -248,7 +258,7 @@ class TileMarch:
             lines += self._aged(name, value.depth)
             target = f"{name}[0]{here}"
             lines += each_cell(self.tile, self._value(target, value.tree, value.arrival, mode))
-        if mode == EDGE and self.pipeline.lag:
+        if mode == EDGE and self.before == "before":
             lines += self._aged("before[step]", self.pipeline.lag)
             cell = f"cells{index(self.tile, self.tile.before)}"
             lines += each_cell(self.tile, [f"before[step][0]{here} = {cell};"])

@@ -138,14 +138,13 @@ class TileStart:
             for axis in self.tile.axes
         ]
         lines = [
-            f"const bool inside = {inside[0]}",
+            f"bool inside = {inside[0]}",
             *indented([f"&& {test}" for test in inside[1:]]),
         ]
         lines[-1] += ";"
         if not self.tile.streams:
             return [
                 *lines,
-                "bool in_memory = true;",
                 *(line for field in self.fields for line in self._narrow(field)),
             ]
         low = self.tile.low[0]
@@ -163,7 +162,7 @@ class TileStart:
             f"long easy = max(plane, computed_first_0{plus(self.most_lag)});",
             f"long hard = min(end, computed_last_0{plus(self.least_lag)});",
             *(line for field in self.fields for line in self._narrow(field)),
-            f"if (hard - easy < {self.unroll})",
+            f"if (!inside || hard - easy < {self.unroll})",
             f"{INDENT}easy = hard = end;",
         ]
 
@@ -178,7 +177,7 @@ class TileStart:
         if not self.tile.streams:
             return [
                 f"if ({ends[0]} < least_{field} || {ends[1]} > most_{field})",
-                f"{INDENT}in_memory = false;",
+                f"{INDENT}inside = false;",
             ]
         planes = [f"(easy{plus(first)})", f"(hard{plus(last - 1)})"]
         elements = [along(field, 0, self.n_axes, plane) for plane in planes]
