@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--strategy", choices=STRATEGIES,
         help="cell: one cell per work-item, for any device (default); rows: bands of rows, for "
-        "CPUs; marching: vectors in registers, for GPUs",
+        "CPUs; marching: vectors in registers, for GPUs; streaming: several steps, for GPUs",
     )  # fmt: skip
     return parser
 

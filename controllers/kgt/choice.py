@@ -5,6 +5,8 @@
     GPU     marching, on aligned vectors where all rows start aligned; narrow boxes: cell
     others  cell
 
+Kernels of several steps ("streaming") are chosen with the plan, which has to make room for them.
+
 Only how fast a box is computed depends on the choice, not one bit of the result.
 """
 from __future__ import annotations
@@ -15,11 +17,12 @@ from dataclasses import dataclass, replace
 from controllers.kgt.generator import Configuration
 from controllers.kgt.marching import MarchingConfiguration
 from controllers.kgt.rows import RowsConfiguration
+from controllers.kgt.streaming import StreamingConfiguration
 from controllers.program import Program, Stage
 from hitmap.strided import Strided
 
-STRATEGIES = ("cell", "rows", "marching")
-KINDS = {"rows": "cpu", "marching": "gpu"}      # of the devices that a strategy is for
+STRATEGIES = ("cell", "rows", "marching", "streaming")
+KINDS = {"rows": "cpu", "marching": "gpu", "streaming": "gpu"}  # devices that each is for
 NARROW = 64     # vectors in a row below which a GPU's work-groups of "marching" are half empty
 
 
@@ -76,6 +79,8 @@ def configuration_of(
         raise ValueError(f"the strategy is one of {', '.join(STRATEGIES)}, got {strategy!r}")
     if strategy == "rows":
         return RowsConfiguration.default(program, stage, exceeds_cache)
+    if strategy == "streaming":
+        return StreamingConfiguration.default(program, stage)
     return choose(program, stage, KINDS.get(strategy, ""))
 
 

@@ -49,7 +49,8 @@ def store(cell: str, width: int) -> list[str]:
     listed = ", ".join(f"cells[{i}]" for i in range(width))
     return [
         "// of a vector the cells `first` to `last` - 1",
-        f"void kgt_store(__global {cell} *to, const {cell} *cells, const int first, const int last)",
+        f"void kgt_store(__global {cell} *to, const {cell} *cells,",
+        "               const int first, const int last)",
         "{",
         f"{INDENT}if (first <= 0 && last >= {width})",
         f"{INDENT * 2}*(__global {vector} *)to = ({vector})({listed});",

@@ -15,7 +15,17 @@ from controllers.kgt.division import Reciprocal, reciprocal
 from controllers.kgt.emitter import INDENT, OPENCL_TYPES, assignment
 from controllers.kgt.pipeline import KEPT, Pipeline
 from controllers.kgt.tile import Tile
-from controllers.kgt.tile_text import along, each_cell, indented, index, plus, sizes, unrolled
+from controllers.kgt.tile_exchange import TileExchange
+from controllers.kgt.tile_text import (
+    along,
+    each_cell,
+    indented,
+    index,
+    moved,
+    plus,
+    sizes,
+    unrolled,
+)
 from controllers.program import Stage
 
 ANY_SHAPE = ((-(2**31) + 1, 2**31 - 1),) * 4
@@ -34,10 +44,7 @@ class TileMarch:
         self.n_axes = len(stage.shape)
         self.steps, self.vector = steps, vector
         self.ahead, self.unroll = (ahead, unroll) if tile.streams else (0, 1)
-        self.hand_overs = tile.hand_overs(stage, shuffles)
-        local = [each for each in self.hand_overs if not each.shuffled]
-        self.slots = sorted({each.cell for each in local})
-        self.pad = max([0, *(abs(each.away) for each in local)])
+        self.exchange = TileExchange(stage, tile, self.cell, shuffles)
         self.division = self._division() if reciprocals else None
         self.before = self._cells_before()
 
@@ -111,17 +118,12 @@ class TileMarch:
         return [f"for (; plane < {until}; ++plane) {{", *indented(self._plane(mode)), "}"]
 
     def _state(self) -> list[str]:
-        block = sizes(self.tile.block)
         lines = ["// What is kept from plane to plane, for each step."]
         for number, value in enumerate(self.pipeline.values):
             lines += self._array(f"kept_{number}", value.depth)
         if self.ahead:
-            lines.append(f"{self.cell} ahead[{self.ahead}]{block};")
-        if self.slots:
-            lines += [
-                f"__local {self.cell} edges[{2 * self._buffer()}];",
-                f"int side = {self.pad};    // of two: a step writes while others read the last",
-            ]
+            lines.append(f"{self.cell} ahead{sizes((self.ahead, *self.tile.block))};")
+        lines += self.exchange.memory()
         for age in range(self.ahead):
             lines += self._load(f"ahead[{age}]", age, limited=True)
         return lines
@@ -155,7 +157,7 @@ class TileMarch:
         step = [
             f"{self.cell} cells{sizes(tile.extended)};",
             *each_cell(tile, [f"cells{index(tile, tile.before)} = next{here};"]),
-            *self._hand_over(),
+            *self.exchange.lines(),
             *self._result(mode),
             *self._keep(mode),
         ]
@@ -176,41 +178,16 @@ class TileMarch:
         loops = [(name, count, 1) for name, count in counts[:-1]]
         return unrolled([*loops, (*counts[-1], self.vector)], lines)
 
-    def _planes(self, field: str, moved: str) -> str:
-        """C text that adds the elements up to the plane that arrives, moved by some."""
+    def _planes(self, field: str, away: str) -> str:
+        """C text that adds the elements up to the plane that arrives, or one away from it."""
         if not self.tile.streams:
             return ""
-        plane = f"(plane{moved})" if moved else "plane"
+        plane = f"(plane{away})" if away else "plane"
         return f" + {along(field, 0, self.n_axes, plane)}"
 
     def _rows(self, field: str) -> str:
         pairs = zip(self.tile.loops[:-1], self.tile.axes[:-1])
         return "".join(f" + {along(field, axis, self.n_axes, name)}" for name, axis in pairs)
-
-    def _buffer(self) -> int:
-        """Elements of local memory for one step: slots, and junk at either end."""
-        return len(self.slots) * self.tile.n_items + 2 * self.pad
-
-    def _hand_over(self) -> list[str]:
-        """C lines: the cells that other items have."""
-        tile, lines = self.tile, []
-        for number, slot in enumerate(self.slots):
-            at = f"edges[side + item{plus(number * tile.n_items)}]"
-            lines.append(f"{at} = cells{sizes(_moved(slot, tile.before))};")
-        if self.slots:
-            lines.append("barrier(CLK_LOCAL_MEM_FENCE);")
-        for each in self.hand_overs:
-            if each.shuffled:
-                word = "before" if each.away < 0 else "after"
-                cell = f"cells{sizes(_moved(each.cell, tile.before))}"
-                value = f"kgt_{word}({cell}, {abs(each.away)})"
-            else:
-                away = self.slots.index(each.cell) * tile.n_items + each.away
-                value = f"edges[side + item{plus(away)}]"
-            lines.append(f"cells{sizes(_moved(each.to, tile.before))} = {value};")
-        if self.slots:
-            lines.append(f"side = {self._buffer() + 2 * self.pad} - side;")
-        return lines
 
     def _result(self, mode: str) -> list[str]:
         """C lines: the cells of the next step."""
@@ -284,10 +261,10 @@ class TileMarch:
             return f"kept_{number}[step][{delay - 1}]{index(tile)}"
         inner = tile.inner(read.offset)
         if field == self.own:
-            return f"cells{index(tile, _moved(inner, tile.before))}"
+            return f"cells{index(tile, moved(inner, tile.before))}"
         lag = self.pipeline.lag
-        moved = (f" - step * {lag}" if lag else "") + plus(read.offset[0] - arrival)
-        element = f"at_{field}{self._planes(field, moved)}"
+        away = (f" - step * {lag}" if lag else "") + plus(read.offset[0] - arrival)
+        element = f"at_{field}{self._planes(field, away)}"
         for name, axis, step in zip(tile.loops, tile.axes, inner):
             cells = f"({name}{plus(step)})" if step else name
             element += f" + {along(field, axis, self.n_axes, cells)}"
@@ -316,6 +293,3 @@ class TileMarch:
             f"if (plane{behind} >= from && plane{behind} < to) {{", *indented(lines), "}"
         ]
 
-
-def _moved(at: Sequence[int], by: Sequence[int]) -> tuple[int, ...]:
-    return tuple(place + step for place, step in zip(at, by))

@@ -37,6 +37,15 @@ def sizes(counts: Sequence[int]) -> str:
     return "".join(f"[{count}]" for count in counts)
 
 
+def moved(at: Sequence[int], by: Sequence[int]) -> tuple[int, ...]:
+    """A place, moved on each axis.
+
+    >>> moved((1, -1), (2, 1))
+    (3, 0)
+    """
+    return tuple(place + step for place, step in zip(at, by))
+
+
 def unrolled(loops: Sequence[tuple[str, int, int]], lines: Sequence[str]) -> list[str]:
     """C lines: `lines` in loops, each of (variable, count, step), which are unrolled.
 
