@@ -78,14 +78,18 @@ def launch_of(
     *,
     cache_bytes: int = 0,
     local_bytes: int = 0,
+    max_items: int = 0,
+    nvidia: bool = False,
 ) -> kgt.Launch:
-    """What is known of a launch of `n_steps` time steps, on a device with so much cache."""
+    """What is known of a launch of `n_steps` time steps, and of the device (`kgt.Launch`)."""
     box, geometries = placed
     fields = dict.fromkeys((stage.writes, *stage.fields_read))
     n_elements = sum(geometries[field].n_elements for field in stage.fields_read)
     nbytes = (n_elements + geometries[stage.writes].n_elements) * np.dtype(program.dtype).itemsize
     where = {field: geometries[field].strided(box) for field in fields}
-    return kgt.Launch(where, nbytes > cache_bytes, n_steps, local_bytes)
+    return kgt.Launch(
+        where, nbytes > cache_bytes, n_steps, local_bytes, max_items, nvidia
+    )
 
 
 def planned_configurations(

@@ -225,9 +225,11 @@ class OpenCLExecutor:
         self, program: Program, stage: int, placed: Placed, n_steps: int
     ) -> Launch:
         """What is known of a launch of `n_steps` time steps on this device."""
+        device = self.device
         return launch_of(
             program, program.stages[stage], placed, n_steps,
-            cache_bytes=self.device.cache_bytes, local_bytes=self.device.local_bytes,
+            cache_bytes=device.cache_bytes, local_bytes=device.local_bytes,
+            max_items=device.max_items, nvidia="nvidia" in device.vendor.lower(),
         )  # fmt: skip
 
     def _constants(self, array: npt.NDArray[Any]) -> cl.Buffer:

@@ -36,7 +36,7 @@ class Device:
     correctly_rounded_divide, denormals: what float32 arithmetic offers.
     divisible: can be divided by its cores.
     cache_bytes: of the cache in front of its memory, as far as the driver tells.
-    local_bytes: of the local memory of a work-group.
+    local_bytes, max_items: of a work-group.
     handle: the driver's object; None for the reference, and for a `part` that `assign` has not
         opened yet.
     """
@@ -56,6 +56,7 @@ class Device:
     divisible: bool = False
     cache_bytes: int = 0
     local_bytes: int = 0
+    max_items: int = 0
     part: Part | None = None
     handle: cl.Device | None = field(default=None, compare=False, repr=False)
 

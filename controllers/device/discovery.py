@@ -154,6 +154,7 @@ def describe(handle: cl.Device, platform: cl.Platform) -> Device:
         divisible=kind == "cpu" and handle.max_compute_units > 1 and _has_counts(handle),
         cache_bytes=handle.global_mem_cache_size,
         local_bytes=handle.local_mem_size,
+        max_items=handle.max_work_group_size,
     )
     return replace(device, handle=handle)
 

@@ -95,8 +95,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--strategy", choices=STRATEGIES,
         help="cell: one cell per work-item, for any device (default); rows: bands of rows, for "
-        "CPUs; marching: vectors in registers, for GPUs; wavefront: several steps per launch in "
-        "the cache, for CPUs",
+        "CPUs; marching: vectors in registers, for GPUs; several steps per launch: wavefront in "
+        "the cache, for CPUs; streaming in registers, for GPUs",
     )  # fmt: skip
     return parser
 

@@ -4,7 +4,10 @@
     CPU     rows, its stores past the caches where the fields exceed them; boxes of short rows: cell
             wavefront for several time steps at once
     GPU     marching, on aligned vectors where all rows start aligned; narrow boxes: cell
+            streaming for several time steps at once
     others  cell
+
+Kernels of several steps ("streaming") are chosen with the plan, which has to make room for them.
 
 Only how fast a box is computed depends on the choice, not one bit of the result.
 """
@@ -16,14 +19,16 @@ from dataclasses import asdict, dataclass, replace
 from controllers.kgt.generator import Configuration, generate
 from controllers.kgt.marching import MarchingConfiguration
 from controllers.kgt.rows import RowsConfiguration
+from controllers.kgt.streaming import StreamingConfiguration
 from controllers.kgt.wavefront import WavefrontConfiguration
-from controllers.program import Program, Stage
+from controllers.program import INTEGERS, Program, Stage
 from hitmap.strided import Strided
 
-STRATEGIES = ("cell", "rows", "marching", "wavefront")
+STRATEGIES = ("cell", "rows", "marching", "wavefront", "streaming")
 # the devices that a strategy is for
-KINDS = {"rows": "cpu", "marching": "gpu", "wavefront": "cpu"}
+KINDS = {"rows": "cpu", "marching": "gpu", "wavefront": "cpu", "streaming": "gpu"}
 LOCAL_BYTES = 1 << 18   # of a CPU of which nothing is known
+MAX_ITEMS = 256         # of a work-group, on a GPU of which nothing is known
 NARROW = 64     # vectors in a row below which a GPU's work-groups of "marching" are half empty
 
 
@@ -33,13 +38,16 @@ class Launch:
 
     exceeds_cache: whether the tiles it works on do not fit the device's cache.
     n_steps: the time steps that it computes.
-    local_bytes: of the device's local memory, 0 where that is not known.
+    local_bytes, max_items: of a work-group on the device, 0 where that is not known.
+    nvidia: whether the device is one of NVIDIA's.
     """
 
     fields: Mapping[str, Strided]
     exceeds_cache: bool = False
     n_steps: int = 1
     local_bytes: int = 0
+    max_items: int = 0
+    nvidia: bool = False
 
     @property
     def extent(self) -> tuple[int, ...]:
@@ -84,16 +92,22 @@ def usual_steps(program: Program, stage: Stage, kind: str) -> int:
     """How many steps of a large box are best computed by one launch."""
     if kind == "cpu":
         return WavefrontConfiguration.default(program, stage).steps_per_launch
+    if kind == "gpu" and program.dtype not in INTEGERS:
+        return StreamingConfiguration.default(program, stage).steps_per_launch
     return 1
 
 
 def step_counts(program: Program, stage: Stage, kind: str) -> tuple[int, ...]:
     """Numbers of steps per launch that may be tried for a large box on a device of this kind."""
+    made: WavefrontConfiguration | StreamingConfiguration
     if kind == "cpu":
         made = WavefrontConfiguration.default(program, stage)
-        found = {other.steps_per_launch for other in made.search_space(program.n_axes)}
-        return (1, *sorted(found))
-    return (1,)
+    elif kind == "gpu" and program.dtype not in INTEGERS:
+        made = StreamingConfiguration.default(program, stage)
+    else:
+        return (1,)
+    found = {other.steps_per_launch for other in made.search_space(program.n_axes)}
+    return (1, *sorted(found))
 
 
 def _of_several_steps(program: Program, stage: Stage, kind: str, launch: Launch) -> Configuration:
@@ -102,6 +116,8 @@ def _of_several_steps(program: Program, stage: Stage, kind: str, launch: Launch)
         wavefront = WavefrontConfiguration.default(program, stage, launch.exceeds_cache)
         wavefront = replace(wavefront, steps_per_launch=launch.n_steps).within(launch.extent)
         made = wavefront.fitting(program, stage, launch.local_bytes or LOCAL_BYTES)
+    if kind == "gpu" and program.dtype not in INTEGERS:
+        made = _streaming(program, stage, launch)
     if made is not None and generate(program, stage, made).suits(launch.fields.values()):
         return made
     extent = " x ".join(map(str, launch.extent))
@@ -109,6 +125,20 @@ def _of_several_steps(program: Program, stage: Stage, kind: str, launch: Launch)
         f"no kernel computes {launch.n_steps} steps of {extent} cells at once on a {kind}; use "
         f"fewer steps per launch, or other places"
     )
+
+
+def _streaming(program: Program, stage: Stage, launch: Launch) -> StreamingConfiguration | None:
+    """Of as many steps as the launch has; None where a tile has no room for them."""
+    made = StreamingConfiguration.default(program, stage, launch.nvidia)
+    made = replace(made, steps_per_launch=launch.n_steps).within(launch.extent)
+    if not _aligned(launch, made.vector):
+        made = replace(made, vector=1)
+    x, y, z = made.group
+    most = launch.max_items or MAX_ITEMS
+    while x * y * z > most and y > 1:
+        y -= 1
+    made = replace(made, group=(x, y, z))
+    return made if made.fits(stage) else None
 
 
 def configuration_of(
@@ -121,6 +151,8 @@ def configuration_of(
         return RowsConfiguration.default(program, stage, exceeds_cache)
     if strategy == "wavefront":
         return WavefrontConfiguration.default(program, stage, exceeds_cache)
+    if strategy == "streaming":
+        return StreamingConfiguration.default(program, stage)
     return choose(program, stage, KINDS.get(strategy, ""))
 
 

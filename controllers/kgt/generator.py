@@ -9,12 +9,17 @@ from controllers.kgt.cell import cell_kernel
 from controllers.kgt.kernel import GeneratedKernel
 from controllers.kgt.marching import MarchingConfiguration, marching_kernel
 from controllers.kgt.rows import RowsConfiguration, rows_kernel
+from controllers.kgt.streaming import StreamingConfiguration, streaming_kernel
 from controllers.kgt.wavefront import WavefrontConfiguration, wavefront_kernel
 from controllers.program import Program, Stage
 
 # The parameters of a strategy; None: one cell per work-item, which has none.
 Configuration: TypeAlias = Union[
-    RowsConfiguration, MarchingConfiguration, WavefrontConfiguration, None
+    RowsConfiguration,
+    MarchingConfiguration,
+    WavefrontConfiguration,
+    StreamingConfiguration,
+    None,
 ]
 
 
@@ -29,4 +34,6 @@ def generate(
         return marching_kernel(program, stage, configuration)
     if isinstance(configuration, WavefrontConfiguration):
         return wavefront_kernel(program, stage, configuration)
+    if isinstance(configuration, StreamingConfiguration):
+        return streaming_kernel(program, stage, configuration)
     return cell_kernel(program, stage)

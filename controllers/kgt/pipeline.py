@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""A stage's expression, cut into what can be computed when planes arrive one after another.
+
+A cell reads its own field on several planes (offsets along axis 0).  While plane r arrives, the
+part of the expression that needs nothing beyond it is computed, for each of the planes that need
+r, and kept until the rest arrives.  So of a sum over 3 x 3 cells in C order two partial sums are
+kept per cell, and of the field only the arriving plane is looked at:
+
+    plane        r - 1          r              r + 1            arrive
+    target r     a + 4b + c     + 4d + 20e     + 4f + ... / 40
+                 kept           kept           done
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from controllers.expression import Constant, Expression, Operation, Read, Symbol, evaluate
+from controllers.program import Stage
+
+KEPT = "kept value"     # the field of reads that stand for one; no identifier is like it
+
+
+class _Part(NamedTuple):
+    """A subtree, complete when the plane of its target plus `arrival` arrives; None: any time."""
+
+    arrival: int | None
+    tree: Expression
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value per cell, computed when the plane of its target plus `arrival` arrives.
+
+    It is kept for `depth` planes: so many of them at a time.  raw: a cell as it arrives.
+    """
+
+    tree: Expression
+    arrival: int
+    depth: int
+    raw: bool
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """What is computed when plane r arrives: the `result` of plane r - lag, then the `values`.
+
+    A read of the field KEPT has the offset (number of the value, planes since it was computed).
+    """
+
+    result: Expression
+    lag: int
+    values: tuple[Value, ...]
+
+    @classmethod
+    def of(cls, stage: Stage, streams: bool) -> Pipeline:
+        """That of a stage whose planes arrive one by one, or, without `streams`, at once."""
+        cut = _Cut(stage, streams)
+        whole = evaluate(
+            stage.expression, cut.read, lambda value: _Part(None, Constant(value)), cut.operation
+        )
+        lag = max(0, whole.arrival or 0)
+        result = cut.until(lag, whole)
+        values = [
+            Value(tree, arrival, cut.depths[number], isinstance(tree, Read))
+            for number, (arrival, tree) in enumerate(cut.kept)
+        ]
+        return cls(result, lag, tuple(values))
+
+    def order(self) -> list[tuple[int, Value]]:
+        """The values with their numbers, each before those that it is computed from."""
+        return sorted(enumerate(self.values), key=lambda pair: (pair[1].raw, -pair[1].arrival))
+
+
+class _Cut:
+    """Joins parts, bottom up; what is complete before its partner becomes a kept value."""
+
+    def __init__(self, stage: Stage, streams: bool) -> None:
+        self.field, self.streams, self.n_axes = stage.writes, streams, len(stage.shape)
+        self.kept: list[tuple[int, Expression]] = []
+        self.depths: list[int] = []
+        self._raw: dict[tuple[int, ...], int] = {}
+
+    def read(self, node: Read) -> _Part:
+        """A leaf: a cell of the stage's own field arrives with its plane."""
+        if node.field != self.field:
+            return _Part(None, node)
+        return _Part(node.offset[0] if self.streams else 0, node)
+
+    def operation(self, symbol: Symbol, left: _Part, right: _Part) -> _Part:
+        """The operation takes place when both operands are complete."""
+        arrivals = [part.arrival for part in (left, right) if part.arrival is not None]
+        arrival = max(arrivals, default=None)
+        if arrival is None:
+            return _Part(None, Operation(symbol, left.tree, right.tree))
+        return _Part(
+            arrival, Operation(symbol, self.until(arrival, left), self.until(arrival, right))
+        )
+
+    def until(self, arrival: int, part: _Part) -> Expression:
+        """The part at a later arrival: itself, or what is kept of it."""
+        if part.arrival is None or part.arrival == arrival:
+            return part.tree
+        number, delay = self._number(part.arrival, part.tree), arrival - part.arrival
+        self.depths[number] = max(self.depths[number], delay)
+        return Read(KEPT, (number, delay, *(0,) * (self.n_axes - 2)))
+
+    def _number(self, arrival: int, tree: Expression) -> int:
+        """The number of a kept value; what arrives at one place of the plane is kept once."""
+        if isinstance(tree, Read) and tree.field == self.field:
+            known = self._raw.setdefault(tree.offset[1:], len(self.kept))
+            if known < len(self.kept):
+                return known
+        self.kept.append((arrival, tree))
+        self.depths.append(0)
+        return len(self.kept) - 1

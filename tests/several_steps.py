@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""Cases for kernels of several steps: a box, the cells that are computed, and what must come out.
+
+The fields lie in memory that holds no element more than such a kernel may read, with NaN between
+the rows; what it writes is compared as a whole, so that a cell too many is seen as well.
+"""
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.expression import Read, reads
+from controllers.program import Program, Stage
+from controllers.reference import apply_stage
+from hitmap.shape import Shape
+from hitmap.strided import Geometry, Strided
+
+Array = npt.NDArray[Any]
+FAR = 10**6
+
+
+@dataclass(frozen=True)
+class Case:
+    """`box` is written after `steps` steps; only the cells of `computed` change at all."""
+
+    program: Program
+    steps: int
+    box: Shape
+    computed: Shape
+    geometry: dict[str, Geometry]
+    cells: dict[str, Array]     # the memory of each field
+
+    @property
+    def stage(self) -> Stage:
+        return self.program.stages[0]
+
+    def limits(self) -> list[tuple[int, int]]:
+        """The argument `computed` of `GeneratedKernel.scalars`."""
+        ends = zip(self.computed.lower, self.computed.upper, self.box.lower)
+        return [(low - origin, high - origin) for low, high, origin in ends]
+
+    def where(self, field: str) -> Strided:
+        """Where the cells of the box lie, or would lie, in a field."""
+        geometry = self.geometry[field]
+        return Strided(geometry.element(self.box.lower), geometry.pitches, self.box.extent)
+
+    def expected(self, before: Array) -> Array:
+        """The memory of the field that is written, where it held `before`."""
+        stage, steps, reach = self.stage, self.steps, own_reach(self.stage)
+        own = self._view(stage.writes, self.geometry[stage.writes].box).copy()
+        origin = self.geometry[stage.writes].box.lower
+        for step in range(steps):
+            rest = steps - step - 1
+            changed = self.computed & _grown(self.box, reach, rest)
+            old = own.copy()
+
+            def read(node: Read, old: Array = old, changed: Shape = changed) -> Array:
+                at = changed.shift(node.offset)
+                if node.field == stage.writes:
+                    return old[at.slices(origin)]
+                return self._view(node.field, at)
+
+            own[changed.slices(origin)] = apply_stage(stage, read, self.program.dtype)
+        result = before.copy()
+        self.geometry[stage.writes].strided(self.box).view(result)[...] = own[
+            self.box.slices(origin)
+        ]
+        return result
+
+    def _view(self, field: str, box: Shape) -> Array:
+        return self.geometry[field].strided(box).view(self.cells[field])
+
+
+def random_case(
+    rng: random.Random, program: Program, steps: int, extent: tuple[int, ...], multiple: int
+) -> Case:
+    """A case with limits near, far away or at the box, per side; pitches are multiples."""
+    box = Shape.of_extent(extent).shift(tuple(rng.randint(-9, 9) for _ in extent))
+    margins = [0, 0, 1, 2, rng.randint(0, 12), FAR, FAR]
+    low, high = (tuple(rng.choice(margins) for _ in extent) for _ in "lh")
+    computed = box.grow(low, high)
+    geometry, cells = {}, {}
+    np_rng = np.random.default_rng(rng.randrange(2**32))
+    names = [program.stages[0].writes]
+    names += [field.name for field in program.fields if field.name not in names]
+    for name in names:
+        needed = _needed(program, name, box, computed, steps)
+        pitches = [1]
+        for axis in range(program.n_axes - 1, 0, -1):
+            pitch = needed.extent[axis] * pitches[0] + rng.randint(0, 9)
+            pitches.insert(0, -(-(pitch + multiple) // multiple) * multiple)
+        tight = Geometry(needed, tuple(pitches))
+        if name != names[0]:    # first elements equal modulo it in all fields
+            wanted = geometry[names[0]].element(box.lower) - tight.element(box.lower)
+            first = needed.lower[-1] - wanted % multiple
+            tight = Geometry(Shape((*needed.lower[:-1], first), needed.upper), tight.pitches)
+        geometry[name] = tight
+        cells[name] = _memory(np_rng, tight, needed, program.dtype)
+    return Case(program, steps, box, computed, geometry, cells)
+
+
+def _memory(
+    rng: np.random.Generator, geometry: Geometry, needed: Shape, dtype: str
+) -> Array:
+    """Memory that ends with the last cell that is needed; NaN where none is needed."""
+    last = geometry.element(tuple(n - 1 for n in needed.upper))
+    memory = np.full(last + 1, np.nan, dtype)
+    view = geometry.strided(needed).view(memory)
+    view[...] = rng.standard_normal(needed.extent).astype(dtype)
+    view.flat[::7] = np.finfo(dtype).tiny / 3
+    view.flat[::11] = -0.0
+    return memory
+
+
+def _needed(program: Program, field: str, box: Shape, computed: Shape, steps: int) -> Shape:
+    """The cells of `field` that the cells computed in the steps read."""
+    stage = program.stages[0]
+    first = computed & _grown(box, own_reach(stage), steps - 1)
+    offsets = [read.offset for read in reads(stage.expression) if read.field == field]
+    boxes = [first.shift(offset) for offset in offsets]
+    return reduce(Shape.hull, boxes, first if field == stage.writes or not boxes else boxes[0])
+
+
+def own_reach(stage: Stage) -> list[tuple[int, int]]:
+    """How far the stage reads into the field that it writes, per axis."""
+    own = [read.offset for read in reads(stage.expression) if read.field == stage.writes]
+    return [(max([0, *(-o for o in at)]), max([0, *at])) for at in zip(*own)]
+
+
+def _grown(box: Shape, reach: Sequence[tuple[int, int]], times: int) -> Shape:
+    low, high = zip(*reach)
+    return box.grow(tuple(times * n for n in low), tuple(times * n for n in high))
+
+
+def differing(result: Array, expected: Array) -> int:
+    """How many elements have other bits; NaN have any."""
+    word = f"u{result.itemsize}"
+    wrong = result.view(word) != expected.view(word)
+    return int((wrong & ~(np.isnan(result) & np.isnan(expected))).sum())
