@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from controllers.kgt.generator import Configuration, generate
 from controllers.kgt.marching import MarchingConfiguration
 from controllers.kgt.rows import RowsConfiguration
-from controllers.kgt.streaming import StreamingConfiguration
+from controllers.kgt.streaming import FLOPS, StreamingConfiguration
 from controllers.kgt.wavefront import WavefrontConfiguration
 from controllers.program import INTEGERS, Program, Stage
 from hitmap.strided import Strided
@@ -93,6 +93,8 @@ def usual_steps(program: Program, stage: Stage, kind: str) -> int:
     if kind == "cpu":
         return WavefrontConfiguration.default(program, stage).steps_per_launch
     if kind == "gpu" and program.dtype not in INTEGERS:
+        if 2 * program.flops_per_cell > FLOPS and program.math == "strict":
+            return 1    # bound by arithmetic, of which overlapping tiles have more
         return StreamingConfiguration.default(program, stage).steps_per_launch
     return 1
 

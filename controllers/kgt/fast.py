@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from controllers.expression import Constant, Expression, Operation, Read, Symbol, evaluate
+from controllers.kgt.emitter import has_exact_reciprocal
 from controllers.program import Program, Stage
 
 CONTRACTION = {"strict": "OFF", "fast": "ON"}
@@ -40,7 +41,12 @@ def stage_of(program: Program, stage: Stage) -> Stage:
 
 
 def _divided(expression: Expression, divisor: float, dtype: str) -> Expression:
-    """The same value without a division, or with it where a constant would leave the range."""
+    """The same value without a division, or with it where a constant would leave the range.
+
+    A division by a power of two is a product anyway.
+    """
+    if has_exact_reciprocal(divisor, dtype):
+        return expression / divisor
     terms = _terms(expression)
     if all(weight == 1 for _, weight, _ in terms):
         scale = _quotient(1, divisor, dtype)
