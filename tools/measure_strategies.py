@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Generated kernels against plain C with OpenMP (on a CPU) or the device's own copy (on a GPU).
 
-    python tools/measure_strategies.py [--device cpu] [--stencils 2d4 3d7] [--size N]
-        [--dtype float32] [--kernels cell rows rows:rows=2,streaming=1] [--json FILE]
+    python tools/measure_strategies.py [--device cpu] [--stencils 2d4 3d7] [--size N] [--cpu-time]
+        [--dtype float32] [--kernels cell wavefront rows:rows=2,streaming=1] [--json FILE]
 
-One sweep over an N^2 or N^3 field with fixed boundaries, two buffers in turn.  All kernels and the
-comparator take turns within one process, forwards and backwards; a kernel whose bits are not those
-of the strategy "cell" is an error.  C: `gcc -O3 -march=native -fopenmp`, plain loops, the same
-operations in the same order; without a gcc, the first kernel is the comparator.  Printed: Gcell/s,
-median and best of the rounds, and the median and the best of the speed relative to the comparator.
-On a GPU times are those of events.
+One sweep over an N^2 or N^3 field with fixed boundaries, two buffers in turn; a launch of several
+time steps counts as so many sweeps.  All kernels and the comparator take turns within one process,
+forwards and backwards; a kernel whose bits are not those of the strategy "cell" is an error.  C:
+`gcc -O3 -march=native -fopenmp`, plain loops, the same operations in the same order; without a gcc,
+the first kernel is the comparator.  Printed: Gcell/s, median and best of the rounds, and the median
+and the best of the speed relative to the comparator.  With --cpu-time, seconds are those that the
+process had of the CPU, divided by its cores: for machines that are busy with other things.  On a
+GPU times are those of events.
 """
 from __future__ import annotations
 
@@ -17,6 +19,7 @@ import argparse
 import ctypes
 import dataclasses
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -159,6 +162,7 @@ def configuration(text: str, sweeps: Sweeps) -> Configuration:
     name, _, changes = text.partition(":")
     program = sweeps.program
     made = configuration_of(name, program, program.stages[0], sweeps.exceeds_cache)
+    made = made and made.within(sweeps.box.extent)
     if not changes:
         return made
     assert made is not None, "the strategy 'cell' has no parameters"
@@ -168,6 +172,18 @@ def configuration(text: str, sweeps: Sweeps) -> Configuration:
         numbers = tuple(map(int, value.split("x")))
         values[key] = numbers if len(numbers) > 1 else numbers[0]
     return dataclasses.replace(made, **values)
+
+
+def on_cpu(run: Run) -> Run:
+    """The same, in seconds of CPU per core."""
+
+    def timed(n_sweeps: int) -> float:
+        start, wall = time.process_time(), time.perf_counter()
+        seconds = run(n_sweeps)
+        share = (time.process_time() - start) / (time.perf_counter() - wall)
+        return seconds * share / len(os.sched_getaffinity(0))
+
+    return timed
 
 
 def measure(runs: dict[str, Run], rounds: int, n_sweeps: int) -> dict[str, list[float]]:
@@ -203,6 +219,9 @@ def main() -> None:
     parser.add_argument("--kernels", nargs="+", help="STRATEGY or STRATEGY:key=value,... ")
     parser.add_argument("--rounds", type=int, default=9, help="default: 9")
     parser.add_argument("--sweeps", type=int, default=4, help="per round and kernel (default: 4)")
+    parser.add_argument(
+        "--cpu-time", action="store_true", help="count the process's own CPU time, not the clock's"
+    )
     parser.add_argument("--json", type=Path, help="write the figures there")
     options = parser.parse_args()
     (device,) = choose([options.device], find_devices())
@@ -222,6 +241,8 @@ def main() -> None:
                 runs["C"] = sweeps.plain_c(Path(folder))
             runs |= {text: sweeps.kernel(configuration(text, sweeps)) for text in kernels}
             base = next(iter(runs))
+            if options.cpu_time:
+                runs = {text: on_cpu(run) for text, run in runs.items()}
             times = measure(runs, options.rounds, options.sweeps)
             cells = sweeps.domain.n_cells if base == "copy" else sweeps.box.n_cells
             rows += table(f"{name} {sweeps.domain}", times, base, cells)

@@ -34,10 +34,11 @@ from controllers.kgt.lanes import Lanes
 from controllers.kgt.levels import Levels
 from controllers.kgt.rings import Rings, own_reach
 from controllers.kgt.slices import functions
-from controllers.program import Program, Stage
+from controllers.program import Offsets, Program, Stage
 
 MIN_ITEMS = 8       # work-items, where bands do not fall below MIN_BAND slices
 MIN_BAND = 64
+LOCAL_BYTES = 640 * 1024    # of a core's second-level cache; the old and the new level need some
 _BYTES = {"int": 4, "long": 8, "ulong": 8, "float": 4, "double": 8}
 
 
@@ -79,40 +80,66 @@ class WavefrontConfiguration:
     ) -> WavefrontConfiguration:
         """What is good for `stage` on a CPU (docs/performance.md); 64 bytes to a vector."""
         lanes = 64 // _BYTES[arithmetic_type(stage, program.dtype)]
-        width = 64 // np.dtype(program.dtype).itemsize
-        if program.n_axes == 1:
-            return cls(8, lanes, 1, band=1, segment=128 * width, streaming=streaming)
-        if program.n_axes == 2:
-            return cls(8, lanes, 4, segment=128 * width, streaming=streaming)
-        if program.n_axes == 3:
-            return cls(3, lanes, 3, band=192, height=24, segment=32 * width)
-        return cls(2, lanes, 2, band=48, depth=8, height=8, segment=16 * width)
+        line = 64 // np.dtype(program.dtype).itemsize
+        made = (
+            cls(8, lanes, 1, band=1, segment=128 * line, streaming=streaming),
+            cls(8, lanes, 4, segment=128 * line, streaming=streaming),
+            # short rows, several of them side by side: stores past the caches cost a third
+            cls(3, lanes, 3, band=192, height=24, segment=25 * line),
+            cls(2, lanes, 2, band=48, depth=8, height=8, segment=16 * line),
+        )[program.n_axes - 1]
+        reach, most = own_reach(stage), LOCAL_BYTES // 64 * line
+        while made.rings(reach).n_elements > most and made != made._smaller(line):
+            made = made._smaller(line)
+        return made
+
+    def _smaller(self, line: int) -> WavefrontConfiguration:
+        """With smaller tiles; if they are small already, of fewer steps; at last smaller still."""
+        for least in (32, 4):
+            if self.segment > least * line:
+                return replace(self, segment=self.segment // 2)
+            if max(self.height, self.depth) > least // 8:
+                return replace(self, height=-(-self.height // 2), depth=-(-self.depth // 2))
+            if self.steps_per_launch > 2:
+                return replace(self, steps_per_launch=self.steps_per_launch - 1)
+        return replace(self, slices=1)
 
     def search_space(self, n_axes: int) -> Iterator[WavefrontConfiguration]:
         """What may be tried instead, with the same stores; see `local_bytes` as well."""
-        steps = (2, 3, 4, 6, 8, 12, 16)
+        steps = sorted({2, 3, 4, 6, 8, 12, 16, self.steps_per_launch})
         slices = (1, 2, 3, 4, 6) if n_axes > 1 else (1,)
         bands = sorted({64, 192, 512, self.band}) if n_axes > 1 else [1]
-        heights = sorted({8, 16, 24, 32, 48}) if n_axes > 2 else [1]
-        depths = (4, 8, 16) if n_axes > 3 else (1,)
+        heights = sorted({8, 16, 24, 32, 48, self.height}) if n_axes > 2 else [1]
+        depths = sorted({4, 8, 16, self.depth}) if n_axes > 3 else [1]
         segments = sorted({self.segment // 2, self.segment, self.segment * 2})
         lanes = (self.lanes, self.lanes // 2)
         for values in product(steps, lanes, slices, bands, depths, heights, segments):
             yield WavefrontConfiguration(*values, self.streaming)
 
     def within(self, extent: tuple[int, ...]) -> WavefrontConfiguration:
-        """The same for a box of this extent: bands low enough that several cores have work.
+        """The same for a box of this extent.
+
+        Tiles hold whole rows of it if they can, higher ones if rows are short; bands are low enough
+        that several cores have work.
 
         >>> WavefrontConfiguration().within((1024, 1024)).band
         128
+        >>> made = WavefrontConfiguration(steps_per_launch=3, height=24, segment=400)
+        >>> [made.within((n, n, n)).tile(3) for n in (190, 640)]
+        [(95, 46, 208), (512, 14, 656)]
         """
+        made = self
+        if len(extent) > 2:
+            row = -(-(extent[-1] + self.lanes - 1) // self.lanes) * self.lanes
+            height = self.height * self.segment // row
+            if height >= min(self.height, 8):
+                height = min(height, 2 * self.height)
+                made = replace(self, height=height, segment=max(row, 2 * self.lanes))
         if len(extent) == 1:
-            return self
-        tile = self.tile(len(extent))
-        others = prod(-(-n // most) for n, most in zip(extent[1:], tile[1:]))
-        bands = -(-MIN_ITEMS // others)
-        band = max(MIN_BAND, -(-extent[0] // bands))
-        return replace(self, slices=min(self.slices, extent[0]), band=min(self.band, band))
+            return made
+        others = prod(-(-n // most) for n, most in zip(extent[1:], made.tile(len(extent))[1:]))
+        band = max(MIN_BAND, -(-extent[0] // -(-MIN_ITEMS // others)))
+        return replace(made, slices=min(self.slices, extent[0]), band=min(self.band, band))
 
     def fitting(
         self, program: Program, stage: Stage, local_bytes: int
@@ -141,15 +168,14 @@ class WavefrontConfiguration:
             (self.band, self.depth, self.height, self.segment),
         )[n_axes - 1]
 
-    def rings(self, program: Program, stage: Stage) -> Rings:
-        """Where the levels in between are kept."""
-        tile = self.tile(program.n_axes)
-        slices = self.slices if program.n_axes > 1 else 1
-        return Rings(own_reach(stage), self.steps_per_launch, self.lanes, slices, tile)
+    def rings(self, reach: Offsets) -> Rings:
+        """Where the levels in between are kept, for stages of this `own_reach`."""
+        slices = self.slices if len(reach) > 1 else 1
+        return Rings(reach, self.steps_per_launch, self.lanes, slices, self.tile(len(reach)))
 
     def local_bytes(self, program: Program, stage: Stage) -> int:
         """The local memory of a device that the kernel needs."""
-        return self.rings(program, stage).n_elements * np.dtype(program.dtype).itemsize
+        return self.rings(own_reach(stage)).n_elements * np.dtype(program.dtype).itemsize
 
 
 def wavefront_kernel(
@@ -157,7 +183,7 @@ def wavefront_kernel(
 ) -> GeneratedKernel:
     """The kernel of `stage` that computes several steps of a tile."""
     made = configuration or WavefrontConfiguration.default(program, stage)
-    levels = Levels(program, stage, made.rings(program, stage), made.streaming)
+    levels = Levels(program, stage, made.rings(own_reach(stage)), made.streaming)
     how = f"tile by tile through the cache, in vectors of {made.lanes} cells"
     least = (*(1,) * (program.n_axes - 1), made.lanes)
     return frame.kernel(

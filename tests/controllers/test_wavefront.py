@@ -2,8 +2,16 @@
 """The strategy "wavefront": several steps in a launch have the bits of so many applications."""
 from __future__ import annotations
 
+import ctypes
+import itertools
+import math
+import mmap
+import os
 import random
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,17 +20,23 @@ import pyopencl as cl
 import pytest
 from test_strategies import Tiles, queue, random_program, random_tiles, random_tree
 
+from controllers.device import find_devices
 from controllers.expression import Read, reads
 from controllers.kernel import build
 from controllers.kgt import generate
+from controllers.kgt.__main__ import main
 from controllers.kgt.rings import own_reach
 from controllers.kgt.wavefront import WavefrontConfiguration
-from controllers.program import Program, Stage
+from controllers.program import Field, Program, Stage
 from controllers.reference import apply_stage
+from controllers.stencil import Stencil
 from hitmap.shape import Shape
+from hitmap.strided import Geometry, Strided
 
 Array = npt.NDArray[Any]
 LOCAL_BYTES = 1 << 19
+PAGE = 4096
+MEAN = Stencil.of("mean", [(-1, 1)] * 2, [0, 1, 0, 1, 0, 1, 0, 1, 0], 4).program("float32")
 __all__ = ["queue"]     # a fixture
 
 
@@ -112,9 +126,9 @@ def run_steps(
     assert kernel.steps_per_launch == made.steps_per_launch
     options = ["-cl-fp32-correctly-rounded-divide-sqrt"] if kernel.divides else []
     compiled = cl.Kernel(build(queue.context, kernel.name, kernel.source, options), kernel.name)
-    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
     old = {name: cl.Buffer(queue.context, flags, hostbuf=a) for name, a in tiles.cells.items()}
-    new = cl.Buffer(queue.context, flags, hostbuf=before)
+    new = cl.Buffer(queue.context, flags, hostbuf=before.copy())
     where = {field: tiles.geometry[field].strided(box) for field in kernel.fields}
     assert kernel.suits(where.values())
     scalars = kernel.scalars(
@@ -162,3 +176,92 @@ def test_several_steps_of_a_random_stage_equal_the_reference_bit_for_bit(
     around = grown(box, program.reach, made.steps_per_launch - 1)
     tiles = random_tiles(rng, program, around, rng.choice([1, 16]))
     check_steps(queue, program, made, box, computed, tiles)
+
+
+def guarded(values: Array) -> Array:
+    """A copy of `values` between pages that may not be touched, its end at the end of a page."""
+    n_pages = -(-values.nbytes // PAGE)
+    area = mmap.mmap(-1, (n_pages + 2) * PAGE)
+    flat = np.frombuffer(area, np.uint8)
+    start = flat.ctypes.data
+    libc = ctypes.CDLL(None, use_errno=True)
+    for page in (0, n_pages + 1):
+        assert libc.mprotect(ctypes.c_void_p(start + page * PAGE), PAGE, 0) == 0
+    last = (n_pages + 1) * PAGE
+    found = flat[last - values.nbytes : last].view(values.dtype)
+    found[...] = values
+    return found
+
+
+def guarded_case(number: int) -> None:
+    """A launch on a field that holds what it may read and not one element more."""
+    rng, steps = random.Random(number), 3
+    shape = [[(-1, 1)] * 2, [(-2, 1), (0, 3)], [(-1, 1)] * 3, [(-3, 2)]][number % 4]
+    n_weights = math.prod(high - low + 1 for low, high in shape)
+    program = Stencil.of("s", shape, [*range(1, n_weights + 1)], 7).program("float32")
+    extent = tuple(rng.randint(1, 20) for _ in shape[1:]) + (rng.randint(16, 90),)
+    box = Shape.of_extent(extent).shift((9,) * len(extent))
+    made = replace(
+        WavefrontConfiguration.default(program, program.stages[0]), steps_per_launch=steps,
+        band=7, height=3, segment=32, streaming=True,
+    )  # fmt: skip
+    computed = random_limits(rng, box, program, steps)
+    allowed = grown(box, program.reach, steps) & grown(computed, program.reach, 1)
+    geometry = Geometry.dense(allowed)
+    values = guarded(np.random.default_rng(0).random(geometry.n_elements).astype("float32"))
+    tiles = Tiles({"u": geometry}, {"u": values})
+    handle = find_devices()[0].handle
+    assert handle is not None, "an OpenCL device"
+    context = cl.Context([handle])
+    check_steps(cl.CommandQueue(context), program, made, box, computed, tiles)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="mprotect")
+def test_no_cell_is_read_that_the_field_need_not_hold() -> None:
+    """In a process of its own, which a read of a page that may not be touched would end."""
+    code = "import test_wavefront\nfor n in range(8): test_wavefront.guarded_case(n)"
+    here = Path(__file__)
+    paths = [str(folder) for folder in (here.parent, here.parents[1], here.parents[2])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-2000:]}"
+
+
+def test_a_kernel_of_several_steps_says_how_many_and_what_it_suits() -> None:
+    made = WavefrontConfiguration.default(MEAN, MEAN.stages[0])
+    kernel = generate(MEAN, MEAN.stages[0], made)
+    assert kernel.steps_per_launch == made.steps_per_launch == 8
+    assert kernel.suits([Strided(8, (401, 1), (1, 16))])
+    assert not kernel.suits([Strided(8, (401, 1), (50, 15))])
+    names = [parameter.name for parameter in kernel.parameters]
+    assert names[-4:] == [f"computed_{end}_{axis}" for axis in (0, 1) for end in ("first", "last")]
+
+
+def test_default_rings_fit_whatever_the_stage_and_search_spaces_hold_them() -> None:
+    for n_axes, far in itertools.product((1, 2, 3, 4), (1, 2, 5)):
+        tree = Read("u", (-far,) * n_axes) + Read("u", (far,) * n_axes)
+        for dtype in ("float32", "float64"):
+            stage = Stage("s", "u", tree, ((-far, far),) * n_axes)
+            program = Program("p", (Field("u", dtype),), (stage,))
+            made = WavefrontConfiguration.default(program, stage, streaming=True)
+            assert made.local_bytes(program, stage) <= 1 << 20, (n_axes, far)
+            assert made in set(made.search_space(n_axes)), (n_axes, far)
+
+
+def test_what_a_wavefront_cannot_do_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 2 steps per launch, got 1; use the strategy"):
+        WavefrontConfiguration(steps_per_launch=1)
+    with pytest.raises(ValueError, match="two vectors of 16 cells, got 20 cells"):
+        WavefrontConfiguration(segment=20)
+    stage = Stage("copy", "u", Read("v", (0,)), ((0, 0),))
+    program = Program("p", (Field("u", "float32"), Field("v", "float32")), (stage,))
+    with pytest.raises(ValueError, match="'copy' does not read the field 'u' that it writes"):
+        generate(program, stage, WavefrontConfiguration())
+
+
+def test_the_command_line_prints_a_wavefront(capsys: pytest.CaptureFixture[str]) -> None:
+    pattern = Path(__file__).parents[2] / "examples" / "patterns" / "jacobi_2d4.py"
+    assert main([str(pattern), "--print", "--strategy", "wavefront"]) == 0
+    assert "8 steps, float32, tile by tile through the cache" in capsys.readouterr().out
