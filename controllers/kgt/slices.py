@@ -31,6 +31,8 @@ def functions(levels: Levels) -> list[str]:
         "#define KGT_KEPT(at) (*(__local const kgt_unaligned *)(at))",
         "#define KGT_STREAM(value, at) "
         "__builtin_nontemporal_store(value, (__global kgt_cells *)(at))",
+        "// into the second-level cache, from an address that need not exist",
+        "#define KGT_PREFETCH(at) __builtin_prefetch((const void *)(ulong)(at), 0, 2)",
         "#define KGT_MIN(a, b) ((a) < (b) ? (a) : (b))",
         "#define KGT_MAX(a, b) ((a) > (b) ? (a) : (b))",
     ]
@@ -124,9 +126,20 @@ def _row(levels: Levels, source: str, into: str, count: int) -> list[str]:
         f"item_last_{x} - {lanes};",
         f"{INDENT}const long item_{x} = "
         f"item_inner > item_start_{x} ? item_inner : item_start_{x};",
+        *indented(_prefetches(levels, count) if source == "field" else []),
         *indented(_vectors(levels, source, into, count)),
         "}",
     ]
+
+
+def _prefetches(levels: Levels, count: int) -> Iterator[str]:
+    """C lines: ask for the slices that the next front will read first."""
+    if count > 1:
+        yield "// what the next front reads; the processor foresees too little of it"
+        newest = f"at_{count + len(levels.sources) - 2}"
+        for number in range(1, count + 1):
+            at = f"{newest} + {number} * {levels.stage.writes}_pitch_0"
+            yield f"KGT_PREFETCH({levels.in_row(at)} + item_{levels.last});"
 
 
 def _streamed(levels: Levels, count: int) -> list[str]:

@@ -26,6 +26,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from controllers.expression import reads
 from controllers.kgt import frame
 from controllers.kgt.emitter import arithmetic_type
 from controllers.kgt.front import front_body
@@ -83,7 +84,7 @@ class WavefrontConfiguration:
         line = 64 // np.dtype(program.dtype).itemsize
         made = (
             cls(8, lanes, 1, band=1, segment=128 * line, streaming=streaming),
-            cls(8, lanes, 4, segment=128 * line, streaming=streaming),
+            cls(8, lanes, _side_by_side(stage), segment=128 * line, streaming=streaming),
             # short rows, several of them side by side: stores past the caches cost a third
             cls(3, lanes, 3, band=192, height=24, segment=25 * line),
             cls(2, lanes, 2, band=48, depth=8, height=8, segment=16 * line),
@@ -176,6 +177,12 @@ class WavefrontConfiguration:
     def local_bytes(self, program: Program, stage: Stage) -> int:
         """The local memory of a device that the kernel needs."""
         return self.rings(own_reach(stage)).n_elements * np.dtype(program.dtype).itemsize
+
+
+def _side_by_side(stage: Stage) -> int:
+    """Rows at a time: as many as share what they read, fewer where a row is read at many places."""
+    own = [read.offset for read in reads(stage.expression) if read.field == stage.writes]
+    return 3 if len(own) >= 3 * len({offset[:-1] for offset in own}) else 4
 
 
 def wavefront_kernel(
