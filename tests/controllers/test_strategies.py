@@ -13,9 +13,10 @@ import numpy.typing as npt
 import pyopencl as cl
 import pytest
 from kernel_ways import extreme
+from random_trees import random_tree
 
 from controllers.device import find_devices
-from controllers.expression import SYMBOLS, Constant, Expression, Operation, Read
+from controllers.expression import Constant, Read
 from controllers.kernel import build
 from controllers.kgt import Configuration, Launch, choose, generate
 from controllers.kgt.__main__ import main
@@ -53,27 +54,6 @@ class Tiles:
 
     geometry: dict[str, Geometry]
     cells: dict[str, Array]
-
-
-def random_tree(rng: random.Random, reads: list[Read], dtype: str) -> Expression:
-    """A tree over all `reads`, with constants; or a sum divided by a factor, as stencils are."""
-    whole = dtype in INTEGERS
-
-    def constant() -> Constant:
-        return Constant(rng.choice([1, 2, 3, -4, 7]) if whole else rng.choice([0.5, 3, -1 / 3]))
-
-    nodes: list[Expression] = []
-    for read in reads:
-        nodes.append(constant() * read if rng.random() < 0.6 else read)
-    if rng.random() < 0.6:
-        tree = nodes[0]
-        for node in nodes[1:]:
-            tree = tree + node
-        return tree / rng.choice([4, 3, -7, 1])
-    while len(nodes) > 1:
-        at = rng.randrange(len(nodes) - 1)
-        nodes[at : at + 2] = [Operation(rng.choice(SYMBOLS), nodes[at], nodes[at + 1])]
-    return Operation("-", nodes[0], constant())
 
 
 def random_program(rng: random.Random) -> Program:
