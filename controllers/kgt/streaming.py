@@ -107,13 +107,18 @@ class StreamingConfiguration:
         steps = max(2, min(limits) // 2 * 2)
         while steps > 2 and not _worthwhile(stage, replace(made, steps_per_launch=steps)):
             steps -= 2
-        return replace(made, steps_per_launch=steps)
+        made = replace(made, steps_per_launch=steps)
+        Tile.of(stage, made)    # says why, if there is no room
+        return made
 
     def search_space(self, n_axes: int) -> Iterator[StreamingConfiguration]:
-        """What may be tried instead; `fits` says which of them a stage has room for."""
-        flat = [((cells, 1, 1), (items, 1, 1)) for cells in (4, 8) for items in (32, 64, 128)]
+        """What may be tried instead, with vectors as wide; `fits` says what has room."""
+        flat = [
+            ((times * self.vector, 1, 1), (items, 1, 1))
+            for times in (1, 2) for items in (32, 64, 128)
+        ]  # fmt: skip
         deep = [
-            ((4, rows, 1), (items, lines, 1))
+            ((self.vector, rows, 1), (items, lines, 1))
             for rows in (1, 2, 3, 4) for items in (8, 16, 32) for lines in (8, 12, 16, 20, 24, 32)
             if 128 <= items * lines <= MAX_ITEMS
         ]  # fmt: skip

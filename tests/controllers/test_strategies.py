@@ -81,7 +81,8 @@ def random_configuration(
         made = rng.choice([*default.search_space(program.n_axes)]).within(extent)
         return replace(made, streaming=rng.random() < 0.5, segment=rng.choice([40, 64, 16384]))
     marching = MarchingConfiguration.default(program, stage)
-    return rng.choice([*marching.search_space(program.n_axes)]).within(extent)
+    made = rng.choice([*marching.search_space(program.n_axes)]).within(extent)
+    return replace(made, reciprocals=rng.random() < 0.3)
 
 
 def random_tiles(
@@ -213,6 +214,7 @@ def test_the_choice_follows_device_box_and_memory() -> None:
     assert chosen("cpu", 400, 3, 403) is None and chosen("gpu", 400, 3, 408) is None
     aligned, unaligned = chosen("gpu", 400, 4001, 4008), chosen("gpu", 400, 4001, 4003)
     assert isinstance(aligned, MarchingConfiguration) and aligned.lanes == 4
+    assert aligned.reciprocals
     assert isinstance(unaligned, MarchingConfiguration) and unaligned.lanes == 1
     single = chosen("gpu", 1, 4001, 4008)
     assert isinstance(single, MarchingConfiguration) and single.steps == 1
