@@ -25,6 +25,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--strategy-cases", type=int, default=40, help="how many random stages per strategy"
     )
+    parser.addoption(
+        "--strategy-device", default="", help="where they are computed, as in `controllers run`"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -6,6 +6,8 @@ the rows; what it writes is compared as a whole, so that a cell too many is seen
 """
 from __future__ import annotations
 
+import ctypes
+import mmap
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +16,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from random_trees import random_tree
 
 from controllers.expression import Read, reads
-from controllers.program import Program, Stage
+from controllers.program import Field, Program, Stage
 from controllers.reference import apply_stage
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
@@ -143,3 +146,34 @@ def differing(result: Array, expected: Array) -> int:
     word = f"u{result.itemsize}"
     wrong = result.view(word) != expected.view(word)
     return int((wrong & ~(np.isnan(result) & np.isnan(expected))).sum())
+
+
+def random_floats(rng: random.Random) -> Program:
+    """One stage that reads the field it writes, up to 2 others, 1 to 4 axes, any reach."""
+    n_axes, dtype = rng.randint(1, 4), rng.choice(["float32", "float32", "float64"])
+    names = rng.sample(["u", "v", "w"], rng.randint(1, 3))
+    most = (4, 3, 2, 1)[n_axes - 1]
+    shape = tuple((-rng.randint(0, most), rng.randint(0, most)) for _ in range(n_axes))
+    fields = [names[0], *(rng.choice(names) for _ in range(rng.randint(0, 7)))]
+    every = [Read(field, tuple(rng.randint(*ends) for ends in shape)) for field in fields]
+    stage = Stage("random", names[0], random_tree(rng, every, dtype), shape)
+    return Program("random", tuple(Field(name, dtype) for name in names), (stage,))
+
+
+def guarded(cells: Array, at_end: bool) -> Array:
+    """The cells in memory of which the pages before and after must not be touched.
+
+    They start with a page, or end with one, to the multiple of 16 bytes that vectors need.
+    """
+    page = mmap.PAGESIZE
+    room = -(-cells.nbytes // page) * page
+    memory = mmap.mmap(-1, room + 2 * page)
+    address = np.frombuffer(memory, np.uint8).ctypes.data
+    libc = ctypes.CDLL(None, use_errno=True)
+    for edge in (address, address + page + room):
+        if libc.mprotect(ctypes.c_void_p(edge), page, 0):
+            raise OSError(ctypes.get_errno(), "mprotect")
+    start = page + ((room - cells.nbytes) // 16 * 16 if at_end else 0)
+    result: Array = np.frombuffer(memory, cells.dtype, cells.size, start)
+    result[...] = cells
+    return result

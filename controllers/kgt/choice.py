@@ -77,7 +77,8 @@ def choose(
             return rows
         return None if launch.extent[-1] < 2 * rows.lanes else rows.within(launch.extent)
     if kind == "gpu":
-        marching = MarchingConfiguration.default(program, stage)
+        default = MarchingConfiguration.default(program, stage)
+        marching = replace(default, reciprocals=True)       # a GPU has fast fma
         if launch is None:
             return marching
         if launch.extent[-1] < NARROW * marching.lanes:

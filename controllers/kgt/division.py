@@ -21,6 +21,7 @@ from math import gcd
 
 import numpy as np
 
+from controllers.expression import Constant, Expression, Operation
 from controllers.kgt.emitter import INDENT, OPENCL_TYPES, literal
 from controllers.program import INTEGERS
 
@@ -66,6 +67,14 @@ def reciprocal(divisor: float, dtype: str) -> Reciprocal | None:
         return None
     least = 2 * float(info.tiny) * max(float(abs(exact)), 1 / abs(float(low)))  # low * x: normal
     return Reciprocal(float(exact), float(high), float(low), least)
+
+
+def quotient_of(tree: Expression, dtype: str) -> tuple[Expression, Reciprocal] | None:
+    """What is divided, and how, where a tree is a quotient by a constant that has a reciprocal."""
+    if not isinstance(tree, Operation) or tree.symbol != "/":
+        return None
+    found = reciprocal(tree.right.value, dtype) if isinstance(tree.right, Constant) else None
+    return (tree.left, found) if found else None
 
 
 def rounded(value: Fraction, precision: int) -> Fraction:

@@ -26,6 +26,7 @@ import numpy as np
 
 from controllers.expression import reads
 from controllers.kgt import frame
+from controllers.kgt.division import divide, quotient_of
 from controllers.kgt.emitter import INDENT, OPENCL_TYPES, assignment, cell_index, used_fields
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
 from controllers.kgt.lanes import Lanes
@@ -43,7 +44,8 @@ class MarchingConfiguration:
 
     lanes: cells of a vector, one of LANES.  steps: cells of an item along `axis`, the marching
     axis, one of the last three and not the last.  group: items of a work-group along the last
-    axis, the last but one, and the last but two.
+    axis, the last but one, and the last but two.  reciprocals: divide by constants as in
+    `division`, where fma is fast.
     """
 
     strategy: ClassVar[str] = "marching"
@@ -52,6 +54,7 @@ class MarchingConfiguration:
     steps: int = 2
     axis: int = 0
     group: tuple[int, int, int] = (32, 4, 1)
+    reciprocals: bool = False
 
     def __post_init__(self) -> None:
         if self.lanes not in LANES:
@@ -107,7 +110,7 @@ def marching_kernel(
         how,
         [*_position(program, stage, made), *_march(program, stage, made)],
         work_sizes(made, n_axes),
-        helpers=_store(OPENCL_TYPES[program.dtype], lanes) if made.lanes > 1 else (),
+        helpers=_helpers(program, stage, made),
         lanes=lanes,
         least=tuple(least),
         multiple=made.lanes,
@@ -135,6 +138,17 @@ def work_sizes(made: MarchingConfiguration, n_axes: int) -> WorkSizes:
         )
 
     return sizes
+
+
+def _helpers(program: Program, stage: Stage, made: MarchingConfiguration) -> list[str]:
+    """C lines: the functions that the kernel calls."""
+    lines = []
+    if made.lanes > 1:
+        lines += _store(OPENCL_TYPES[program.dtype], Lanes(made.lanes))
+    found = quotient_of(stage.expression, program.dtype) if made.reciprocals else None
+    if found:
+        lines += [*divide("kgt_divide", found[1], program.dtype, made.lanes), ""]
+    return lines
 
 
 def _store(cell: str, lanes: Lanes) -> list[str]:
@@ -206,8 +220,13 @@ def _march(program: Program, stage: Stage, made: MarchingConfiguration) -> list[
     last, lanes, cell = program.n_axes - 1, Lanes(made.lanes), OPENCL_TYPES[program.dtype]
     registers = Registers.of(stage, made.lanes, made.axis, cell)
     target = f"{stage.writes}_new", cell_index(stage.writes, stage)
-    value = assignment("const kgt_cells item_value", stage, program.dtype, registers.read, lanes)
-    value = [line.replace("kgt_cells", lanes.type(cell)) for line in value]
+    found = quotient_of(stage.expression, program.dtype) if made.reciprocals else None
+    part = replace(stage, expression=found[0]) if found else stage
+    kind = lanes.type(cell) if found else f"const {lanes.type(cell)}"
+    value = assignment("kgt_cells item_value", part, program.dtype, registers.read, lanes)
+    value = [line.replace("kgt_cells", kind) for line in value]
+    if found:
+        value.append(f"kgt_divide(({cell} *)&item_value);")
     store = f"{target[0]}[{target[1]}] = item_value;"
     if made.lanes > 1:
         store = f"kgt_store({target[0]} + {target[1]}, item_value, item_first, item_last);"

@@ -36,7 +36,7 @@ from controllers.kgt.kernel import GeneratedKernel, WorkSizes
 from controllers.kgt.marching import LANES
 from controllers.kgt.pipeline import Pipeline
 from controllers.kgt.tile import Tile
-from controllers.kgt.tile_functions import LIMIT, loads, shuffles, store
+from controllers.kgt.tile_functions import LIMIT, loads, prefetch, shuffles, store
 from controllers.kgt.tile_march import TileMarch
 from controllers.kgt.tile_start import TileStart
 from controllers.program import INTEGERS, Program, Stage
@@ -55,9 +55,11 @@ class StreamingConfiguration:
     cells, group: cells of an item, items of a work-group, along the last axis, the last but one,
     the last but two; 1 along the first axis, of which a group streams through `length` cells (one
     axis: nothing streams).  vector: cells that are loaded and stored at once.  ahead: planes that
-    are loaded before they are needed.  unroll: planes per turn of the loop.  shuffles: hand cells
-    over within a warp without local memory, on NVIDIA's devices.  reciprocals: divide by constants
-    as in `division`.
+    are loaded before they are needed.  unroll: planes per turn of the loop.  reciprocals: divide
+    by constants as in `division`.
+
+    On NVIDIA's devices only: shuffles: cells are handed over within a warp without local memory.
+    prefetch: so many planes before it arrives a plane is brought to the cache; 0: not.
     """
 
     strategy: ClassVar[str] = "streaming"
@@ -71,6 +73,7 @@ class StreamingConfiguration:
     unroll: int = 2
     shuffles: bool = False
     reciprocals: bool = False
+    prefetch: int = 0
 
     def __post_init__(self) -> None:
         if self.vector not in LANES or self.cells[0] % self.vector:
@@ -106,13 +109,18 @@ class StreamingConfiguration:
         steps = max(2, min(limits) // 2 * 2)
         while steps > 2 and not _worthwhile(stage, replace(made, steps_per_launch=steps)):
             steps -= 2
-        return replace(made, steps_per_launch=steps)
+        made = replace(made, steps_per_launch=steps)
+        Tile.of(stage, made)    # says why, if there is no room
+        return made
 
     def search_space(self, n_axes: int) -> Iterator[StreamingConfiguration]:
-        """What may be tried instead; `fits` says which of them a stage has room for."""
-        flat = [((cells, 1, 1), (items, 1, 1)) for cells in (4, 8) for items in (32, 64, 128)]
+        """What may be tried instead, with vectors as wide; `fits` says what has room."""
+        flat = [
+            ((times * self.vector, 1, 1), (items, 1, 1))
+            for times in (1, 2) for items in (32, 64, 128)
+        ]  # fmt: skip
         deep = [
-            ((4, rows, 1), (items, lines, 1))
+            ((self.vector, rows, 1), (items, lines, 1))
             for rows in (1, 2, 3, 4) for items in (8, 16, 32) for lines in (8, 12, 16, 20, 24, 32)
             if 128 <= items * lines <= MAX_ITEMS
         ]  # fmt: skip
@@ -189,7 +197,7 @@ def streaming_kernel(
     )  # fmt: skip
     march = TileMarch(
         stage, program.dtype, tile, pipeline,
-        steps=steps, vector=vector, ahead=made.ahead, unroll=unroll,
+        steps=steps, vector=vector, ahead=made.ahead, prefetch=made.prefetch, unroll=unroll,
         shuffles=made.shuffles, reciprocals=made.reciprocals,
     )  # fmt: skip
     return frame.kernel(
@@ -215,8 +223,10 @@ def _functions(dtype: str, made: StreamingConfiguration, march: TileMarch) -> li
     lines = [*LIMIT, "", *loads(cell, made.vector), *store(cell, made.vector)]
     if march.exchange.shuffles:
         lines += shuffles(cell)
-    if march.division:
-        lines += [*divide("kgt_divide", march.division, dtype, prod(made.cells)), ""]
+    if made.prefetch:
+        lines += prefetch(cell)
+    if march.quotient:
+        lines += [*divide("kgt_divide", march.quotient[1], dtype, prod(made.cells)), ""]
     return lines
 
 

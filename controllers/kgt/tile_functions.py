@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from controllers.kgt.emitter import INDENT
 from controllers.kgt.lanes import Lanes
+from controllers.kgt.tile_text import plus
 
 LIMIT = """\
 // the number next to `at` from first to last
@@ -16,10 +17,12 @@ long kgt_limit(const long at, const long first, const long last)
 
 def loads(cell: str, width: int) -> list[str]:
     """C lines: `kgt_load` and `kgt_load_near`."""
-    vector, near = Lanes(width).type(cell), f"{INDENT * 2}cells[{{0}}] = from[kgt_limit(at{{1}}, "
+    vector = Lanes(width).type(cell)
     picked = [f"{INDENT}cells[{i}] = loaded{f'.s{i}' if width > 1 else ''};" for i in range(width)]
     limited = [
-        near.format(i, f" + {i}" if i else "") + "first, last)];" for i in range(width)
+        f"{INDENT * 2}cells[{i}] = at >= first{plus(-i)} && at <= last{plus(-i)} "
+        f"? from[at{plus(i)}] : 0;"
+        for i in range(width)
     ]
     return [
         f"// {width} cells from the element `at` on",
@@ -29,11 +32,11 @@ def loads(cell: str, width: int) -> list[str]:
         *picked,
         "}",
         "",
-        "// the same; of those that are not among the elements first to last, any",
+        "// the same; 0 for those that are not among the elements first to last",
         f"void kgt_load_near({cell} *cells, __global const {cell} *from, const long at,",
         "                   const long first, const long last)",
         "{",
-        f"{INDENT}if (at >= first && at + {width - 1} <= last)",
+        f"{INDENT}if (at >= first && at <= last{plus(1 - width)})",
         f"{INDENT * 2}kgt_load(cells, from, at);",
         f"{INDENT}else {{",
         *limited,
@@ -60,6 +63,18 @@ def store(cell: str, width: int) -> list[str]:
             for i in range(width)
         ),
         f"{INDENT}}}",
+        "}",
+        "",
+    ]
+
+
+def prefetch(cell: str) -> list[str]:
+    """C lines: `kgt_prefetch`, in the assembly of NVIDIA's devices."""
+    return [
+        "// bring a line of memory to the second-level cache",
+        f"void kgt_prefetch(__global const {cell} *at)",
+        "{",
+        f'{INDENT}asm volatile("prefetch.global.L2 [%0];" : : "l"(at));',
         "}",
         "",
     ]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from controllers.expression import Constant, Expression, Operation, Read
-from controllers.kgt.division import Reciprocal, reciprocal
+from controllers.expression import Expression, Read
+from controllers.kgt.division import quotient_of
 from controllers.kgt.emitter import INDENT, OPENCL_TYPES, assignment
 from controllers.kgt.pipeline import KEPT, Pipeline
 from controllers.kgt.tile import Tile
@@ -37,23 +37,17 @@ class TileMarch:
 
     def __init__(
         self, stage: Stage, dtype: str, tile: Tile, pipeline: Pipeline,
-        *, steps: int, vector: int, ahead: int, unroll: int, shuffles: bool, reciprocals: bool,
+        *, steps: int, vector: int, ahead: int, prefetch: int, unroll: int, shuffles: bool,
+        reciprocals: bool,
     ) -> None:  # fmt: skip
         self.stage, self.dtype, self.tile, self.pipeline = stage, dtype, tile, pipeline
         self.own, self.cell = stage.writes, OPENCL_TYPES[dtype]
         self.n_axes = len(stage.shape)
-        self.steps, self.vector = steps, vector
+        self.steps, self.vector, self.prefetch = steps, vector, prefetch
         self.ahead, self.unroll = (ahead, unroll) if tile.streams else (0, 1)
         self.exchange = TileExchange(stage, tile, self.cell, shuffles)
-        self.division = self._division() if reciprocals else None
+        self.quotient = quotient_of(pipeline.result, dtype) if reciprocals else None
         self.before = self._cells_before()
-
-    def _division(self) -> Reciprocal | None:
-        """How the result is divided, where it is a quotient by a constant."""
-        tree = self.pipeline.result
-        if isinstance(tree, Operation) and tree.symbol == "/" and isinstance(tree.right, Constant):
-            return reciprocal(tree.right.value, self.dtype)
-        return None
 
     def _cells_before(self) -> str:
         """Where tiles at an edge find the cells of `lag` planes ago; "" where they arrive."""
@@ -98,7 +92,7 @@ class TileMarch:
 
     def _planes_in_turn(self, mode: str) -> list[str]:
         """C lines: the planes that need no tests, and, in a mode, those before and after."""
-        inner = self._plane(INNER)
+        inner = [*self._plane(INNER), *self._prefetch()]
         if self.unroll > 1:
             loop = f"for (int turn = 0; turn < {self.unroll}; ++turn, ++plane) {{"
             inner = ["#pragma unroll", loop, *indented(inner), "}"]
@@ -148,11 +142,9 @@ class TileMarch:
         else:
             lines += self._load("next", 0, mode != INNER)
         if mode != INNER and tile.streams:
-            most = self.steps * self.pipeline.lag
             lines += [
                 "// how far this plane is from the first and the last one that is computed",
-                f"const int since = (int)kgt_limit(plane - computed_first_0, -1, {most});",
-                f"const int past = (int)kgt_limit(plane - computed_last_0, -1, {most});",
+                "const int since = (int)(plane - lowest_0), past = (int)(plane - highest_0);",
             ]
         step = [
             f"{self.cell} cells{sizes(tile.extended)};",
@@ -173,6 +165,16 @@ class TileMarch:
             return self._vectors([f"kgt_load_near({to}, {u}, {element}, least_{u}, most_{u});"])
         return self._vectors([f"kgt_load({to}, {u}, {element});"])
 
+    def _prefetch(self) -> list[str]:
+        """C lines: have a plane brought to the second-level cache."""
+        if not self.prefetch:
+            return []
+        u, away = self.own, plus(self.prefetch)
+        element = f"at_{u}{self._planes(u, away)}{self._rows(u)}"
+        rows = [(name, count, 1) for name, count in zip(self.tile.loops[:-1], self.tile.block)]
+        fetch = unrolled(rows, [f"kgt_prefetch({u} + {element});"])
+        return [f"if (plane{away} < hard) {{", *indented(fetch), "}"]
+
     def _vectors(self, lines: Sequence[str]) -> list[str]:
         counts = [*zip(self.tile.loops, self.tile.block)]
         loops = [(name, count, 1) for name, count in counts[:-1]]
@@ -191,13 +193,10 @@ class TileMarch:
 
     def _result(self, mode: str) -> list[str]:
         """C lines: the cells of the next step."""
-        tree = self.pipeline.result
-        if self.division:
-            assert isinstance(tree, Operation)
-            tree = tree.left
+        tree = self.quotient[0] if self.quotient else self.pipeline.result
         target = f"next{index(self.tile)}"
         lines = each_cell(self.tile, self._value(target, tree, self.pipeline.lag, mode))
-        if self.division:
+        if self.quotient:
             lines.append(f"kgt_divide(({self.cell} *)next);")
         if mode == INNER:
             return lines
@@ -290,6 +289,6 @@ class TileMarch:
         if not tile.streams:
             return lines
         return [
-            f"if (plane{behind} >= from && plane{behind} < to) {{", *indented(lines), "}"
+            f"if (plane{behind} >= from) {{", *indented(lines), "}"
         ]
 

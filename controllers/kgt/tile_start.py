@@ -11,6 +11,8 @@ from controllers.kgt.tile import Tile
 from controllers.kgt.tile_text import along, indented, plus
 from controllers.program import Stage
 
+FAR = 2**30     # planes
+
 
 class TileStart:
     """Writes the lines.  `made`: as in StreamingConfiguration."""
@@ -157,6 +159,9 @@ class TileStart:
             f"const long to = min(from + {self.length}, extent_0);",
             f"long plane = max(from{plus(-self.steps * low)}, computed_first_0{plus(-low)});",
             f"const long end = to{plus(self.most_lag)};",
+            "// Those that are computed; no int is too small for the distance to them.",
+            f"const long lowest_0 = max(computed_first_0, plane - {FAR});",
+            f"const long highest_0 = min(computed_last_0, end + {FAR});",
             "// Without tests: planes where all of the tile is computed, and lies in memory.",
             *lines,
             f"long easy = max(plane, computed_first_0{plus(self.most_lag)});",

@@ -13,9 +13,10 @@ import numpy.typing as npt
 import pyopencl as cl
 import pytest
 from kernel_ways import extreme
+from random_trees import random_tree
 
 from controllers.device import find_devices
-from controllers.expression import SYMBOLS, Constant, Expression, Operation, Read
+from controllers.expression import Constant, Read
 from controllers.kernel import build
 from controllers.kgt import Configuration, Launch, choose, generate
 from controllers.kgt.__main__ import main
@@ -55,27 +56,6 @@ class Tiles:
     cells: dict[str, Array]
 
 
-def random_tree(rng: random.Random, reads: list[Read], dtype: str) -> Expression:
-    """A tree over all `reads`, with constants; or a sum divided by a factor, as stencils are."""
-    whole = dtype in INTEGERS
-
-    def constant() -> Constant:
-        return Constant(rng.choice([1, 2, 3, -4, 7]) if whole else rng.choice([0.5, 3, -1 / 3]))
-
-    nodes: list[Expression] = []
-    for read in reads:
-        nodes.append(constant() * read if rng.random() < 0.6 else read)
-    if rng.random() < 0.6:
-        tree = nodes[0]
-        for node in nodes[1:]:
-            tree = tree + node
-        return tree / rng.choice([4, 3, -7, 1])
-    while len(nodes) > 1:
-        at = rng.randrange(len(nodes) - 1)
-        nodes[at : at + 2] = [Operation(rng.choice(SYMBOLS), nodes[at], nodes[at + 1])]
-    return Operation("-", nodes[0], constant())
-
-
 def random_program(rng: random.Random) -> Program:
     """One stage over 1 to 3 fields, 1 to 4 axes, up to 5 cells to a side, any dtype."""
     n_axes = rng.randint(1, 4)
@@ -101,7 +81,8 @@ def random_configuration(
         made = rng.choice([*default.search_space(program.n_axes)]).within(extent)
         return replace(made, streaming=rng.random() < 0.5, segment=rng.choice([40, 64, 16384]))
     marching = MarchingConfiguration.default(program, stage)
-    return rng.choice([*marching.search_space(program.n_axes)]).within(extent)
+    made = rng.choice([*marching.search_space(program.n_axes)]).within(extent)
+    return replace(made, reciprocals=rng.random() < 0.3)
 
 
 def random_tiles(
@@ -233,6 +214,7 @@ def test_the_choice_follows_device_box_and_memory() -> None:
     assert chosen("cpu", 400, 3, 403) is None and chosen("gpu", 400, 3, 408) is None
     aligned, unaligned = chosen("gpu", 400, 4001, 4008), chosen("gpu", 400, 4001, 4003)
     assert isinstance(aligned, MarchingConfiguration) and aligned.lanes == 4
+    assert aligned.reciprocals
     assert isinstance(unaligned, MarchingConfiguration) and unaligned.lanes == 1
     single = chosen("gpu", 1, 4001, 4008)
     assert isinstance(single, MarchingConfiguration) and single.steps == 1

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+"""Random expressions for tests of generated kernels."""
+from __future__ import annotations
+
+import random
+
+from controllers.expression import SYMBOLS, Constant, Expression, Operation, Read
+from controllers.program import INTEGERS
+
+
+def random_tree(rng: random.Random, reads: list[Read], dtype: str) -> Expression:
+    """A tree over all `reads`, with constants; or a sum divided by a factor, as stencils are."""
+    whole = dtype in INTEGERS
+
+    def constant() -> Constant:
+        return Constant(rng.choice([1, 2, 3, -4, 7]) if whole else rng.choice([0.5, 3, -1 / 3]))
+
+    nodes: list[Expression] = []
+    for read in reads:
+        nodes.append(constant() * read if rng.random() < 0.6 else read)
+    if rng.random() < 0.6:
+        tree = nodes[0]
+        for node in nodes[1:]:
+            tree = tree + node
+        return tree / rng.choice([4, 3, -7, 1])
+    while len(nodes) > 1:
+        at = rng.randrange(len(nodes) - 1)
+        nodes[at : at + 2] = [Operation(rng.choice(SYMBOLS), nodes[at], nodes[at + 1])]
+    return Operation("-", nodes[0], constant())
