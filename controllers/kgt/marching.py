@@ -82,7 +82,7 @@ class MarchingConfiguration:
         groups = [(x, y, 1) for x in (32, 64, 128, 256) for y in (1, 2, 4, 8, 16)]
         for lanes, step, axis, group in product(LANES, steps, axes, groups):
             if 64 <= prod(group) <= MAX_ITEMS and (n_axes > 1 or group[1] == 1):
-                yield MarchingConfiguration(lanes, step, axis, group)
+                yield replace(self, lanes=lanes, steps=step, axis=axis, group=group)
 
     def within(self, extent: tuple[int, ...]) -> MarchingConfiguration:
         """The same with no more steps than the box has cells."""
