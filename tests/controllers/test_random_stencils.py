@@ -10,7 +10,7 @@ import pytest
 from case_server import Name, Outcome, command, run_job
 from stencil_cases import RANKS, Combination, possible_combinations, random_case
 
-BATCH = 60          # cases per job: the time limit of a test holds for one batch
+BATCH = 20          # cases per job: the time limit of a test holds for one batch
 JOB_TIMEOUT = 280   # seconds
 N_JOBS = 2          # jobs at a time
 
