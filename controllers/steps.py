@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controllers.expression import reads
-from controllers.program import Program, Stage
+from controllers.program import Offsets, Program, Stage
 from hitmap.shape import Shape
 
 
@@ -27,6 +27,8 @@ class Steps:
     @classmethod
     def of(cls, stage: Stage, count: int, domain: Shape, periodic: tuple[bool, ...]) -> Steps:
         """Those of `stage`, for boxes in `domain`."""
+        if count == 1:
+            return cls(1, stage.updated(domain, periodic))
         low, high = _reach(stage, count)
         beyond = [tuple(n * wraps for n, wraps in zip(end, periodic)) for end in (low, high)]
         return cls(count, stage.updated(domain, periodic).grow(*beyond))
@@ -59,12 +61,28 @@ def offsets_read(stage: Stage, field: str, count: int) -> Shape:
     return _around(stage, field, cell.grow(*_reach(stage, count - 1)))
 
 
+def own_reach(stage: Stage) -> Offsets:
+    """Per axis, the cells that `stage` reads of its own field below and above a computed cell.
+
+    ValueError where it reads none.
+
+    >>> from controllers.stencil import Stencil
+    >>> own_reach(Stencil.of("s", [(-2, 1)], [1, 0, 0, 1], 2).program("float32").stages[0])
+    ((2, 1),)
+    """
+    offsets = [read.offset for read in reads(stage.expression) if read.field == stage.writes]
+    if not offsets:
+        raise ValueError(
+            f"stage {stage.name!r} does not read the field {stage.writes!r} that it writes: "
+            f"several steps give what one gives; use 1 step per launch"
+        )
+    return tuple((max(0, -min(axis)), max(0, *axis)) for axis in zip(*offsets))
+
+
 def _reach(stage: Stage, count: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """How far `count` steps reach in the field that the stage writes: low and high, per axis."""
-    offsets = [read.offset for read in reads(stage.expression) if read.field == stage.writes]
-    axes = list(zip(*offsets))
-    low = tuple(count * max(0, -min(axis)) for axis in axes)
-    return low, tuple(count * max(0, max(axis)) for axis in axes)
+    reach = own_reach(stage)
+    return tuple(count * low for low, _ in reach), tuple(count * high for _, high in reach)
 
 
 def _around(stage: Stage, field: str, over: Shape) -> Shape:

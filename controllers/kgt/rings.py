@@ -11,24 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controllers.expression import reads
-from controllers.program import Offsets, Stage
-
-
-def own_reach(stage: Stage) -> Offsets:
-    """Per axis, the cells that `stage` reads of its own field below and above a computed cell.
-
-    >>> from controllers.stencil import Stencil
-    >>> own_reach(Stencil.of("s", [(-2, 1)], [1, 0, 0, 1], 2).program("float32").stages[0])
-    ((2, 1),)
-    """
-    offsets = [read.offset for read in reads(stage.expression) if read.field == stage.writes]
-    if not offsets:
-        raise ValueError(
-            f"stage {stage.name!r} does not read the field {stage.writes!r} that it writes: "
-            f"several steps give what one gives; use a strategy of one step"
-        )
-    return tuple((max(0, -min(steps)), max(0, *steps)) for steps in zip(*offsets))
+from controllers.program import Offsets
 
 
 @dataclass(frozen=True)

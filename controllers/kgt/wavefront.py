@@ -33,9 +33,10 @@ from controllers.kgt.front import front_body
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
 from controllers.kgt.lanes import Lanes
 from controllers.kgt.levels import Levels
-from controllers.kgt.rings import Rings, own_reach
+from controllers.kgt.rings import Rings
 from controllers.kgt.slices import functions
 from controllers.program import Offsets, Program, Stage
+from controllers.steps import own_reach
 
 MIN_ITEMS = 8       # work-items, where bands do not fall below MIN_BAND slices
 MIN_BAND = 64

@@ -31,6 +31,13 @@ def test_what_is_read_grows_with_the_steps_and_ends_with_the_domain() -> None:
     assert steps.needed(stage, Shape((1, 4), (9, 5)), 0) == Shape((1, 4), (9, 5))
 
 
+def test_a_single_step_needs_no_reads_of_the_own_field() -> None:
+    stage = Stage("copy", "v", Read("u", (0, 1)), NEAR)
+    steps = Steps.of(stage, 1, Shape.of_extent((20, 10)), (False, True))
+    assert steps.computed == Shape((1, 0), (19, 10))
+    assert steps.read(stage, "u", Shape((1, 0), (19, 10))) == Shape((1, 1), (19, 11))
+
+
 def test_a_periodic_axis_has_no_end() -> None:
     stage = STAR.program("float32").stages[0]
     steps = Steps.of(stage, 2, Shape.of_extent((20, 10)), (True, False))

@@ -25,11 +25,11 @@ from controllers.expression import Read, reads
 from controllers.kernel import build
 from controllers.kgt import generate
 from controllers.kgt.__main__ import main
-from controllers.kgt.rings import own_reach
 from controllers.kgt.wavefront import WavefrontConfiguration
 from controllers.program import Field, Program, Stage
 from controllers.reference import apply_stage
 from controllers.stencil import Stencil
+from controllers.steps import own_reach
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 
