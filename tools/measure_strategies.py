@@ -6,10 +6,10 @@
 
 One sweep over an N^2 or N^3 field with fixed boundaries, two buffers in turn.  All kernels and the
 comparator take turns within one process, forwards and backwards; a kernel whose bits are not those
-of the strategy "cell" is an error.  C: `gcc -O3 -march=native -fopenmp`, plain loops, the same
-operations in the same order; without a gcc, the first kernel is the comparator.  Printed: Gcell/s,
-median and best of the rounds, and the median and the best of the speed relative to the comparator.
-On a GPU times are those of events.
+of the strategy "cell" is an error; one of several steps per launch counts as so many sweeps.  C:
+`gcc -O3 -march=native -fopenmp`, plain loops, the same operations in the same order; without a gcc,
+the first kernel is the comparator.  Printed: Gcell/s, median and best of the rounds, and the median
+and the best of the speed relative to the comparator.  On a GPU times are those of events.
 """
 from __future__ import annotations
 
@@ -85,7 +85,8 @@ class Sweeps:
         """Sweeps by a generated kernel, whose bits are checked first."""
         run = self._launches(made)
         if made is not None:
-            ours, cell = self._result(run), self._result(self._launches(None))
+            steps = getattr(made, "steps_per_launch", 1)
+            ours, cell = self._result(run, 1), self._result(self._launches(None), steps)
             assert ours == cell, f"{made}: the bits are not those of 'cell'"
         return run
 
@@ -127,7 +128,11 @@ class Sweeps:
         where = Geometry.dense(self.domain).strided(self.box)
         if not kernel.suits([where]):
             raise ValueError(f"{made} does not suit a field of {self.domain}; choose another size")
-        scalars = kernel.scalars({"u": where.first}, {"u": where.pitches[:-1]}, where.extent)
+        steps = kernel.steps_per_launch
+        limits = [(0, cells) for cells in where.extent] if steps > 1 else []
+        scalars = kernel.scalars(
+            {"u": where.first}, {"u": where.pitches[:-1]}, where.extent, limits
+        )
         sizes = kernel.work_sizes(where.extent, not self.by_events)
         both = [cl.Kernel(compiled, kernel.name) for _ in range(2)]
         for number, one in enumerate(both):
@@ -141,16 +146,19 @@ class Sweeps:
             ]
             self.queue.finish()
             elapsed = (time.perf_counter() - start) / n_sweeps
-            return self._seconds(events) if self.by_events else elapsed
+            return (self._seconds(events) if self.by_events else elapsed) / steps
 
         return run
 
-    def _result(self, run: Run) -> bytes:
-        result = np.zeros_like(self.host[0])
-        cl.enqueue_copy(self.queue, self.tiles[1], result)
-        run(1)
-        cl.enqueue_copy(self.queue, result, self.tiles[1])
-        cl.enqueue_copy(self.queue, self.tiles[1], self.tiles[0])
+    def _result(self, run: Run, n_launches: int) -> bytes:
+        before = np.empty_like(self.host[0])
+        cl.enqueue_copy(self.queue, before, self.tiles[0])
+        cl.enqueue_copy(self.queue, self.tiles[1], before)
+        run(n_launches)
+        result = np.empty_like(before)
+        cl.enqueue_copy(self.queue, result, self.tiles[n_launches % 2])
+        for tile in self.tiles:
+            cl.enqueue_copy(self.queue, tile, before)
         return result.tobytes()
 
     def _seconds(self, events: list[cl.Event]) -> float:
