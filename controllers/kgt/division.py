@@ -43,7 +43,7 @@ def reciprocal(divisor: float, dtype: str) -> Reciprocal | None:
     """How to divide by `divisor`, rounded to `dtype`, with the bits of a division; None: not so.
 
     >>> found = reciprocal(40.0, "float32")
-    >>> found.high + found.low == 1 / 40, found.high > found.low > 0
+    >>> abs(found.high + found.low - 1 / 40) < 1e-16, found.high > found.low > 0
     (True, True)
     >>> reciprocal(40, "int32"), reciprocal(1e-30, "float32")
     (None, None)

@@ -67,6 +67,20 @@ class Pipeline:
         ]
         return cls(result, lag, tuple(values))
 
+    @property
+    def center(self) -> int | None:
+        """The number of the value that holds the cells of `lag` planes ago, if there is one."""
+        for number, value in enumerate(self.values):
+            if value.raw and value.depth >= self.lag and isinstance(value.tree, Read):
+                if not any(value.tree.offset[1:]):
+                    return number
+        return None
+
+    @property
+    def n_kept(self) -> int:
+        """Numbers that are kept per cell, at the edges of what is computed too."""
+        return sum(value.depth for value in self.values) + (self.lag if self.center is None else 0)
+
     def order(self) -> list[tuple[int, Value]]:
         """The values with their numbers, each before those that it is computed from."""
         return sorted(enumerate(self.values), key=lambda pair: (pair[1].raw, -pair[1].arrival))

@@ -42,8 +42,9 @@ from controllers.kgt.tile_start import TileStart
 from controllers.program import INTEGERS, Program, Stage
 
 MAX_ITEMS = 1024    # of a work-group, on NVIDIA's GPUs
-FLAT, DEEP = 120, 144   # registers that an item's kept values may take: 2D tiles, deeper ones
-MAX_STEPS = 10
+KEPT_WORDS = 96         # registers that what an item keeps may take
+MAX_STEPS = 12
+FEW_FLOPS = 6           # per cell: a launch of many steps, bound by the latency of memory
 FLOPS = 70              # per cell and launch, beyond which more steps gain nothing
 GROUPS = 1024           # that a launch should have at least, so that no part of a GPU waits
 
@@ -67,7 +68,7 @@ class StreamingConfiguration:
     steps_per_launch: int = 8
     cells: tuple[int, int, int] = (4, 1, 1)
     group: tuple[int, int, int] = (32, 1, 1)
-    length: int = 256
+    length: int = 192
     vector: int = 4
     ahead: int = 1
     unroll: int = 2
@@ -98,14 +99,11 @@ class StreamingConfiguration:
         """
         made = _form(program.n_axes, np.dtype(program.dtype).itemsize == 8)
         made = replace(made, shuffles=nvidia, reciprocals=True)
-        pipeline = Pipeline.of(stage, program.n_axes > 1)
-        kept = sum(value.depth for value in pipeline.values) + pipeline.lag
-        words = np.dtype(program.dtype).itemsize // 4 * prod(made.cells) * max(1, kept)
-        limits = (
-            MAX_STEPS,
-            (FLAT if program.n_axes < 3 else DEEP) // words,
-            FLOPS // max(1, program.flops_per_cell),
-        )
+        if program.n_axes == 2 and program.flops_per_cell <= FEW_FLOPS:
+            made = replace(made, length=256, ahead=2, prefetch=4 if nvidia else 0)
+        kept = max(1, Pipeline.of(stage, program.n_axes > 1).n_kept)
+        words = np.dtype(program.dtype).itemsize // 4 * prod(made.cells) * kept
+        limits = MAX_STEPS, KEPT_WORDS // words, FLOPS // max(1, program.flops_per_cell)
         steps = max(2, min(limits) // 2 * 2)
         while steps > 2 and not _worthwhile(stage, replace(made, steps_per_launch=steps)):
             steps -= 2
@@ -126,13 +124,14 @@ class StreamingConfiguration:
         ]  # fmt: skip
         forms = flat if n_axes < 3 else deep if n_axes == 3 else [(self.cells, self.group)]
         steps = (*range(2, 13), 14, 16) if n_axes < 3 else range(2, 7)
-        lengths = (64, 96, 128, 192, 256, 384, 512) if n_axes == 2 else (40, 64, 80, 128, 160)
+        lengths = (64, 96, 128, 192, 256, 384, 512) if n_axes == 2 else (40, 54, 64, 80, 128, 160)
         aheads = (0, 1, 2, 4) if n_axes < 3 else (0, 1)
-        for step, form, length, ahead, unroll in product(steps, forms, lengths, aheads, (1, 2)):
-            cells, group = form
+        fetches = (0, 4, 8) if self.shuffles and n_axes == 2 else (self.prefetch,)
+        space = product(steps, forms, lengths, aheads, (1, 2), fetches)
+        for step, (cells, group), length, ahead, unroll, fetch in space:
             yield replace(
                 self, steps_per_launch=step, cells=cells, group=group, length=length,
-                ahead=ahead, unroll=unroll,
+                ahead=ahead, unroll=unroll, prefetch=fetch,
             )  # fmt: skip
 
     def fits(self, stage: Stage) -> bool:
@@ -161,7 +160,7 @@ def _form(n_axes: int, wide: bool) -> StreamingConfiguration:
     if n_axes == 1:
         made = replace(made, cells=(8, 1, 1), group=(128, 1, 1))
     if n_axes == 3:
-        made = replace(made, cells=(4, 3, 1), group=(16, 24, 1), length=80)
+        made = replace(made, cells=(4, 3, 1), group=(16, 24, 1), length=54)
     if n_axes == 4:
         made = replace(made, group=(8, 8, 8), length=40)
     if wide:
@@ -171,11 +170,11 @@ def _form(n_axes: int, wide: bool) -> StreamingConfiguration:
 
 
 def _worthwhile(stage: Stage, made: StreamingConfiguration) -> bool:
-    """Whether at least half of what a tile computes is written."""
+    """Whether at least two thirds of what a tile computes are written."""
     if not made.fits(stage):
         return False
     tile = Tile.of(stage, made)
-    return 2 * prod(tile.useful) >= prod(tile.items) * prod(tile.cells)
+    return 3 * prod(tile.useful) >= 2 * prod(tile.items) * prod(tile.cells)
 
 
 def streaming_kernel(
@@ -203,7 +202,7 @@ def streaming_kernel(
     return frame.kernel(
         program,
         stage,
-        f"{steps} steps per launch, {_how(tile)}",
+        f"{steps} of them per launch, {_how(tile)}",
         [*start.lines(), *march.lines(start.edge())],
         work_sizes(tile, made),
         helpers=_functions(program.dtype, made, march),

@@ -47,24 +47,15 @@ class TileMarch:
         self.ahead, self.unroll = (ahead, unroll) if tile.streams else (0, 1)
         self.exchange = TileExchange(stage, tile, self.cell, shuffles)
         self.quotient = quotient_of(pipeline.result, dtype) if reciprocals else None
-        self.before = self._cells_before()
-
-    def _cells_before(self) -> str:
-        """Where tiles at an edge find the cells of `lag` planes ago; "" where they arrive."""
-        if not self.pipeline.lag:
-            return ""
-        for number, value in enumerate(self.pipeline.values):
-            if value.raw and value.depth >= self.pipeline.lag:
-                assert isinstance(value.tree, Read)
-                if not any(self.tile.inner(value.tree.offset)):
-                    return f"kept_{number}"
-        return "before"
+        # where tiles at an edge find the cells of `lag` planes ago
+        center = pipeline.center
+        self.before = "before" if center is None else f"kept_{center}"
 
     def lines(self, edge: Sequence[str]) -> list[str]:
         """All of them; `edge`: which of the item's cells are computed."""
         if not self.tile.streams:
             return [*self._state(), "", *edge, *self._at_once(), *self._store()]
-        if self.before != "before":     # one loop for all that is not inner
+        if self.before != "before" or not self.pipeline.lag:    # one loop for all that is not inner
             return [*self._state(), "", *edge, *self._planes_in_turn(EDGE)]
         return [
             *self._state(),
@@ -234,7 +225,7 @@ class TileMarch:
             lines += self._aged(name, value.depth)
             target = f"{name}[0]{here}"
             lines += each_cell(self.tile, self._value(target, value.tree, value.arrival, mode))
-        if mode == EDGE and self.before == "before":
+        if mode == EDGE and self.before == "before" and self.pipeline.lag:
             lines += self._aged("before[step]", self.pipeline.lag)
             cell = f"cells{index(self.tile, self.tile.before)}"
             lines += each_cell(self.tile, [f"before[step][0]{here} = {cell};"])

@@ -2,6 +2,7 @@
 """Several steps in one launch have the bits of as many launches, wherever the cells end."""
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -124,12 +125,15 @@ def test_a_random_stage_has_the_bits_of_one_step_after_another(
 
 
 def test_it_reads_nothing_outside_of_what_it_may() -> None:
+    path = [str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]
+    if find_devices()[0].kind != "cpu":
+        pytest.skip("pages that must not be touched are in the memory of a CPU")
     code = "import sys, test_streaming; test_streaming.run_guarded(int(sys.argv[1]))"
     for number in range(3):
         run = subprocess.run(
             [sys.executable, "-c", code, str(number)],
             cwd=Path(__file__).parent, capture_output=True, text=True, timeout=280,
-            env={"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "PATH": "/usr/bin:/bin"},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
         )  # fmt: skip
         assert run.returncode == 0, f"case {number}: {run.stderr[-2000:]}"
 
@@ -180,7 +184,7 @@ def test_a_default_fits_its_stage_and_the_search_space_holds_it() -> None:
     with pytest.raises(ValueError, match="2 steps spoil 8 cells along axis 1, a tile has 8 there"):
         StreamingConfiguration.default(wide, wide.stages[0])
     small = StreamingConfiguration().within((100, 300))
-    assert small.length < StreamingConfiguration().within((16384, 16384)).length == 256
+    assert small.length < StreamingConfiguration().within((16384, 16384)).length == 192
 
 
 def test_what_it_cannot_compute_is_refused_with_the_reason() -> None:
