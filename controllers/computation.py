@@ -263,7 +263,7 @@ class Computation:
         devices = tuple(device for _, rank, _ in everyone for device in rank)
         done = self._timings.seconds, self._timings.n_steps, self.domain.n_cells
         used = dict.fromkeys(kernel for _, _, rank in everyone for kernel in rank)
-        how = self.plan.steps_per_launch, self.program.math, tuple(used)
+        how = tuple(used), self.plan.steps_per_launch, self.program.math
         return Report(*done, tuple(places), devices, *how)
 
     @collective("path")

@@ -102,9 +102,9 @@ class Report:
     cells: int
     places: tuple[PlaceReport, ...]
     devices: tuple[DeviceReport, ...] = ()
+    kernels: tuple[Configuration, ...] = ()
     steps_per_launch: int = 1
     math: Math = "strict"
-    kernels: tuple[Configuration, ...] = ()
 
     @property
     def seconds_per_step(self) -> float:

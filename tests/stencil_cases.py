@@ -63,7 +63,7 @@ class Combination:
     division: Division = Division()
     then: Division | None = None    # how the field is divided before the last run
     scatters: bool = False          # the field comes by `scatter`, else by `load`
-    steps_per_launch: int | None = None     # where there are kernels for it
+    steps_per_launch: int | None = 1        # where there are kernels for it; None: by default
 
     @property
     def places(self) -> int:

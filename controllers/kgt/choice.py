@@ -93,21 +93,20 @@ def usual_steps(program: Program, stage: Stage, kind: str) -> int:
     """How many steps of a large box are best computed by one launch."""
     if kind == "cpu":
         return WavefrontConfiguration.default(program, stage).steps_per_launch
-    if kind == "gpu" and program.dtype not in INTEGERS:
-        if 2 * program.flops_per_cell > FLOPS and program.math == "strict":
-            return 1    # bound by arithmetic, of which overlapping tiles have more
-        return StreamingConfiguration.default(program, stage).steps_per_launch
-    return 1
+    if 2 * program.flops_per_cell > FLOPS and program.math == "strict":
+        return 1    # bound by arithmetic, of which overlapping tiles have more
+    streaming = _usual_streaming(program, stage) if kind == "gpu" else None
+    return streaming.steps_per_launch if streaming else 1
 
 
 def step_counts(program: Program, stage: Stage, kind: str) -> tuple[int, ...]:
     """Numbers of steps per launch that may be tried for a large box on a device of this kind."""
-    made: WavefrontConfiguration | StreamingConfiguration
+    made: WavefrontConfiguration | StreamingConfiguration | None = None
     if kind == "cpu":
         made = WavefrontConfiguration.default(program, stage)
-    elif kind == "gpu" and program.dtype not in INTEGERS:
-        made = StreamingConfiguration.default(program, stage)
-    else:
+    elif kind == "gpu":
+        made = _usual_streaming(program, stage)
+    if made is None:
         return (1,)
     found = {other.steps_per_launch for other in made.search_space(program.n_axes)}
     return (1, *sorted(found))
@@ -119,7 +118,7 @@ def _of_several_steps(program: Program, stage: Stage, kind: str, launch: Launch)
         wavefront = WavefrontConfiguration.default(program, stage, launch.exceeds_cache)
         wavefront = replace(wavefront, steps_per_launch=launch.n_steps).within(launch.extent)
         made = wavefront.fitting(program, stage, launch.local_bytes or LOCAL_BYTES)
-    if kind == "gpu" and program.dtype not in INTEGERS:
+    if kind == "gpu":
         made = _streaming(program, stage, launch)
     if made is not None and generate(program, stage, made).suits(launch.fields.values()):
         return made
@@ -130,10 +129,24 @@ def _of_several_steps(program: Program, stage: Stage, kind: str, launch: Launch)
     )
 
 
+def _usual_streaming(
+    program: Program, stage: Stage, nvidia: bool = False
+) -> StreamingConfiguration | None:
+    """The default; None where cells are integers, or a tile has no room for two steps."""
+    if program.dtype in INTEGERS:
+        return None
+    try:
+        return StreamingConfiguration.default(program, stage, nvidia)
+    except ValueError:
+        return None
+
+
 def _streaming(program: Program, stage: Stage, launch: Launch) -> StreamingConfiguration | None:
     """Of as many steps as the launch has; None where a tile has no room for them."""
-    made = StreamingConfiguration.default(program, stage, launch.nvidia)
-    made = replace(made, steps_per_launch=launch.n_steps).within(launch.extent)
+    usual = _usual_streaming(program, stage, launch.nvidia)
+    if usual is None:
+        return None
+    made = replace(usual, steps_per_launch=launch.n_steps).within(launch.extent)
     if not _aligned(launch, made.vector):
         made = replace(made, vector=1)
     x, y, z = made.group

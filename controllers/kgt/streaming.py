@@ -40,6 +40,7 @@ from controllers.kgt.tile_functions import LIMIT, loads, prefetch, shuffles, sto
 from controllers.kgt.tile_march import TileMarch
 from controllers.kgt.tile_start import TileStart
 from controllers.program import INTEGERS, Program, Stage
+from controllers.steps import own_reach
 
 MAX_ITEMS = 1024    # of a work-group, on NVIDIA's GPUs
 KEPT_WORDS = 96         # registers that what an item keeps may take
@@ -101,6 +102,8 @@ class StreamingConfiguration:
         made = replace(made, shuffles=nvidia, reciprocals=True)
         if program.n_axes == 2 and program.flops_per_cell <= FEW_FLOPS:
             made = replace(made, length=256, ahead=2, prefetch=4 if nvidia else 0)
+        elif program.n_axes == 2 and max(map(sum, own_reach(stage))) > 2:
+            made = replace(made, prefetch=4 if nvidia else 0)
         kept = max(1, Pipeline.of(stage, program.n_axes > 1).n_kept)
         words = np.dtype(program.dtype).itemsize // 4 * prod(made.cells) * kept
         limits = MAX_STEPS, KEPT_WORDS // words, FLOPS // max(1, program.flops_per_cell)

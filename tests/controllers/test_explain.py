@@ -171,7 +171,7 @@ def test_a_computation_explains_what_its_devices_have_built() -> None:
     for kernel in (None, "generic", mine):
         with Computation(
             mean.program("float32"), 64, devices=["cpu/1,1"], kernel=kernel,
-            comm=SerialCommunicator(),
+            comm=SerialCommunicator(), steps_per_launch=1,
         ) as computation:  # fmt: skip
             text = computation.explain()
             computation.run(2)      # goes on as if nothing had been asked
@@ -188,7 +188,7 @@ def test_a_computation_explains_what_its_devices_have_built() -> None:
 def test_boxes_that_get_other_kernels_are_listed_under_these() -> None:
     with Computation(
         HEAT.program("float32"), (9, 300), devices=["cpu/1,1"], comm=SerialCommunicator(),
-        partition="blocks",
+        partition="blocks", steps_per_launch=1,
     ) as computation:  # fmt: skip
         text = computation.explain()
     wide = text.split("(generated, strategy 'rows', lanes 16, ")[1].splitlines()[1]

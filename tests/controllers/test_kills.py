@@ -23,7 +23,10 @@ MARK = "CONTROLLERS_TEST_MARK"
 OLD = b"what was there before"
 BEGINNINGS = ("controllers: error:", "rank ")   # of messages
 PATTERN = "shape = ((-1, 1), (-1, 1))\npattern = [0, 1, 0, 1, 2, 1, 0, 1, 0]\nfactor = 6\n"
-OPTIONS = "--size 190 180 --iterations 4000 --overlap on --device cpu --output out.npy"
+OPTIONS = (
+    "--size 190 180 --iterations 4000 --steps-per-launch 1 --overlap on --device cpu "
+    "--output out.npy"
+)
 
 
 @dataclass

@@ -24,7 +24,8 @@ controllers.watchdog.GRACE_S = 1
 comm = default_communicator()
 mean = controllers.Stencil.of("mean", [(-1, 1), (-1, 1)], [1] * 9, 9).program("float32")
 def made(device="reference", **options):
-    return controllers.Computation(mean, (90, 80), devices=device, comm=comm, **options)
+    options = {"devices": device, "comm": comm, "steps_per_launch": 1, **options}
+    return controllers.Computation(mean, (90, 80), **options)
 def after(n_steps, what):
     def progress(done, total):
         if comm.rank == 1 and done > n_steps:
