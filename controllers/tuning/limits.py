@@ -35,6 +35,8 @@ def problem_of_build(
     local_bytes = kernel.get_work_group_info(info.LOCAL_MEM_SIZE, device)
     if local_bytes > device.local_mem_size:
         return _local_problem(local_bytes, device.local_mem_size)
+    if any(kernel.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, device)):
+        return None     # compiled for groups of just this extent
     return _group_problem(group, kernel.get_work_group_info(info.WORK_GROUP_SIZE, device))
 
 
