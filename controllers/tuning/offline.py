@@ -120,10 +120,12 @@ def _plans(
             program, layout, periodic, locations, only_rank=rank, steps_per_launch=n_steps
         )
 
+    plans = {1: plan_of(1)}
+    if not can_combine(program):
+        return plans
     kinds = {where.kind for where in locations}
     counts = [set(kgt.step_counts(program, program.stages[0], kind)) for kind in kinds]
-    plans = {1: plan_of(1)}
-    for n_steps in sorted(set.intersection(*counts) - {1}) if can_combine(program) else ():
+    for n_steps in sorted(set.intersection(*counts) - {1}):
         try:
             plans[n_steps] = plan_with_steps(plan_of, SPECIALISED, n_steps)
         except ValueError:      # no kernel, or no such halo
