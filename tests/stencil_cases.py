@@ -260,7 +260,7 @@ def random_combinations(
                 else None
             ),
             scatters=rng.random() < 0.5,
-            steps_per_launch=random.Random(position).choice([None, None, 1, 2, 3, 5]),
+            steps_per_launch=random.Random(position).choice([None, 1, 1, 1, 2, 3]),
         )
 
 
