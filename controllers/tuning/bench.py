@@ -24,6 +24,7 @@ from controllers.reference import apply_steps
 from controllers.steps import Steps
 from controllers.tile import Tile
 from controllers.tuning.limits import problem_before_build, problem_of_build
+from controllers.tuning.scratch import scratch
 from controllers.tuning.timing import n_launches, turns, typical
 from controllers.tuning.trials import Outcome
 from hitmap.shape import Shape
@@ -45,6 +46,8 @@ class Bench:
         number: int,
         placed: Placed,
         steps: Steps,
+        *,
+        by_numpy: bool = False,
     ) -> None:
         self.program = program
         self.stage = stage = program.stages[number]
@@ -57,6 +60,11 @@ class Bench:
         *read, self._new, self._right = (executor.tile(geometries[f], self._dtype) for f in tiles)
         self._read = dict(zip(stage.fields_read, read))
         self._commands: dict[kgt.Configuration, Command] = {}
+        self._by_numpy = by_numpy or self._box.n_cells <= MAX_REFERENCE
+        self._small: Bench | None = None
+        if steps.count > 1 and not self._by_numpy:      # no other kernel says what is right
+            small = scratch(placed, steps)
+            self._small = Bench(executor, program, number, *small, by_numpy=True)
         self._comparer = _comparer(executor, self._dtype.itemsize)
         self._fill()
         self._compute_right()
@@ -81,6 +89,8 @@ class Bench:
         """Why a configuration cannot be used; None if it can and gives the right bits."""
         if made in self._commands:
             return None
+        if self._small is not None and (problem := self._small.problem(made)):
+            return problem
         handle = self.executor.device.handle
         assert handle is not None, "an OpenCL device"
         try:
@@ -140,9 +150,10 @@ class Bench:
     def _compute_right(self) -> None:
         """What the box must hold: by NumPy, or where that takes long by another kernel.
 
-        By "cell" then, or for several steps by the default of those.
+        By "cell" then, or for several steps by the default of those, which as all others must
+        first be right on a small box.
         """
-        if self._box.n_cells > MAX_REFERENCE:
+        if not self._by_numpy:
             several = self._steps.count > 1
             with self.executor.choices.using(self.key, self.candidates[0] if several else None):
                 self._bind(self._right)(None).wait()

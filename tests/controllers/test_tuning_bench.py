@@ -126,6 +126,23 @@ def test_several_steps_at_once_are_measured_per_step(
     assert "of local memory" in str(bench.problem(large))
 
 
+def test_a_wrong_default_of_several_steps_is_found_on_a_large_box_too(
+    executor: OpenCLExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def generate(
+        program: Program, stage: Stage, made: kgt.Configuration = None
+    ) -> GeneratedKernel:
+        kernel = kgt.generate(program, stage, made)
+        source = kernel.source.replace("0.25f", "0.2f").replace("/ 4", "/ 5")
+        assert source != kernel.source
+        return replace(kernel, source=source)
+
+    monkeypatch.setattr(bench_module, "MAX_REFERENCE", 0)
+    monkeypatch.setattr(stage_kernel, "generate", generate)
+    bench = bench_of(executor, n_steps=4)
+    assert "with other bits" in str(bench.problem(bench.candidates[0]))
+
+
 def test_boxes_that_do_not_suit_are_not_tried(executor: OpenCLExecutor) -> None:
     narrow = bench_of(executor, domain=Shape.of_extent((50, 20)))
     assert narrow.problem(RowsConfiguration(lanes=16)) == "does not suit the box"
