@@ -6,8 +6,9 @@ the others an entry here is one file, named by a hash of all that it depends on:
 device, driver (`controllers.entry_cache`).  Any number of ranks may build at once, and a damaged
 one is a miss: a driver may crash on a damaged binary.  Entries are as trusted as code.
 
-The environment variable CONTROLLERS_BUILD_CACHE moves it: a folder, used for all drivers then;
-or "off".
+The environment variable CONTROLLERS_BUILD_CACHE moves it: a folder, used for NVIDIA's driver too
+then; or "off".  PoCL is never asked for a binary: it packs the files of its own cache, in a block
+whose size it took before, and crashes where another process adds one meanwhile (PoCL 3.0).
 """
 from __future__ import annotations
 
@@ -87,7 +88,8 @@ def cache_for(device: CLDevice) -> BuildCache | None:
     """The cache for builds on `device`; None where the driver has its own, or it is off."""
     folder = cache_folder()
     platform = device.platform.name.lower()
-    has_own = "portable computing language" in platform or "nvidia" in platform
-    if folder is None or (has_own and not os.environ.get(VARIABLE)):
+    if folder is None or "portable computing language" in platform:
+        return None
+    if "nvidia" in platform and not os.environ.get(VARIABLE):
         return None
     return BuildCache(folder)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from controllers.device import choose, find_devices
 from controllers.kernel import build
 
 SOURCE = "__kernel void k(__global int *x) { x[get_global_id(0)] = 7; }"
+OWN_SOURCE = f"// of process {os.getpid()}\n{SOURCE}".replace("7", str(os.getpid()))
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,10 @@ def cache(tmp_path: Path) -> BuildCache:
 
 
 @pytest.fixture
-def context(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[cl.Context]:
-    """PoCL, with the cache in a folder of the test."""
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
+def context() -> cl.Context:
+    """PoCL's, standing in for a driver without a cache: no other process builds `OWN_SOURCE`."""
     (device,) = choose(["cpu:0"], find_devices())
-    yield cl.Context([device.handle])
+    return cl.Context([device.handle])
 
 
 def test_what_was_stored_is_loaded_and_nothing_else(cache: BuildCache) -> None:
@@ -106,24 +105,24 @@ def test_drivers_with_a_cache_of_their_own_are_left_to_it(
     monkeypatch.setenv(VARIABLE, str(tmp_path / "elsewhere"))
     found = cache_for(FakeDevice(platform=FakePlatform("NVIDIA CUDA")))
     assert found is not None and found.folder == tmp_path / "elsewhere"
+    assert cache_for(FakeDevice(platform=FakePlatform("Portable Computing Language"))) is None
 
 
 def test_the_second_build_comes_from_the_cache(
     context: cl.Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build(context, "k", SOURCE)
+    monkeypatch.setattr(kernel, "cache_for", lambda device: BuildCache(tmp_path / "cache"))
+    build(context, "k", OWN_SOURCE)
     (entry,) = (tmp_path / "cache").iterdir()
-    monkeypatch.setattr(kernel, "_compiled", None)      # compiling would fail
-    assert cl.Kernel(build(context, "k", SOURCE), "k").num_args == 1
-    monkeypatch.undo()
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
+    with monkeypatch.context() as patch:
+        patch.setattr(kernel, "_compiled", None)    # compiling would fail
+        assert cl.Kernel(build(context, "k", OWN_SOURCE), "k").num_args == 1
     entry.write_bytes(entry.read_bytes()[:-1])
-    assert cl.Kernel(build(context, "k", SOURCE), "k").num_args == 1
+    assert cl.Kernel(build(context, "k", OWN_SOURCE), "k").num_args == 1
     assert entry.read_bytes().startswith(b"controllers 1\n"), "mended"
 
 
-MANY = """
-import sys
+BUILDS = """
 import numpy as np, pyopencl as cl
 from controllers.device import choose, find_devices
 from controllers.kernel import build
@@ -142,19 +141,42 @@ print("done")
 """
 
 
-@pytest.mark.parametrize("ours", [True, False], ids=["own cache", "the driver's cache"])
-def test_eight_processes_build_the_same_kernels_at_once(tmp_path: Path, ours: bool) -> None:
-    offset = os.getpid() * 10 + ours
-    environment = {**os.environ, "POCL_CACHE_DIR": str(tmp_path / "pocl")}
+def test_eight_processes_build_the_same_kernels_at_once(tmp_path: Path) -> None:
+    number = os.getpid() * 10
     (tmp_path / "pocl").mkdir()
-    environment[VARIABLE] = str(tmp_path / "own") if ours else "off"
-    command = [sys.executable, "-c", MANY % (offset, offset)]
+    environment = {
+        **os.environ, "POCL_CACHE_DIR": str(tmp_path / "pocl"), VARIABLE: str(tmp_path / "own"),
+    }  # fmt: skip
+    assert_all_done([sys.executable, "-c", BUILDS % (number, number)], environment)
+    assert not (tmp_path / "own").exists(), "PoCL crashes when asked for binaries here"
+
+
+STORES = """
+import sys
+from pathlib import Path
+from controllers.entry_cache import EntryCache
+cache = EntryCache(Path(sys.argv[1]), ".clbin", 10 << 20)
+for turn in range(100):
+    for number in range(3):
+        content = bytes([number]) * 100_000
+        assert cache.load([str(number)]) in (None, content)
+        cache.store([str(number)], content)
+        assert cache.load([str(number)]) == content
+print("done")
+"""
+
+
+def test_eight_processes_store_the_same_entries_at_once(tmp_path: Path) -> None:
+    assert_all_done([sys.executable, "-c", STORES, str(tmp_path / "own")], dict(os.environ))
+    entries = list((tmp_path / "own").iterdir())
+    assert len(entries) == 3 and {path.suffix for path in entries} == {".clbin"}
+
+
+def assert_all_done(command: list[str], environment: dict[str, str]) -> None:
+    """Eight processes at once that each print "done"."""
     jobs = [
         subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for _ in range(8)
     ]
     outcomes = [(*job.communicate(timeout=200), job.returncode) for job in jobs]
     assert [(out, code) for out, _, code in outcomes] == [(b"done\n", 0)] * 8, outcomes
-    if ours:
-        entries = list((tmp_path / "own").iterdir())
-        assert len(entries) == 3 and {path.suffix for path in entries} == {".clbin"}
