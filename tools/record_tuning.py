@@ -69,9 +69,10 @@ def main() -> None:
     options = parser.parse_args()
     (device,) = choose([options.device], find_devices())
     program = STENCILS[options.stencil].program(options.dtype)
-    sizes = SIZES["cpu" if device.kind == "cpu" else "gpu"]
-    size = sizes[program.n_axes] if options.size is None else (options.size,) * program.n_axes
-    domain = Shape.of_extent(size)
+    extents = SIZES["cpu" if device.kind == "cpu" else "gpu"]
+    usual = next(extent for extent in extents if len(extent) == program.n_axes)
+    size = options.size or usual[0]
+    domain = Shape.of_extent((size,) * program.n_axes)
     fixed = (False,) * program.n_axes
     box = program.updated(domain, fixed)
     executor = OpenCLExecutor(device)

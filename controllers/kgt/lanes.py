@@ -48,3 +48,9 @@ SCALAR = Lanes()
 # Before functions of wide vectors.  clang warns that compilers disagree on how to pass such values;
 # ours are always inlined.
 WIDE = '#pragma clang diagnostic ignored "-Wpsabi"'
+
+# C lines: a macro of clang's, for CPUs.
+PREFETCH = (
+    "// into the second-level cache, from an address that need not exist",
+    "#define KGT_PREFETCH(at) __builtin_prefetch((const void *)(ulong)(at), 0, 2)",
+)

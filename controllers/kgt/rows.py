@@ -3,15 +3,16 @@
 
     band of an item        u_new, one block of `rows` rows (here 4)
     +--------------+       |edge|  vector |  vector |  vector |edge|   row 0
-    | block of     |       |edg|  vector |  vector |  vector |edges|   row 1
-    | rows         |       |ed|  vector |  vector |  vector | edges|   row 2
+    | block of     |       |edg|  vector |  vector |  vector | edge|   row 1
+    | rows         |       |ed|  vector |  vector |  vector |  edge|   row 2
     +--------------+       |edge |  vector |  vector |  vector |edg|   row 3
 
 The vectors of a row start where its memory is aligned, each row at its own place, so that pitch and
-first cell do not matter and stores may bypass the caches.  The two ends of a row are computed by
-unaligned vectors, some cells twice with the same value; the loop over the vectors has no test.
-A row is computed from its beginning to its end: touching the end first costs a third of the speed
-where rows are short.  No store past the caches falls into a line that an edge has written.
+first cell do not matter and stores may bypass the caches; the loop over them has no test.  At each
+end of a row, a whole vector is computed and a part of it stored: into the one line that the row
+shares with others, so that no line is written both ways.  These lines are asked for in advance:
+waiting for them costs a sixth of the speed where rows are short.  For the same reason a row is
+computed from its beginning to its end.
 In three and four dimensions a block may also hold several planes, which share what they read.
 """
 from __future__ import annotations
@@ -21,24 +22,23 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import ClassVar
 
-import numpy as np
-
 from controllers.expression import Read, reads
 from controllers.kgt import frame
 from controllers.kgt.emitter import (
     INDENT,
     OPENCL_TYPES,
     arithmetic_type,
-    assignment,
-    cell_index,
     element,
     statement,
     used_fields,
 )
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
-from controllers.kgt.lanes import WIDE, Lanes
+from controllers.kgt.lanes import Lanes
+from controllers.kgt.row_value import row_value, value_arguments
 from controllers.program import Program, Stage
 
+_FEW = 6    # cells read for one; with more, the values of four rows do not stay in registers
+_SEGMENTS = (4096, 16384, 65536)
 _BYTES = {"int": 4, "long": 8, "ulong": 8, "float": 4, "double": 8}
 
 
@@ -48,17 +48,19 @@ class RowsConfiguration:
 
     lanes: cells of a vector, 2 to 16.  rows, planes: those of a block, along the last axis but one
     and but two.  band, depth, segment: cells of an item along the last axis but one, but two, and
-    the last one.  streaming: stores bypass the caches (for fields that exceed them).
+    the last one.  ahead: rows that many past its block are asked for meanwhile, of the highest
+    planes it reads; 0: none.  streaming: stores bypass the caches (for fields that exceed them).
     """
 
     strategy: ClassVar[str] = "rows"
 
     lanes: int = 16
-    rows: int = 4
+    rows: int = 2
     planes: int = 1
     band: int = 16
     depth: int = 1
     segment: int = 16384
+    ahead: int = 0
     streaming: bool = False
 
     @classmethod
@@ -67,23 +69,26 @@ class RowsConfiguration:
     ) -> RowsConfiguration:
         """What is good for `stage` on a CPU (docs/performance.md); 64 bytes to a vector."""
         lanes = 64 // _BYTES[arithmetic_type(stage, program.dtype)]
-        if program.n_axes < 3:
-            rows, band = (1, 1) if program.n_axes == 1 else (4 if streaming else 2, 16)
-            return cls(lanes, rows, band=band, streaming=streaming)
-        return cls(lanes, rows=1, planes=3, band=32, depth=48, streaming=streaming)
+        if program.n_axes == 1:
+            return cls(lanes, 1, band=1, streaming=streaming)
+        ahead = 4 if streaming else 0
+        if program.n_axes == 2:
+            rows = 4 if streaming and len(set(reads(stage.expression))) <= _FEW else 2
+            return cls(lanes, rows, ahead=ahead, streaming=streaming)
+        return cls(lanes, 1, 3, band=64, depth=48, streaming=streaming, ahead=ahead)
 
     def search_space(self, n_axes: int) -> Iterator[RowsConfiguration]:
         """What may be tried instead, with the same stores; the width of vectors is halved once."""
-        rows = (1, 2, 4, 8) if n_axes > 1 else (1,)
-        planes = (1, 2, 3, 4) if n_axes > 2 else (1,)
-        bands = (8, 16, 32, 64, 128) if n_axes > 1 else (1,)
-        depths = (1, 12, 48, 192) if n_axes > 2 else (1,)
+        rows = ((1,), (1, 2, 4, 8), (1, 2, 4))[min(n_axes, 3) - 1]
+        planes = (1, 2, 3) if n_axes > 2 else (1,)
+        bands = ((1,), (8, 16, 32, 64, 128), (16, 64, 256))[min(n_axes, 3) - 1]
+        depths = (12, 48, 192) if n_axes > 2 else (1,)
         lanes = (self.lanes, self.lanes // 2)
-        for values in product(lanes, rows, planes, bands, depths, (4096, 16384, 65536)):
+        aheads = (0, 4, 8) if n_axes > 1 and self.streaming else (0,)
+        for values in product(lanes, rows, planes, bands, depths, _SEGMENTS, aheads):
             made = RowsConfiguration(*values, self.streaming)
-            if made.rows * made.planes <= 8 and made.rows <= made.band:
-                if made.planes <= max(1, made.depth):
-                    yield made
+            if made.rows * made.planes <= 8:
+                yield made
 
     def within(self, extent: tuple[int, ...]) -> RowsConfiguration:
         """The same with blocks no higher than the box; all segments that hold a row are alike."""
@@ -108,8 +113,8 @@ def rows_kernel(
         planes = f" of {made.planes} planes" if made.planes > 1 else ""
         how = f"{made.rows} rows{planes} at a time, in {how}"
     body, sizes = [*_item(made, n_axes), *_block(program, stage, made)], work_sizes(made, n_axes)
-    least = (1, made.planes, made.rows, 2 * made.lanes)[-n_axes:]
-    helpers = _value(program, stage, lanes)
+    least = (1, made.planes, made.rows, made.lanes)[-n_axes:]
+    helpers = row_value(program, stage, lanes, made.streaming)
     return frame.kernel(
         program, stage, how, body, sizes, helpers=helpers, lanes=lanes, least=least
     )
@@ -131,68 +136,14 @@ def work_sizes(made: RowsConfiguration, n_axes: int) -> WorkSizes:
     return sizes
 
 
-def _value(program: Program, stage: Stage, lanes: Lanes) -> list[str]:
-    """C lines: the function `kgt_value`, a vector of cells."""
-
-    def near(read: Read) -> str:
-        return f"KGT_NEAR({read.field} + {element(read, cell_index(read.field, stage))})"
-
-    cell, target = OPENCL_TYPES[program.dtype], stage.writes
-    itemsize = np.dtype(program.dtype).itemsize
-    sources, indices, pitches = _names(program, stage)
-    shifted = [f"start_{field} + (at)" for field in sources]
-    call = f"kgt_value({', '.join([*sources, *shifted, *pitches])})"
-    parameters = [f"__global const {cell} *restrict {field}" for field in sources]
-    parameters += [f"const long {name}" for name in (*indices.values(), *pitches)]
-    return [
-        WIDE,
-        f"typedef {lanes.type(cell)} kgt_cells;",
-        f"typedef kgt_cells kgt_unaligned __attribute__((aligned({itemsize})));",
-        "#define KGT_NEAR(at) (*(__global const kgt_unaligned *)(at))",
-        "",
-        f"// {lanes.width} cells of a row",
-        "static inline __attribute__((always_inline)) kgt_cells kgt_value(",
-        *(f"{INDENT}{parameter}," for parameter in parameters[:-1]),
-        f"{INDENT}{parameters[-1] if parameters else 'void'})",
-        "{",
-        *(
-            INDENT + line
-            for line in assignment("const kgt_cells item_value", stage, program.dtype, near, lanes)
-        ),
-        f"{INDENT}return item_value;",
-        "}",
-        "",
-        "// a vector near the end of a row; it need not be aligned",
-        "#define KGT_EDGE(at) \\",
-        f"{INDENT}(*(__global kgt_unaligned *)({target}_new + start_{target} + (at)) = \\",
-        f"{INDENT}{call})",
-        "",
-    ]
-
-
-def _names(program: Program, stage: Stage) -> tuple[list[str], dict[str, str], list[str]]:
-    """What `kgt_value` is called with: the fields read, their indices, and the pitches it needs."""
-    found = reads(stage.expression)
-    sources = list(stage.fields_read)
-    indices = {field: cell_index(field, stage) for field in sources}
-    steps = {(read.field, axis) for read in found for axis, n in enumerate(read.offset[:-1]) if n}
-    pitches = [
-        f"{field}_pitch_{axis}"
-        for field in sources
-        for axis in range(program.n_axes - 1)
-        if (field, axis) in steps
-    ]
-    return sources, indices, pitches
-
-
 def _item(made: RowsConfiguration, n_axes: int) -> list[str]:
     """C lines: per axis `start_A` and `last_A`, the cells of the work-item."""
     last = n_axes - 1
     lines = [
-        "// the item's cells, at least two vectors of a row",
+        "// the item's cells, at least a vector of a row",
         *_part(last, 0, made.segment),
         f"const long start_{last} = "
-        + frame.minimum(f"group_{last}", f"last_{last} - {2 * made.lanes}") + ";",
+        + frame.minimum(f"group_{last}", f"last_{last} - {made.lanes}") + ";",
     ]
     if n_axes > 1:
         lines += _part(last - 1, 1, made.band)
@@ -231,18 +182,26 @@ def _block(program: Program, stage: Stage, made: RowsConfiguration) -> list[str]
         *starts,
         f"{INDENT}const long item_skip = -(long)((ulong)({target}_new + start_{target}) "
         f"/ sizeof({OPENCL_TYPES[program.dtype]})) & {lanes - 1};",
-        f"{INDENT}KGT_EDGE(0);",
-        f"{INDENT}KGT_EDGE(item_skip);",
-        *(f"{INDENT}c_{field}[item] = start_{field} + item_skip + {lanes};" for field in fields),
+        f"{INDENT}if (item_skip) {{",
+        *_ahead_of_edge(program, stage, made, ""),
+        f"{INDENT * 2}kgt_first({target}_new + start_{target}, KGT_AT(0), item_skip);",
+        f"{INDENT}}}",
+        *(f"{INDENT}c_{field}[item] = start_{field} + item_skip;" for field in fields),
         "}",
         *_vectors(program, stage, made, rows),
         "#pragma unroll",
         f"{rows} {{",
         *starts,
         f"{INDENT}long item_at = c_{target}[item] - start_{target} + item_x;",
-        f"{INDENT}for (; item_at <= item_cells - {lanes}; item_at += {lanes})",
-        f"{INDENT * 2}KGT_EDGE(item_at);",
-        f"{INDENT}KGT_EDGE(item_cells - {lanes});",
+        f"{INDENT}if (item_at <= item_cells - {lanes}) {{",
+        f"{INDENT * 2}KGT_STORE(KGT_AT(item_at), {target}_new + start_{target} + item_at);",
+        f"{INDENT * 2}item_at += {lanes};",
+        f"{INDENT}}}",
+        f"{INDENT}if (item_at < item_cells) {{",
+        *_ahead_of_edge(program, stage, made, "item_cells - 1"),
+        f"{INDENT * 2}kgt_last({target}_new + start_{target} + item_cells,",
+        f"{INDENT * 3}KGT_AT(item_cells - {lanes}), item_cells - item_at);",
+        f"{INDENT}}}",
         "}",
     ]
     for axis, cells in sorted(_blocked(made, last).items(), reverse=True):
@@ -252,21 +211,51 @@ def _block(program: Program, stage: Stage, made: RowsConfiguration) -> list[str]
 
 def _vectors(program: Program, stage: Stage, made: RowsConfiguration, rows: str) -> list[str]:
     """C lines: the loop over the vectors of a block; `rows` is the head of a loop over its rows."""
-    sources, _, pitches = _names(program, stage)
+    sources, _, pitches = value_arguments(program, stage)
     indices = [f"c_{field}[item] + item_x" for field in sources]
     return [
         "long item_x = 0;",
-        f"for (; item_x <= item_cells - {4 * made.lanes}; item_x += {made.lanes}) {{",
+        f"for (; item_x <= item_cells - {2 * made.lanes - 1}; item_x += {made.lanes}) {{",
         f"{INDENT}kgt_cells item_values[{made.planes * made.rows}];",
         f"{INDENT}#pragma unroll",
         f"{INDENT}{rows}",
         f"{INDENT * 2}item_values[item] = kgt_value({', '.join([*sources, *indices, *pitches])});",
+        *(_ahead(stage, made, rows) if made.ahead else []),
         f"{INDENT}#pragma unroll",
         f"{INDENT}{rows}",
-        f"{INDENT * 2}"
-        + _store(f"{stage.writes}_new + c_{stage.writes}[item] + item_x", made.streaming),
+        f"{INDENT * 2}KGT_STORE(item_values[item], "
+        f"{stage.writes}_new + c_{stage.writes}[item] + item_x);",
         "}",
     ]
+
+
+def _ahead(stage: Stage, made: RowsConfiguration, rows: str) -> list[str]:
+    """C lines: ask for what later blocks read first; `rows` is as for `_vectors`."""
+    lines = [
+        f"{INDENT}// what later blocks read; the processor foresees too little of it",
+        f"{INDENT}#pragma unroll",
+        f"{INDENT}{rows} {{",
+    ]
+    for field in stage.fields_read:
+        offsets = [read.offset for read in reads(stage.expression) if read.field == field]
+        newest = [max(axis) for axis in zip(*offsets)][-3:-2]   # of the planes; none in 2-D
+        away = (*newest, made.rows + made.ahead - 1, 0)
+        step = Read(field, (0,) * (len(stage.shape) - len(away)) + away)
+        at = element(step, f"c_{field}[item] + item_x")
+        lines.append(f"{INDENT * 2}KGT_PREFETCH({field} + {at});")
+    return [*lines, f"{INDENT}}}"]
+
+
+def _ahead_of_edge(
+    program: Program, stage: Stage, made: RowsConfiguration, cell: str
+) -> list[str]:
+    """C lines: ask for the line that holds a cell, in C, of the same row in the next block."""
+    if not made.ahead:
+        return []
+    target = stage.writes
+    next_row = Read(target, (0,) * (program.n_axes - 2) + (made.rows, 0))
+    start = f"start_{target}" + (f" + {cell}" if cell else "")
+    return [f"{INDENT * 2}KGT_PREFETCH({target}_new + {element(next_row, start)});"]
 
 
 def _blocked(made: RowsConfiguration, last: int) -> dict[int, int]:
@@ -299,9 +288,3 @@ def _loop(axis: int, cells: int, body: list[str]) -> list[str]:
         *(INDENT + line for line in body),
         "}",
     ]
-
-
-def _store(at: str, streaming: bool) -> str:
-    if streaming:
-        return f"__builtin_nontemporal_store(item_values[item], (__global kgt_cells *)({at}));"
-    return f"*(__global kgt_cells *)({at}) = item_values[item];"

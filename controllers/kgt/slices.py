@@ -14,7 +14,7 @@ import numpy as np
 from controllers.expression import Read
 from controllers.kgt.c_lines import called, function, indented
 from controllers.kgt.emitter import INDENT, assignment, element, statement
-from controllers.kgt.lanes import WIDE, Lanes
+from controllers.kgt.lanes import PREFETCH, WIDE, Lanes
 from controllers.kgt.levels import FIRST, LAST, NEXT, STREAM, Levels
 
 INLINE = "static inline __attribute__((always_inline))"
@@ -31,8 +31,7 @@ def functions(levels: Levels) -> list[str]:
         "#define KGT_KEPT(at) (*(__local const kgt_unaligned *)(at))",
         "#define KGT_STREAM(value, at) "
         "__builtin_nontemporal_store(value, (__global kgt_cells *)(at))",
-        "// into the second-level cache, from an address that need not exist",
-        "#define KGT_PREFETCH(at) __builtin_prefetch((const void *)(ulong)(at), 0, 2)",
+        *PREFETCH,
         "#define KGT_MIN(a, b) ((a) < (b) ? (a) : (b))",
         "#define KGT_MAX(a, b) ((a) > (b) ? (a) : (b))",
     ]

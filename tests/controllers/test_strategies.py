@@ -79,7 +79,9 @@ def random_configuration(
     if strategy == "rows":
         default = RowsConfiguration.default(program, stage)
         made = rng.choice([*default.search_space(program.n_axes)]).within(extent)
-        return replace(made, streaming=rng.random() < 0.5, segment=rng.choice([40, 64, 16384]))
+        ahead = rng.choice([0, 1, 4]) if program.n_axes > 1 else 0
+        segment = rng.choice([17, 40, 64, 16384])
+        return replace(made, streaming=rng.random() < 0.5, segment=segment, ahead=ahead)
     marching = MarchingConfiguration.default(program, stage)
     made = rng.choice([*marching.search_space(program.n_axes)]).within(extent)
     return replace(made, reciprocals=rng.random() < 0.3)
@@ -169,7 +171,7 @@ def test_a_random_stage_equals_the_reference_bit_for_bit(
     extent = (*(rng.randint(1, min(n, 33)) for n in outer), rng.randint(1, row))
     if strategy == "rows":
         lanes = RowsConfiguration.default(program, stage).lanes
-        extent = (*extent[:-1], max(extent[-1], 2 * lanes))
+        extent = (*extent[:-1], max(extent[-1], lanes))
     box = Shape.of_extent(extent).shift(tuple(rng.randint(0, 9) for _ in extent))
     made = random_configuration(rng, strategy, program, extent)
     multiple = made.lanes if isinstance(made, MarchingConfiguration) else 1
@@ -206,9 +208,9 @@ def test_the_choice_follows_device_box_and_memory() -> None:
         return choose(MEAN, stage, kind, Launch(where, exceeds))
 
     large = chosen("cpu", 4000, 4001, 4003, exceeds=True)
-    assert isinstance(large, RowsConfiguration) and large.streaming and large.rows == 4
+    assert isinstance(large, RowsConfiguration) and large.streaming and large.ahead
     cached = chosen("cpu", 400, 401, 403)
-    assert isinstance(cached, RowsConfiguration) and not cached.streaming
+    assert isinstance(cached, RowsConfiguration) and not (cached.streaming or cached.ahead)
     row = chosen("cpu", 1, 401, 403)
     assert isinstance(row, RowsConfiguration) and row.rows == 1
     assert chosen("cpu", 400, 3, 403) is None and chosen("gpu", 400, 3, 408) is None
@@ -246,7 +248,7 @@ def test_search_spaces_hold_the_defaults_and_only_what_compiles() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--strategy", "rows"], "2 rows at a time|4 rows at a time"),
+        (["--strategy", "rows"], "4 rows at a time"),
         (["--device", "cpu"], "4 rows at a time, in vectors of 16 cells"),
         (["--device", "gpu"], "vectors of 4 cells, marching 2 steps along axis 0"),
         (["--strategy", "cell", "--device", "gpu"], "one cell per work-item"),
