@@ -37,7 +37,7 @@ from controllers.kgt.lanes import Lanes
 from controllers.kgt.row_value import row_value, value_arguments
 from controllers.program import Program, Stage
 
-_FEW = 6    # cells read for one; with more, the values of four rows do not stay in registers
+_FEW = 4    # cells read for one; with more, the values of four rows do not stay in registers
 _SEGMENTS = (4096, 16384, 65536)
 _BYTES = {"int": 4, "long": 8, "ulong": 8, "float": 4, "double": 8}
 
