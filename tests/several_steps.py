@@ -160,10 +160,10 @@ def random_floats(rng: random.Random) -> Program:
     return Program("random", tuple(Field(name, dtype) for name in names), (stage,))
 
 
-def guarded(cells: Array, at_end: bool) -> Array:
+def guarded(cells: Array, at_end: bool, align: int = 16) -> Array:
     """The cells in memory of which the pages before and after must not be touched.
 
-    They start with a page, or end with one, to the multiple of 16 bytes that vectors need.
+    They start with a page, or end with one, to the multiple of `align` bytes that vectors need.
     """
     page = mmap.PAGESIZE
     room = -(-cells.nbytes // page) * page
@@ -173,7 +173,7 @@ def guarded(cells: Array, at_end: bool) -> Array:
     for edge in (address, address + page + room):
         if libc.mprotect(ctypes.c_void_p(edge), page, 0):
             raise OSError(ctypes.get_errno(), "mprotect")
-    start = page + ((room - cells.nbytes) // 16 * 16 if at_end else 0)
+    start = page + ((room - cells.nbytes) // align * align if at_end else 0)
     result: Array = np.frombuffer(memory, cells.dtype, cells.size, start)
     result[...] = cells
     return result

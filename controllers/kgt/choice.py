@@ -75,7 +75,8 @@ def choose(
         rows = RowsConfiguration.default(program, stage, exceeds)
         if launch is None:
             return rows
-        return None if launch.extent[-1] < 2 * rows.lanes else rows.within(launch.extent)
+        ends_alone = launch.extent[-1] < 2 * rows.lanes     # "cell" is about as fast there
+        return None if ends_alone else rows.within(launch.extent)
     if kind == "gpu":
         default = MarchingConfiguration.default(program, stage)
         marching = replace(default, reciprocals=True)       # a GPU has fast fma

@@ -6,14 +6,17 @@ import numpy as np
 
 from controllers.expression import Read, reads
 from controllers.kgt.emitter import INDENT, OPENCL_TYPES, assignment, cell_index, element
-from controllers.kgt.lanes import PREFETCH, WIDE, Lanes
+from controllers.kgt.lanes import WIDE, Lanes
 from controllers.program import Program, Stage
 
 _PLAIN = "*(__global kgt_cells *)(at) = (value)"
 
 
 def row_value(program: Program, stage: Stage, lanes: Lanes, streaming: bool) -> list[str]:
-    """C lines: the function `kgt_value`, a vector of cells, and what stores one, or a part."""
+    """C lines: `kgt_value`, which computes a vector of cells, and what stores one, or a part.
+
+    streaming: whole vectors are stored past the caches; they are aligned.
+    """
 
     def near(read: Read) -> str:
         return f"KGT_NEAR({read.field} + {element(read, cell_index(read.field, stage))})"
@@ -32,7 +35,6 @@ def row_value(program: Program, stage: Stage, lanes: Lanes, streaming: bool) -> 
         f"typedef kgt_cells kgt_unaligned __attribute__((aligned({itemsize})));",
         "#define KGT_NEAR(at) (*(__global const kgt_unaligned *)(at))",
         f"#define KGT_STORE(value, at) {store if streaming else _PLAIN}",
-        *PREFETCH,
         "",
         f"// {lanes.width} cells of a row",
         "static inline __attribute__((always_inline)) kgt_cells kgt_value(",

@@ -33,7 +33,7 @@ from controllers.kgt.emitter import (
     used_fields,
 )
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
-from controllers.kgt.lanes import Lanes
+from controllers.kgt.lanes import PREFETCH, Lanes
 from controllers.kgt.row_value import row_value, value_arguments
 from controllers.program import Program, Stage
 
@@ -115,6 +115,7 @@ def rows_kernel(
     body, sizes = [*_item(made, n_axes), *_block(program, stage, made)], work_sizes(made, n_axes)
     least = (1, made.planes, made.rows, made.lanes)[-n_axes:]
     helpers = row_value(program, stage, lanes, made.streaming)
+    helpers += [*PREFETCH, ""] if made.ahead else []
     return frame.kernel(
         program, stage, how, body, sizes, helpers=helpers, lanes=lanes, least=least
     )

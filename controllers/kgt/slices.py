@@ -137,7 +137,7 @@ def _prefetches(levels: Levels, count: int) -> Iterator[str]:
         yield "// what the next front reads; the processor foresees too little of it"
         newest = f"at_{count + len(levels.sources) - 2}"
         for number in range(1, count + 1):
-            at = f"{newest} + {number} * {levels.stage.writes}_pitch_0"
+            at = element(Read(levels.stage.writes, (number, *(0,) * levels.last)), newest)
             yield f"KGT_PREFETCH({levels.in_row(at)} + item_{levels.last});"
 
 

@@ -100,10 +100,11 @@ class StreamingConfiguration:
         """
         made = _form(program.n_axes, np.dtype(program.dtype).itemsize == 8)
         made = replace(made, shuffles=nvidia, reciprocals=True)
+        prefetch = 4 if nvidia else 0
         if program.n_axes == 2 and program.flops_per_cell <= FEW_FLOPS:
-            made = replace(made, length=256, ahead=2, prefetch=4 if nvidia else 0)
+            made = replace(made, length=256, ahead=2, prefetch=prefetch)
         elif program.n_axes == 2 and max(map(sum, own_reach(stage))) > 2:
-            made = replace(made, prefetch=4 if nvidia else 0)
+            made = replace(made, prefetch=prefetch)
         kept = max(1, Pipeline.of(stage, program.n_axes > 1).n_kept)
         words = np.dtype(program.dtype).itemsize // 4 * prod(made.cells) * kept
         limits = MAX_STEPS, KEPT_WORDS // words, FLOPS // max(1, program.flops_per_cell)

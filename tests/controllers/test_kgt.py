@@ -31,12 +31,6 @@ PATTERNS = sorted((ROOT / "examples" / "patterns").glob("*.py"))
 Array = npt.NDArray[Any]
 
 
-@pytest.fixture(scope="module")
-def queue() -> cl.CommandQueue:
-    device = cl.get_platforms()[0].get_devices()[0]
-    return cl.CommandQueue(cl.Context([device]))
-
-
 def launched(
     queue: cl.CommandQueue,
     kernel: GeneratedKernel,

@@ -14,8 +14,8 @@ import pyopencl as cl
 import pytest
 from kernel_ways import extreme
 from random_trees import random_tree
+from several_steps import differing
 
-from controllers.device import find_devices
 from controllers.expression import Constant, Read
 from controllers.kernel import build
 from controllers.kgt import Configuration, Launch, choose, generate
@@ -33,19 +33,6 @@ ROOT = Path(__file__).parents[2]
 Array = npt.NDArray[Any]
 STRATEGIES = ("rows", "marching")
 MEAN = Stencil.of("mean", [(-1, 1)] * 2, [0, 1, 0, 1, 0, 1, 0, 1, 0], 4).program("float32")
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "number" in metafunc.fixturenames:
-        numbers = range(metafunc.config.getoption("strategy_cases"))
-        metafunc.parametrize("number", numbers, ids=[f"case-{number}" for number in numbers])
-
-
-@pytest.fixture(scope="module")
-def queue() -> cl.CommandQueue:
-    handle = find_devices()[0].handle
-    assert handle is not None, "an OpenCL device"
-    return cl.CommandQueue(cl.Context([handle]))
 
 
 @dataclass(frozen=True)
@@ -153,17 +140,15 @@ def check(
         tiles.geometry[stage.writes].strided(box).view(expected)[...] = apply_stage(
             stage, read, program.dtype
         )
-    word = f"u{result.itemsize}"
-    wrong = np.flatnonzero(result.view(word) != expected.view(word))
-    wrong = wrong[~(np.isnan(result[wrong]) & np.isnan(expected[wrong]))]    # payloads are free
-    assert not wrong.size, f"{wrong.size} of {box} ({made}):\n{kernel.source}"
+    wrong = differing(result, expected)
+    assert not wrong, f"{wrong} of {box} ({made}):\n{kernel.source}"
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_random_stage_equals_the_reference_bit_for_bit(
-    queue: cl.CommandQueue, strategy: str, number: int
+    queue: cl.CommandQueue, cpu_queue: cl.CommandQueue, strategy: str, strategy_case: int
 ) -> None:
-    rng = random.Random(f"{strategy} {number}")
+    rng = random.Random(f"{strategy} {strategy_case}")
     program = random_program(rng)
     stage = program.stages[0]
     limit = (3000, 150, 70, 60)[program.n_axes - 1]
@@ -175,21 +160,22 @@ def test_a_random_stage_equals_the_reference_bit_for_bit(
     box = Shape.of_extent(extent).shift(tuple(rng.randint(0, 9) for _ in extent))
     made = random_configuration(rng, strategy, program, extent)
     multiple = made.lanes if isinstance(made, MarchingConfiguration) else 1
-    check(queue, program, made, box, random_tiles(rng, program, box, multiple), strategy == "rows")
+    tiles, is_cpu = random_tiles(rng, program, box, multiple), strategy == "rows"
+    check(cpu_queue if is_cpu else queue, program, made, box, tiles, is_cpu)
 
 
-def test_a_stage_that_reads_nothing_is_computed_by_vectors(queue: cl.CommandQueue) -> None:
+def test_a_stage_that_reads_nothing_is_computed_by_vectors(cpu_queue: cl.CommandQueue) -> None:
     for dtype in ("float32", "uint8", "int64"):
         program = Program("p", (Field("u", dtype),), (Stage("s", "u", Constant(7), ((0, 0),)),))
         box = Shape((3,), (200,))
         marching = MarchingConfiguration(4, 1, 0, (64, 1, 1))
         for made in (RowsConfiguration(lanes=8, rows=1), marching):
             tiles = random_tiles(random.Random(1), program, box, 4)
-            check(queue, program, made, box, tiles, is_cpu=True)
+            check(cpu_queue, program, made, box, tiles, is_cpu=True)
 
 
 def test_64_bit_quotients_of_cells_by_cells_have_the_reference_bits(
-    queue: cl.CommandQueue,
+    cpu_queue: cl.CommandQueue,
 ) -> None:
     tree = Read("u", (0, -1)) * Read("u", (1, 0)) / (Read("v", (0, 0)) + Read("v", (-1, 1)))
     fields = (Field("u", "int64"), Field("v", "int64"))
@@ -197,7 +183,7 @@ def test_64_bit_quotients_of_cells_by_cells_have_the_reference_bits(
     box = Shape((5, 6), (22, 90))
     for made in (RowsConfiguration(lanes=8, rows=2), MarchingConfiguration(2, 4, 0, (32, 4, 1))):
         tiles = random_tiles(random.Random(2), program, box, 4)
-        check(queue, program, made, box, tiles, is_cpu=True)
+        check(cpu_queue, program, made, box, tiles, is_cpu=True)
 
 
 def test_the_choice_follows_device_box_and_memory() -> None:
@@ -221,6 +207,22 @@ def test_the_choice_follows_device_box_and_memory() -> None:
     single = chosen("gpu", 1, 4001, 4008)
     assert isinstance(single, MarchingConfiguration) and single.steps == 1
     assert choose(MEAN, stage, "accelerator") is None
+
+
+def test_rows_of_later_blocks_are_asked_for_where_stores_bypass_the_caches() -> None:
+    far = Stencil.of("far", [(-1, 2), (0, 1), (-1, 1)], [1.0] * 24, 3).program("float32")
+    stage = far.stages[0]
+    made = replace(RowsConfiguration.default(far, stage, streaming=True), ahead=4)
+    text = generate(far, stage, made).source
+    assert "KGT_PREFETCH(u + c_u[item] + item_x + 2 * u_pitch_0 + 4 * u_pitch_1);" in text
+    assert "KGT_PREFETCH(u_new + start_u + item_cells - 1 + u_pitch_1);" in text
+    flat = MEAN.stages[0]
+    made = replace(RowsConfiguration.default(MEAN, flat, streaming=True), rows=4, ahead=4)
+    assert "KGT_PREFETCH(u + c_u[item] + item_x + 7 * u_pitch_0);" in generate(
+        MEAN, flat, made
+    ).source
+    cached = RowsConfiguration.default(MEAN, flat)
+    assert "PREFETCH" not in generate(MEAN, flat, cached).source
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

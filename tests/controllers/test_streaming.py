@@ -14,7 +14,7 @@ import pyopencl as cl
 import pytest
 from several_steps import Case, differing, guarded, random_case, random_floats
 
-from controllers.device import choose, find_devices
+from controllers.device import find_devices
 from controllers.expression import Constant, Read
 from controllers.kernel import build
 from controllers.kgt import generate
@@ -26,20 +26,6 @@ from controllers.stencil import Stencil
 
 ROOT = Path(__file__).parents[2]
 CORNERS = Stencil.of("c", [(-1, 1)] * 2, [1, 4, 1, 4, 20, 4, 1, 4, 1], 40).program("float32")
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "number" in metafunc.fixturenames:
-        numbers = range(metafunc.config.getoption("strategy_cases"))
-        metafunc.parametrize("number", numbers, ids=[f"case-{number}" for number in numbers])
-
-
-@pytest.fixture(scope="module")
-def queue(request: pytest.FixtureRequest) -> cl.CommandQueue:
-    name = request.config.getoption("strategy_device")
-    found = choose([name], find_devices()) if name else find_devices()
-    assert found[0].handle is not None, "an OpenCL device"
-    return cl.CommandQueue(cl.Context([found[0].handle]))
 
 
 def random_configuration(
@@ -118,9 +104,9 @@ def case_of(number: int, nvidia: bool) -> tuple[Case, StreamingConfiguration]:
 
 
 def test_a_random_stage_has_the_bits_of_one_step_after_another(
-    queue: cl.CommandQueue, number: int
+    queue: cl.CommandQueue, strategy_case: int
 ) -> None:
-    case, made = case_of(number, "NVIDIA" in queue.device.vendor)
+    case, made = case_of(strategy_case, "NVIDIA" in queue.device.vendor)
     check(queue, case, made)
 
 

@@ -174,17 +174,23 @@ def test_there_are_tables() -> None:
     assert TABLES
 
 
+@pytest.mark.parametrize("start", ["default", "middle"])
 @pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
-def test_the_climb_comes_near_the_optimum_in_under_a_tenth_of_the_trials(path: Path) -> None:
+def test_the_climb_comes_near_the_optimum_in_under_a_tenth_of_the_trials(
+    path: Path, start: str
+) -> None:
     table = Table.read(path)
-    n_trials = (len(table.ratios) - 1) // 10
+    default, *_ = every = [*table.ratios]
+    usable = sorted((ratio, number) for number, ratio in enumerate(table.ratios.values()) if ratio)
+    middle = every[usable[len(usable) // 2][1]]     # where half of all are slower
     worst = 1.02 if path.name.startswith("gpu") else 1.05
+    assert table.ratios[middle] > worst * table.optimum, "there is a way to go"
     for seed in range(3):
         trials = tune(
-            Space(table.ratios), table.measure, Budget(trials=n_trials),
-            search_named("hill_climb"), seed,
+            Space([default if start == "default" else middle, *every]), table.measure,
+            Budget(trials=(len(every) - 1) // 10), search_named("hill_climb"), seed,
         )  # fmt: skip
-        assert trials.ratios[trials.best] <= worst * table.optimum
+        assert table.ratios[trials.best] <= worst * table.optimum
 
 
 def test_spaces_at_random_are_searched_to_their_end() -> None:

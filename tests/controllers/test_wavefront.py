@@ -2,10 +2,8 @@
 """The strategy "wavefront": several steps in a launch have the bits of so many applications."""
 from __future__ import annotations
 
-import ctypes
 import itertools
 import math
-import mmap
 import os
 import random
 import subprocess
@@ -18,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 import pytest
-from test_strategies import Tiles, queue, random_program, random_tiles, random_tree
+from several_steps import differing, guarded
+from test_strategies import Tiles, random_program, random_tiles, random_tree
 
 from controllers.device import find_devices
 from controllers.expression import Read, reads
@@ -35,15 +34,7 @@ from hitmap.strided import Geometry, Strided
 
 Array = npt.NDArray[Any]
 LOCAL_BYTES = 1 << 19
-PAGE = 4096
 MEAN = Stencil.of("mean", [(-1, 1)] * 2, [0, 1, 0, 1, 0, 1, 0, 1, 0], 4).program("float32")
-__all__ = ["queue"]     # a fixture
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "number" in metafunc.fixturenames:
-        numbers = range(metafunc.config.getoption("strategy_cases"))
-        metafunc.parametrize("number", numbers, ids=[f"case-{number}" for number in numbers])
 
 
 def grown(box: Shape, reach: tuple[tuple[int, int], ...], times: int) -> Shape:
@@ -155,16 +146,14 @@ def check_steps(
     expected = expected_cells(
         program, made.steps_per_launch, box, computed, tiles, before
     )
-    word = f"u{result.itemsize}"
-    wrong = np.flatnonzero(result.view(word) != expected.view(word))
-    wrong = wrong[~(np.isnan(result[wrong]) & np.isnan(expected[wrong]))]    # payloads are free
-    assert not wrong.size, f"{wrong.size} cells of {box}, computed {computed}: {made}"
+    wrong = differing(result, expected)
+    assert not wrong, f"{wrong} cells of {box}, computed {computed}: {made}"
 
 
 def test_several_steps_of_a_random_stage_equal_the_reference_bit_for_bit(
-    queue: cl.CommandQueue, number: int
+    cpu_queue: cl.CommandQueue, strategy_case: int
 ) -> None:
-    rng = random.Random(f"wavefront {number}")
+    rng = random.Random(f"wavefront {strategy_case}")
     program = own_stage(rng)
     made = WavefrontConfiguration.default(program, program.stages[0])
     outer = [rng.choice([1, 2, 5, 12, 33]) for _ in range(program.n_axes - 1)]
@@ -175,22 +164,7 @@ def test_several_steps_of_a_random_stage_equal_the_reference_bit_for_bit(
     computed = random_limits(rng, box, program, made.steps_per_launch)
     around = grown(box, program.reach, made.steps_per_launch - 1)
     tiles = random_tiles(rng, program, around, rng.choice([1, 16]))
-    check_steps(queue, program, made, box, computed, tiles)
-
-
-def guarded(values: Array) -> Array:
-    """A copy of `values` between pages that may not be touched, its end at the end of a page."""
-    n_pages = -(-values.nbytes // PAGE)
-    area = mmap.mmap(-1, (n_pages + 2) * PAGE)
-    flat = np.frombuffer(area, np.uint8)
-    start = flat.ctypes.data
-    libc = ctypes.CDLL(None, use_errno=True)
-    for page in (0, n_pages + 1):
-        assert libc.mprotect(ctypes.c_void_p(start + page * PAGE), PAGE, 0) == 0
-    last = (n_pages + 1) * PAGE
-    found = flat[last - values.nbytes : last].view(values.dtype)
-    found[...] = values
-    return found
+    check_steps(cpu_queue, program, made, box, computed, tiles)
 
 
 def guarded_case(number: int) -> None:
@@ -208,7 +182,8 @@ def guarded_case(number: int) -> None:
     computed = random_limits(rng, box, program, steps)
     allowed = grown(box, program.reach, steps) & grown(computed, program.reach, 1)
     geometry = Geometry.dense(allowed)
-    values = guarded(np.random.default_rng(0).random(geometry.n_elements).astype("float32"))
+    cells = np.random.default_rng(0).random(geometry.n_elements).astype("float32")
+    values = guarded(cells, at_end=True, align=4)
     tiles = Tiles({"u": geometry}, {"u": values})
     handle = find_devices()[0].handle
     assert handle is not None, "an OpenCL device"
