@@ -30,7 +30,7 @@ def draw(path: Path, cases: Sequence[Case]) -> None:
     cases = [case for case in cases if prod(case.extent) >= MIN_CELLS] or cases
     devices = [*dict.fromkeys(case.device for case in cases)]
     width = 7.5 + 0.9 * max(sum(case.device == device for case in cases) for device in devices)
-    sheet = Sheet(figsize=(width, 4.6 * len(devices)), layout="constrained")
+    sheet = Sheet(figsize=(width, 5.6 * len(devices)), layout="constrained")
     grid = sheet.subplots(len(devices), 2, squeeze=False)
     for (bars, roofline), device in zip(grid, devices):
         own = [case for case in cases if case.device == device]
@@ -58,8 +58,7 @@ def draw_bars(axes: Axes, cases: Sequence[Case]) -> None:
     titles = [case.title.replace(" x ", "x").replace(" ", "\n") for case in cases]
     axes.set_xticks(range(len(cases)), titles, fontsize=7)
     axes.set(ylabel="10$^9$ cell-steps per second", title=cases[0].device)
-    axes.margins(y=0.3)     # room for the legend
-    axes.legend(fontsize=7, loc="upper center", ncols=3)
+    legend_below(axes)
 
 
 def draw_roofline(axes: Axes, cases: Sequence[Case]) -> None:
@@ -88,7 +87,12 @@ def draw_roofline(axes: Axes, cases: Sequence[Case]) -> None:
         )  # fmt: skip
     axes.set(xscale="log", yscale="log", title="roofline",
              xlabel="operations per byte of a single sweep", ylabel="10$^9$ operations per second")
-    axes.legend(fontsize=7)
+    legend_below(axes)
+
+
+def legend_below(axes: Axes) -> None:
+    """The legend, where it hides no figure: under the labels of the axis."""
+    axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
 
 
 def contestants(cases: Sequence[Case]) -> list[str]:
