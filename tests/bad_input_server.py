@@ -21,7 +21,7 @@ from typing import IO
 from controllers.cli import main
 from hitmap.comm import default_communicator
 
-PATIENCE_S = 30     # then a command line hangs, and the job is ended
+PATIENCE_S = 120     # then a command line hangs, and the job is ended
 
 
 def serve(jobs: Sequence[tuple[str, list[str]]]) -> None:

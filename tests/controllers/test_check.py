@@ -23,7 +23,6 @@ from hitmap import SerialCommunicator, Shape
 HAS_OCLGRIND = find_simulator() is not None
 needs_oclgrind = pytest.mark.skipif(not HAS_OCLGRIND, reason="Oclgrind is not installed")
 SERIAL = SerialCommunicator()
-JOB_TIMEOUT = 200
 
 
 @pytest.mark.parametrize("name", [name for name, case in WRONG.items() if case.check is True])
@@ -82,7 +81,7 @@ def found_of_faults() -> dict[str, dict[str, object] | None]:
         names = [name for name, n in FAULTS.items() if n == ranks]
         arguments = [str(Path(checked_faults.__file__)), *names]
         env = {**helpers_path(), "CONTROLLERS_CHECK": "on"}
-        job = run_ranks(ranks, arguments, JOB_TIMEOUT, env)
+        job = run_ranks(ranks, arguments, env=env)
         lines = [json.loads(line) for line in job.stdout.splitlines() if line.startswith("{")]
         found |= {line["name"]: line["found"] for line in lines}
         assert job.returncode == 0 and len(lines) == len(names), job.stderr[-3000:]
@@ -216,7 +215,7 @@ ROOT = Path(__file__).parents[2]
 
 def command(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
     arguments = [str(ROOT / word) if word.startswith("examples") else word for word in COMMAND]
-    return run_ranks(2, [*arguments, *options, "--output", str(tmp_path / "field.npy")], 100)
+    return run_ranks(2, [*arguments, *options, "--output", str(tmp_path / "field.npy")])
 
 
 def test_the_command_line_checks(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_what_is_wrong_is_said_in_one_line(
 
 def test_ranks_tune_their_own_devices() -> None:
     command = "tune line.py --size 40000 --device cpu:0/1,1 --seconds 1 --json"
-    job = run_ranks(2, ["-m", "controllers", *command.split()], timeout=120)
+    job = run_ranks(2, ["-m", "controllers", *command.split()])
     assert job.returncode == 0, job.stderr
     found = json.loads(job.stdout)
     assert [one["rank"] for one in found] == [0, 1]

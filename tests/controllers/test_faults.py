@@ -14,7 +14,6 @@ from mpi_jobs import run_ranks
 FAULTS = faults.all_faults()
 CONTROLS = faults.all_controls()
 RANKS = (1, 2)
-JOB_TIMEOUT = 200   # seconds
 
 
 class Jobs:
@@ -36,10 +35,10 @@ class Jobs:
     def _run(self, ranks: int) -> str:
         chosen = [name for name in self._names if ranks_of(name) == ranks]
         try:
-            job = run_ranks(ranks, [str(Path(faults.__file__)), *chosen], JOB_TIMEOUT)
+            job = run_ranks(ranks, [str(Path(faults.__file__)), *chosen])
             output, ending = job.stdout, f"the job ended with code {job.returncode}\n{job.stderr}"
         except subprocess.TimeoutExpired as error:
-            output, ending = str(error.stdout), f"the job was ended after {JOB_TIMEOUT} s"
+            output, ending = str(error.stdout), f"the job was ended after {error.timeout} s"
         for line in output.splitlines():
             if line.startswith('{"name"'):
                 result = json.loads(line)

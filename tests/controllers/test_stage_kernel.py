@@ -50,7 +50,7 @@ for number in (1, 2, 5):
 
 
 def test_two_ranks_give_the_same_bits() -> None:
-    job = run_ranks(2, RANKS.format(tests=str(TESTS)), timeout=120)
+    job = run_ranks(2, RANKS.format(tests=str(TESTS)))
     assert job.returncode == 0, job.stderr
     assert [line.split()[2:] for line in job.stdout.splitlines()] == [["None"]] * 9
 
