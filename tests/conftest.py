@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from controllers.device import find_devices
 
 MOST_WORKERS = 8
 # options for numbers of random cases: by default, with --whole, and what is counted
 CASES = {
-    "stencil-cases": (12, 60, "how many random stencils to try"),
+    "stencil-cases": (8, 60, "how many random stencils to try"),
     "pattern-cases": (1000, 4000, "how many random pattern files to read"),
-    "kills": (4, 35, "how many jobs to end by a rank's death"),
+    "kills": (7, 35, "how many jobs to end by a rank's death"),
     "strategy-cases": (12, 40, "how many random stages per strategy"),
 }
 LEFT: pytest.StashKey[int] = pytest.StashKey()      # how many tests run only with --whole
@@ -37,9 +38,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Core files of processes with an OpenCL driver are huge; what users keep decides nothing."""
+    """The default run is the same every time; with --whole, Hypothesis draws anew.
+
+    Core files of processes with an OpenCL driver are huge; what users keep decides nothing.
+    """
     config.addinivalue_line("markers", "whole: runs with `pytest --whole` only")
     is_whole = config.getoption("whole")
+    settings.register_profile("ours", derandomize=not is_whole, deadline=None)
+    settings.load_profile("ours")
     for name, numbers in CASES.items():
         option = name.replace("-", "_")
         if config.getoption(option) is None:

@@ -15,9 +15,14 @@ T = TypeVar("T")
 
 
 def sample(values: Iterable[T], one_in: int) -> list[T | ParameterSet]:
-    """`values` for `parametrize`, of which all but every `one_in`-th are marked `whole`."""
+    """`values` for `parametrize`, of which all but every `one_in`-th are marked `whole`.
+
+    A tuple holds the values of several parameters.
+    """
     return [
-        pytest.param(value, marks=pytest.mark.whole) if number % one_in else value
+        pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.whole)
+        if number % one_in
+        else value
         for number, value in enumerate(values)
     ]
 
