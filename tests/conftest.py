@@ -18,7 +18,7 @@ CASES = {
     "stencil-cases": (8, 60, "how many random stencils to try"),
     "pattern-cases": (1000, 4000, "how many random pattern files to read"),
     "kills": (7, 35, "how many jobs to end by a rank's death"),
-    "strategy-cases": (12, 40, "how many random stages per strategy"),
+    "strategy-cases": (6, 40, "how many random stages per strategy"),
 }
 LEFT: pytest.StashKey[int] = pytest.StashKey()      # how many tests run only with --whole
 
