@@ -12,7 +12,6 @@ import json
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import IO
 from controllers.cli import main
 from hitmap.comm import default_communicator
 
-PATIENCE_S = 30     # then a command line hangs, and the job is ended
+PATIENCE_S = 60     # then a command line hangs, and the job is ended
 
 
 def serve(jobs: Sequence[tuple[str, list[str]]]) -> None:
@@ -32,16 +31,14 @@ def serve(jobs: Sequence[tuple[str, list[str]]]) -> None:
         os.chdir(folder)
         comm.Barrier()
         faulthandler.dump_traceback_later(PATIENCE_S, exit=True)
-        start = time.monotonic()
         with captured() as printed:
             code = main(words)
-        seconds = time.monotonic() - start
         faulthandler.cancel_dump_traceback_later()
         ends = comm.allgather((code, *printed))
         if comm.rank == 0:
             codes, outs, errors = zip(*ends, strict=True)
             answer = {"codes": codes, "out": "".join(outs), "error": "".join(errors)}
-            print(json.dumps({**answer, "seconds": seconds}), file=answers, flush=True)
+            print(json.dumps(answer), file=answers, flush=True)
 
 
 @contextmanager

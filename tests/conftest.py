@@ -1,39 +1,95 @@
 # SPDX-License-Identifier: MIT
-"""What all tests share: the header says on what they run; a crash leaves no core file behind."""
+"""What all tests share: how many run, in how many processes, and what the header says of it."""
 from __future__ import annotations
 
 import os
 import resource
+from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from controllers.device import find_devices
 
+MOST_WORKERS = 8
+# options for numbers of random cases: by default, with --whole, and what is counted
+CASES = {
+    "stencil-cases": (8, 60, "how many random stencils to try"),
+    "pattern-cases": (1000, 4000, "how many random pattern files to read"),
+    "kills": (7, 35, "how many jobs to end by a rank's death"),
+    "strategy-cases": (6, 40, "how many random stages per strategy"),
+}
+LEFT: pytest.StashKey[int] = pytest.StashKey()      # how many tests run only with --whole
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How long the tests of random cases take."""
+    """How much is tried."""
     parser.addoption(
-        "--stencil-cases", type=int, default=60, help="how many random stencils to try"
-    )
-    parser.addoption(
-        "--pattern-cases", type=int, default=2000, help="how many random pattern files to read"
-    )
-    parser.addoption(
-        "--whole", action="store_true", help="start every bad input with mpiexec, not some of them"
-    )
-    parser.addoption("--kills", type=int, default=12, help="how many jobs to end by a rank's death")
-    parser.addoption(
-        "--strategy-cases", type=int, default=40, help="how many random stages per strategy"
-    )
+        "--whole", action="store_true",
+        help="run everything: tests marked `whole`, each bad input by itself, more random cases",
+    )  # fmt: skip
+    for name, (default, whole, what) in CASES.items():
+        text = f"{what}: {default}, or {whole} with --whole"
+        parser.addoption(f"--{name}", type=int, metavar="N", help=text)
     parser.addoption(
         "--strategy-device", default="", help="where they are computed, as in `controllers run`"
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Core files of processes with an OpenCL driver are huge; what users keep decides nothing."""
+    """The default run is the same every time; with --whole, Hypothesis draws anew.
+
+    Core files of processes with an OpenCL driver are huge; what users keep decides nothing.
+    """
+    config.addinivalue_line("markers", "whole: runs with `pytest --whole` only")
+    is_whole = config.getoption("whole")
+    settings.register_profile("ours", derandomize=not is_whole, deadline=None)
+    settings.load_profile("ours")
+    for name, numbers in CASES.items():
+        option = name.replace("-", "_")
+        if config.getoption(option) is None:
+            setattr(config.option, option, numbers[is_whole])
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     os.environ["CONTROLLERS_TUNING"] = "off"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without --whole, tests with its mark are left out."""
+    left = [item for item in items if item.get_closest_marker("whole")]
+    if left and not config.getoption("whole"):
+        config.hook.pytest_deselected(items=left)
+        config.stash[LEFT] = len(left)
+        items[:] = [item for item in items if item not in set(left)]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One per core; none where there is one file or core, or a debugger."""
+    files = {argument.partition("::")[0] for argument in config.args}
+    n_cores = len(os.sched_getaffinity(0))
+    alone = n_cores == 1 or (len(files) == 1 and Path(files.pop()).is_file())
+    return 0 if alone else min(n_cores, MOST_WORKERS)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker tells how many tests it has left out."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left"] = session.config.stash.get(LEFT, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """All workers leave out the same ones."""
+    node.config.stash[LEFT] = getattr(node, "workeroutput", {}).get("left", 0)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """What `--whole` would add."""
+    if left := config.stash.get(LEFT, 0):
+        terminalreporter.line(f"{left} more tests run with --whole")
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

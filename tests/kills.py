@@ -80,7 +80,7 @@ def _signal(number: signal.Signals) -> Callable[[], None]:
     def send() -> None:
         os.kill(os.getpid(), number)
         if number != signal.SIGINT:     # that one raises
-            time.sleep(30)
+            time.sleep(3600)
 
     return send
 

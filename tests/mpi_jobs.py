@@ -15,6 +15,9 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+HANGS_S = 300   # a job that has not ended by then, on however busy a machine, never will
+SOON_S = 60     # what ends at once, and not after somebody's time limit, has ended by then
+
 # What Open MPI (4: OMPI_*, 5: PRTE_*) needs as root in a container with few cores.
 _LAUNCHER_ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -36,7 +39,7 @@ def find_mpiexec() -> str:
 def run_ranks(
     n: int,
     script_or_args: str | Path | Sequence[str],
-    timeout: float = 60,
+    timeout: float = HANGS_S,
     env: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run Python on `n` ranks; wait until the job ends and return its code, stdout and stderr.
@@ -60,7 +63,7 @@ def run_ranks(
 
 
 def run_parts(
-    parts: Sequence[Sequence[str]], timeout: float = 60
+    parts: Sequence[Sequence[str]], timeout: float = HANGS_S
 ) -> subprocess.CompletedProcess[str]:
     """As `run_ranks`, one rank for each of `parts`, which are arguments of the interpreter."""
     ranks = [word for part in parts for word in (":", "-n", "1", sys.executable, *part)]

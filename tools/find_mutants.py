@@ -83,7 +83,7 @@ def problem(tests: tuple[str, ...], mutant: Mutant | None = None) -> str:
         if mutant is not None:
             path = copy / mutant.file
             path.write_text(mutant.applied(path.read_text("utf-8")), "utf-8")
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider"]
         command += [f"tests/{test}.py" for test in tests]
         environment = {**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
         try:

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 from layout_strategies import random_domain, random_layout
-from mpi_jobs import run_ranks
+from mpi_jobs import SOON_S, run_ranks
+from sample import sample
 
 from controllers import Computation, Plan, Stencil, stencil_computation
 from controllers.capacity import nbytes_needed
@@ -201,7 +202,7 @@ def random_arguments(rng: random.Random, shares_host: bool) -> tuple[Any, ...]:
     return stencil.program(dtype), layout, periodic, locations
 
 
-@pytest.mark.parametrize("kind", ALSO)
+@pytest.mark.parametrize("kind", sample(ALSO, 3))
 def test_a_plan_says_what_its_engine_will_allocate(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -372,7 +373,7 @@ def test_two_ranks_refuse_together_even_if_only_one_lacks_memory() -> None:
         "use more devices or a larger --memory-cap"
     ]
     assert os.listdir() == ["mean.py"]
-    assert elapsed < 15     # it takes 1 s on an idle machine
+    assert elapsed < SOON_S
 
 
 JOB = """

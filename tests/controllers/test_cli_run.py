@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from mpi_jobs import run_ranks
+from sample import sample
 
 from controllers.cli import hash_field, main
 from controllers.cli.picture import sampled, save_picture, shown
@@ -378,13 +379,13 @@ def test_two_ranks_write_what_one_rank_writes(division: str) -> None:
 
 @pytest.mark.parametrize(
     ("command", "code"),
-    [
+    sample([
         ("run star.py --size 9 9 --iterations 1 --device nothing", 2),
         ("run star.py --size 9 9", 2),
         ("run star.py --size 9 9 --iterations 1 --output no/out.npy", 2),
         ("run star.py --size 9 9 --iterations 1 --weights 1,2,3", 2),
-    ],
-)
+    ], 4),
+)  # fmt: skip
 def test_an_error_on_all_ranks_is_said_once(command: str, code: int) -> None:
     job = run_ranks(2, ["-m", "controllers", *command.split()])
     assert job.returncode == code, job.stderr
@@ -395,7 +396,7 @@ def test_an_error_on_all_ranks_is_said_once(command: str, code: int) -> None:
 def test_an_error_on_one_rank_names_it_and_ends_the_job() -> None:
     np.save("in.npy", np.array([[1.0] * 8] * 4 + [[1e300] * 8] * 4))
     command = "run star.py --input in.npy --dtype float32 --iterations 1000 --device reference"
-    job = run_ranks(2, ["-m", "controllers", *command.split()], timeout=30)
+    job = run_ranks(2, ["-m", "controllers", *command.split()])
     assert job.returncode != 0
     assert "controllers: error: --input: rank 1: in.npy: cells [4:8, 0:8]" in job.stderr
     assert "Traceback" not in job.stderr

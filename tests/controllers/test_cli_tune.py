@@ -18,7 +18,7 @@ from controllers.tuning import offline
 from controllers.winners import VARIABLE
 
 LINE = "shape = ((-1, 1),)\npattern = [1, 0, 2]\nfactor = 3\n"
-TUNE = "line.py --size 20000 --device cpu:0"
+TUNE = "line.py --size 20000 --device cpu:0 --seconds 600"      # more than it takes
 
 
 @pytest.fixture(autouse=True)
@@ -105,8 +105,8 @@ def test_what_is_wrong_is_said_in_one_line(
 
 
 def test_ranks_tune_their_own_devices() -> None:
-    command = "tune line.py --size 40000 --device cpu:0/1,1 --seconds 1 --json"
-    job = run_ranks(2, ["-m", "controllers", *command.split()], timeout=120)
+    command = "tune line.py --size 40000 --device cpu:0/1,1 --seconds 600 --json"
+    job = run_ranks(2, ["-m", "controllers", *command.split()])
     assert job.returncode == 0, job.stderr
     found = json.loads(job.stdout)
     assert [one["rank"] for one in found] == [0, 1]

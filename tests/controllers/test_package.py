@@ -18,7 +18,7 @@ HEAVY = ("pyopencl", "mpi4py.MPI", "matplotlib")
 def modules_after(statement: str) -> set[str]:
     """The modules that a fresh interpreter has loaded after `statement`."""
     command = [sys.executable, "-c", LOADED.format(statement)]
-    output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    output = subprocess.run(command, capture_output=True, text=True, check=True)
     return set(json.loads(output.stdout))
 
 

@@ -127,10 +127,10 @@ def test_what_is_no_literal_is_refused_with_file_and_line(
     ids=range(19),
 )
 def test_hostile_files_give_an_error_and_quickly(tmp_path: Path, text: bytes) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(PatternFileError, match=r"mean.py:\d+: ") as caught:
         read_patterns(write(tmp_path, text))
-    assert time.monotonic() - started < 20
+    assert time.process_time() - started < 20
     assert len(str(caught.value)) < 600
 
 

@@ -135,7 +135,7 @@ def test_a_device_that_lacks_the_dtype_is_refused(monkeypatch: pytest.MonkeyPatc
 
 
 def test_all_ranks_raise_the_error_of_one_and_name_it() -> None:
-    job = run_ranks(3, ERRORS, timeout=30)
+    job = run_ranks(3, ERRORS)
     assert job.returncode == 0, job.stderr
     unknown, no_core, number, nothing = job.stdout.splitlines()
     assert unknown.startswith("rank 1: no device fits 'no-such-device'")
@@ -145,12 +145,12 @@ def test_all_ranks_raise_the_error_of_one_and_name_it() -> None:
 
 
 def test_places_are_in_order_of_rank_then_controller() -> None:
-    job = run_ranks(3, ORDER, timeout=30)
+    job = run_ranks(3, ORDER)
     assert job.returncode == 0, job.stderr
 
 
 def test_the_ranks_of_a_host_share_the_reference() -> None:
-    job = run_ranks(3, SHARED, timeout=30)
+    job = run_ranks(3, SHARED)
     assert job.returncode == 0, job.stderr
 
 

@@ -8,10 +8,10 @@ from itertools import combinations
 
 import pytest
 from case_server import Name, Outcome, command, run_job
+from mpi_jobs import HANGS_S
 from stencil_cases import RANKS, Combination, possible_combinations, random_case
 
 BATCH = 20          # cases per job: the time limit of a test holds for one batch
-JOB_TIMEOUT = 280   # seconds
 N_JOBS = 2          # jobs at a time
 
 
@@ -47,7 +47,7 @@ class Jobs:
             for ranks in RANKS
         }
         with ThreadPoolExecutor(N_JOBS) as pool:
-            outcomes = pool.map(lambda ranks: run_job(ranks, names[ranks], JOB_TIMEOUT), RANKS)
+            outcomes = pool.map(lambda ranks: run_job(ranks, names[ranks], 2 * HANGS_S), RANKS)
             self._outcomes |= {(batch, ranks): o for ranks, o in zip(RANKS, outcomes)}
 
 

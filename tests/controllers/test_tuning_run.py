@@ -164,6 +164,6 @@ for devices in ("cpu", ["cpu/1,1", "reference"][comm.rank]):
 
 def test_ranks_with_unlike_devices_make_the_same_steps() -> None:
     here = {"PYTHONPATH": f"{Path(__file__).parent}:{helpers_path()['PYTHONPATH']}"}
-    job = run_ranks(2, RANKS, timeout=180, env=here)
+    job = run_ranks(2, RANKS, env=here)
     assert job.returncode == 0, job.stderr
     assert job.stdout.split() == ["True", "70"] * 2
