@@ -29,7 +29,7 @@ def texts() -> list[Path]:
 
 def test_no_text_recommends_the_package_of_another_project() -> None:
     assert {ROOT / "README.md", ROOT / ".ci/run", ROOT / "controllers/report.py"} < {*texts()}
-    assert WRONG_NAME.search('pip install -U "controllers' + '[local]"')
+    assert WRONG_NAME.search('pip install -U "' + 'controllers[local]"')
     wrong = [path for path in texts() if WRONG_NAME.search(path.read_text("utf-8", "replace"))]
     assert wrong == []
     assert "\nname = opencl-controllers\n" in (ROOT / "setup.cfg").read_text("utf-8")
