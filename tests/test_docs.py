@@ -1,59 +1,68 @@
 # SPDX-License-Identifier: MIT
-"""Every code block of README and docs is executed: sessions are compared, commands must succeed."""
+"""Every code block of README and docs is executed: sessions are compared, commands must succeed.
+
+Programs and sessions run in this process, and once more in one job of two ranks (docs_programs.py).
+"""
 from __future__ import annotations
 
 import doctest
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from docs_programs import FENCE, PAGES, ROOT, blocks, furnish, run_programs, run_sessions
+from mpi_jobs import helpers_path, run_ranks
 
-ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-MEASURING = ("docs/performance.md", "docs/tuning.md")       # their commands take a minute
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+MEASURING = ("docs/performance.md", "docs/tuning.md")   # their commands take a minute
 
 
-def blocks(page: Path, language: str) -> list[str]:
-    return [text for kind, text in FENCE.findall(page.read_text("utf-8")) if kind == language]
+def pages_with(language: str) -> list[object]:
+    """The pages that have blocks in a language, as parameters of a test."""
+    found = [(page, name) for page, name in zip(PAGES, NAMES) if blocks(page, language)]
+    return [
+        pytest.param(page, id=name, marks=[pytest.mark.whole] if slow else [])
+        for page, name in found
+        for slow in [language == "sh" and name in MEASURING]
+    ]
 
 
 @pytest.fixture
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that has the examples and tools, and is left as it is found."""
-    for name in ("examples", "tools", "docs"):
-        (tmp_path / name).symlink_to(ROOT / name)
+    furnish(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-@pytest.mark.parametrize("page", PAGES, ids=NAMES)
-def test_blocks_say_what_they_are(page: Path) -> None:
-    kinds = {kind for kind, _ in FENCE.findall(page.read_text("utf-8"))}
-    assert kinds <= {"pycon", "python", "sh", "text", "opencl"}, kinds
+def test_blocks_say_what_they_are() -> None:
+    for page in PAGES:
+        kinds = {kind for kind, _ in FENCE.findall(page.read_text("utf-8"))}
+        assert kinds <= {"pycon", "python", "sh", "text", "opencl"}, (page, kinds)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+@pytest.mark.parametrize("page", pages_with("pycon"))
 def test_sessions_print_what_the_page_says(page: Path, workplace: Path) -> None:
-    session = "\n".join(blocks(page, "pycon"))
-    test = doctest.DocTestParser().get_doctest(session, {}, page.name, str(page), 0)
-    assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0
+    run_sessions(page, doctest.OutputChecker())
 
 
-@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+@pytest.mark.parametrize("page", pages_with("python"))
 def test_programs_run(page: Path, workplace: Path) -> None:
-    for number, program in enumerate(blocks(page, "python")):
-        exec(compile(program, f"{page.name}, program {number}", "exec"), {"__name__": "docs"})
+    run_programs(page)
 
 
-@pytest.mark.parametrize("page", [
-    pytest.param(page, marks=pytest.mark.whole) if name in MEASURING else page
-    for page, name in zip(PAGES, NAMES)
-], ids=NAMES)  # fmt: skip
+def test_programs_and_sessions_go_through_on_two_ranks(tmp_path: Path) -> None:
+    program = [str(ROOT / "tests" / "docs_programs.py"), str(tmp_path)]
+    job = run_ranks(2, program, timeout=200, env=helpers_path())
+    assert job.returncode == 0, job.stderr
+    for name, page in zip(NAMES, PAGES):
+        n_programs = len(blocks(page, "python"))
+        assert f"\n{name}: {n_programs} programs, " in f"\n{job.stdout}"
+
+
+@pytest.mark.parametrize("page", pages_with("sh"))
 def test_commands_succeed(page: Path, workplace: Path) -> None:
     # the shell finds this environment's python and mpiexec, activated or not
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

@@ -5,7 +5,8 @@
 
 OLD and NEW are files of `--csv`, or commits in the history (tools/record_bench.py).  Machines have
 moods, so speeds are compared relative to what took turns with them: the device's copy, and the
-comparator of the case.  A loss counts when it shows by both.
+comparator of the case, its base, if both results have the same.  A loss counts when it shows by
+all of these.
 """
 from __future__ import annotations
 
@@ -43,10 +44,12 @@ def main() -> int:
         return 2
     rows, n_lost = [], 0
     for key in both:
-        changes = [change(old[key], new[key], measure) for measure in MEASURES]
+        same = old[key]["base"] == new[key]["base"]
+        changes = [change(old[key], new[key], name) for name in MEASURES if same or name != "ratio"]
         lost = max(changes) < -options.loss / 100
         n_lost += lost
-        rows.append((*key, *(f"{value:+.1%}" for value in changes), "LOSS" if lost else ""))
+        told = [f"{value:+.1%}" for value in changes] + ([] if same else ["another base"])
+        rows.append((*key, *told, "LOSS" if lost else ""))
     head = (*KEY, "of copy", f"of {new[both[0]]['base']}", "")
     print(format_table(head, rows, left=(*KEY, "")))
     print(f"{n_lost} of {len(rows)} figures lost more than {options.loss:g} %")

@@ -16,14 +16,11 @@ GPU times are those of events.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import dataclasses
 import json
 import os
 import shutil
 import statistics
-import subprocess
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -33,7 +30,8 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
-from controllers.bench.host import c_source
+from controllers.bench.cores import free_cores
+from controllers.bench.host import compiled
 from controllers.bench.problem import SIZES, STENCILS
 from controllers.device import choose, find_devices
 from controllers.kernel import build
@@ -93,15 +91,9 @@ class Sweeps:
 
         return run
 
-    def plain_c(self, folder: Path) -> Run:
+    def plain_c(self) -> Run:
         """The same loop in C."""
-        library = folder / f"{len(list(folder.iterdir()))}.so"
-        source = library.with_suffix(".c")
-        source.write_text(c_source(self.program, self.domain, self.box))
-        command = ["gcc", "-O3", "-march=native", "-fopenmp", "-shared", "-fPIC"]
-        subprocess.run([*command, "-o", str(library), str(source)], check=True)
-        sweep = ctypes.CDLL(str(library)).sweep
-        sweep.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+        _, sweep = compiled(self.program, self.domain, self.box, free_cores())
         at = [array.ctypes.data for array in self.host]
 
         def run(n_sweeps: int) -> float:
@@ -230,22 +222,21 @@ def main() -> None:
     kernels = options.kernels or ["cell", "rows" if kind == "cpu" else "marching"]
     print(f"{device.name}, {device.version}; {options.dtype}; {time.strftime('%d %B %Y')}")
     rows: list[object] = []
-    with tempfile.TemporaryDirectory() as folder:
-        for name in options.stencils:
-            program = STENCILS[name].program(options.dtype)
-            extents = SIZES["cpu" if kind == "cpu" else "gpu"]
-            usual = next(extent[0] for extent in extents if len(extent) == program.n_axes)
-            sweeps = Sweeps(handle, program, options.size or usual)
-            runs = {} if kind == "cpu" else {"copy": sweeps.copy()}
-            if kind == "cpu" and shutil.which("gcc"):
-                runs["C"] = sweeps.plain_c(Path(folder))
-            runs |= {text: sweeps.kernel(configuration(text, sweeps)) for text in kernels}
-            base = next(iter(runs))
-            if options.cpu_time:
-                runs = {text: on_cpu(run) for text, run in runs.items()}
-            times = measure(runs, options.rounds, options.sweeps)
-            cells = sweeps.domain.n_cells if base == "copy" else sweeps.box.n_cells
-            rows += table(f"{name} {sweeps.domain}", times, base, cells)
+    for name in options.stencils:
+        program = STENCILS[name].program(options.dtype)
+        extents = SIZES["cpu" if kind == "cpu" else "gpu"]
+        usual = next(extent[0] for extent in extents if len(extent) == program.n_axes)
+        sweeps = Sweeps(handle, program, options.size or usual)
+        runs = {} if kind == "cpu" else {"copy": sweeps.copy()}
+        if kind == "cpu" and shutil.which("gcc"):
+            runs["C"] = sweeps.plain_c()
+        runs |= {text: sweeps.kernel(configuration(text, sweeps)) for text in kernels}
+        base = next(iter(runs))
+        if options.cpu_time:
+            runs = {text: on_cpu(run) for text, run in runs.items()}
+        times = measure(runs, options.rounds, options.sweeps)
+        cells = sweeps.domain.n_cells if base == "copy" else sweeps.box.n_cells
+        rows += table(f"{name} {sweeps.domain}", times, base, cells)
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -23,7 +23,8 @@ from controllers.device import Device
 from controllers.reference import reference_run
 from hitmap.shape import Shape
 
-BASES = ("C with OpenMP", "hand-written PyOpenCL")     # speeds are relative to the first that ran
+# speeds are relative to the first of these that ran, and is no slower than NumPy
+BASES = (PlainC.name, HandWritten.name)
 N_CHECKED = 2       # steps, at least
 SAMPLE = 12         # cells to a side of the boxes that the NumPy reference checks
 AGAINST = ("cell", "hand-written", "numpy", "c")
@@ -189,7 +190,9 @@ def _measured(
     of_copies, own = times[: len(copies)], times[len(copies) :]
     which = min(range(len(copies)), key=lambda n: statistics.median(of_copies[n]))
     names = [one.comparator.name for one in admission.contestants]
-    base = next((name for name in BASES if name in names), names[0] if names else "")
+    slow = implausible(dict(zip(names, own)))
+    plausible = [name for name in BASES if name in names and name not in slow]
+    base = next(iter(plausible + names), "")
     program = problem.program
     return Case(
         device.name, problem.stencil, problem.dtype, problem.extent,
@@ -199,8 +202,25 @@ def _measured(
             _figure(problem, one, seconds_, of_copies[which], own[names.index(base)])
             for one, seconds_ in zip(admission.contestants, own)
         ),
-        tuple(admission.notes), tuple(admission.wrong),
+        (*admission.notes, *slow.values()), tuple(admission.wrong), tuple(slow),
     )  # fmt: skip
+
+
+def implausible(times: Mapping[str, Sequence[float]]) -> dict[str, str]:
+    """Which bases say nothing, and why, from seconds per step by rounds: NumPy is faster.
+
+    >>> list(implausible({"C with OpenMP": [3.0, 5.0], "NumPy": [1.0]}).values())
+    ['C with OpenMP is implausible, 0.33 of the speed of NumPy: speeds are not relative to it']
+    """
+    if NumPyLoop.name not in times:
+        return {}
+    speeds = {name: ratio(times[NumPyLoop.name], times[name]) for name in BASES if name in times}
+    return {
+        name: f"{name} is implausible, {speed:.2g} of the speed of {NumPyLoop.name}: "
+        "speeds are not relative to it"
+        for name, speed in speeds.items()
+        if speed < 1
+    }
 
 
 def _warmed(copy: Comparator) -> Entrant:

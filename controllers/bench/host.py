@@ -3,6 +3,8 @@
 
 C is what one would write: plain loops, the same operations in the same order, `-O3 -march=native
 -fopenmp`, nothing that lets it reorder.  Compilers contract products and sums by themselves.
+It has a thread for each core that is free, and threads that wait do not spin: on a machine that
+others use, threads that spin while others are not let in made it twenty times slower than NumPy.
 """
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.bench.comparator import Comparator
+from controllers.bench.cores import free_cores
 from controllers.bench.problem import Problem
+from controllers.environment import environment
 from controllers.expression import Read
 from controllers.kgt.emitter import OPENCL_TYPES, assignment
 from controllers.program import Program
@@ -29,6 +33,8 @@ from hitmap.strided import Geometry
 
 COMPILERS = ("gcc", "cc", "clang")
 FLAGS = ("-O3", "-march=native", "-fopenmp")
+# read by the OpenMP libraries of GNU, LLVM and Intel when they are loaded
+WAITING = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
 
 
 class TwoArrays(Comparator):
@@ -76,12 +82,16 @@ class PlainC(TwoArrays):
     name = "C with OpenMP"
 
     def prepare(self, problem: Problem) -> None:
-        self._compiler, self._sweep = _compiled(problem)
+        self._n_threads = free_cores()
+        self._compiler, self._sweep = compiled(
+            problem.program, problem.domain, problem.box, self._n_threads
+        )
         super().prepare(problem)
 
     @property
     def configuration(self) -> str:
-        return " ".join([self._compiler, *FLAGS])
+        threads = f"{self._n_threads} thread{'s' if self._n_threads > 1 else ''}"
+        return f"{' '.join([self._compiler, *FLAGS])}, {threads}"
 
     def run(self, n_steps: int) -> None:
         for _ in range(n_steps):
@@ -90,32 +100,35 @@ class PlainC(TwoArrays):
             self._levels = [new, old]
 
 
-def c_source(program: Program, domain: Shape, box: Shape) -> str:
+def c_source(program: Program, domain: Shape, box: Shape, n_threads: int) -> str:
     """Plain loops over `box`; the statement is that of the generated kernel, which is C too."""
     cell, pitches = OPENCL_TYPES[program.dtype], Geometry.dense(domain).pitches
     lines = [f"static const long u_pitch_{axis} = {p};" for axis, p in enumerate(pitches[:-1])]
     lines += [f"void sweep(const {cell} *restrict u, {cell} *restrict u_new)", "{"]
     for axis, (low, high) in enumerate(zip(box.lower, box.upper)):
-        lines += ["#pragma omp parallel for"] if axis == 0 else []
+        lines += [f"#pragma omp parallel for num_threads({n_threads})"] if axis == 0 else []
         lines.append(f"for (long i{axis} = {low}; i{axis} < {high}; ++i{axis})")
     index = " + ".join(f"i{axis} * {pitch}L" for axis, pitch in enumerate(pitches))
     statement = assignment("u_new[c]", program.stages[0], program.dtype)
     return "\n".join([*lines, f"{{ const long c = {index};", *statement, "}", "}", ""])
 
 
-def _compiled(problem: Problem) -> tuple[str, Callable[[int, int], None]]:
-    """The name of the compiler, and the sweep from one array to another."""
+def compiled(
+    program: Program, domain: Shape, box: Shape, n_threads: int
+) -> tuple[str, Callable[[int, int], None]]:
+    """The name of the compiler, and the sweep from one array to another; RuntimeError without."""
     compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
     if compiler is None:
         raise RuntimeError(f"there is no C compiler ({', '.join(COMPILERS)})")
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder, "sweep.c"), Path(folder, "sweep.so")
-        source.write_text(c_source(problem.program, problem.domain, problem.box))
+        source.write_text(c_source(program, domain, box, n_threads))
         command = [compiler, *FLAGS, "-shared", "-fPIC", "-o", str(library), str(source)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"{compiler}: {done.stderr.strip().splitlines()[-1]}")
-        sweep = ctypes.CDLL(str(library)).sweep     # stays loaded without its file
+        with environment(WAITING):
+            sweep = ctypes.CDLL(str(library)).sweep     # stays loaded without its file
     sweep.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
     sweep.restype = None
     return Path(compiler).name, sweep

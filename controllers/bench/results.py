@@ -37,8 +37,7 @@ class Case:
     """One problem on one device.
 
     copy_bytes_per_s: the device's own copy rate, read and written, the best of the ways to copy
-    (`copied`).  notes: who was left out, and why.  wrong: who had a wrong result.
-    """
+XX    """
 
     device: str
     stencil: str
@@ -52,6 +51,7 @@ class Case:
     figures: tuple[Figure, ...]
     notes: tuple[str, ...] = ()
     wrong: tuple[str, ...] = ()
+    implausible: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:

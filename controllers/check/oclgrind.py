@@ -18,7 +18,9 @@ from controllers.check.finding import Complaint, Index, Kind
 from controllers.device import Device, NoDeviceError, find_simulator
 from controllers.environment import environment
 
-_REMEDY = 'pip install "controllers[check]" (x86-64 Linux), or leave the check to --check alone'
+_REMEDY = (
+    'pip install "opencl-controllers[check]" (x86-64 Linux), or leave the check to --check alone'
+)
 # the last is a number for all contexts of the process
 _OPTIONS = {
     "OCLGRIND_DATA_RACES": "1",

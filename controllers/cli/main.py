@@ -16,7 +16,16 @@ from contextlib import redirect_stdout
 from typing import NoReturn, Union
 
 from controllers import __version__
-from controllers.cli import bench_options, devices, doctor_options, run_options, tune_options
+from controllers.cli import (
+    bench_options,
+    devices,
+    docs,
+    doctor_options,
+    examples,
+    kgt,
+    run_options,
+    tune_options,
+)
 from controllers.cli.outcome import FAILED, USAGE, Failure, attempt, end_together
 from controllers.cli.parser import CommandParser
 from hitmap.abort import INTERRUPTED, end_job
@@ -30,8 +39,9 @@ from hitmap.comm import (
 
 _EPILOG = (
     "Exit codes: 0 done, 1 failed on the way, 2 an option or a file cannot be used, "
-    "3 no usable device."
+    "3 no usable device.  controllers docs lists the documentation, and prints its pages."
 )
+_ALONE = ("docs", "examples", "kgt")    # need neither ranks nor MPI
 
 
 def console() -> NoReturn:
@@ -44,8 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line (by default the process's own); returns the exit code.  Collective."""
     parsed = _parse(arguments)
     try:
-        alone = isinstance(parsed, argparse.Namespace) and getattr(parsed, "dry_run", None)
-        comm = communicator_without_mpi() if alone else default_communicator()
+        comm = communicator_without_mpi() if _is_alone(parsed) else default_communicator()
     except RuntimeError as error:
         if "doctor" not in (sys.argv[1:] if arguments is None else arguments)[:1]:
             print(f"controllers: error: {error}", file=sys.stderr)
@@ -81,6 +90,12 @@ def _parse(arguments: Sequence[str] | None) -> _Parsed:
         return failure
 
 
+def _is_alone(parsed: _Parsed) -> bool:
+    return isinstance(parsed, argparse.Namespace) and (
+        parsed.name in _ALONE or getattr(parsed, "dry_run", None) is not None
+    )
+
+
 def _carry_out(parsed: _Parsed, comm: Communicator) -> None:
     if isinstance(parsed, Failure):
         raise parsed
@@ -107,7 +122,7 @@ def _parser() -> CommandParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     modules = {
         "run": run_options, "tune": tune_options, "bench": bench_options, "devices": devices,
-        "doctor": doctor_options,
+        "doctor": doctor_options, "kgt": kgt, "examples": examples, "docs": docs,
     }  # fmt: skip
     for name, module in modules.items():
         command = commands.add_parser(

@@ -25,7 +25,7 @@ COLOURS = "gist_earth"
 def check_format(path: Path, option: str = "--plot") -> None:
     """`Failure` unless matplotlib is there and can write the format that `path` ends with."""
     if importlib.util.find_spec("matplotlib") is None:
-        raise Failure(USAGE, f'{option} needs matplotlib; pip install "controllers[local]"')
+        raise Failure(USAGE, f'{option} needs matplotlib; pip install "opencl-controllers[local]"')
     from matplotlib.backend_bases import FigureCanvasBase
 
     formats = set(FigureCanvasBase.get_supported_filetypes()) - {"pgf"}     # needs TeX to write

@@ -64,7 +64,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--kernel", metavar="KIND", type=_kernel_word, default=SPECIALISED,
         help="specialised (generated for the stencil, the default), generic (one that takes any "
         "stencil as data), or FILE.cl, one of your own in OpenCL C, which reads what the pattern "
-        "declares: see docs/kernels.md")
+        "declares: see controllers docs kernels")
     add("--math", choices=get_args(Math), default="strict",
         help="strict (the default): the bits of the NumPy reference; fast, for generated kernels "
         "and float fields: constants are divided beforehand, a product and a sum may be rounded "
@@ -83,15 +83,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "where one is wrong: a stale or unwritten cell, an order that nothing enforces, a kernel "
         "that does other than it declares, a NaN; --check=oclgrind also runs all kernels under "
         "Oclgrind, which finds races and divergent barriers; slow, for small fields: see "
-        "docs/checking.md (default: the environment variable CONTROLLERS_CHECK, else off)")
+        "controllers docs checking (default: the environment variable CONTROLLERS_CHECK, else off)")
     add("--watchdog", metavar="SECONDS", type=_seconds,
         help="end the job when no step, nor reading, writing or set-up, has ended for so long; "
         "each rank first says where it is (default: the variable CONTROLLERS_WATCHDOG, else never)")
     add("--tune", metavar="SECONDS", type=duration, default=0.0,
         help="for so long, let the first steps of the run try other configurations of the kernels "
         "and go on with the fastest, which is kept for later runs; the result has the same bits: "
-        "see docs/tuning.md (default: 0, take what was kept by such a run or by the command tune, "
-        "else what is good in general)")
+        "see controllers docs tuning (default: 0, take what was kept by such a run or by the "
+        "command tune, else what is good in general)")
     add("--explain", action="store_true",
         help="before the run, print the program, who owns what, the messages, the plan, the "
         "kernels' configuration and the bytes of each place (with --json on stderr)")

@@ -88,7 +88,7 @@ def _default(devices: Sequence[Device]) -> list[Device]:
 
 _NO_DEVICE = (
     "no OpenCL device found on this host; install the driver of one, or PoCL for the CPU "
-    '(pip install "controllers[local]"), or choose the device "reference", which needs none'
+    '(pip install "opencl-controllers[local]"), or choose the device "reference", which needs none'
 )
 
 

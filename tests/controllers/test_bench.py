@@ -5,17 +5,20 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from controllers.bench import Comparator, Problem, case, comparators_of, run_case
-from controllers.bench.host import NumPyLoop
+from controllers.bench import Comparator, Problem, case, comparators_of, cores, host, run_case
+from controllers.bench.host import NumPyLoop, PlainC
 from controllers.bench.loops import Buffers, HandWritten
 from controllers.bench.problem import STENCILS
 from controllers.bench.results import COLUMNS
@@ -116,6 +119,69 @@ def test_only_who_is_right_takes_part() -> None:
     assert made.base == "controllers" and "same bits" in made.table()
 
 
+class SlowC(NumPyLoop):
+    """A baseline that is kept waiting for longer than NumPy computes."""
+
+    name = PlainC.name
+
+    def run(self, n_steps: int) -> None:
+        start = time.perf_counter()
+        super().run(n_steps)
+        time.sleep(4 * (time.perf_counter() - start))
+
+
+def test_a_baseline_that_is_slower_than_numpy_is_implausible_and_not_used() -> None:
+    times = {"C with OpenMP": [2.0, 9.0, 2.0], "hand-written PyOpenCL": [1.0, 3.0], "NumPy": [1.0]}
+    assert [*case.implausible(times)] == ["C with OpenMP"]
+    assert case.implausible({**times, "C with OpenMP": [0.5]}) == {}
+    assert case.implausible({"C with OpenMP": [2.0]}) == {}
+    made = run_case(SMALL, "cpu", one_device("cpu"), 0.2, ("numpy",), [SlowC()])
+    assert made.base == "controllers" and made.implausible == (PlainC.name,)
+    assert made.as_dict()["implausible"] == (PlainC.name,)
+    head, *_, note = made.table().splitlines()
+    assert head.endswith("speed relative to controllers")
+    assert note.startswith("C with OpenMP is implausible, 0.")
+
+
+def test_threads_of_c_do_not_spin_and_are_as_many_as_cores_are_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded = []
+
+    def load(path: str) -> object:
+        loaded.append({name: os.environ.get(name) for name in host.WAITING})
+        return real(path)
+
+    real = host.ctypes.CDLL
+    monkeypatch.setattr(host.ctypes, "CDLL", load)
+    monkeypatch.setattr(host, "free_cores", lambda: 3)
+    before = dict(os.environ)
+    plain = PlainC()
+    plain.prepare(SMALL)
+    plain.run(3)
+    right = reference_run(SMALL.program, SMALL.initial.copy(), 3, (False, False))
+    assert np.allclose(plain.result(), right, rtol=1e-14)
+    assert loaded == [host.WAITING] and host.WAITING["OMP_WAIT_POLICY"] == "passive"
+    assert dict(os.environ) == before
+    assert plain.configuration.endswith("-fopenmp, 3 threads")
+    text = host.c_source(SMALL.program, SMALL.domain, SMALL.box, 3)
+    assert text.count("#pragma omp parallel for num_threads(3)") == 1
+
+
+def test_cores_are_free_while_the_kernel_counts_them_as_idle(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 2, 3})
+    for idle_s, free in ((0.0, 1), (0.7, 1), (2.1, 2), (3.1, 3), (3.9, 3)):
+        moments, counted = iter([10.0, 11.0]), iter([500.0, 500.0 + idle_s])
+        clock = SimpleNamespace(sleep=lambda _: None, monotonic=lambda at=moments: next(at))
+        monkeypatch.setattr(cores, "time", clock)
+        monkeypatch.setattr(cores, "idle_s", lambda *_, at=counted: next(at))
+        assert cores.free_cores() == free
+    monkeypatch.setattr(cores, "_STAT", tmp_path / "nowhere")
+    assert cores.free_cores() == 3
+
+
 def test_comparators_come_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(
@@ -204,6 +270,12 @@ def test_a_loss_between_commits_is_flagged(tmp_path: Path) -> None:
     for pair, code in (("ab", 0), ("ac", 1), ("bc", 0), ("ax", 2)):
         assert tool("compare_bench.py", *pair, "--history", history).returncode == code
     assert tool("compare_bench.py", tmp_path / "a.csv", tmp_path / "c.csv").returncode == 1
+    # relative to something else: only the copy counts
+    lines = (tmp_path / "b.csv").read_text().splitlines()
+    other = dict(zip(COLUMNS, lines[1].split(","))) | {"base": "another"}
+    (tmp_path / "d.csv").write_text(f"{lines[0]}\n{','.join(other.values())}\n")
+    done = tool("compare_bench.py", tmp_path / "a.csv", tmp_path / "d.csv")
+    assert done.returncode == 1 and "another base" in done.stdout
     assert tool("record_bench.py", history, "--commit", "d").returncode == 2
 
 

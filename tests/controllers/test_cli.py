@@ -49,7 +49,7 @@ def test_without_an_opencl_driver_there_is_no_usable_device() -> None:
     )
     job = run_script(script)
     assert job.returncode == 3
-    assert "controllers[local]" in job.stderr and "Traceback" not in job.stderr
+    assert "opencl-controllers[local]" in job.stderr and "Traceback" not in job.stderr
     assert run_script(script, "--device", "reference").returncode == 0
 
 

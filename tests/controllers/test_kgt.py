@@ -14,6 +14,7 @@ import pyopencl as cl
 import pytest
 from sample import cases
 
+from controllers.cli import main as command_line
 from controllers.expression import SYMBOLS, Constant, Expression, Operation, Read
 from controllers.kgt import GeneratedKernel, generate
 from controllers.kgt.__main__ import main
@@ -334,6 +335,22 @@ def test_usage_errors_exit_with_2(capsys: pytest.CaptureFixture[str]) -> None:
             main(arguments)
         assert caught.value.code == 2
     assert "usage:" in capsys.readouterr().err
+
+
+def test_kgt_is_a_command_like_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [str(ROOT / "examples/patterns/star_2d9s.py"), "--dtype", "float64"]
+    assert main([*words, "-o", str(tmp_path / "module")]) == 0
+    assert command_line(["kgt", *words, "-o", str(tmp_path / "command")]) == 0
+    made = [(tmp_path / way / "star_2d9s.cl").read_bytes() for way in ("module", "command")]
+    assert made[0] == made[1]
+    capsys.readouterr()
+    for wrong, code in ((["nowhere.py"], 2), ([*words, "-o", "/dev/null/x"], 1)):
+        assert command_line(["kgt", *wrong]) == code
+        output = capsys.readouterr()
+        assert output.out == "" and output.err.startswith("controllers: error: ")
+        assert output.err.count("\n") == 1
 
 
 def test_kgt_runs_as_a_module_and_never_imports_pyopencl(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import importlib.resources
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,48 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 def test_importing_controllers_loads_neither_opencl_nor_mpi() -> None:
     assert not modules_after("import controllers").intersection(HEAVY)
+
+
+STATE = """
+import atexit, faulthandler, logging, os, resource, signal, sys, threading, warnings
+import numpy
+
+def state():
+    limits = {name: resource.getrlimit(getattr(resource, name))
+              for name in dir(resource) if name.startswith("RLIMIT_")}
+    return {
+        "hooks": (sys.excepthook, sys.unraisablehook, threading.excepthook, sys.displayhook),
+        "exits": (sys.exit, os._exit, os.abort, atexit._ncallbacks()),
+        "signals": {n: signal.getsignal(n) for n in signal.valid_signals()},
+        "faulthandler": faulthandler.is_enabled(),
+        "tracing": (sys.gettrace(), sys.getprofile(), threading._trace_hook),
+        "threads": threading.enumerate(),
+        "files": sorted(os.listdir("/proc/self/fd"))[:-1],
+        "environment": dict(os.environ),
+        "folder": os.getcwd(),
+        "path": [*sys.path],
+        "limits": limits,
+        "warnings": ([*warnings.filters], warnings.formatwarning, warnings.showwarning),
+        "logging": (logging.root.level, [*logging.root.handlers], logging.raiseExceptions),
+        "numpy": numpy.geterr(),
+        "recursion": sys.getrecursionlimit(),
+    }
+
+before = state()
+import controllers, hitmap
+from controllers import Plan, Program, Stencil
+for name, was in before.items():
+    assert state()[name] == was, (name, was, state()[name])
+"""
+
+
+def test_importing_controllers_changes_nothing_in_a_process_that_runs_alone() -> None:
+    lone = {name: text for name, text in os.environ.items()
+            if not name.startswith(("PMI_", "OMPI_", "PMIX_", "SLURM_", "MV2_"))}  # fmt: skip
+    job = subprocess.run(
+        [sys.executable, "-c", STATE], capture_output=True, text=True, timeout=60, env=lone
+    )
+    assert job.returncode == 0, job.stderr
 
 
 def test_descriptions_and_plans_need_neither_opencl_nor_mpi() -> None:

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""The files around the code: what is packaged, cited, and asked of contributors."""
+from __future__ import annotations
+
+import configparser
+import re
+from pathlib import Path
+
+import pytest
+
+import controllers
+
+ROOT = Path(__file__).parents[1]
+SETUP = configparser.ConfigParser()
+SETUP.read(ROOT / "setup.cfg", "utf-8")
+
+
+def lines(section: str, option: str) -> list[str]:
+    return SETUP[section][option].split("\n")[1:]
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+def test_all_packages_are_listed() -> None:
+    """As documentation and examples are mapped into the package, none is found by itself."""
+    found = {
+        ".".join(path.parent.relative_to(ROOT).parts)
+        for name in ("controllers", "hitmap")
+        for path in ROOT.glob(f"{name}/**/__init__.py")
+    }
+    listed = lines("options", "packages")
+    mapped = {"controllers.docs", "controllers.examples"}
+    assert {*listed} == found | mapped | {"kernels_cl"} and listed == sorted(listed)
+
+
+@pytest.mark.parametrize("package", ["docs", "examples", "kernels_cl"])
+def test_all_files_without_code_are_packaged(package: str) -> None:
+    name = package if package == "kernels_cl" else f"controllers.{package}"
+    patterns = SETUP["options.package_data"][name].split(", ")
+    packaged = {path for pattern in [*patterns, "*.py"] for path in (ROOT / package).glob(pattern)}
+    found = {path for path in (ROOT / package).rglob("*") if "__pycache__" not in path.parts}
+    assert {path for path in found if path.is_file()} == {p for p in packaged if p.is_file()}
+
+
+def test_the_metadata_say_what_the_package_says() -> None:
+    metadata = SETUP["metadata"]
+    assert metadata["name"] == "opencl-controllers"
+    assert metadata["version"] == "attr: controllers.__version__"
+    citation = text("CITATION.cff")
+    assert f"\nversion: {controllers.__version__}\n" in citation
+    assert f"\nlicense: {metadata['license']}\n" in citation
+    assert f"- name: {metadata['author']}\n" in citation
+    assert len(lines("metadata", "keywords")) >= 5
+    # of an address nobody knows that it is ours
+    assert "url" not in metadata and "project_urls" not in metadata
+
+
+def test_contributors_are_asked_for_what_is_checked() -> None:
+    blocks = re.findall(r"^```text\n(.*?)^```$", text("CONTRIBUTING.md"), re.M | re.S)
+    checks = blocks[1].splitlines()
+    assert checks[-1] == "bash .ci/run" and (ROOT / ".ci/run").is_file()
+    steps = text(".ci/run").splitlines()
+    assert all(command in steps for command in checks[:-1])
+    (extras,) = re.findall(r"\[([\w,]+)\]", blocks[0])
+    assert {*extras.split(",")} <= {*SETUP["options.extras_require"]}
+    assert re.findall(r"entry: (\w+)", text(".pre-commit-config.yaml")) == ["ruff", "mypy"]
+    assert text(".github/workflows/ci.yml").endswith("- {run: bash .ci/run}\n")
+    for folder in re.findall(r"\]\(([\w/.]+)\)", text("CONTRIBUTING.md")):
+        assert (ROOT / folder).exists(), folder
+
+
+def test_the_readme_holds_the_two_commands_that_ci_runs() -> None:
+    commands = [line for line in text("README.md").splitlines() if line.startswith("    pip inst")]
+    assert [command.split(" && ")[0].strip() for command in commands] == [
+        'pip install ".[local]"', 'pip install ".[test]"'
+    ]  # fmt: skip
