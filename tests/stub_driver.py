@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Drivers that never return, end the process, or fill wrongly.
 
-The first two are compiled when a test asks for them, the last one stands in for PyOpenCL's function.
+The first two are compiled when a test asks for them; for the last, PyOpenCL's function is
+replaced.
 """
 from __future__ import annotations
 
