@@ -231,7 +231,8 @@ class OpenCLExecutor:
         return launch_of(
             program, program.stages[stage], placed, n_steps,
             cache_bytes=device.cache_bytes, local_bytes=device.local_bytes,
-            max_items=device.max_items, nvidia="nvidia" in device.vendor.lower(),
+            max_items=device.max_items, units=device.compute_units,
+            nvidia="nvidia" in device.vendor.lower(),
         )  # fmt: skip
 
     def _constants(self, array: npt.NDArray[Any]) -> cl.Buffer:
