@@ -31,6 +31,7 @@ from controllers.timings import Timings
 from controllers.trace import Trace
 from controllers.trace_file import save_timeline
 from controllers.tuning import Tuner, check_tuning
+from controllers.tuning_report import TuningReport
 from controllers.variant import Kernel
 from controllers.watchdog import VARIABLE, Watchdog, Watched, limit
 from hitmap.agreement import next_number, raise_together
@@ -240,7 +241,7 @@ class Computation:
         self._engine, self.layout, self.placement = new, layout, placement
         self._timings.new_places()
         if self._tuner is not None:
-            self._tuner = Tuner(new, self.comm, self._tuner.seconds_left)
+            self._tuner = Tuner(new, self.comm, 0.0, self._tuner)
         return moves
 
     @collective("n_steps")
@@ -258,13 +259,15 @@ class Computation:
         """What all steps so far have cost, the same on all ranks; places since they are as now."""
         mine = [self._timings.place(self._engine, place) for place in self.placement.places]
         kernels = self._engine.configurations(largest=True)
-        everyone = self.comm.allgather((mine, self._controllers.report(), kernels))
-        places = sorted((p for rank, _, _ in everyone for p in rank), key=lambda place: place.place)
-        devices = tuple(device for _, rank, _ in everyone for device in rank)
+        tuning = None if self._tuner is None else self._tuner.report()
+        everyone = self.comm.allgather((mine, self._controllers.report(), kernels, tuning))
+        places = sorted((p for rank in everyone for p in rank[0]), key=lambda place: place.place)
+        devices = tuple(device for rank in everyone for device in rank[1])
         done = self._timings.seconds, self._timings.n_steps, self.domain.n_cells
-        used = dict.fromkeys(kernel for _, _, rank in everyone for kernel in rank)
+        used = dict.fromkeys(kernel for rank in everyone for kernel in rank[2])
         how = tuple(used), self.plan.steps_per_launch, self.program.math
-        return Report(*done, tuple(places), devices, *how)
+        tuned = TuningReport.of_ranks([rank[3] for rank in everyone])
+        return Report(*done, tuple(places), devices, *how, tuned)
 
     @collective("path")
     def save_trace(self, path: str | os.PathLike[str]) -> None:

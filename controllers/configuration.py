@@ -79,6 +79,7 @@ def launch_of(
     cache_bytes: int = 0,
     local_bytes: int = 0,
     max_items: int = 0,
+    units: int = 0,
     nvidia: bool = False,
 ) -> kgt.Launch:
     """What is known of a launch of `n_steps` time steps, and of the device (`kgt.Launch`)."""
@@ -88,7 +89,7 @@ def launch_of(
     nbytes = (n_elements + geometries[stage.writes].n_elements) * np.dtype(program.dtype).itemsize
     where = {field: geometries[field].strided(box) for field in fields}
     return kgt.Launch(
-        where, nbytes > cache_bytes, n_steps, local_bytes, max_items, nvidia
+        where, nbytes > cache_bytes, n_steps, local_bytes, max_items, units, nvidia
     )
 
 

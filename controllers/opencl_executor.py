@@ -16,6 +16,7 @@ import pyopencl as cl
 
 from controllers.allocation import device_memory, pinned_memory
 from controllers.choices import Choices
+from controllers.clearing import Clearing
 from controllers.clock import Clock
 from controllers.configuration import Configuration, Placed, launch_of, with_launches
 from controllers.device import Device
@@ -80,6 +81,7 @@ class OpenCLExecutor:
         self.transfer = cl.CommandQueue(self.context, properties=profiling)
         self._kernels: dict[tuple[str, str], Built] = {}
         self._copies: dict[int, Built] = {}
+        self._clearing = Clearing(self.compute)
         self._n_tiles = 0
         self.clock = Clock(clock_reading(self.transfer))
 
@@ -229,7 +231,8 @@ class OpenCLExecutor:
         return launch_of(
             program, program.stages[stage], placed, n_steps,
             cache_bytes=device.cache_bytes, local_bytes=device.local_bytes,
-            max_items=device.max_items, nvidia="nvidia" in device.vendor.lower(),
+            max_items=device.max_items, units=device.compute_units,
+            nvidia="nvidia" in device.vendor.lower(),
         )  # fmt: skip
 
     def _constants(self, array: npt.NDArray[Any]) -> cl.Buffer:
@@ -250,8 +253,7 @@ class OpenCLExecutor:
             tile.host[...] = 0
             return
         assert tile.buffer is not None
-        zero = np.zeros(1, np.uint8)
-        cl.enqueue_fill_buffer(self.compute, tile.buffer, zero, 0, tile.nbytes).wait()
+        self._clearing.run(tile.buffer, tile.nbytes)
 
     def kernel_command(
         self,

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from controllers.configuration import Configuration
+from controllers.duration import duration
 from controllers.ledger import Ledger, size, sizes
 from controllers.plan import PlaceMemory
 from controllers.program import Math
+from controllers.tuning_report import TuningReport
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,9 @@ class Report:
     """All places: `seconds` for `steps` steps on a domain of `cells` cells.
 
     The time starts with everything built, launched once and in memory, and ends when all places
-    have finished the last step; input and output are outside.  `kernels` says what computes the
-    largest box of each stage on each device; equal ones are listed once.
+    have finished the last step; input and output are outside, and what is no step of tuning, which
+    `tuning` tells.  `kernels` says what computes the largest box of each stage on each device;
+    equal ones are listed once.
     """
 
     seconds: float
@@ -105,6 +108,7 @@ class Report:
     kernels: tuple[Configuration, ...] = ()
     steps_per_launch: int = 1
     math: Math = "strict"
+    tuning: TuningReport | None = None
 
     @property
     def seconds_per_step(self) -> float:
@@ -153,6 +157,7 @@ class Report:
             "places": [place.as_dict() for place in self.places],
             "devices": [asdict(device) for device in self.devices],
             "kernels": [asdict(kernel) for kernel in self.kernels],
+            "tuning": self.tuning and self.tuning.as_dict(),
         }
 
     def table(self) -> str:
@@ -170,13 +175,15 @@ class Report:
                 "exchange not hidden", "hidden", "longest wait")  # fmt: skip
         rows = [_row(place) for place in self.places]
         total = (
-            f"{self.steps} steps of {self.cells} cells in {_seconds(self.seconds)}: "
-            f"{_seconds(self.seconds_per_step)} per step, {_number(self.cells_per_s)} cells/s"
+            f"{self.steps} steps of {self.cells} cells in {duration(self.seconds)}: "
+            f"{duration(self.seconds_per_step)} per step, {_number(self.cells_per_s)} cells/s"
         )
         if self.steps_per_launch > 1:
             total += f", {self.steps_per_launch} steps per launch"
         table = format_table(head, rows, left=("device", "longest wait"))
         rest = [*self._math(), *self._balance(), *self._kernels(), *self._memory()]
+        if self.tuning is not None:
+            rest.append(str(self.tuning))
         return "\n".join([table, total, *rest])
 
     def _math(self) -> list[str]:
@@ -215,10 +222,10 @@ def _row(place: PlaceReport) -> tuple[str, ...]:
         f"{place.share:.1%}",
         size(place.memory.on_device),
         _number(place.cells_per_s),
-        _seconds(place.compute_s),
-        _seconds(place.exposed_s),
+        duration(place.compute_s),
+        duration(place.exposed_s),
         "-" if place.hidden is None else f"{place.hidden:.0%}",
-        "-" if longest is None else f"place {longest.place} {_seconds(longest.seconds)}",
+        "-" if longest is None else f"place {longest.place} {duration(longest.seconds)}",
     )
 
 
@@ -245,14 +252,3 @@ def format_table(
 
 def _number(value: float) -> str:
     return f"{value:.3g}"
-
-
-def _seconds(value: float) -> str:
-    """
-    >>> _seconds(12.345), _seconds(0.0321), _seconds(1.5e-5), _seconds(0)
-    ('12.3 s', '32.1 ms', '15 us', '0 s')
-    """
-    for unit, scale in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
-        if value >= 1 / scale or unit == "us":
-            return f"{value * scale:.3g} {unit}" if value else "0 s"
-    raise AssertionError("the last unit takes everything")

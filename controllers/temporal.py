@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from controllers import kgt
 from controllers.configuration import Placed, launch_of
 from controllers.executor import Executor
+from controllers.identifier import short
 from controllers.plan import Plan
 from controllers.program import Program
 from controllers.registry import SPECIALISED, KernelChoice
@@ -18,6 +19,7 @@ from controllers.steps import can_combine
 from hitmap.comm import Communicator
 from hitmap.layout import Layout
 
+MOST_STEPS = 256    # of a launch; no kernel has room for what so many reach
 THICK = 4       # a halo is at most one part in so many of what a place owns, on any axis
 
 
@@ -70,9 +72,19 @@ def agreed_steps(plan: Plan, executors: Mapping[int, Executor], comm: Communicat
     return min(everyone, default=1)
 
 
-def _check(wanted: int, choice: KernelChoice, watched: bool) -> None:
+def check_steps(wanted: int) -> None:
+    """ValueError where no launch computes so many steps, whatever the program."""
     if wanted < 1:
         raise ValueError(f"a launch computes at least 1 step, got {wanted}")
+    if wanted > MOST_STEPS:
+        raise ValueError(
+            f"a launch computes at most {MOST_STEPS} steps, got {short(wanted)}; use fewer, or "
+            f"leave it out"
+        )
+
+
+def _check(wanted: int, choice: KernelChoice, watched: bool) -> None:
+    check_steps(wanted)
     if wanted > 1 and choice != SPECIALISED:
         raise ValueError(
             f"launches of {wanted} steps need kernels that are generated for the program; leave "

@@ -2,15 +2,14 @@
 // Counts the elements in which two buffers have unlike bits.
 //
 // Macro to define:  CELL  an unsigned integer type as wide as an element (uchar to ulong): bits are compared.
-// one, other:       buffers of `n_elements` each.  n_unlike: the count is added to it.
+// one, other:       buffers of `n_elements` each.  n_unlike: of the elements that each work-item compares.
 // Work-items:       any number, of one dimension; each compares every so manieth element.
 
 __kernel void count_unlike(__global const CELL *restrict one, __global const CELL *restrict other,
-                           __global int *n_unlike, const long n_elements)
+                           __global long *restrict n_unlike, const long n_elements)
 {
-    int found = 0;
+    long found = 0;
     for (long i = get_global_id(0); i < n_elements; i += get_global_size(0))
         found += one[i] != other[i];
-    if (found)
-        atomic_add(n_unlike, found);
+    n_unlike[get_global_id(0)] = found;
 }

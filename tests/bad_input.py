@@ -347,6 +347,10 @@ def commands() -> Iterator[Bad]:
         "run star.py --size 900 900 --iterations 1 --memory-cap 1m --device cpu",
         'field "u" needs .* MiB .*cap is 1 MiB.*--memory-cap', whole=True,
     )  # fmt: skip
+    yield Bad(
+        "more steps per launch than any kernel computes",
+        f"run {BASE} --steps-per-launch {10**9}", "at most 256 steps, got 1000000000; use fewer",
+    )  # fmt: skip
     yield Bad("no place to plan for", f"run {BASE} --dry-run 0", "at least 1 place, got 0")
     yield Bad("a word too much", "devices more", "unknown words: 'more'; see controllers devices")
     yield Bad("an option of another command", "devices --size 9", "unknown option '--size'")

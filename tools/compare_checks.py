@@ -45,8 +45,8 @@ def unchecked() -> Iterator[None]:
 
 
 def _taken(message: Message) -> int:
-    if not message._done and message._request.Test(message._status):
-        message._done = True
+    while not message._done and message._requests[message._n_done].Test(message._status):
+        message._n_done += 1
     return COMPLETE if message._done else UNDER_WAY
 
 

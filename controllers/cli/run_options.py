@@ -13,6 +13,7 @@ from controllers.ledger import ENVIRONMENT, parse_cap
 from controllers.partition import BOUNDARIES, PARTITIONS
 from controllers.program import DTYPES, Math
 from controllers.registry import GENERIC, SPECIALISED
+from controllers.temporal import MOST_STEPS, check_steps
 from controllers.watchdog import limit
 from hitmap.comm import Communicator
 
@@ -73,7 +74,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="exchange while the inner cells are computed (default: auto, where it pays)")
     add("--steps-per-launch", metavar="N", type=_n_steps,
         help="time steps that one launch computes, with halos of N times the reach and one "
-        "exchange in N steps; needs a kernel that is generated (default: what promises to be fast)")
+        f"exchange in N steps, at most {MOST_STEPS}; needs a generated kernel (default: what "
+        "promises to be fast)")
     add("--memory-cap", metavar="BYTES", type=memory_cap,
         help="the most that the run may take of the memory of each device, such as 4g or 512m; a "
         "field that does not fit is refused before anything is allocated (default: the "
@@ -150,8 +152,10 @@ def _n_places(text: str) -> int:
 
 def _n_steps(text: str) -> int:
     value = count(text)
-    if value == 0:
-        raise argparse.ArgumentTypeError("at least 1 step, got 0")
+    try:
+        check_steps(value)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
     return value
 
 

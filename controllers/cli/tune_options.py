@@ -38,8 +38,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="as for the command run; may be repeated (default: all GPUs, else the CPU)")
     add("--dtype", choices=DTYPES, help="type to compute in (default: float32)")
     add("--seconds", metavar="N", type=duration, default=30.0,
-        help="how long to search, for each stage on each device; what is under way then is still "
-        "measured (default: 30)")
+        help="how long to search, for each stage on each device; nothing begins that would "
+        "probably take longer (default: 30)")
     add("--search", choices=SEARCHES, default=SEARCHES[0],
         help="hill_climb goes from the default to better neighbours, random draws lots, exhaustive "
         "tries all, as far as the seconds reach (default: hill_climb)")

@@ -14,6 +14,7 @@ from hitmap.comm import Communicator, message_status
 
 UNDER_WAY = 1
 LARGEST_TAG = 32767     # what every MPI library allows
+MOST_NBYTES = 1 << 30   # of one message; libraries count bytes by ints
 
 
 class WrongLength(CommandFailed):
@@ -24,7 +25,8 @@ class Message:
     """One message between two ranks: the command that starts it, and the event of its end.
 
     `cells` is contiguous host memory, to be sent or received into; it must not change, or
-    be read, until the event is complete.  `name` is what errors call the message.
+    be read, until the event is complete.  `name` is what errors call the message.  More than
+    `most_nbytes` go in several parts, which MPI keeps in order.
     """
 
     def __init__(
@@ -36,40 +38,57 @@ class Message:
         *,
         sends: bool,
         name: str = "a halo message",
+        most_nbytes: int = MOST_NBYTES,
     ) -> None:
         if tag > LARGEST_TAG:
             raise ValueError(f"message tag {tag} exceeds {LARGEST_TAG}; use fewer places per rank")
-        self._bytes = cells.view(np.uint8)
-        self._sends = sends
+        all_bytes = cells.view(np.uint8)
+        self._nbytes, self._sends = all_bytes.size, sends
         source, target = (comm.rank, peer) if sends else (peer, comm.rank)
         self._name = f"{name} from rank {source} to rank {target} (tag {tag})"
         self._status = message_status()
         init = comm.Send_init if sends else comm.Recv_init
-        self._request = init(self._bytes, peer, tag)
-        self._done = True
+        firsts = range(0, max(1, self._nbytes), most_nbytes)
+        self._parts = [all_bytes[first : first + most_nbytes] for first in firsts]
+        self._requests = [init(part, peer, tag) for part in self._parts]
+        self._n_done = len(self._parts)     # from the first one on
         self._begin = 0
         self._profile: HostEvent | None = None
 
     def __call__(self, wait_for: Sequence[Event] | None = None) -> Event:
         assert self._done, "a request is started again when it is complete"
         self._begin = time.perf_counter_ns()    # before, or it may be received earlier
-        self._request.Start()
-        self._done = False
+        for request in self._requests:
+            request.Start()
+        self._n_done = 0
         return self
 
     @property
+    def _done(self) -> bool:
+        return self._n_done == len(self._parts)
+
+    @property
     def command_execution_status(self) -> int:
+        while not self._done and self._part_is_done():
+            self._n_done += 1
         if not self._done:
-            try:
-                self._done = self._request.Test(self._status)
-            except RuntimeError as error:   # MPI's own: it does not write beyond the end
-                raise self._wrong_length(f"what MPI refuses ({error})") from error
-            if self._done and self._profile is not None:
-                self._profile.end = time.perf_counter_ns()
-                self._profile = None
-            if self._done and not self._sends and self._status.Get_count() != self._bytes.size:
-                raise self._wrong_length(f"{self._status.Get_count()}")
-        return COMPLETE if self._done else UNDER_WAY
+            return UNDER_WAY
+        if self._profile is not None:
+            self._profile.end = time.perf_counter_ns()
+            self._profile = None
+        return COMPLETE
+
+    def _part_is_done(self) -> bool:
+        """Whether the first part that was not done is now."""
+        try:
+            if not self._requests[self._n_done].Test(self._status):
+                return False
+        except RuntimeError as error:   # MPI's own: it does not write beyond the end
+            raise self._wrong_length(f"what MPI refuses ({error})") from error
+        arrived, expected = self._status.Get_count(), self._parts[self._n_done].size
+        if not self._sends and arrived != expected:
+            raise self._wrong_length(f"{self._n_done * self._parts[0].size + arrived}")
+        return True
 
     @property
     def profile(self) -> HostEvent:
@@ -83,11 +102,12 @@ class Message:
             pass
 
     def close(self) -> None:
-        """Give the request back to MPI."""
-        self._request.Free()
+        """Give the requests back to MPI."""
+        for request in self._requests:
+            request.Free()
 
     def _wrong_length(self, got: str) -> WrongLength:
         return WrongLength(
-            f"{self._name} must have {self._bytes.size} bytes by the plan, got {got}; "
+            f"{self._name} must have {self._nbytes} bytes by the plan, got {got}; "
             f"do all ranks run the same program with the same arguments?"
         )

@@ -27,11 +27,12 @@ def candidates(
     default = choose(program, stage, kind, launch)
     if default is None:
         return ()
-    found = dict.fromkeys(
-        made.within(launch.extent) for made in default.search_space(program.n_axes)
-    )
     steps = steps_per_launch(default)
-    others = (made for made in found if steps_per_launch(made) == steps)
+    others = (
+        made.within(launch.extent)
+        for made in default.search_space(program.n_axes)
+        if steps_per_launch(made) == steps
+    )
     return tuple(dict.fromkeys((default, *others)))
 
 

@@ -39,6 +39,7 @@ class Launch:
     exceeds_cache: whether the tiles it works on do not fit the device's cache.
     n_steps: the time steps that it computes.
     local_bytes, max_items: of a work-group on the device, 0 where that is not known.
+    units: of the device, which compute at the same time; 0 where that is not known.
     nvidia: whether the device is one of NVIDIA's.
     """
 
@@ -47,6 +48,7 @@ class Launch:
     n_steps: int = 1
     local_bytes: int = 0
     max_items: int = 0
+    units: int = 0
     nvidia: bool = False
 
     @property
@@ -147,7 +149,7 @@ def _streaming(program: Program, stage: Stage, launch: Launch) -> StreamingConfi
     usual = _usual_streaming(program, stage, launch.nvidia)
     if usual is None:
         return None
-    made = replace(usual, steps_per_launch=launch.n_steps).within(launch.extent)
+    made = replace(usual, steps_per_launch=launch.n_steps)
     if not _aligned(launch, made.vector):
         made = replace(made, vector=1)
     x, y, z = made.group
@@ -155,7 +157,7 @@ def _streaming(program: Program, stage: Stage, launch: Launch) -> StreamingConfi
     while x * y * z > most and y > 1:
         y -= 1
     made = replace(made, group=(x, y, z))
-    return made if made.fits(stage) else None
+    return made.fitting(stage, launch.extent, launch.units) if made.fits(stage) else None
 
 
 def configuration_of(

@@ -33,6 +33,7 @@ from controllers.kgt import frame
 from controllers.kgt.division import divide
 from controllers.kgt.emitter import OPENCL_TYPES
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
+from controllers.kgt.length import LENGTHS, best_length
 from controllers.kgt.marching import LANES
 from controllers.kgt.pipeline import Pipeline
 from controllers.kgt.tile import Tile
@@ -47,7 +48,6 @@ KEPT_WORDS = 96         # registers that what an item keeps may take
 MAX_STEPS = 12
 FEW_FLOPS = 6           # per cell: a launch of many steps, bound by the latency of memory
 FLOPS = 70              # per cell and launch, beyond which more steps gain nothing
-GROUPS = 1024           # that a launch should have at least, so that no part of a GPU waits
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class StreamingConfiguration:
         ]  # fmt: skip
         forms = flat if n_axes < 3 else deep if n_axes == 3 else [(self.cells, self.group)]
         steps = (*range(2, 13), 14, 16) if n_axes < 3 else range(2, 7)
-        lengths = (64, 96, 128, 192, 256, 384, 512) if n_axes == 2 else (40, 54, 64, 80, 128, 160)
+        lengths = LENGTHS if n_axes > 1 else (self.length,)
         aheads = (0, 1, 2, 4) if n_axes < 3 else (0, 1)
         fetches = (0, 4, 8) if self.shuffles and n_axes == 2 else (self.prefetch,)
         space = product(steps, forms, lengths, aheads, (1, 2), fetches)
@@ -147,15 +147,22 @@ class StreamingConfiguration:
         return True
 
     def within(self, extent: tuple[int, ...]) -> StreamingConfiguration:
-        """The same with more and shorter groups, where the box is small."""
-        length = self.length
-        tiles = prod(
-            -(-n // (cells * items))
-            for n, cells, items in zip(extent[:0:-1], self.cells, self.group)
-        )
-        while length > 16 and tiles * -(-extent[0] // length) < GROUPS:
-            length //= 2
-        return replace(self, length=length)
+        """The same with groups that are not longer than the box."""
+        enough = (length for length in LENGTHS if length >= extent[0])
+        return replace(self, length=min(self.length, next(enough, self.length)))
+
+    def fitting(
+        self, stage: Stage, extent: tuple[int, ...], units: int = 0
+    ) -> StreamingConfiguration:
+        """The same with the length that is best for a box on a device of so many units.
+
+        ValueError where a tile has no room for as many steps of `stage`.
+        """
+        tile = Tile.of(stage, self)
+        if not tile.streams:
+            return self
+        n_lost = self.steps_per_launch * (tile.low[0] + Pipeline.of(stage, True).lag)
+        return replace(self, length=best_length(tile, extent, n_lost, units))
 
 
 def _form(n_axes: int, wide: bool) -> StreamingConfiguration:
@@ -164,7 +171,7 @@ def _form(n_axes: int, wide: bool) -> StreamingConfiguration:
     if n_axes == 1:
         made = replace(made, cells=(8, 1, 1), group=(128, 1, 1))
     if n_axes == 3:
-        made = replace(made, cells=(4, 3, 1), group=(16, 24, 1), length=54)
+        made = replace(made, cells=(4, 3, 1), group=(16, 24, 1), length=56)
     if n_axes == 4:
         made = replace(made, group=(8, 8, 8), length=40)
     if wide:

@@ -169,15 +169,13 @@ class Bench:
 
     def _n_unlike(self) -> int:
         """The elements in which the new tile, cleared before, is not what it must be."""
-        executor, count = self.executor, np.zeros(1, np.int32)
-        found = cl.Buffer(
-            executor.context, cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR, hostbuf=count
-        )
+        executor, counts = self.executor, np.empty(N_COMPARERS, np.int64)
+        found = cl.Buffer(executor.context, cl.mem_flags.WRITE_ONLY, counts.nbytes)
         n_elements = np.int64(self._new.geometry.n_elements)
         arguments = [self._new.buffer, self._right.buffer, found, n_elements]
         executor.kernel_command(self._comparer, arguments, ((N_COMPARERS,), (64,)))(None).wait()
-        cl.enqueue_copy(executor.compute, count, found)
-        return int(count[0])
+        cl.enqueue_copy(executor.compute, counts, found)
+        return int(counts.sum())
 
 
 def _comparer(executor: OpenCLExecutor, itemsize: int) -> Built:

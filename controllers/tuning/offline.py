@@ -24,6 +24,7 @@ from controllers.tuning.bench import Bench
 from controllers.tuning.search import search_named
 from controllers.tuning.site import WORTH
 from controllers.tuning.space import Space
+from controllers.tuning.spending import Spending
 from controllers.tuning.trials import Budget, Trials, tune
 from controllers.winners import Winner
 from hitmap.agreement import agree, raise_together
@@ -78,8 +79,9 @@ def tune_program(
     """Find the fastest configurations of a program's kernels, and keep them for later runs.
 
     The first arguments are those of `Computation`.  seconds: of the search for each stage on each
-    device, what is under way is finished.  search: "hill_climb", "random" or "exhaustive", which
-    has no limit but `seconds`.  Returns what all ranks have found.  Collective.
+    device; nothing is begun that would exceed them, as far as can be told from what came before.
+    search: "hill_climb", "random" or "exhaustive", which has no limit but `seconds`.
+    Returns what all ranks have found.  Collective.
     """
     comm = default_communicator() if comm is None else comm
     agree(comm, "what to tune", (program.name, sizes, boundary, seconds, search, seed))
@@ -163,14 +165,15 @@ class _Search:
     def tuned(self, budget: Budget, search: str, seed: int) -> Tuned:
         """Choose the steps per launch, then search for what is fastest with so many."""
         start = time.monotonic()
-        at_once = self._times(budget.seconds / 2)
+        at_once = self._times(Spending(budget.seconds / 2))
         n_steps = min(at_once, key=at_once.__getitem__, default=1)
         bench, listed = self._bench(n_steps), tuple(sorted(at_once.items()))
         where = self._executor.device.name, bench.stage.name, bench.launch.extent, listed
         candidates = bench.candidates
         if not candidates:
             return Tuned(*where, 1, (), None, time.monotonic() - start, kept=False)
-        trials = tune(Space(candidates), bench.measure, budget, search_named(search), seed)
+        left = replace(budget, seconds=budget.seconds - (time.monotonic() - start))
+        trials = tune(Space(candidates), bench.measure, left, search_named(search), seed)
         default = trials.space.default
         best = trials.best if trials.ratios[trials.best] <= WORTH else default
         kept, choices = False, self._executor.choices
@@ -185,21 +188,22 @@ class _Search:
         seconds = time.monotonic() - start
         return Tuned(*where, len(trials.space), tried, best, seconds, kept)
 
-    def _times(self, seconds: float) -> dict[int, float]:
+    def _times(self, spending: Spending) -> dict[int, float]:
         """Seconds of a step by steps per launch, of the default configurations.
 
-        The usual number comes first; no other one is begun after so many seconds.
+        The number that a run would take comes first; others are tried as far as the seconds reach.
         """
         found: dict[int, float] = {}
-        end, program = time.monotonic() + seconds, self._plans[1].program
+        program = self._plans[1].program
         usual = kgt.usual_steps(program, program.stages[0], self._executor.device.kind)
         for n_steps in sorted(self._plans, key=lambda n: abs(n - usual)):
-            if found and time.monotonic() > end:
+            if found and not spending.fits:
                 break
-            bench = self._bench(n_steps)
-            for outcome in bench.measure(bench.candidates[:1]).values():
-                if isinstance(outcome, float):
-                    found[n_steps] = outcome
+            with spending.piece():
+                bench = self._bench(n_steps)
+                for outcome in bench.measure(bench.candidates[:1]).values():
+                    if isinstance(outcome, float):
+                        found[n_steps] = outcome
         return found
 
     def _bench(self, n_steps: int) -> Bench:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from controllers.configuration import Placed
 from controllers.steps import Steps
 from hitmap.shape import Shape
-from hitmap.strided import Geometry, dense_pitches
+from hitmap.strided import Geometry
 
 # Cells per axis, at most: odd, more than one block or work-group of most configurations.
 MOST = {1: (150_001,), 2: (251, 1031), 3: (37, 53, 131), 4: (7, 17, 23, 91)}
@@ -29,8 +29,8 @@ def scratch(placed: Placed, steps: Steps) -> tuple[Placed, Steps]:
 
 
 def _cut(geometry: Geometry, box: Shape, small: Shape) -> Geometry:
-    """The tile around `small`: halo as around `box`, rows padded if they were."""
+    """The tile around `small`: halo as around `box`, rows aligned if they were."""
     around = zip(small.upper, geometry.box.upper, box.upper)
     full = Shape(geometry.box.lower, tuple(new + end - old for new, end, old in around))
-    dense = geometry.pitches == dense_pitches(geometry.box.extent)
-    return Geometry.dense(full) if dense else Geometry.padded(full)
+    aligned = geometry.pitches == Geometry.padded(geometry.box).pitches
+    return Geometry.padded(full) if aligned else Geometry.dense(full)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 from controllers import kgt
 from controllers.choices import Key
@@ -21,6 +22,7 @@ from controllers.tuning.bench import Bench
 from controllers.tuning.scratch import scratch
 from controllers.tuning.search import Search
 from controllers.tuning.space import Space
+from controllers.tuning.spending import Spending
 from controllers.tuning.timing import n_launches, typical
 from controllers.tuning.trials import Trials
 from controllers.winners import Winner
@@ -60,13 +62,20 @@ class Site:
         self._bench = Bench(executor, program, launches.stage, *small)
         self._times: dict[kgt.Configuration, list[float]] = {}
 
-    def prepare(self) -> int:
-        """Choose, build and check the next candidates; how many there are, 0 at the end."""
+    def prepare(self, spending: Spending) -> int:
+        """Choose, build and check the next candidates; how many there are, 0 at the end.
+
+        The time that this takes is spent; 0 as well when no more is left.
+        """
         self._times = {}
         while len(self._times) < 2 and (batch := self._trials.batch()):
             self._times.clear()
             for made in batch:
-                problem = self._bench.problem(made)
+                if not spending.left_s:
+                    self._times.clear()
+                    return 0
+                with spending.counting():
+                    problem = self._bench.problem(made)
                 if problem is None:
                     self._times[made] = []
                 else:
@@ -90,13 +99,27 @@ class Site:
 
     def settle(self) -> None:
         """Use the best so far, and keep it for later runs."""
-        best = self._trials.best
-        if self._trials.ratios[best] > WORTH:
-            best = self._trials.space.default
+        best = self._best
         self._use(best)
         if best != self._kept:
             self._kept = best
             self._choices.keep(self.launches.key, Winner(best, self._trials.seconds(best)))
+
+    @property
+    def n_tried(self) -> int:
+        """Configurations tried in place of the one in use, of any use or none."""
+        return len(self._trials.ratios) - 1
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """Of a step of the largest launches: at first, and with the best one found; or 0, 0."""
+        first = self._trials.seconds(self._trials.space.default)
+        return (first, self._trials.seconds(self._best)) if isfinite(first) else (0.0, 0.0)
+
+    @property
+    def _best(self) -> kgt.Configuration:
+        best = self._trials.best
+        return best if self._trials.ratios[best] <= WORTH else self._trials.space.default
 
     @property
     def n_steps(self) -> int:

@@ -6,7 +6,6 @@ what is kept of a configuration is its time relative to that of the default besi
 """
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -17,6 +16,7 @@ from typing import Generic, TypeAlias, Union
 
 from controllers.tuning.search import Search
 from controllers.tuning.space import C, Space
+from controllers.tuning.spending import Spending
 
 # Seconds of a step, or why a configuration cannot be used.
 Outcome: TypeAlias = Union[float, str]
@@ -26,7 +26,10 @@ Measure: TypeAlias = Callable[[Sequence[C]], Mapping[C, Outcome]]
 
 @dataclass(frozen=True)
 class Budget:
-    """What a search may spend: configurations tried besides the default, and seconds."""
+    """What a search may spend: configurations tried besides the default, and seconds.
+
+    No batch is begun that would exceed the seconds, if it took as long as the longest so far.
+    """
 
     trials: float = inf
     seconds: float = inf
@@ -96,8 +99,8 @@ def tune(
     space: Space[C], measure: Measure[C], budget: Budget, search: Search[C], seed: int = 0
 ) -> Trials[C]:
     """Search `space` for what `measure` finds fastest."""
-    trials = Trials(space, search, budget.trials, seed)
-    end = time.monotonic() + budget.seconds
-    while time.monotonic() < end and (batch := trials.batch()):
-        trials.tell(measure(batch))
+    trials, spending = Trials(space, search, budget.trials, seed), Spending(budget.seconds)
+    while spending.fits and (batch := trials.batch()):
+        with spending.piece():
+            trials.tell(measure(batch))
     return trials

@@ -8,7 +8,6 @@ such turns there are and how many steps each takes.
 from __future__ import annotations
 
 import math
-import time
 from collections import deque
 
 from controllers.check import Setting
@@ -20,7 +19,9 @@ from controllers.timings import Timings
 from controllers.trace import Trace
 from controllers.tuning.hill_climb import hill_climb
 from controllers.tuning.site import sites
+from controllers.tuning.spending import Spending
 from controllers.tuning.timing import turns
+from controllers.tuning_report import TuningReport
 from hitmap.comm import Communicator
 
 
@@ -36,13 +37,21 @@ def check_tuning(seconds: float, kernel: KernelChoice, check: Setting) -> None:
 class Tuner:
     """Searches for the configurations of the places of this rank, for some seconds.
 
-    All methods are collective.
+    All methods but `report` are collective.
     """
 
-    def __init__(self, engine: Engine, comm: Communicator, seconds: float) -> None:
-        self.seconds_left = seconds
+    def __init__(
+        self, engine: Engine, comm: Communicator, seconds: float, before: Tuner | None = None
+    ) -> None:
+        """`before` has searched in the same run, for other places, and spent of the seconds."""
+        self._spending, self._n_before = Spending(seconds), 0
+        self._counted_s = 0.0   # spent on steps that `timings` counts
+        if before is not None:
+            self._spending, self._n_before = before._spending, before._n_tried
+            self._counted_s = before._counted_s
         self._engine, self._comm = engine, comm
-        self._sites = [*sites(engine, hill_climb)]
+        with self._spending.counting():
+            self._sites = [*sites(engine, hill_climb)]
         self._watched = frozenset().union(*(site.launches.largest for site in self._sites))
         self._turns: deque[int] = deque()
         self._n_steps = 0       # of each of these turns
@@ -70,6 +79,23 @@ class Tuner:
         rest = None if progress is None else lambda so_far, _: progress(done + so_far, n_steps)
         timings.run(self._engine, n_steps - done, self._comm, rest, trace)
 
+    def report(self) -> TuningReport:
+        """What this rank has tried, gained and spent so far."""
+        times = [site.seconds for site in self._sites]
+        spent_s = self._spending.spent_s
+        return TuningReport(
+            self._n_tried,
+            sum(first for first, _ in times),
+            sum(best for _, best in times),
+            self._spending.budget_s,
+            spent_s,
+            max(0.0, spent_s - self._counted_s),
+        )
+
+    @property
+    def _n_tried(self) -> int:
+        return self._n_before + sum(site.n_tried for site in self._sites)
+
     def steps(self, first: int, last: int) -> range:
         """All but the first: it finds in the caches what another configuration has left there."""
         return range(first + 1, last + 1)
@@ -79,28 +105,36 @@ class Tuner:
             self._profiles.append((operation.number, profile))
 
     def _turn(self, number: int, timings: Timings) -> None:
-        """Some steps with one candidate at each site."""
-        start, self._profiles = time.monotonic(), []
-        for site in self._sites:
-            site.turn(number)
-        timings.run(self._engine, self._n_steps, self._comm, log=self)
-        for site in self._sites:
-            site.note([profile for n, profile in self._profiles if n in site.launches.largest])
-            if not self._turns:
-                site.tell()
-        self.seconds_left -= time.monotonic() - start
+        """Some steps with one candidate at each site; the last turns if the seconds are over."""
+        counted_s, self._profiles = timings.seconds, []
+        with self._spending.counting():
+            for site in self._sites:
+                site.turn(number)
+            timings.run(self._engine, self._n_steps, self._comm, log=self)
+            for site in self._sites:
+                site.note([profile for n, profile in self._profiles if n in site.launches.largest])
+                if not self._turns:
+                    site.tell()
+        self._counted_s += timings.seconds - counted_s
+        self._over = not self._all(self._spending.left_s > 0)
+        if self._over:
+            self._turns.clear()
 
     def _next_turns(self) -> bool:
-        """Prepare the next candidates; whether there are any, and time left for them."""
-        if self._over:
+        """Prepare the next candidates; whether there are any, and time for them."""
+        self._spending.end_piece()
+        if self._over or not self._all(self._spending.fits):
+            self._over = True
             return False
-        start = time.monotonic()
-        n_turns = max([site.prepare() for site in self._sites], default=0)
+        n_turns = max([site.prepare(self._spending) for site in self._sites], default=0)
         n_steps = max([site.n_steps for site in self._sites], default=0)
-        self.seconds_left -= time.monotonic() - start
-        everyone = self._comm.allgather((n_turns, n_steps, self.seconds_left))
+        everyone = self._comm.allgather((n_turns, n_steps, self._spending.left_s > 0))
         n_turns, self._n_steps = max(n for n, _, _ in everyone), max(n for _, n, _ in everyone)
-        self._over = n_turns == 0 or min(seconds for _, _, seconds in everyone) <= 0
+        self._over = n_turns == 0 or not all(in_time for _, _, in_time in everyone)
         if not self._over:
             self._turns.extend(turns(range(n_turns)))
         return not self._over
+
+    def _all(self, mine: bool) -> bool:
+        """Whether it is so on all ranks."""
+        return all(self._comm.allgather(mine))

@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 import pytest
+from stub_driver import fill_modulo
 
+from controllers.clearing import Clearing
 from controllers.device import Device, find_devices, reference_device
 from controllers.event import COMPLETE, is_complete
 from controllers.executor import Executor
@@ -71,6 +73,29 @@ def test_a_new_tile_holds_zeros(executor: Executor, box: Shape, dtype: np.dtype[
         assert (cells.shape, cells.dtype) == (box.extent, dtype)
         assert not cells.any()
         executor.move_to(tile, box, np.ones(box.extent, dtype))
+
+
+@pytest.mark.parametrize("nbytes", [1, 15, 16, 17, 4095, 4096, 5000, 6 << 20, (9 << 20) + 3])
+def test_tiles_are_cleared_where_the_driver_fills_modulo_a_limit(
+    internal: OpenCLExecutor, monkeypatch: pytest.MonkeyPatch, nbytes: int
+) -> None:
+    fill_modulo(monkeypatch, 4096)
+    box = Shape((0,), (nbytes,))
+    tile = internal.tile(Geometry.dense(box), np.dtype("uint8"))
+    for clear in (lambda: None, lambda: internal.clear(tile)):
+        clear()
+        assert not internal.move_from(tile, box).any()
+        internal.move_to(tile, box, np.full(nbytes, 255, np.uint8))
+
+
+def test_clearing_leaves_what_is_behind_the_bytes(internal: OpenCLExecutor) -> None:
+    buffer = internal.device_staging(1000, np.dtype("uint8"))
+    for nbytes in (0, 1, 31, 32, 33, 999):
+        host = np.full(1000, 255, np.uint8)
+        cl.enqueue_copy(internal.compute, buffer, host)
+        Clearing(internal.compute).run(buffer, nbytes)
+        cl.enqueue_copy(internal.compute, host, buffer)
+        assert not host[:nbytes].any() and (host[nbytes:] == 255).all()
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

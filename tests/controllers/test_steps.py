@@ -148,6 +148,9 @@ def test_a_number_that_is_wanted_is_taken_or_refused() -> None:
         (2, GENERIC, False, "launches of 2 steps need kernels that are generated"),
         (3, SPECIALISED, True, "the checked mode looks at every step, got launches of 3 steps"),
         (9, SPECIALISED, False, "no kernel"),
+        (257, SPECIALISED, False, "at most 256 steps, got 257; use fewer"),
+        (10**9, SPECIALISED, False, "at most 256 steps, got 1000000000; use fewer"),
+        (10**999, SPECIALISED, False, "at most 256 steps, got a whole number of 3319 bits"),
     ):
         with pytest.raises(ValueError, match=why):
             plan_with_steps(plan, choice_, wanted, watched=watched)

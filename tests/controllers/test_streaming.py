@@ -14,15 +14,17 @@ import pyopencl as cl
 import pytest
 from several_steps import Case, differing, guarded, random_case, random_floats
 
+from controllers.bench.problem import STENCILS
 from controllers.device import find_devices
 from controllers.expression import Constant, Read
 from controllers.kernel import build
-from controllers.kgt import generate
+from controllers.kgt import Launch, candidates, choose, generate
 from controllers.kgt.choice import configuration_of
 from controllers.kgt.pipeline import KEPT, Pipeline
 from controllers.kgt.streaming import StreamingConfiguration
 from controllers.program import Field, Program, Stage
 from controllers.stencil import Stencil
+from hitmap.strided import Strided
 
 ROOT = Path(__file__).parents[2]
 CORNERS = Stencil.of("c", [(-1, 1)] * 2, [1, 4, 1, 4, 20, 4, 1, 4, 1], 40).program("float32")
@@ -169,8 +171,26 @@ def test_a_default_fits_its_stage_and_the_search_space_holds_it() -> None:
     wide = Stencil.of("s", [(-2, 2)] * 4, [1.0] * 625, 3).program("float32")
     with pytest.raises(ValueError, match="2 steps spoil 8 cells along axis 1, a tile has 8 there"):
         StreamingConfiguration.default(wide, wide.stages[0])
-    small = StreamingConfiguration().within((100, 300))
-    assert small.length < StreamingConfiguration().within((16384, 16384)).length == 192
+
+
+def test_groups_are_the_shorter_the_fewer_there_are_for_the_units_of_a_device() -> None:
+    """So of the 2d4 of the benchmark, measured on an H200 with the lengths 96 to 640.
+
+    96 rows gave 2131 and 1081 billion cell-steps/s at 8192^2 and 4096^2, 256 rows 1737 and 735;
+    at 16384^2 128 to 192 rows gave 2704 to 2735, 256 rows 2685.
+    """
+    program = STENCILS["2d4"].program("float32")
+    for n, least, most in ((16384, 128, 192), (8192, 64, 128), (4096, 32, 96)):
+        where = {"u": Strided(n + 4, (n + 32, 1), (n - 2, n - 2))}
+        launch = Launch(where, True, 12, max_items=1024, units=132, nvidia=True)
+        made = choose(program, program.stages[0], "gpu", launch)
+        assert isinstance(made, StreamingConfiguration)
+        assert least <= made.length <= most and made in candidates(
+            program, program.stages[0], "gpu", launch
+        )
+        few = choose(program, program.stages[0], "gpu", replace(launch, units=16))
+        assert isinstance(few, StreamingConfiguration) and few.length > made.length
+        assert made.within((10, n)).length == 12    # no longer than the box
 
 
 def test_what_it_cannot_compute_is_refused_with_the_reason() -> None:

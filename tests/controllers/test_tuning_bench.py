@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from controllers import kgt, stage_kernel
-from controllers.configuration import Placed
+from controllers.bench.problem import STENCILS
+from controllers.configuration import Placed, launch_of
 from controllers.device import find_devices
 from controllers.expression import Read
 from controllers.kgt.kernel import GeneratedKernel
@@ -172,3 +173,16 @@ def test_a_scratch_is_small_and_aligned_like_the_box(n_axes: int) -> None:
         assert geometries["u"] == make(small.grow((2,) * n_axes, (1,) * n_axes))
         same = geometries["u"].strided(small).first - make(domain).strided(box).first
         assert n_axes > 1 or same == 0
+
+
+@pytest.mark.parametrize("extent", [(640, 640, 640), (645, 643, 647), (16384, 16384), (4099, 5003)])
+def test_what_computes_several_steps_of_a_box_on_a_gpu_computes_its_scratch(
+    extent: tuple[int, ...]
+) -> None:
+    """Rows that are whole vectors as they are need no padding, those of the scratch do."""
+    star = STENCILS["3d7" if len(extent) == 3 else "2d4"].program("float32")
+    (stage,), domain, fixed = star.stages, Shape.of_extent(extent), (False,) * len(extent)
+    steps, large = Steps.of(stage, 4, domain, fixed), placed(star, domain)
+    made = kgt.choose(star, stage, "gpu", launch_of(star, stage, large, 4, max_items=1024))
+    small, _ = scratch(large, steps)
+    assert kgt.suits(star, stage, made, launch_of(star, stage, small, 4))

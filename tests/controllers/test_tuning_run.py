@@ -14,6 +14,7 @@ from mpi_jobs import helpers_path, run_ranks
 from controllers import Computation, Stencil, kgt, reference_run, stage_kernel
 from controllers.kgt.kernel import GeneratedKernel
 from controllers.program import Program, Stage
+from controllers.tuning.bench import Bench
 from controllers.winners import VARIABLE
 from hitmap.comm import SerialCommunicator
 
@@ -114,6 +115,53 @@ def test_a_wrong_candidate_never_does_a_step(monkeypatch: pytest.MonkeyPatch) ->
         assert in_use(run) == default
         assert np.array_equal(run.gather(), reference_run(LINE, field(), STEPS, (False,)))
     assert wrong
+
+
+class Clock:
+    """In place of the clock of the budget: passes when kernels are built, and not else."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, build_s: float) -> None:
+        self.seconds, self.n_built, problem = 0.0, 0, Bench.problem
+
+        def slow(bench: Bench, made: kgt.Configuration) -> str | None:
+            self.seconds += build_s
+            self.n_built += 1
+            return problem(bench, made)
+
+        monkeypatch.setattr("controllers.tuning.spending.now", lambda: self.seconds)
+        monkeypatch.setattr(Bench, "problem", slow)
+
+
+@pytest.mark.parametrize(("budget", "most"), [(0.5, 1), (3.5, 3), (9.0, 9)])
+def test_nothing_begins_that_would_exceed_the_seconds(
+    monkeypatch: pytest.MonkeyPatch, budget: float, most: int
+) -> None:
+    clock = Clock(monkeypatch, 1.0)
+    with tuned(tune=budget) as run:
+        run.run(STEPS)
+        assert 1 <= clock.n_built <= most
+        run.run(STEPS)
+        assert clock.n_built <= most
+        assert np.array_equal(run.gather(), reference_run(LINE, field(), 2 * STEPS, (False,)))
+
+
+def test_the_report_tells_what_was_tried_gained_and_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch, 1.0)
+    with tuned(tune=9.0, devices=["cpu:0", "reference"]) as run:
+        run.run(STEPS)
+        run.redistribute(weights=[5, 1])
+        run.run(STEPS)
+        report, data = run.report(), run.report().as_dict()["tuning"]
+    tuning = report.tuning
+    assert tuning is not None and data == tuning.as_dict()
+    assert 1 <= tuning.tried < clock.n_built
+    assert tuning.budget_s == 9.0 and tuning.spent_s == clock.seconds <= 9.0
+    assert 0 < tuning.best_s <= tuning.first_s and tuning.speedup >= 1
+    assert max(0, tuning.spent_s - report.seconds) <= tuning.uncounted_s <= tuning.spent_s
+    assert f"tuning: {tuning.tried} configurations tried" in report.table()
+    assert f"{clock.seconds:.3g} s of 9 s spent" in report.table()
+    with tuned(tune=0) as run:
+        assert run.report().tuning is None and "tuning" not in run.report().table()
 
 
 def test_without_seconds_nothing_is_tried(cache: Path) -> None:
