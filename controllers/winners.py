@@ -17,7 +17,7 @@ from pathlib import Path
 
 from controllers import kgt
 from controllers.device.device import Device
-from controllers.entry_cache import EntryCache, user_folder
+from controllers.entry_cache import UNREADABLE, EntryCache, user_folder
 
 VARIABLE = "CONTROLLERS_TUNING"
 _MAX_BYTES = 4 << 20
@@ -62,7 +62,7 @@ class Winners:
             found = json.loads(content)
             made = kgt.configuration_from(found["configuration"])
             return Winner(made, float(found["seconds"]))
-        except (KeyError, TypeError, ValueError):   # written by another version
+        except UNREADABLE:
             return None
 
     def store(self, key: Sequence[str], winner: Winner) -> None:

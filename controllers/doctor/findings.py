@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from controllers.device.device import Device
-from controllers.device.discovery import Listing, is_simulator, unique
+from controllers.device.discovery import is_simulator, unique
 from controllers.device.remedy import fault, needs_linker, remedy
+from controllers.device.usable import offered
 from controllers.device.verdict import Verdict
 from controllers.doctor.facts import Facts, Node
 from controllers.doctor.finding import Finding
@@ -31,7 +32,7 @@ def find_all(facts: Facts) -> list[Finding]:
 
 def usable(node: Node) -> list[Device]:
     """The devices that a run on this node can use."""
-    return unique(listing for listing, _ in _listings(node))
+    return unique(listing for listing, _ in offered(node.verdicts))
 
 
 def lacks_devices(facts: Facts) -> list[str]:
@@ -75,7 +76,7 @@ def drivers(node: Node) -> Iterator[Finding]:
                 f"{verdict.driver.name}: {fault(verdict)}", _harm(verdict), remedy(verdict),
             )  # fmt: skip
     kept = usable(node)
-    for listing, verdict in _listings(node):
+    for listing, verdict in offered(node.verdicts):
         if not any(device is listing.device for device in kept):
             device = listing.device
             yield Finding(
@@ -110,16 +111,6 @@ def _harm(verdict: Verdict) -> str:
     if needs_linker(verdict):
         return "The driver is left out. Without it this process would have ended too."
     return "The driver is left out. Other programs that use OpenCL may fail in the same way."
-
-
-def _listings(node: Node) -> list[tuple[Listing, Verdict]]:
-    return [
-        (Listing(number, tried.device, tried.address), verdict)
-        for number, verdict in enumerate(node.verdicts)
-        if verdict.usable
-        for tried in verdict.tried
-        if not tried.problem and not is_simulator(tried.device)
-    ]
 
 
 def caches(node: Node) -> Iterator[Finding]:
