@@ -3,7 +3,7 @@
 
 A driver that crashes ends the process at once; Python's `faulthandler` can then still print the
 calls that were under way: file, line and name of each.  So what is done with a driver is called
-through a function whose file is a note: which kernel, on which device, with which cache.
+through a function whose file is a label: which kernel, on which device, with which cache.
 """
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 _R = TypeVar("_R")
 
 
-def noted(note: str, work: Callable[..., _R]) -> Callable[..., _R]:
-    """`work`, named by `note` in the list of calls that a crash prints; it costs one call more."""
+def labelled(label: str, work: Callable[..., _R]) -> Callable[..., _R]:
+    """`work`, under the name `label` in the list of calls that a crash prints."""
 
     def in_native_code(*args: Any) -> _R:
         return work(*args)
 
-    code = in_native_code.__code__.replace(co_filename=note)
+    code = in_native_code.__code__.replace(co_filename=label)
     return FunctionType(code, {}, closure=in_native_code.__closure__)
 
 

@@ -17,7 +17,7 @@ from typing import TypeAlias, cast
 import pyopencl as cl
 
 from controllers.build_cache import cache_for
-from controllers.crash import noted, tell_of_crashes
+from controllers.crash import labelled, tell_of_crashes
 from controllers.device.child import kernel_cache_folder
 from controllers.device.device import ROUNDED_DIVIDE, Device
 from controllers.device.remedy import DOCTOR
@@ -64,6 +64,12 @@ class Built:
     program: cl.Program
     parameters: tuple[Parameter, ...]
 
+    @property
+    def enqueue(self) -> Callable[..., Event]:
+        """PyOpenCL's function that enqueues a kernel; a crash in it tells which."""
+        (device,) = cast("list[cl.Device]", self.program.get_info(cl.program_info.DEVICES))
+        return labelled(f"kernel {self.name!r} is launched on {where(device)}", _enqueue)
+
 
 def build(
     context: cl.Context,
@@ -85,7 +91,7 @@ def build(
     tell_of_crashes()
     if math == "strict":
         refuse_foreign_options(device.platform.name)
-    made = noted(f"kernel {name!r} is built for {where(device)}", _made)
+    made = labelled(f"kernel {name!r} is built for {where(device)}", _made)
     for attempt in range(1, ATTEMPTS + 1):
         try:
             with warnings.catch_warnings():     # drivers are talkative; errors are exceptions
@@ -104,9 +110,11 @@ def build(
     )
 
 
-def where(device: cl.Device) -> str:
-    """A device, and the driver's cache that its kernels come from, for messages."""
-    cache = f", with PoCL's cache {kernel_cache_folder()}" if _is_pocl(device) else ""
+def where(device: cl.Device | Device) -> str:
+    """A device, and the driver's cache that its kernels come from, for notes of crashes."""
+    platform = device.platform if isinstance(device, Device) else device.platform.name
+    is_pocl = "portable computing language" in platform.lower()
+    cache = f", with PoCL's cache {kernel_cache_folder()}" if is_pocl else ""
     return f"{device.name.strip()}{cache}; {DOCTOR} looks into caches"
 
 
@@ -151,12 +159,6 @@ def compiled(program: cl.Program, name: str) -> cl.Kernel:
             f"OpenCL C, such as mix or step, cannot give a kernel its name; an entry of the "
             f"driver's cache may be damaged too, which {DOCTOR} finds"
         ) from None
-
-
-def launcher(built: Built) -> Callable[..., Event]:
-    """PyOpenCL's function that enqueues a kernel, under a name that says which if it crashes."""
-    (device,) = cast("list[cl.Device]", built.program.get_info(cl.program_info.DEVICES))
-    return noted(f"kernel {built.name!r} is launched on {where(device)}", _enqueue)
 
 
 def parameters(kernel: cl.Kernel, roles: Mapping[str, Role] | None = None) -> tuple[Parameter, ...]:
@@ -237,10 +239,6 @@ def _built(program: cl.Program, options: Sequence[str]) -> cl.Program:
         options=list(options), cache_dir=False  # type: ignore[arg-type]
     )
     return built
-
-
-def _is_pocl(device: cl.Device) -> bool:
-    return "portable computing language" in device.platform.name.lower()
 
 
 def _log(message: str) -> str:

@@ -18,9 +18,10 @@ from controllers.allocation import device_memory, pinned_memory
 from controllers.choices import Choices
 from controllers.clock import Clock
 from controllers.configuration import Configuration, Placed, launch_of, with_launches
+from controllers.crash import labelled
 from controllers.device import Device
 from controllers.event import Command, Event, in_order
-from controllers.kernel import Built, accessors, build, compiled, fixed_source, launcher, parameters
+from controllers.kernel import Built, accessors, build, compiled, fixed_source, parameters, where
 from controllers.kgt import Launch
 from controllers.kgt.cell import work_sizes
 from controllers.kgt.kernel import WorkSizes
@@ -46,7 +47,7 @@ class SharedKernel:
 
     def __init__(self, built: Built) -> None:
         self.kernel = compiled(built.program, built.name)
-        self.enqueue = launcher(built)
+        self.enqueue = built.enqueue
         self.lock = threading.Lock()    # from the arguments to the launch
 
 
@@ -263,7 +264,7 @@ class OpenCLExecutor:
         """Launch `built` with these arguments, over global and local sizes in OpenCL's order."""
         kernel = compiled(built.program, built.name)
         kernel.set_args(*arguments)  # type: ignore[arg-type]
-        queue, enqueue, (global_size, local_size) = self.compute, launcher(built), sizes
+        queue, enqueue, (global_size, local_size) = self.compute, built.enqueue, sizes
 
         def command(
             wait_for: Sequence[Event] | None = None, keep: object = tuple(arguments)
@@ -346,5 +347,5 @@ class OpenCLExecutor:
 
     def wait(self) -> None:
         """Block until the device has nothing left to do."""
-        self.compute.finish()
+        labelled(f"kernels are waited for on {where(self.device)}", self.compute.finish)()
         self.transfer.finish()

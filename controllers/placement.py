@@ -22,7 +22,7 @@ from controllers.device import (
 )
 from controllers.executor import Executor
 from controllers.foreign_options import foreign_options, left_out
-from controllers.kernel import BuildError
+from controllers.kernel import BuildError, where
 from controllers.kernel_check import KernelError, check_kernel
 from controllers.ledger import MemoryCapError
 from controllers.opencl_executor import OpenCLExecutor
@@ -55,6 +55,12 @@ class Placement:
     def places(self) -> tuple[int, ...]:
         """The places of this rank."""
         return tuple(self.executors)
+
+    @property
+    def first_launches(self) -> str:
+        """A label for the first launches on this rank's devices, in which drivers may crash."""
+        devices = {where(executor.device) for executor in self.executors.values()}
+        return f"kernels are launched for the first time on {', '.join(sorted(devices))}"
 
     @property
     def ranks(self) -> tuple[int, ...]:
