@@ -74,9 +74,10 @@ class Choices:
     def usual_steps(self, program: Program, stage: Stage, launch: kgt.Launch) -> int:
         """How many steps of a box are best computed at once: as was found, or by default."""
         winner = self._winners.load(self._steps_key(program, stage, launch))
-        if winner is None:
+        steps = 0 if winner is None else kgt.steps_per_launch(winner.configuration)
+        if not 1 <= steps <= max(launch.extent):
             return kgt.usual_steps(program, stage, self._kind)
-        return kgt.steps_per_launch(winner.configuration)
+        return steps
 
     def keep_steps(
         self, program: Program, stage: Stage, launch: kgt.Launch, winner: Winner

@@ -14,6 +14,7 @@ from controllers.call import Calls, collective, noted
 from controllers.capacity import check_capacity, fits
 from controllers.check import Check, CheckedEngine, setting_of
 from controllers.configuration import Configuration
+from controllers.crash import labelled
 from controllers.engine import Engine, Progress
 from controllers.explain import explain
 from controllers.field_access import FieldAccess
@@ -369,5 +370,5 @@ class Computation:
             self._watched.engine = engine
             engine.watch()
         if self._check == "off":    # a checked engine wants cells that have been set
-            engine.run(plan.n_phases * plan.steps_per_launch)
+            labelled(placement.first_launches, engine.run)(plan.n_phases * plan.steps_per_launch)
         return engine

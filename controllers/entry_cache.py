@@ -3,19 +3,26 @@
 
 An entry is written under a temporary name and renamed, so that any number of processes may write
 at once without a lock, and begins with a hash of its contents, so that a damaged one is a miss.
+So is one that is too large, or no regular file.  A folder that others may write holds nothing
+(`controllers.private_folder`).
 """
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
+import logging
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
 import platformdirs
 
+from controllers.private_folder import read, write
+
 _FORMAT = b"controllers 1\n"
-_DIGEST = hashlib.sha256().digest_size
+_HEAD = len(_FORMAT) + hashlib.sha256().digest_size
+# errors of taking contents apart that another version has written, or nobody in his senses
+UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+_logger = logging.getLogger(__name__)
 
 
 def user_folder(name: str) -> Path:
@@ -39,43 +46,39 @@ class EntryCache:
     def load(self, parts: Sequence[str]) -> bytes | None:
         """The entry, or None: not there, not readable, or damaged."""
         try:
-            content = self.path(parts).read_bytes()
+            content = read(self.folder, self.path(parts).name, self.max_bytes + _HEAD)
         except OSError:
             return None
-        start = len(_FORMAT) + _DIGEST
-        if content[:start] != _FORMAT + hashlib.sha256(content[start:]).digest():
+        if content[:_HEAD] != _head(content[_HEAD:]):
             return None
-        return content[start:]
+        return content[_HEAD:]
 
     def store(self, parts: Sequence[str], content: bytes) -> None:
         """Keep an entry; whoever reads sees all of it or nothing."""
-        target = self.path(parts)
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            number, temporary = tempfile.mkstemp(suffix=".tmp", dir=self.folder)
-            try:
-                with open(number, "wb") as file:
-                    file.write(_FORMAT + hashlib.sha256(content).digest() + content)
-                os.replace(temporary, target)
-            except BaseException:
-                Path(temporary).unlink(missing_ok=True)
-                raise
+            write(self.folder, self.path(parts).name, _head(content) + content)
             self._prune()
-        except OSError:     # a full or read-only disk costs time, not the run
-            pass
+        except OSError as error:    # a full or read-only disk costs time, not the run
+            _logger.warning("nothing is kept in %s: %s", self.folder, error)
 
     def _prune(self) -> None:
         """Remove the oldest entries while there are too many; another rank may do the same."""
         entries = []
         for path in self.folder.glob(f"*{self.suffix}"):
             try:
-                status = path.stat()
+                status = path.lstat()
             except FileNotFoundError:
                 continue
-            entries.append((status.st_mtime_ns, status.st_size, path))
+            if not stat.S_ISDIR(status.st_mode):
+                entries.append((status.st_mtime_ns, status.st_size, path))
         total = sum(nbytes for _, nbytes, _ in entries)
         for _, nbytes, path in sorted(entries):
             if total <= self.max_bytes:
                 return
             path.unlink(missing_ok=True)
             total -= nbytes
+
+
+def _head(content: bytes) -> bytes:
+    """What an entry of this content begins with."""
+    return _FORMAT + hashlib.sha256(content).digest()

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from controllers.clock import Clock
 from controllers.configuration import Configuration, Placed
+from controllers.device import Device
 from controllers.event import Command
 from controllers.ledger import Ledger
 from controllers.program import Program
@@ -25,6 +26,8 @@ from hitmap.strided import Geometry, Strided
 class Executor(Protocol):
     """What the engine asks of a controller; `OpenCLExecutor` and `ReferenceExecutor` have it."""
 
+    @property
+    def device(self) -> Device: ...
     @property
     def shares_host(self) -> bool: ...
     @property

@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 import importlib.resources
+import logging
 import random
 import re
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias, cast
 
 import pyopencl as cl
 
-from controllers.build_cache import BuildCache, cache_for
+from controllers.build_cache import cache_for
+from controllers.crash import labelled, tell_of_crashes
+from controllers.device.child import kernel_cache_folder
 from controllers.device.device import ROUNDED_DIVIDE, Device
+from controllers.device.remedy import DOCTOR
+from controllers.event import Event
+from controllers.foreign_options import (
+    foreign_options,
+    refuse_foreign_options,
+    without_foreign_options,
+)
+from controllers.invoker import keep_invokers_in_memory
 from controllers.parameter import Parameter, Role, with_roles
+from controllers.program import Math
 from controllers.variant import Kernel
+
+# PyOpenCL's function, with events of any kind
+_enqueue: Callable[..., Event] = cl.enqueue_nd_range_kernel
+_logger = logging.getLogger(__name__)
 
 _LOG = re.compile(r"Build on [^\n]*:\n\n(.*?)\s*\(options: [^\n]*\)", re.DOTALL)
 # PoCL's cache now and then fails builds when several processes make the same entry (pocl#1480);
@@ -27,6 +44,12 @@ ATTEMPTS = 5
 Accessors: TypeAlias = Callable[[int, Mapping[str, str]], str]
 # NVIDIA's compiler keeps no names and types of parameters without it.
 ARGUMENT_INFO = "-cl-kernel-arg-info"
+
+
+_NO_REASON = (
+    f"The compiler gives no reason; an entry of the driver's cache may be damaged: {DOCTOR} looks "
+    f"into it"
+)
 
 
 class BuildError(RuntimeError):
@@ -41,35 +64,58 @@ class Built:
     program: cl.Program
     parameters: tuple[Parameter, ...]
 
+    @property
+    def enqueue(self) -> Callable[..., Event]:
+        """PyOpenCL's function that enqueues a kernel; a crash in it tells which."""
+        (device,) = cast("list[cl.Device]", self.program.get_info(cl.program_info.DEVICES))
+        return labelled(f"kernel {self.name!r} is launched on {where(device)}", _enqueue)
+
 
 def build(
-    context: cl.Context, name: str, source: str, options: Sequence[str] = (), file: str = ""
+    context: cl.Context,
+    name: str,
+    source: str,
+    options: Sequence[str] = (),
+    file: str = "",
+    math: Math = "strict",
 ) -> cl.Program:
     """Compile `source` for the one device of `context`.
 
     `name` is the kernel's in messages, and `file` where a user's source comes from.  The
-    driver's own cache is used where it has one, else `controllers.build_cache`; not PyOpenCL's,
-    which keeps pickles behind a lock that a killed rank leaves behind.
+    driver's own cache is used where it has one, else `controllers.build_cache`; neither of
+    PyOpenCL's, which keep pickles (`controllers.invoker`).  Options that the environment adds are
+    heeded where `math` is "fast" only (`controllers.foreign_options`).
     """
     device = context.devices[0]
-    cache = None if ARGUMENT_INFO in options else cache_for(device)
+    keep_invokers_in_memory()
+    tell_of_crashes()
+    if math == "strict":
+        refuse_foreign_options(device.platform.name)
+    made = labelled(f"kernel {name!r} is built for {where(device)}", _made)
     for attempt in range(1, ATTEMPTS + 1):
         try:
             with warnings.catch_warnings():     # drivers are talkative; errors are exceptions
                 warnings.simplefilter("ignore", cl.CompilerWarning)
-                return _from_cache(context, cache, source, options) or _compiled(
-                    context, cache, source, options
-                )
+                return made(context, name, source, options, math)
         except cl.RuntimeError as error:
             log = _log(str(error))
         if "error" in log.lower() or attempt == ATTEMPTS:
             break
         time.sleep(random.Random().uniform(0, 0.1) * attempt)   # leaves the user's seed alone
-    where = f" ({file})" if file else ""
+    of_file = f" ({file})" if file else ""
+    hint = "" if "error" in log.lower() else f"\n{_NO_REASON}"
     raise BuildError(
-        f"kernel {name!r}{where} does not compile on {device.name.strip()!r} "
-        f"with options {' '.join(options) or 'none'}:\n{log}"
+        f"kernel {name!r}{of_file} does not compile on {device.name.strip()!r} "
+        f"with options {' '.join(options) or 'none'}:\n{log}{hint}"
     )
+
+
+def where(device: cl.Device | Device) -> str:
+    """A device, and the driver's cache that its kernels come from, for notes of crashes."""
+    platform = device.platform if isinstance(device, Device) else device.platform.name
+    is_pocl = "portable computing language" in platform.lower()
+    cache = f", with PoCL's cache {kernel_cache_folder()}" if is_pocl else ""
+    return f"{device.name.strip()}{cache}; {DOCTOR} looks into caches"
 
 
 def build_user_kernel(
@@ -110,7 +156,8 @@ def compiled(program: cl.Program, name: str) -> cl.Kernel:
     except cl.LogicError as error:
         raise BuildError(
             f"the driver finds no kernel {name!r} in its program ({error}); built-in functions of "
-            f"OpenCL C, such as mix or step, cannot give a kernel its name"
+            f"OpenCL C, such as mix or step, cannot give a kernel its name; an entry of the "
+            f"driver's cache may be damaged too, which {DOCTOR} finds"
         ) from None
 
 
@@ -152,28 +199,39 @@ def _parameter(kernel: cl.Kernel, number: int) -> Parameter:
     return Parameter(name, type_name, role)
 
 
-def _from_cache(
-    context: cl.Context, cache: BuildCache | None, source: str, options: Sequence[str]
+def _made(
+    context: cl.Context, name: str, source: str, options: Sequence[str], math: Math
+) -> cl.Program:
+    """The program from our cache, or compiled."""
+    device, start = context.devices[0], time.perf_counter()
+    cache = None if ARGUMENT_INFO in options else cache_for(device)
+    foreign = foreign_options() if math == "fast" else {}
+    depends_on = [*options, *(f"{variable}={text}" for variable, text in foreign.items())]
+    binary = cache.load(device, source, depends_on) if cache else None
+    with nullcontext() if math == "fast" else without_foreign_options():
+        program = binary and _from_binary(context, binary, options)
+        how = "found in the cache" if program else "built"
+        program = program or _compiled(context, source, options)
+    if cache and how == "built":
+        (binary,) = cast("list[bytes]", program.get_info(cl.program_info.BINARIES))
+        cache.store(device, source, depends_on, binary)
+    seconds = time.perf_counter() - start
+    _logger.info("kernel %s %s for %s in %.2f s", name, how, device.name.strip(), seconds)
+    return program
+
+
+def _from_binary(
+    context: cl.Context, binary: bytes, options: Sequence[str]
 ) -> cl.Program | None:
-    device = context.devices[0]
-    binary = cache.load(device, source, options) if cache else None
-    if binary is None:
-        return None
-    program: cl.Program = cl.Program(context, [device], [binary])
     try:
+        program: cl.Program = cl.Program(context, [context.devices[0]], [binary])
         return _built(program, options)
     except cl.Error:    # not what this driver wrote: a miss
         return None
 
 
-def _compiled(
-    context: cl.Context, cache: BuildCache | None, source: str, options: Sequence[str]
-) -> cl.Program:
-    program = _built(cl.Program(context, source), options)
-    if cache:
-        (binary,) = cast("list[bytes]", program.get_info(cl.program_info.BINARIES))
-        cache.store(context.devices[0], source, options, binary)
-    return program
+def _compiled(context: cl.Context, source: str, options: Sequence[str]) -> cl.Program:
+    return _built(cl.Program(context, source), options)
 
 
 def _built(program: cl.Program, options: Sequence[str]) -> cl.Program:

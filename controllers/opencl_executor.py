@@ -7,7 +7,7 @@ enqueues the command, with all arguments set, and returns its event at once.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,10 @@ from controllers.choices import Choices
 from controllers.clearing import Clearing
 from controllers.clock import Clock
 from controllers.configuration import Configuration, Placed, launch_of, with_launches
+from controllers.crash import labelled
 from controllers.device import Device
 from controllers.event import Command, Event, in_order
-from controllers.kernel import Built, accessors, build, compiled, fixed_source, parameters
+from controllers.kernel import Built, accessors, build, compiled, fixed_source, parameters, where
 from controllers.kgt import Launch
 from controllers.kgt.cell import work_sizes
 from controllers.kgt.kernel import WorkSizes
@@ -40,15 +41,14 @@ from hitmap.strided import Geometry, Strided, whole_vectors
 STAGGER = 5     # cache-line pairs between the starts of successive tiles, modulo a page
 CELL_TYPES = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 
-# PyOpenCL's functions, with events of any kind
-_enqueue_kernel: Callable[..., Event] = cl.enqueue_nd_range_kernel
 
 
 class SharedKernel:
     """A kernel that is launched with other arguments each time, perhaps by several threads."""
 
     def __init__(self, built: Built) -> None:
-        self.kernel = cl.Kernel(built.program, built.name)
+        self.kernel = compiled(built.program, built.name)
+        self.enqueue = built.enqueue
         self.lock = threading.Lock()    # from the arguments to the launch
 
 
@@ -199,7 +199,9 @@ class OpenCLExecutor:
         key = (source.name, source.source)
         if key not in self._kernels:
             title = source.title or source.name
-            built = build(self.context, title, source.source, source.options, source.file)
+            built = build(
+                self.context, title, source.source, source.options, source.file, source.math
+            )
             known = source.parameters or parameters(compiled(built, source.name), source.roles)
             self._kernels[key] = Built(source.name, built, known)
         return source, self._kernels[key]
@@ -262,9 +264,9 @@ class OpenCLExecutor:
         sizes: tuple[tuple[int, ...], tuple[int, ...]],
     ) -> Command:
         """Launch `built` with these arguments, over global and local sizes in OpenCL's order."""
-        kernel = cl.Kernel(built.program, built.name)
+        kernel = compiled(built.program, built.name)
         kernel.set_args(*arguments)  # type: ignore[arg-type]
-        queue, enqueue, (global_size, local_size) = self.compute, _enqueue_kernel, sizes
+        queue, enqueue, (global_size, local_size) = self.compute, built.enqueue, sizes
 
         def command(
             wait_for: Sequence[Event] | None = None, keep: object = tuple(arguments)
@@ -281,7 +283,7 @@ class OpenCLExecutor:
         sizes: tuple[tuple[int, ...], tuple[int, ...]],
     ) -> Command:
         """The same with a kernel whose arguments are set at each call: cheaper to make."""
-        queue, enqueue, (global_size, local_size) = self.compute, _enqueue_kernel, sizes
+        queue, enqueue, (global_size, local_size) = self.compute, kernel.enqueue, sizes
 
         def command(wait_for: Sequence[Event] | None = None) -> Event:
             with kernel.lock:
@@ -347,5 +349,5 @@ class OpenCLExecutor:
 
     def wait(self) -> None:
         """Block until the device has nothing left to do."""
-        self.compute.finish()
+        labelled(f"kernels are waited for on {where(self.device)}", self.compute.finish)()
         self.transfer.finish()

@@ -12,9 +12,17 @@ import numpy as np
 import pyopencl as cl
 
 from controllers.check import Setting, device_for, open_executor
-from controllers.device import Device, NoDeviceError, assign, choose_usable, probe, problems
+from controllers.device import (
+    Device,
+    NoDeviceError,
+    assign,
+    choose_usable,
+    probe_wanted,
+    problems,
+)
 from controllers.executor import Executor
-from controllers.kernel import BuildError
+from controllers.foreign_options import foreign_options, left_out
+from controllers.kernel import BuildError, where
 from controllers.kernel_check import KernelError, check_kernel
 from controllers.ledger import MemoryCapError
 from controllers.opencl_executor import OpenCLExecutor
@@ -25,6 +33,7 @@ from controllers.reference_executor import ReferenceExecutor
 from controllers.registry import SPECIALISED, KernelChoice
 from controllers.report import DeviceReport
 from controllers.variant import Kernel
+from hitmap.agreement import agree
 from hitmap.comm import Communicator, node_ranks
 from hitmap.layout import MAX_BLOCKS, Layout
 from hitmap.node import first_of_node
@@ -46,6 +55,12 @@ class Placement:
     def places(self) -> tuple[int, ...]:
         """The places of this rank."""
         return tuple(self.executors)
+
+    @property
+    def first_launches(self) -> str:
+        """A label for the first launches on this rank's devices, in which drivers may crash."""
+        devices = {where(executor.device) for executor in self.executors.values()}
+        return f"kernels are launched for the first time on {', '.join(sorted(devices))}"
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -104,7 +119,8 @@ def assigned_devices(
     local_rank, n_local = node_ranks(comm)
     failure: Exception | None = None
     try:
-        verdicts = first_of_node(comm, probe)
+        everyone = comm.allgather(wanted)
+        verdicts = first_of_node(comm, lambda: probe_wanted(everyone))
         devices = assign(choose_usable(wanted, verdicts), local_rank, n_local)
         devices = [device_for(device, check) for device in devices]
     except (ValueError, RuntimeError, cl.Error) as error:
@@ -116,7 +132,11 @@ def assigned_devices(
 
 def one_device(selector: str) -> Device:
     """The device that `selector` names; by default the GPU, else the CPU.  For one process."""
-    found = choose_usable([selector] if selector else [], probe())
+    wanted = [selector] if selector else []
+    verdicts = probe_wanted([wanted])
+    found = choose_usable(wanted, verdicts)
+    for text in problems(verdicts):
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
     if len(found) > 1 and selector:
         names = ", ".join(device.name for device in found)
         raise ValueError(
@@ -142,7 +162,10 @@ def open_controllers(
     `kernel` says how the program's stages are computed; a kernel of the user's own is checked.
     `memory_cap` is what each of the devices may take, else the environment's, else its memory.
     """
+    if program.math == "fast":
+        agree(comm, "build options of the environment", sorted(foreign_options().items()))
     devices = assigned_devices(comm, selectors, check)
+    _warn_once(comm, left_out(comm.rank, program.math))
     executors: list[Executor] = []
     failure: Exception | None = None
     try:

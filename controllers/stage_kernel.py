@@ -25,7 +25,7 @@ from controllers.kgt.comment import weighted_sum
 from controllers.kgt.emitter import OPENCL_TYPES, divides, has_exact_reciprocal, used_fields
 from controllers.kgt.kernel import WorkSizes
 from controllers.parameter import Parameter, Role
-from controllers.program import INTEGERS, Program, Stage
+from controllers.program import INTEGERS, Math, Program, Stage
 from controllers.registry import GENERIC, KernelChoice
 from controllers.stencil import FIELD
 from controllers.variant import Kernel
@@ -46,6 +46,7 @@ class StageKernel:
     scalars: values of parameters other than the tiles' and the box's.
     title, file: what a user calls it, and the user's file, for messages; "" where there is none.
     origin: where the text comes from, for people.
+    math: strict arithmetic is built without options that the environment adds.
     """
 
     name: str
@@ -59,6 +60,7 @@ class StageKernel:
     title: str = ""
     file: str = ""
     origin: str = ""
+    math: Math = "strict"
 
 
 def stage_kernel(
@@ -91,6 +93,7 @@ def stage_kernel(
         generated.parameters,
         work_sizes=generated.work_sizes,
         origin=origin_of(choice, "", made),
+        math=program.math,
     )
 
 

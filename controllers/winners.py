@@ -17,7 +17,7 @@ from pathlib import Path
 
 from controllers import kgt
 from controllers.device.device import Device
-from controllers.entry_cache import EntryCache, user_folder
+from controllers.entry_cache import UNREADABLE, EntryCache, user_folder
 
 VARIABLE = "CONTROLLERS_TUNING"
 _MAX_BYTES = 4 << 20
@@ -43,10 +43,7 @@ class Winners:
     @classmethod
     def of(cls, device: Device) -> Winners:
         """Those of this user, or of the folder that the environment names."""
-        wanted = os.environ.get(VARIABLE, "")
-        if wanted.lower() == "off":
-            return cls(device, None)
-        return cls(device, Path(wanted).expanduser() if wanted else user_folder("tuning"))
+        return cls(device, winners_folder())
 
     @property
     def kept(self) -> bool:
@@ -62,7 +59,7 @@ class Winners:
             found = json.loads(content)
             made = kgt.configuration_from(found["configuration"])
             return Winner(made, float(found["seconds"]))
-        except (KeyError, TypeError, ValueError):   # written by another version
+        except UNREADABLE:
             return None
 
     def store(self, key: Sequence[str], winner: Winner) -> None:
@@ -71,3 +68,11 @@ class Winners:
             made, seconds = kgt.plain(winner.configuration), winner.seconds
             content = {"configuration": made, "seconds": seconds}
             self._entries.store((*self._device, *key), json.dumps(content).encode())
+
+
+def winners_folder() -> Path | None:
+    """Where winners are kept; None where that is off."""
+    wanted = os.environ.get(VARIABLE, "")
+    if wanted.lower() == "off":
+        return None
+    return Path(wanted).expanduser() if wanted else user_folder("tuning")

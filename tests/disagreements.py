@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from controllers import Computation, Stencil, stencil_computation
+from controllers.environment import environment
 from hitmap import Layout, Redistribution, Shape, gather, scatter
 from hitmap.comm import Communicator, default_communicator
 
@@ -54,6 +55,11 @@ def made(scene: Scene, *arguments: Any, **options: Any) -> None:
 
 def with_options(**options: Any) -> Action:
     return lambda scene: made(scene, **options)
+
+
+def other_build_options(scene: Scene) -> None:
+    with environment({"PYOPENCL_BUILD_OPTIONS": "-DOTHER"}):
+        made(scene, math="fast")
 
 
 def skeleton(iterations: int, scene: Scene) -> None:
@@ -148,6 +154,9 @@ CASES: dict[str, tuple[Action, Action, tuple[str, ...]]] = {
     ),
     "other kernel": (with_options(), with_options(kernel="generic"), ("kernel", "generic")),
     "other watchdog": (with_options(), with_options(watchdog=60), ("watchdog", "60")),
+    "other build options": (
+        with_options(math="fast"), other_build_options, ("build options", "-DOTHER"),
+    ),
     "other iterations": (partial(skeleton, 3), partial(skeleton, 4), ("n_steps", "4")),
     "one loads": (one_loads, one_loads, ("steps so far", "have 2", "has 0")),
     "scatter and gather": (

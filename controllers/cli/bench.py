@@ -8,6 +8,7 @@ import io
 import json
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 
 import controllers
@@ -26,7 +27,8 @@ from controllers.device import (
     explained,
     find_devices,
     loading_usable,
-    probe,
+    probe_wanted,
+    problems,
 )
 from controllers.placement import one_device
 from hitmap.comm import Communicator
@@ -69,7 +71,9 @@ def _others(options: argparse.Namespace) -> list[Comparator]:
 
 def _selectors(wanted: list[str]) -> list[str]:
     """A selector for each device that is wanted, which names it alone."""
-    verdicts = probe()
+    verdicts = probe_wanted([wanted])
+    for text in problems(verdicts):
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
     with loading_usable(verdicts):
         found = computing(find_devices(), verdicts)
     try:

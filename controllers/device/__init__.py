@@ -17,7 +17,7 @@ from controllers.device.verdict import Verdict, computing, loading_usable
 if TYPE_CHECKING:
     from controllers.device.assignment import assign
     from controllers.device.discovery import find_devices, find_simulator, is_simulator
-    from controllers.device.usable import choose_usable
+    from controllers.device.usable import choose_usable, probe_wanted
 
 _HOMES = {
     "assign": "assignment",
@@ -25,11 +25,12 @@ _HOMES = {
     "find_devices": "discovery",
     "find_simulator": "discovery",
     "is_simulator": "discovery",
+    "probe_wanted": "usable",
 }
 __all__ = [
     "Device", "NoDeviceError", "Part", "Verdict", "assign", "choose", "choose_usable",
     "computing", "explained", "find_devices", "find_simulator", "is_simulator", "loading_usable",
-    "probe", "problems", "reference_device",
+    "probe", "probe_wanted", "problems", "reference_device",
 ]  # fmt: skip
 
 

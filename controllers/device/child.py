@@ -10,14 +10,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from controllers.device.driver import Driver
 from controllers.device.verdict import MARK, Outcome, Tried, Verdict, plain_device
+from controllers.private_folder import fault
 
 GRACE_S = 2.0       # for a killed process to end; its driver may keep it from ending at all
+_TRIAL = "controllers.device.trial"
 _LAST_LINES = 6     # of what it said before it died
 
 
@@ -26,21 +28,20 @@ def try_driver(driver: Driver, limit_s: float) -> Verdict:
     start = time.monotonic()
     prefix = "controllers-"
     with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
-        said, told = Path(folder, "out"), Path(folder, "err")
         with empty_kernel_cache() as kernel_cache:
             try:
-                code = _run(driver, kernel_cache, said, told, limit_s)
+                code = run_child(_TRIAL, [driver.library], kernel_cache, Path(folder), limit_s)
             except OSError as error:
                 return Verdict(driver, "untried", detail=f"no process can be started: {error}")
-        tried, empty = _heard(_text(said))
-        last = " | ".join(filter(None, _text(told).splitlines()[-_LAST_LINES:]))
+        tried, empty = _heard(text_of(Path(folder, "out")))
+        last = last_lines(Path(folder, "err"))
     outcome: Outcome = "good"
     detail = "; ".join(f"{t.device.name}: {t.problem}" for t in tried if t.problem)
     what = f"a small kernel on {tried[-1].device.name}" if tried else "loading it"
     if code is None:
         outcome, detail = "hung", f"{what} takes more than {limit_s:g} s"
     elif code != 0:
-        outcome, detail = "aborted", f"{what} ends the process ({_ending(code)}) {last}".strip()
+        outcome, detail = "aborted", f"{what} ends the process ({ending(code)}) {last}".strip()
     elif not tried:
         outcome, detail = "empty", empty
     elif all(t.problem for t in tried):
@@ -60,11 +61,13 @@ def kernel_cache_folder() -> Path:
 def empty_kernel_cache() -> Iterator[str | None]:
     """A new folder within PoCL's cache: what is there already needs no linker any more.
 
-    None where none can be made; PoCL then offers no device, as it will in a run.
+    Elsewhere, if other users may write there.  None where none can be made; PoCL then offers no
+    device, as it will in a run.
     """
+    usual = kernel_cache_folder()
     try:
-        kernel_cache_folder().mkdir(parents=True, exist_ok=True)
-        folder = tempfile.mkdtemp(prefix="trial-", dir=kernel_cache_folder())
+        usual.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder = tempfile.mkdtemp(prefix="trial-", dir=None if fault(usual) else usual)
     except OSError:
         yield None
         return
@@ -74,20 +77,23 @@ def empty_kernel_cache() -> Iterator[str | None]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _run(
-    driver: Driver, kernel_cache: str | None, said: Path, told: Path, limit_s: float
+def run_child(
+    module: str, arguments: Sequence[str], kernel_cache: str | None, folder: Path, limit_s: float
 ) -> int | None:
-    """The exit code of a trial; None if it had to be ended."""
+    """The exit code of a module of ours in a process of its own; None if it had to be ended.
+
+    What it says is in the files `out` and `err` of `folder`.
+    """
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         "PYTHONSAFEPATH": "1",
-        "TMPDIR": str(said.parent),     # what it leaves there when it dies goes with the folder
+        "TMPDIR": str(folder),      # what it leaves there when it dies goes with the folder
     }
     if kernel_cache is not None:
         environment["POCL_CACHE_DIR"] = kernel_cache
-    command = [sys.executable, "-m", "controllers.device.trial", driver.library]
-    with open(said, "wb") as out, open(told, "wb") as err:
+    command = [sys.executable, "-m", module, *arguments]
+    with open(folder / "out", "wb") as out, open(folder / "err", "wb") as err:
         child = subprocess.Popen(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
             start_new_session=True,
@@ -131,9 +137,16 @@ def _heard(text: str) -> tuple[list[Tried], str]:
     return tried, empty
 
 
-def _text(file: Path) -> str:
+def text_of(file: Path) -> str:
+    """What a child has said."""
     return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
 
 
-def _ending(code: int) -> str:
+def last_lines(file: Path) -> str:
+    """The last of what a child has said, in one line."""
+    return " | ".join(filter(None, text_of(file).splitlines()[-_LAST_LINES:]))
+
+
+def ending(code: int) -> str:
+    """How a process ended that ended badly."""
     return f"code {code}" if code > 0 else signal.Signals(-code).name

@@ -2,6 +2,7 @@
 """How to mend a driver that cannot be used, in one command where there is one."""
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Collection, Sequence
@@ -23,11 +24,15 @@ _LINKER = {
 }
 _SYSTEM = "/usr/bin:/bin:/usr/sbin:/sbin"
 DOCTOR = "python -m controllers doctor"
+# the distribution's name, which is not that of the package: the index has another `controllers`
+INSTALL_LOCAL = 'pip install "opencl-controllers[local]", or in a checkout pip install ".[local]"'
+# what there is where the kernel drives a GPU of the vendor
+_HARDWARE = {"nvidia": "/dev/nvidiactl", "amd": "/dev/kfd"}
 
 
 def problems(verdicts: Collection[Verdict]) -> list[str]:
     """What is left out, why, and the remedy: a sentence per driver."""
-    return [_sentence(v) for v in verdicts if not v.usable or (v.outcome == "good" and v.detail)]
+    return [_sentence(v) for v in verdicts if not v.usable or _lacks_devices(v)]
 
 
 def explained(error: _E, devices: Sequence[Device], verdicts: Collection[Verdict]) -> _E:
@@ -42,6 +47,16 @@ def explained(error: _E, devices: Sequence[Device], verdicts: Collection[Verdict
             f'no usable OpenCL device: {told}; or choose the device "reference", which needs none'
         )
     return type(error)(f"{error}; {told}")
+
+
+def _lacks_devices(verdict: Verdict) -> bool:
+    """Whether a driver that may be loaded offers less than there seems to be."""
+    if verdict.outcome == "good":
+        return bool(verdict.detail)
+    there = (vendor for vendor, path in _HARDWARE.items() if os.path.exists(path))
+    return verdict.outcome == "empty" and any(
+        vendor in f"{verdict.driver.icd} {verdict.driver.library}".lower() for vendor in there
+    )
 
 
 def _sentence(verdict: Verdict) -> str:
@@ -68,6 +83,8 @@ def remedy(verdict: Verdict) -> str:
     away = f"mv {icd} {icd}.off" if icd else f"unset what names {verdict.driver.name}"
     if "cannot be loaded" in verdict.detail:
         return f"install the driver again, or remove it: {away}"
+    if verdict.outcome == "empty" and not verdict.driver.library:
+        return INSTALL_LOCAL
     if verdict.outcome == "empty":
         return "see that this user may open the device (groups video and render)"
     return f"update or reinstall the driver, or take it out of use: {away}"

@@ -23,6 +23,8 @@ from controllers.device.device import Device
 from controllers.device.discovery import describe, pci_address
 from controllers.device.driver import Driver, loading_only
 from controllers.device.verdict import MARK
+from controllers.foreign_options import without_foreign_options
+from controllers.invoker import keep_invokers_in_memory
 
 _N = 64
 _SOURCE = """
@@ -69,10 +71,12 @@ def _devices(platform: cl.Platform) -> list[cl.Device]:
 def _try(handle: cl.Device) -> str:
     """What is wrong with a device; empty if it computes as it should."""
     numbers = np.arange(_N, dtype=np.int32)
+    keep_invokers_in_memory()
     try:
         context = cl.Context([handle])
         queue = cl.CommandQueue(context)
-        program = cl.Program(context, _SOURCE).build(cache_dir=False)  # type: ignore[arg-type]
+        with without_foreign_options():
+            program = cl.Program(context, _SOURCE).build(cache_dir=False)  # type: ignore[arg-type]
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         buffer = cl.Buffer(context, flags, hostbuf=numbers)
         cl.Kernel(program, "trial")(queue, (_N,), None, buffer)

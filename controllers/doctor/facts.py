@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,23 +17,32 @@ from controllers import __version__
 from controllers.build_cache import cache_folder
 from controllers.device import Verdict, probe
 from controllers.device.child import kernel_cache_folder
+from controllers.doctor.kernel_cache import damaged
 from controllers.entry_cache import user_folder
+from controllers.private_folder import fault
+from controllers.winners import winners_folder
 from hitmap.comm import Communicator, mpi_library
 from hitmap.launcher import Launcher, launcher
 from hitmap.node import first_of_node
 
 _PACKAGES = ("numpy", "pyopencl", "mpi4py", "pocl-binary-distribution", "mpich", "openmpi")
+POCL_CACHE = "PoCL's kernels"
 _CGROUP = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True)
 class Cache:
-    """A folder for compiled kernels or verdicts; `problem` is empty if it can be written."""
+    """A folder that keeps something from run to run; `problem` is empty if it can be written.
+
+    untrusted: why others may have put something there.  damaged: files that are no use, and why.
+    """
 
     name: str
     folder: str
     problem: str
     free_bytes: int
+    untrusted: str = ""
+    damaged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,13 +103,14 @@ def gather_facts(comm: Communicator) -> Facts | None:
 def _node() -> Node:
     """This node, its ranks still unknown."""
     memory_bytes, free_bytes = _memory()
-    watched = ("POCL_", "OCL_", "CONTROLLERS_")
+    watched = ("POCL_", "OCL_", "PYOPENCL_", "AMD_OCL_", "CONTROLLERS_")
+    verdicts = tuple(probe(fresh=True))
     return Node(
         host=socket.gethostname(),
         ranks=(),
         versions=_versions(),
-        verdicts=tuple(probe(fresh=True)),
-        caches=_caches(),
+        verdicts=verdicts,
+        caches=_caches(verdicts),
         memory_bytes=memory_bytes,
         free_bytes=free_bytes,
         cores=_cores(),
@@ -131,22 +142,25 @@ def _mpiexec() -> tuple[str, str]:
     return path, job.stdout + job.stderr
 
 
-def _caches() -> tuple[Cache, ...]:
-    ours = cache_folder()
+def _caches(verdicts: Sequence[Verdict]) -> tuple[Cache, ...]:
+    of_pocl = kernel_cache_folder()
+    damage = damaged(of_pocl, verdicts) if not fault(of_pocl) else []
     folders = [
-        ("PoCL's kernels", kernel_cache_folder()),
-        ("kernels", ours),
+        ("kernels", cache_folder()),
         ("verdicts on drivers", user_folder("drivers")),
+        ("tuning", winners_folder()),
     ]
-    return tuple(_cache(name, folder) for name, folder in folders if folder is not None)
+    ours = (_cache(name, folder) for name, folder in folders if folder is not None)
+    return (replace(_cache(POCL_CACHE, of_pocl), damaged=tuple(damage)), *ours)
 
 
 def _cache(name: str, folder: Path) -> Cache:
+    untrusted = fault(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.TemporaryFile(dir=folder):
             pass
-        return Cache(name, str(folder), "", shutil.disk_usage(folder).free)
+        return Cache(name, str(folder), "", shutil.disk_usage(folder).free, untrusted)
     except OSError as error:
         return Cache(name, str(folder), error.strerror or str(error), 0)
 

@@ -2,18 +2,24 @@
 """What the facts mean: pure functions, so that any host can be examined in a test."""
 from __future__ import annotations
 
-import tempfile
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 
 from controllers.device.device import Device
-from controllers.device.discovery import Listing, is_simulator, unique
+from controllers.device.discovery import is_simulator, unique
 from controllers.device.remedy import fault, needs_linker, remedy
+from controllers.device.usable import offered
 from controllers.device.verdict import Verdict
-from controllers.doctor.facts import Facts, Node
+from controllers.doctor.facts import POCL_CACHE, Cache, Facts, Node
 from controllers.doctor.finding import Finding
 from controllers.doctor.processes import binding, mpi
 
+_VARIABLES = {
+    POCL_CACHE: "POCL_CACHE_DIR",
+    "kernels": "CONTROLLERS_BUILD_CACHE",
+    "tuning": "CONTROLLERS_TUNING",
+}
 _LITTLE_DISK = 100 << 20
 _LITTLE_MEMORY = 1 << 30
 
@@ -31,7 +37,7 @@ def find_all(facts: Facts) -> list[Finding]:
 
 def usable(node: Node) -> list[Device]:
     """The devices that a run on this node can use."""
-    return unique(listing for listing, _ in _listings(node))
+    return unique(listing for listing, _ in offered(node.verdicts))
 
 
 def lacks_devices(facts: Facts) -> list[str]:
@@ -75,7 +81,7 @@ def drivers(node: Node) -> Iterator[Finding]:
                 f"{verdict.driver.name}: {fault(verdict)}", _harm(verdict), remedy(verdict),
             )  # fmt: skip
     kept = usable(node)
-    for listing, verdict in _listings(node):
+    for listing, verdict in offered(node.verdicts):
         if not any(device is listing.device for device in kept):
             device = listing.device
             yield Finding(
@@ -112,44 +118,56 @@ def _harm(verdict: Verdict) -> str:
     return "The driver is left out. Other programs that use OpenCL may fail in the same way."
 
 
-def _listings(node: Node) -> list[tuple[Listing, Verdict]]:
-    return [
-        (Listing(number, tried.device, tried.address), verdict)
-        for number, verdict in enumerate(node.verdicts)
-        if verdict.usable
-        for tried in verdict.tried
-        if not tried.problem and not is_simulator(tried.device)
-    ]
-
-
 def caches(node: Node) -> Iterator[Finding]:
-    """Whether compiled kernels can be kept."""
+    """Whether what is compiled can be kept, and what is kept can be used and trusted."""
     has_pocl = any("pocl" in verdict.driver.library.lower() for verdict in node.verdicts)
-    variables = {"PoCL's kernels": "POCL_CACHE_DIR", "kernels": "CONTROLLERS_BUILD_CACHE"}
-    elsewhere = tempfile.gettempdir()
     good = []
     for cache in node.caches:
-        is_pocl = cache.name == "PoCL's kernels"
-        variable = variables.get(cache.name, "XDG_CACHE_HOME")
-        mend = f"export {variable}={elsewhere}/cache-$USER"
+        is_pocl = cache.name == POCL_CACHE
         if is_pocl and not has_pocl:
             continue
-        if cache.problem:
-            why = "PoCL offers no device without it." if is_pocl else "It is made anew every time."
-            yield Finding(
-                "error" if is_pocl and not usable(node) else "warning", "caches",
-                f"{cache.name}: {cache.folder} cannot be written: {cache.problem}", why, mend,
-            )  # fmt: skip
-        elif cache.free_bytes < _LITTLE_DISK:
-            yield Finding(
-                "warning", "caches",
-                f"{cache.name}: {cache.folder} has {cache.free_bytes >> 20} MiB left",
-                "Kernels are compiled anew when the disk is full; PoCL may fail.", mend,
-            )  # fmt: skip
-        else:
+        found = [*_refused(node, cache, is_pocl), *_damage(cache)]
+        if not found:
             good.append(f"{cache.name} in {cache.folder}")
+        yield from found
     if good:
         yield Finding("ok", "caches", ", ".join(good))
+
+
+def _refused(node: Node, cache: Cache, is_pocl: bool) -> Iterator[Finding]:
+    """Whether a folder can be written, by this user alone, and has room."""
+    # a name that nobody can guess: in the shared temporary folder it might be there already
+    elsewhere = f"export {_VARIABLES.get(cache.name, 'XDG_CACHE_HOME')}=$(mktemp -d)"
+    if cache.problem:
+        yield Finding(
+            "error" if is_pocl and not usable(node) else "warning", "caches",
+            f"{cache.name}: {cache.folder} cannot be written: {cache.problem}",
+            "PoCL offers no device without it." if is_pocl else "It is made anew every time.",
+            elsewhere,
+        )  # fmt: skip
+    elif cache.untrusted:
+        why = "PoCL executes what is in there." if is_pocl else "It is left out."
+        yield Finding(
+            "warning", "caches", f"{cache.name}: {cache.folder} is not safe: {cache.untrusted}",
+            f"Who can write it can change what a run does. {why}", elsewhere,
+        )  # fmt: skip
+    elif cache.free_bytes < _LITTLE_DISK:
+        yield Finding(
+            "warning", "caches",
+            f"{cache.name}: {cache.folder} has {cache.free_bytes >> 20} MiB left",
+            "Kernels are compiled anew when the disk is full; PoCL may fail.", elsewhere,
+        )  # fmt: skip
+
+
+def _damage(cache: Cache) -> Iterator[Finding]:
+    """Files that end a run which needs them."""
+    if cache.damaged:
+        others = f", and {len(cache.damaged) - 1} more" if cache.damaged[1:] else ""
+        yield Finding(
+            "error", "caches", f"{cache.name}: damaged: {cache.damaged[0]}{others}",
+            "A run that needs it fails or is ended by the driver. What is removed is made anew.",
+            f"rm -r {shlex.quote(cache.folder)}",
+        )  # fmt: skip
 
 
 def memory(node: Node) -> Iterator[Finding]:

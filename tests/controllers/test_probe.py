@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,14 +17,24 @@ import pytest
 from mpi_jobs import SOON_S, run_ranks
 from stub_driver import ABORTS, HANGS, copy_drivers, make_driver
 
-from controllers.device import NoDeviceError, probe, reference_device
+from controllers.device import (
+    NoDeviceError,
+    find_devices,
+    probe,
+    probe_wanted,
+    reference_device,
+)
 from controllers.device.child import kernel_cache_folder, try_driver
 from controllers.device.driver import Driver, installed_drivers, loading_only
 from controllers.device.remedy import explained, problems, remedy
 from controllers.device.verdict import Outcome, Tried, Verdict, computing
+from controllers.doctor.facts import Node
+from controllers.doctor.findings import drivers
+from controllers.placement import one_device
 
 RUN = "-m controllers run p.py --size 40 30 --iterations 3"
 WITHOUT_LD = "Final linking of kernel trial failed."
+NODE = Node("node1", (), {}, (), (), 64 << 30, 32 << 30, 4, {})
 GOOD_DRIVER = Driver("/lib/good.so", "/etc/OpenCL/vendors/good.icd")
 
 
@@ -106,36 +117,110 @@ def test_a_trial_leaves_nothing_behind(workplace: Path, monkeypatch: pytest.Monk
     assert not list((workplace / "temporary").iterdir())
 
 
+class Trials:
+    """Stands in for the trials of a driver, each with the outcome that is set."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.tried: list[Driver] = []
+        self.outcome: Outcome = "good"
+        self.icd = folder / "a.icd"
+        self.icd.write_text("libnone.so")
+        monkeypatch.setattr(sys.modules["controllers.device.probe"], "try_driver", self._try)
+        monkeypatch.setenv("OCL_ICD_VENDORS", str(self.icd))
+
+    def _try(self, driver: Driver, limit_s: float) -> Verdict:
+        self.tried.append(driver)
+        found = replace(good(driver), outcome=self.outcome)
+        gpu = replace(found.tried[0], device=replace(reference_device(), kind="gpu", name="a GPU"))
+        return replace(found, tried=(gpu,) if self.outcome == "good" else ())
+
+    def count(self, verdicts: Sequence[Verdict]) -> int:
+        """How many there have been once `verdicts` are known."""
+        return len(self.tried)
+
+
+@pytest.fixture
+def trials(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> Trials:
+    return Trials(workplace, monkeypatch)
+
+
 def test_a_verdict_is_kept_until_the_driver_changes(
-    workplace: Path, monkeypatch: pytest.MonkeyPatch
+    workplace: Path, monkeypatch: pytest.MonkeyPatch, trials: Trials
 ) -> None:
-    tried: list[Driver] = []
-    outcome: Outcome = "good"
-
-    def try_now(driver: Driver, limit_s: float) -> Verdict:
-        tried.append(driver)
-        return replace(good(driver), outcome=outcome)
-
-    module = sys.modules["controllers.device.probe"]
-    monkeypatch.setattr(module, "try_driver", try_now)
-    icd = workplace / "a.icd"
-    icd.write_text("libnone.so")
-    monkeypatch.setenv("OCL_ICD_VENDORS", str(icd))
     first = probe()
-    assert probe() == first and len(tried) == 1
-    probe(fresh=True)
-    assert len(tried) == 2
-    icd.write_text("libother.so")
+    assert probe() == first and len(trials.tried) == 1
+    assert trials.count(probe(fresh=True)) == 2
+    trials.icd.write_text("libother.so")
     probe()
-    assert [driver.library for driver in tried] == ["libnone.so"] * 2 + ["libother.so"]
+    assert [driver.library for driver in trials.tried] == ["libnone.so"] * 2 + ["libother.so"]
     for entry in (workplace / "cache").rglob("*.json"):
         entry.write_bytes(entry.read_bytes()[:-1])
-    outcome = "hung"
+    trials.outcome = "hung"
     probe(), probe()
-    assert len(tried) == 4, "a damaged entry is a miss, a bad verdict is kept"
-    monkeypatch.setattr(module, "BAD_FOR_S", 0.0)
+    assert len(trials.tried) == 4, "a damaged entry is a miss, a bad verdict is kept"
+    monkeypatch.setattr(sys.modules["controllers.device.probe"], "BAD_FOR_S", 0.0)
+    assert trials.count(probe()) == 5, "but not for ever"
+
+
+def test_a_bad_verdict_is_of_minutes_and_of_its_limits(
+    monkeypatch: pytest.MonkeyPatch, trials: Trials
+) -> None:
+    trials.outcome = "hung"
+    monkeypatch.setenv("CONTROLLERS_PROBE", "0.3")
+    assert trials.count(probe()) == trials.count(probe()) == 1
+    monkeypatch.setenv("CONTROLLERS_PROBE", "60")
+    assert trials.count(probe()) == 2, "more time, another verdict"
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft - 1, hard))
+    try:
+        assert trials.count(probe()) == 3, "other limits, another verdict"
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 10 * 60)
+    assert trials.count(probe()) == 4
+
+
+def test_before_a_run_without_a_device_a_driver_is_tried_again(trials: Trials) -> None:
+    trials.outcome = "aborted"
     probe()
-    assert len(tried) == 5, "but not for ever"
+    assert trials.count(probe_wanted([["reference"]])) == 1, "what is wanted is there"
+    trials.outcome = "good"
+    assert [verdict.outcome for verdict in probe_wanted([["reference"], ["gpu"]])] == ["good"]
+    assert trials.count(probe_wanted([["gpu"]])) == 2
+    trials.outcome = "hung"
+    trials.icd.write_text("libother.so")
+    assert trials.count(probe_wanted([[]])) == 3, "not twice in a row"
+    assert trials.count(probe_wanted([[]])) == 4
+
+
+def test_a_controller_warns_of_a_driver_that_is_left_out(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = sys.modules["controllers.placement"]
+    gone = Verdict(Driver("libgpu.so"), "hung", (), "loading it takes more than 20 s")
+    verdicts = [*probe(), gone]
+    monkeypatch.setattr(module, "probe_wanted", lambda everyone: verdicts)
+    monkeypatch.setattr(module, "choose_usable", lambda *arguments: find_devices()[:1])
+    with pytest.warns(RuntimeWarning, match="OpenCL driver libgpu.so is left out"):
+        one_device("")
+
+
+def test_without_any_driver_the_remedy_is_to_install_one() -> None:
+    nothing = Verdict(Driver(""), "empty", (), "offers no OpenCL platform")
+    (finding,) = (f for f in drivers(replace(NODE, verdicts=(nothing,))) if f.level == "error")
+    assert 'pip install "opencl-controllers[local]"' in finding.remedy
+    assert "video" not in finding.remedy
+
+
+def test_a_driver_that_offers_no_device_is_told_of_where_there_is_the_hardware(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty = Verdict(Driver("libnvidia-opencl.so.1"), "empty", (), "offers no device")
+    monkeypatch.setattr("controllers.device.remedy._HARDWARE", {"nvidia": str(workplace / "gpu")})
+    assert problems([empty]) == []
+    (workplace / "gpu").touch()
+    assert len(problems([empty])) == 1
 
 
 def test_the_probe_can_be_limited_or_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+"""What was being done when native code crashes.
+
+A driver that crashes ends the process at once; Python's `faulthandler` can then still print the
+calls that were under way: file, line and name of each.  So what is done with a driver is called
+through a function whose file is a label: which kernel, on which device, with which cache.
+"""
+from __future__ import annotations
+
+import faulthandler
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, TypeVar
+
+_R = TypeVar("_R")
+
+
+def labelled(label: str, work: Callable[..., _R]) -> Callable[..., _R]:
+    """`work`, under the name `label` in the list of calls that a crash prints."""
+
+    def in_native_code(*args: Any) -> _R:
+        return work(*args)
+
+    code = in_native_code.__code__.replace(co_filename=label)
+    return FunctionType(code, {}, closure=in_native_code.__closure__)
+
+
+def tell_of_crashes() -> None:
+    """Crashes of this process print the calls under way, if it has a standard error."""
+    if not faulthandler.is_enabled():
+        try:
+            faulthandler.enable()
+        except (AttributeError, OSError, RuntimeError, ValueError):
+            pass
