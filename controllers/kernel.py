@@ -15,6 +15,7 @@ from typing import TypeAlias, cast
 import pyopencl as cl
 
 from controllers.build_cache import BuildCache, cache_for
+from controllers.build_log import with_lines, without_counts
 from controllers.device.device import ROUNDED_DIVIDE, Device
 from controllers.parameter import Parameter, Role, with_roles
 from controllers.variant import Kernel
@@ -55,7 +56,8 @@ def build(
     cache = None if ARGUMENT_INFO in options else cache_for(device)
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            with warnings.catch_warnings():     # drivers are talkative; errors are exceptions
+            # drivers are talkative; errors are exceptions
+            with warnings.catch_warnings(), without_counts(source):
                 warnings.simplefilter("ignore", cl.CompilerWarning)
                 return _from_cache(context, cache, source, options) or _compiled(
                     context, cache, source, options
@@ -68,7 +70,7 @@ def build(
     where = f" ({file})" if file else ""
     raise BuildError(
         f"kernel {name!r}{where} does not compile on {device.name.strip()!r} "
-        f"with options {' '.join(options) or 'none'}:\n{log}"
+        f"with options {' '.join(options) or 'none'}:\n{with_lines(log, source)}"
     )
 
 
