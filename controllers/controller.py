@@ -169,6 +169,8 @@ class Controller:
             if isinstance(argument, (TiedTile, Selection)):
                 self._check(selection_of(argument).tile, "device")
         accesses = launch.accesses(cells, arguments)
+        if self._checked is None:   # which says which work-item it is
+            launch.check_cells(cells, arguments)
         for access in accesses:
             if access.reads:
                 self._refresh("device", access.selection)

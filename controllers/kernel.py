@@ -41,6 +41,7 @@ class Built:
     name: str
     program: cl.Program
     parameters: tuple[Parameter, ...]
+    text: str = ""      # all of it, where it is a user's whole kernel
 
 
 def build(
@@ -99,7 +100,7 @@ def build_user_kernel(
     while True:
         text = source.complete((front or accessors)(n_axes, macros), "")
         program = build(context, kernel.name, text, options, source.file)
-        built = Built(name, program, parameters(compiled(program, name), kernel.roles))
+        built = Built(name, program, parameters(compiled(program, name), kernel.roles), text)
         if "ONCE" in macros or all(p.role != "inout" for p in built.parameters):
             return built
         macros["ONCE"] = ""
