@@ -14,19 +14,28 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyopencl as cl
 
 from controllers.access import Access, before, record
 from controllers.check import Check, device_for, open_executor, setting_of
 from controllers.check.user import launches_of, settle
 from controllers.coherence import Side
 from controllers.device import Device
-from controllers.event import COMPLETE, AllOf, Command, Event, HostEvent
-from controllers.later import Later, Worker, enqueued
+from controllers.event import (
+    COMPLETE,
+    AllOf,
+    Command,
+    Enqueued,
+    Event,
+    HostEvent,
+    settle_event,
+    wait_for_all,
+)
+from controllers.later import Later, Worker, check_outside, enqueued, inside_task
 from controllers.placement import assigned_devices, one_device
 from controllers.tied_tile import DONE, Kind, Selection, Target, TiedTile, selection_of
 from controllers.user_launch import Argument, UserLaunch
 from controllers.variant import Kernel
+from controllers.waiter import PATIENCE_S
 from hitmap.comm import Communicator, SerialCommunicator
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
@@ -127,7 +136,7 @@ class Controller:
         """Give the memory of `tile` back when all that uses it is done."""
         self._check(tile)
         for event in tile.coherence.pending():
-            _settle(event)
+            settle_event(event)
         self._tiles = [other for other in self._tiles if other is not tile]
         tile.memory = tile.host = None
 
@@ -205,7 +214,8 @@ class Controller:
             for event in after:
                 event.wait()
             start = time.perf_counter_ns()
-            function(*views)
+            with inside_task():
+                function(*views)
             return HostEvent(start, time.perf_counter_ns())
 
         task = self._tasks.submit(work)
@@ -231,6 +241,7 @@ class Controller:
 
     def wait(self) -> None:
         """Block until all commands and host tasks so far are done; raises the first error."""
+        check_outside("a verb of a controller")
         errors = [self._tasks.finish(), self._commands.finish()]
         self.executor.wait()
         self._tidy(always=True)
@@ -245,7 +256,7 @@ class Controller:
         self._check(tile)
         if tile.host is None:
             assert tile.memory is not None, "an internal tile that is not free"
-            _wait(tile.coherence.before_read("device", [cells]))
+            wait_for_all(tile.coherence.before_read("device", [cells]))
             return self.executor.move_from(tile.memory, cells)
         self._refresh("host", selection).wait()
         return np.array(tile.image(cells))
@@ -256,7 +267,7 @@ class Controller:
         tile, cells = selection.tile, selection.cells
         self._check(tile)
         side: Side = "device" if tile.host is None else "host"
-        _wait(tile.coherence.before_write(side, [cells]))
+        wait_for_all(tile.coherence.before_write(side, [cells]))
         if tile.host is None:
             assert tile.memory is not None, "an internal tile that is not free"
             full = np.broadcast_to(np.asarray(values), cells.extent)
@@ -269,8 +280,10 @@ class Controller:
         """Wait, free all tiles, end the threads; raises the first error of what it waited for."""
         try:
             self.wait()
-        finally:
-            self._release()
+        except BaseException:
+            self._release(PATIENCE_S)
+            raise
+        self._release()
 
     def __enter__(self) -> Controller:
         return self
@@ -284,14 +297,14 @@ class Controller:
         if error is None:
             self.close()
         else:   # which is the one to report
-            self._release()
+            self._release(PATIENCE_S)
 
-    def _release(self) -> None:
-        self._tasks.close()
-        self._commands.close()
-        self.executor.wait()
-        for tile in list(self._tiles):
-            self.free(tile)
+    def _release(self, patience_s: float | None = None) -> None:
+        """End the threads and free all tiles, but for what is not over after `patience_s`."""
+        done = self._tasks.close(patience_s) and self._commands.close(patience_s)
+        if done and self.executor.wait(patience_s, keep=self):
+            for tile in list(self._tiles):
+                self.free(tile)
 
     def _refresh(self, side: Side, selection: Selection) -> Event:
         """Copy the stale cells of one side; the event is that of all its cells."""
@@ -315,8 +328,8 @@ class Controller:
         return self._enqueue(command, after)
 
     def _enqueue(self, command: Command, after: Sequence[Event]) -> Event:
-        wait_for = [event for event in enqueued(after) if isinstance(event, cl.Event)]
-        event = command(wait_for or None)
+        wait_for = [event.event for event in enqueued(after) if isinstance(event, Enqueued)]
+        event = Enqueued(command(wait_for or None), self.executor.waiter)
         self.executor.flush()   # the other queue, or a host task, may wait for it
         return event
 
@@ -333,6 +346,7 @@ class Controller:
 
     def _check(self, tile: TiedTile, image: Side | None = None) -> None:
         """ValueError where `tile` cannot be used here, or lacks an image."""
+        check_outside("a verb of a controller")
         if tile.controller is not self:
             raise ValueError(f"{tile!r} belongs to {tile.controller!r}; use that one, or copy it")
         if tile.freed:
@@ -346,16 +360,3 @@ class Controller:
         if always or self._n_commands % FORGET_EVERY == 0:
             for tile in self._tiles:
                 tile.coherence.forget(lambda e: e.command_execution_status == COMPLETE)
-
-
-def _wait(events: Iterable[Event]) -> None:
-    for event in events:
-        event.wait()
-
-
-def _settle(event: Event) -> None:
-    """Block until `event` is over, whether it failed or not."""
-    try:
-        event.wait()
-    except Exception:  # reported by `Controller.wait`
-        pass
