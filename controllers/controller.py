@@ -8,18 +8,20 @@ abstraction to ease the use of hardware accelerators", doi:10.1177/1094342017702
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from controllers.access import Access, before, record
+from controllers.cells import box_of, cell_dtype, cell_values
 from controllers.check import Check, device_for, open_executor, setting_of
 from controllers.check.user import launches_of, settle
 from controllers.coherence import Side
 from controllers.device import Device
+from controllers.door import check_selector, check_selectors
 from controllers.event import (
     COMPLETE,
     AllOf,
@@ -36,6 +38,8 @@ from controllers.tied_tile import DONE, Kind, Selection, Target, TiedTile, selec
 from controllers.user_launch import Argument, UserLaunch
 from controllers.variant import Kernel
 from controllers.waiter import PATIENCE_S
+from hitmap.argument import function as function_argument
+from hitmap.argument import instance, one_of, sizes_of
 from hitmap.comm import Communicator, SerialCommunicator
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
@@ -67,6 +71,8 @@ class Controller:
         rank: int = 0,
     ) -> None:
         setting = setting_of(check)
+        if not isinstance(device, Device):
+            check_selector(device, "device")
         self.device = device if isinstance(device, Device) else one_device(device)
         if self.device.kind == "reference":
             raise ValueError(
@@ -99,6 +105,7 @@ class Controller:
         With `comm`, collective: the ranks of a host share the devices in order, and this rank
         gets its part; a CPU is divided by cores among the ranks that share it.
         """
+        check_selectors(selectors, "selectors")
         devices = assigned_devices(comm or SerialCommunicator(), selectors)
         rank = 0 if comm is None else comm.rank
         return [
@@ -120,10 +127,11 @@ class Controller:
         kind: "tied", "internal" (no image on the host) or "host" (none on the device).  It lives
         until it is freed or the controller is closed.  MemoryCapError where it does not fit.
         """
-        shape = box if isinstance(box, Shape) else Shape.of_extent(tuple(box))
-        if shape.empty:
-            raise ValueError(f"a tile needs at least one cell, got {shape}")
-        geometry, element = Geometry.dense(shape), np.dtype(dtype)
+        shape = box if isinstance(box, Shape) else Shape.of_extent(sizes_of(box, "box"))
+        if shape.empty or not shape.extent:
+            raise ValueError(f"a tile needs at least one cell, got {shape}; use a larger box")
+        one_of(kind, get_args(Kind), "the kind of a tile")
+        geometry, element = Geometry.dense(shape), cell_dtype(dtype)
         memory = None if kind == "host" else self.executor.tile(geometry, element)
         host = memory.host if memory is not None and kind == "tied" else None
         if host is None and kind != "internal":
@@ -170,7 +178,8 @@ class Controller:
         group: extents of a work-group, one per axis, for kernels that use local memory or group
             functions; the launch is then rounded up to whole groups, and `CELL` tests the bounds.
         """
-        cells = over if isinstance(over, Shape) else selection_of(over).cells
+        instance(kernel, Kernel, "kernel", "write Kernel.of(name, source)")
+        cells = box_of(over)
         if cells.empty:
             return DONE
         launch = self._launch_of(kernel, cells.n_axes, group is not None)
@@ -201,7 +210,9 @@ class Controller:
         thread of their own.  What the function raises is raised by `wait`, and by all that depends
         on the task.
         """
+        function_argument(function, "function")
         for access in accesses:
+            instance(access, Access, "an access", "write reading(tile), writing or updating")
             owner = access.selection.tile.controller
             owner._check(access.selection.tile, "host")
         for access in accesses:
@@ -266,14 +277,14 @@ class Controller:
         selection = selection_of(target)
         tile, cells = selection.tile, selection.cells
         self._check(tile)
+        array = cell_values(values, cells.extent, tile.dtype)
         side: Side = "device" if tile.host is None else "host"
         wait_for_all(tile.coherence.before_write(side, [cells]))
         if tile.host is None:
             assert tile.memory is not None, "an internal tile that is not free"
-            full = np.broadcast_to(np.asarray(values), cells.extent)
-            self.executor.move_to(tile.memory, cells, full)
+            self.executor.move_to(tile.memory, cells, np.broadcast_to(array, cells.extent))
         else:
-            tile.image(cells)[...] = values
+            tile.image(cells)[...] = array
         tile.coherence.wrote(side, [cells], DONE)
 
     def close(self) -> None:
@@ -347,6 +358,7 @@ class Controller:
     def _check(self, tile: TiedTile, image: Side | None = None) -> None:
         """ValueError where `tile` cannot be used here, or lacks an image."""
         check_outside("a verb of a controller")
+        instance(tile, TiedTile, "a tile", "make one with controller.tile(...)")
         if tile.controller is not self:
             raise ValueError(f"{tile!r} belongs to {tile.controller!r}; use that one, or copy it")
         if tile.freed:

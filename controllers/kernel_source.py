@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Union
 
+from hitmap.argument import wrong
 from hitmap.files import NoTextError, decoded, open_regular
 
 SourceLike = Union[str, "os.PathLike[str]"]
@@ -44,6 +45,8 @@ class KernelSource:
         >>> KernelSource.of("NEW(u) = HERE(u);")
         KernelSource(text='NEW(u) = HERE(u);', file='')
         """
+        if not isinstance(source, (str, os.PathLike)):
+            raise wrong("source", "OpenCL C as a text, or a path", source, "write a text or a Path")
         is_path = not isinstance(source, str) or ("\n" not in source and source.endswith(".cl"))
         if is_path:
             result = cls(_read(Path(source)), str(source))

@@ -12,7 +12,7 @@ import pyopencl as cl
 
 from controllers.access import Access
 from controllers.event import Command
-from controllers.footprint import Touch, touches
+from controllers.footprint import touches
 from controllers.kernel import build_user_kernel
 from controllers.kgt.cell import work_sizes
 from controllers.opencl_executor import OpenCLExecutor, SharedKernel
@@ -21,6 +21,7 @@ from controllers.stage_kernel import box_values, tile_values
 from controllers.structure import check_structure
 from controllers.tied_tile import Selection, TiedTile, selection_of
 from controllers.variant import Kernel
+from hitmap.argument import wholes
 from hitmap.shape import Shape
 from hitmap.strided import Strided
 
@@ -158,6 +159,7 @@ class UserLaunch:
         """Global and local size in OpenCL's order."""
         if group is None:
             return work_sizes(over.extent, self._executor.device.kind == "cpu")
+        group = wholes(group, "group")
         handle = self._executor.device.handle
         assert handle is not None, "an OpenCL device"
         fits = len(group) == over.n_axes <= _GROUPED_AXES and min(group) > 0
