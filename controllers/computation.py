@@ -15,6 +15,7 @@ from controllers.capacity import check_capacity, fits
 from controllers.check import Check, CheckedEngine, setting_of
 from controllers.configuration import Configuration
 from controllers.crash import labelled
+from controllers.door import check_communicator, check_options, refuse_together
 from controllers.engine import Engine, Progress
 from controllers.explain import explain
 from controllers.field_access import FieldAccess
@@ -36,6 +37,7 @@ from controllers.tuning_report import TuningReport
 from controllers.variant import Kernel
 from controllers.watchdog import VARIABLE, Watchdog, Watched, limit
 from hitmap.agreement import next_number, raise_together
+from hitmap.argument import file_name, function, whole
 from hitmap.comm import Communicator, default_communicator
 from hitmap.layout import Layout
 from hitmap.npy import NpyWriter, open_npy, read_into
@@ -111,7 +113,14 @@ class Computation:
         check: Check = None,
         tune: float = 0.0,
     ) -> None:
+        check_communicator(comm)
         self.comm = default_communicator() if comm is None else comm
+        refuse_together(self.comm, lambda: check_options(
+            program=program, sizes=sizes, partition=partition, weights=weights, align=align,
+            block=block, boundary=boundary, devices=devices, kernel=kernel, zero_copy=zero_copy,
+            places_per_controller=places_per_controller, steps_per_launch=steps_per_launch,
+            memory_cap=memory_cap, trace=trace, watchdog=watchdog, tune=tune,
+        ))  # fmt: skip
         self.calls = Calls(self.comm, f"a computation of {program.name}")
         self._closed = False
         limit_s = limit(os.environ.get(VARIABLE) if watchdog is None else watchdog)
@@ -159,6 +168,7 @@ class Computation:
 
         Steps count from 0 again.  Not collective by itself.
         """
+        function(init, "init")
         self._access.load(init)
 
     @noted
@@ -168,6 +178,7 @@ class Computation:
         An array may be the tile's own memory: copy what you keep, and change the field by
         `load` alone.  Not collective by itself.
         """
+        function(output, "output")
         self._access.visit(output)
 
     @collective("root")
@@ -193,12 +204,13 @@ class Computation:
 
         ValueError on all ranks if it cannot be read, has another extent, or does not fit the dtype.
         """
+        file_name(path, "path")
         problem = None
         try:
-            whole = open_npy(path)
-            if whole.shape != self.domain.extent:
-                raise ValueError(f"has {whole.shape} cells, the field {self.domain.extent}")
-            self.load(lambda tile: read_into(whole, tile.shape, tile.array))
+            field = open_npy(path)
+            if field.shape != self.domain.extent:
+                raise ValueError(f"has {field.shape} cells, the field {self.domain.extent}")
+            self.load(lambda tile: read_into(field, tile.shape, tile.array))
         except OSError as error:
             problem = f"{path}: {error.strerror or error}"
         except ValueError as error:
@@ -211,6 +223,7 @@ class Computation:
 
         OSError on all ranks, and no file, if that fails on any of them.
         """
+        file_name(path, "path")
         with NpyWriter(path, self.domain, self.program.dtype, self.comm) as file:
             for place in self.placement.places:
                 for box in consecutive(self.layout.owned[place], CHUNK_CELLS):
@@ -232,6 +245,7 @@ class Computation:
         all others copied where they are; meanwhile old and new tiles are both in memory, and
         refused where that exceeds the cap.  Returns what has moved.
         """
+        check_options(partition=partition, weights=weights, align=align, block=block)
         layout, placement = self._divided(partition, weights, align, block)
         ranks = self.placement.ranks, placement.ranks
         moves = Redistribution(self.layout, layout, *ranks)
@@ -248,6 +262,7 @@ class Computation:
     @collective("n_steps")
     def run(self, n_steps: int, progress: Progress | None = None) -> None:
         """Run `n_steps` steps; `progress(done, total)` is called now and then on each rank."""
+        n_steps = whole(n_steps, "n_steps")
         if n_steps < 0:
             raise ValueError(f"the number of steps must not be negative, got {n_steps}")
         if self._tuner is not None:
@@ -275,6 +290,7 @@ class Computation:
         """Write the timeline of all ranks; OSError on all of them, and no file, if that fails."""
         if self._trace is None:
             raise ValueError("no timeline was recorded; make the Computation with trace=True")
+        file_name(path, "path")
         save_timeline(self._trace.timeline(), path, self.comm)
 
     @collective()

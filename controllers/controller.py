@@ -8,25 +8,38 @@ abstraction to ease the use of hardware accelerators", doi:10.1177/1094342017702
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
-import pyopencl as cl
 
 from controllers.access import Access, before, record
+from controllers.cells import box_of, cell_dtype, cell_values
 from controllers.check import Check, device_for, open_executor, setting_of
 from controllers.check.user import launches_of, settle
 from controllers.coherence import Side
 from controllers.device import Device
-from controllers.event import COMPLETE, AllOf, Command, Event, HostEvent
-from controllers.later import Later, Worker, enqueued
+from controllers.door import check_selector, check_selectors
+from controllers.event import (
+    COMPLETE,
+    AllOf,
+    Command,
+    Enqueued,
+    Event,
+    HostEvent,
+    settle_event,
+    wait_for_all,
+)
+from controllers.later import Later, Worker, check_outside, enqueued, inside_task
 from controllers.placement import assigned_devices, one_device
 from controllers.tied_tile import DONE, Kind, Selection, Target, TiedTile, selection_of
 from controllers.user_launch import Argument, UserLaunch
 from controllers.variant import Kernel
+from controllers.waiter import PATIENCE_S
+from hitmap.argument import function as function_argument
+from hitmap.argument import instance, one_of, sizes_of
 from hitmap.comm import Communicator, SerialCommunicator
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
@@ -58,6 +71,8 @@ class Controller:
         rank: int = 0,
     ) -> None:
         setting = setting_of(check)
+        if not isinstance(device, Device):
+            check_selector(device, "device")
         self.device = device if isinstance(device, Device) else one_device(device)
         if self.device.kind == "reference":
             raise ValueError(
@@ -90,6 +105,7 @@ class Controller:
         With `comm`, collective: the ranks of a host share the devices in order, and this rank
         gets its part; a CPU is divided by cores among the ranks that share it.
         """
+        check_selectors(selectors, "selectors")
         devices = assigned_devices(comm or SerialCommunicator(), selectors)
         rank = 0 if comm is None else comm.rank
         return [
@@ -111,10 +127,11 @@ class Controller:
         kind: "tied", "internal" (no image on the host) or "host" (none on the device).  It lives
         until it is freed or the controller is closed.  MemoryCapError where it does not fit.
         """
-        shape = box if isinstance(box, Shape) else Shape.of_extent(tuple(box))
-        if shape.empty:
-            raise ValueError(f"a tile needs at least one cell, got {shape}")
-        geometry, element = Geometry.dense(shape), np.dtype(dtype)
+        shape = box if isinstance(box, Shape) else Shape.of_extent(sizes_of(box, "box"))
+        if shape.empty or not shape.extent:
+            raise ValueError(f"a tile needs at least one cell, got {shape}; use a larger box")
+        one_of(kind, get_args(Kind), "the kind of a tile")
+        geometry, element = Geometry.dense(shape), cell_dtype(dtype)
         memory = None if kind == "host" else self.executor.tile(geometry, element)
         host = memory.host if memory is not None and kind == "tied" else None
         if host is None and kind != "internal":
@@ -127,7 +144,7 @@ class Controller:
         """Give the memory of `tile` back when all that uses it is done."""
         self._check(tile)
         for event in tile.coherence.pending():
-            _settle(event)
+            settle_event(event)
         self._tiles = [other for other in self._tiles if other is not tile]
         tile.memory = tile.host = None
 
@@ -161,7 +178,8 @@ class Controller:
         group: extents of a work-group, one per axis, for kernels that use local memory or group
             functions; the launch is then rounded up to whole groups, and `CELL` tests the bounds.
         """
-        cells = over if isinstance(over, Shape) else selection_of(over).cells
+        instance(kernel, Kernel, "kernel", "write Kernel.of(name, source)")
+        cells = box_of(over)
         if cells.empty:
             return DONE
         launch = self._launch_of(kernel, cells.n_axes, group is not None)
@@ -169,6 +187,8 @@ class Controller:
             if isinstance(argument, (TiedTile, Selection)):
                 self._check(selection_of(argument).tile, "device")
         accesses = launch.accesses(cells, arguments)
+        if self._checked is None:   # which says which work-item it is
+            launch.check_cells(cells, arguments)
         for access in accesses:
             if access.reads:
                 self._refresh("device", access.selection)
@@ -190,7 +210,9 @@ class Controller:
         thread of their own.  What the function raises is raised by `wait`, and by all that depends
         on the task.
         """
+        function_argument(function, "function")
         for access in accesses:
+            instance(access, Access, "an access", "write reading(tile), writing or updating")
             owner = access.selection.tile.controller
             owner._check(access.selection.tile, "host")
         for access in accesses:
@@ -203,7 +225,8 @@ class Controller:
             for event in after:
                 event.wait()
             start = time.perf_counter_ns()
-            function(*views)
+            with inside_task():
+                function(*views)
             return HostEvent(start, time.perf_counter_ns())
 
         task = self._tasks.submit(work)
@@ -229,6 +252,7 @@ class Controller:
 
     def wait(self) -> None:
         """Block until all commands and host tasks so far are done; raises the first error."""
+        check_outside("a verb of a controller")
         errors = [self._tasks.finish(), self._commands.finish()]
         self.executor.wait()
         self._tidy(always=True)
@@ -243,7 +267,7 @@ class Controller:
         self._check(tile)
         if tile.host is None:
             assert tile.memory is not None, "an internal tile that is not free"
-            _wait(tile.coherence.before_read("device", [cells]))
+            wait_for_all(tile.coherence.before_read("device", [cells]))
             return self.executor.move_from(tile.memory, cells)
         self._refresh("host", selection).wait()
         return np.array(tile.image(cells))
@@ -253,22 +277,24 @@ class Controller:
         selection = selection_of(target)
         tile, cells = selection.tile, selection.cells
         self._check(tile)
+        array = cell_values(values, cells.extent, tile.dtype)
         side: Side = "device" if tile.host is None else "host"
-        _wait(tile.coherence.before_write(side, [cells]))
+        wait_for_all(tile.coherence.before_write(side, [cells]))
         if tile.host is None:
             assert tile.memory is not None, "an internal tile that is not free"
-            full = np.broadcast_to(np.asarray(values), cells.extent)
-            self.executor.move_to(tile.memory, cells, full)
+            self.executor.move_to(tile.memory, cells, np.broadcast_to(array, cells.extent))
         else:
-            tile.image(cells)[...] = values
+            tile.image(cells)[...] = array
         tile.coherence.wrote(side, [cells], DONE)
 
     def close(self) -> None:
         """Wait, free all tiles, end the threads; raises the first error of what it waited for."""
         try:
             self.wait()
-        finally:
-            self._release()
+        except BaseException:
+            self._release(PATIENCE_S)
+            raise
+        self._release()
 
     def __enter__(self) -> Controller:
         return self
@@ -282,14 +308,14 @@ class Controller:
         if error is None:
             self.close()
         else:   # which is the one to report
-            self._release()
+            self._release(PATIENCE_S)
 
-    def _release(self) -> None:
-        self._tasks.close()
-        self._commands.close()
-        self.executor.wait()
-        for tile in list(self._tiles):
-            self.free(tile)
+    def _release(self, patience_s: float | None = None) -> None:
+        """End the threads and free all tiles, but for what is not over after `patience_s`."""
+        done = self._tasks.close(patience_s) and self._commands.close(patience_s)
+        if done and self.executor.wait(patience_s, keep=self):
+            for tile in list(self._tiles):
+                self.free(tile)
 
     def _refresh(self, side: Side, selection: Selection) -> Event:
         """Copy the stale cells of one side; the event is that of all its cells."""
@@ -313,8 +339,8 @@ class Controller:
         return self._enqueue(command, after)
 
     def _enqueue(self, command: Command, after: Sequence[Event]) -> Event:
-        wait_for = [event for event in enqueued(after) if isinstance(event, cl.Event)]
-        event = command(wait_for or None)
+        wait_for = [event.event for event in enqueued(after) if isinstance(event, Enqueued)]
+        event = Enqueued(command(wait_for or None), self.executor.waiter)
         self.executor.flush()   # the other queue, or a host task, may wait for it
         return event
 
@@ -331,6 +357,8 @@ class Controller:
 
     def _check(self, tile: TiedTile, image: Side | None = None) -> None:
         """ValueError where `tile` cannot be used here, or lacks an image."""
+        check_outside("a verb of a controller")
+        instance(tile, TiedTile, "a tile", "make one with controller.tile(...)")
         if tile.controller is not self:
             raise ValueError(f"{tile!r} belongs to {tile.controller!r}; use that one, or copy it")
         if tile.freed:
@@ -344,16 +372,3 @@ class Controller:
         if always or self._n_commands % FORGET_EVERY == 0:
             for tile in self._tiles:
                 tile.coherence.forget(lambda e: e.command_execution_status == COMPLETE)
-
-
-def _wait(events: Iterable[Event]) -> None:
-    for event in events:
-        event.wait()
-
-
-def _settle(event: Event) -> None:
-    """Block until `event` is over, whether it failed or not."""
-    try:
-        event.wait()
-    except Exception:  # reported by `Controller.wait`
-        pass

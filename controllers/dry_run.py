@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import get_args
 
 from controllers.configuration import Configuration, planned_configurations
+from controllers.door import check_options, check_program
 from controllers.explain import explain
-from controllers.partition import domain_of, make_layout, periodic_axes
+from controllers.partition import check_some_computed, domain_of, make_layout, periodic_axes
 from controllers.plan import Location, Overlap, Plan
 from controllers.plan.size import PlaceSize, place_sizes
 from controllers.program import Math, Program
-from controllers.registry import SPECIALISED, KernelChoice, check_math
+from controllers.registry import GENERIC, SPECIALISED, KernelChoice, check_math
 from controllers.temporal import plan_with_steps
+from controllers.variant import Kernel
+from hitmap.argument import one_of, whole
 
 # Selectors whose devices compute in the host's memory; all others have memory of their own.
 ON_HOST = ("cpu", "reference")
@@ -73,6 +77,15 @@ def dry_run(
     memory (cpu, reference) or in a device's own (all others, and the default).  ValueError where
     the options do not fit together.
     """
+    program = check_program(program)
+    check_options(
+        sizes=sizes, partition=partition, weights=weights, align=align, block=block,
+        boundary=boundary, devices=devices, steps_per_launch=steps_per_launch,
+    )  # fmt: skip
+    one_of(overlap, get_args(Overlap), "overlap")
+    if not isinstance(kernel, Kernel):
+        one_of(kernel, (SPECIALISED, GENERIC), "kernel")
+    n_controllers = whole(n_controllers, "n_controllers")
     if n_controllers < 1:
         raise ValueError(f"a dry run is for at least 1 place, got {n_controllers}")
     check_math(math, kernel)
@@ -85,6 +98,8 @@ def dry_run(
     controllers = [_location(rank, wanted[rank % len(wanted)]) for rank in range(n_controllers)]
     in_turn = [controllers[place % n_controllers] for place in range(layout.n_places)]
     periodic = periodic_axes(boundary, program.n_axes)
+
+    check_some_computed(program, domain, periodic)
 
     def plan_of(n_steps: int) -> Plan:
         return Plan(

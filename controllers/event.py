@@ -2,8 +2,10 @@
 """What a command returns: an event, in OpenCL's terms, also where no OpenCL is."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeAlias
+
+from controllers.waiter import Waiter
 
 COMPLETE = 0    # CL_COMPLETE; what is larger is under way, what is negative has failed
 
@@ -48,6 +50,29 @@ class HostEvent:
         """Return at once."""
 
 
+class Enqueued:
+    """The event of a command of a device, with a `wait` that Ctrl-C ends."""
+
+    def __init__(self, event: Event, waiter: Waiter) -> None:
+        self.event = event
+        self._waiter = waiter
+
+    @property
+    def command_execution_status(self) -> int:
+        return self.event.command_execution_status
+
+    @property
+    def profile(self) -> Profile:
+        return self.event.profile
+
+    def wait(self) -> None:
+        """Block until it is complete."""
+        if self.event.command_execution_status > COMPLETE:
+            self._waiter.wait(self.event.wait)
+        else:
+            self.event.wait()
+
+
 class AllOf:
     """Several events as one; complete at once where there is none."""
 
@@ -73,8 +98,7 @@ class AllOf:
 
     def wait(self) -> None:
         """Block until all are complete."""
-        for event in self._events:
-            event.wait()
+        wait_for_all(self._events)
 
 
 def in_order(commands: Sequence[Command]) -> Command:
@@ -101,3 +125,17 @@ def is_complete(event: Event) -> bool:
     if status < 0:
         raise CommandFailed(f"a device command ended with OpenCL error {status}")
     return status == COMPLETE
+
+
+def wait_for_all(events: Iterable[Event]) -> None:
+    """Block until all are complete."""
+    for event in events:
+        event.wait()
+
+
+def settle_event(event: Event) -> None:
+    """Block until `event` is over, whether it failed or not."""
+    try:
+        event.wait()
+    except Exception:  # reported by whoever made it
+        pass

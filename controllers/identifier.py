@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import re
 
-MAX_BITS = 1024  # of a number in a message
+from hitmap.argument import short as short
+from hitmap.argument import wrong
+
 MAX_LENGTH = 48  # with prefix and suffix it stays within the 63 characters that C99 distinguishes
 
 _C99 = """
@@ -75,6 +77,8 @@ def _checked(name: str, what: str, fault: str) -> str:
 
 
 def _fault(name: str) -> str:
+    if not isinstance(name, str):
+        raise wrong("a name", "a text", name, "write it in quotes")
     if len(name) > MAX_LENGTH:
         return f"which has {len(name)} characters, the limit is {MAX_LENGTH}"
     if not _WORD.fullmatch(name):
@@ -84,17 +88,3 @@ def _fault(name: str) -> str:
     if name in RESERVED_WORDS or _TYPE.fullmatch(name):
         return "a word of OpenCL C"
     return ""
-
-
-def short(value: object) -> str:
-    """`repr(value)`, cut where it is long, for messages.
-
-    >>> short("a" * 99)
-    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..."
-    >>> short(10**9999)     # of which Python makes no text
-    'a whole number of 33216 bits'
-    """
-    if isinstance(value, int) and value.bit_length() > MAX_BITS:
-        return f"a whole number of {value.bit_length()} bits"
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

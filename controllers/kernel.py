@@ -17,6 +17,7 @@ from typing import TypeAlias, cast
 import pyopencl as cl
 
 from controllers.build_cache import cache_for
+from controllers.build_log import with_lines, without_counts
 from controllers.crash import labelled, tell_of_crashes
 from controllers.device.child import kernel_cache_folder
 from controllers.device.device import ROUNDED_DIVIDE, Device
@@ -63,6 +64,7 @@ class Built:
     name: str
     program: cl.Program
     parameters: tuple[Parameter, ...]
+    text: str = ""      # all of it, where it is a user's whole kernel
 
     @property
     def enqueue(self) -> Callable[..., Event]:
@@ -94,7 +96,8 @@ def build(
     made = labelled(f"kernel {name!r} is built for {where(device)}", _made)
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            with warnings.catch_warnings():     # drivers are talkative; errors are exceptions
+            # drivers are talkative; errors are exceptions
+            with warnings.catch_warnings(), without_counts(source):
                 warnings.simplefilter("ignore", cl.CompilerWarning)
                 return made(context, name, source, options, math)
         except cl.RuntimeError as error:
@@ -106,7 +109,7 @@ def build(
     hint = "" if "error" in log.lower() else f"\n{_NO_REASON}"
     raise BuildError(
         f"kernel {name!r}{of_file} does not compile on {device.name.strip()!r} "
-        f"with options {' '.join(options) or 'none'}:\n{log}{hint}"
+        f"with options {' '.join(options) or 'none'}:\n{with_lines(log, source)}{hint}"
     )
 
 
@@ -143,7 +146,7 @@ def build_user_kernel(
     while True:
         text = source.complete((front or accessors)(n_axes, macros), "")
         program = build(context, kernel.name, text, options, source.file)
-        built = Built(name, program, parameters(compiled(program, name), kernel.roles))
+        built = Built(name, program, parameters(compiled(program, name), kernel.roles), text)
         if "ONCE" in macros or all(p.role != "inout" for p in built.parameters):
             return built
         macros["ONCE"] = ""

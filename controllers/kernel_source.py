@@ -13,13 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Union
 
-from hitmap.files import open_regular
+from hitmap.argument import wrong
+from hitmap.files import NoTextError, decoded, open_regular
 
 SourceLike = Union[str, "os.PathLike[str]"]
 MAX_BYTES = 1 << 24     # of a file
 BODY_NAME = "user_kernel"   # of the kernel that is made from a body
 
+BYTE_ORDER_MARK = "\ufeff"
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_BRACE = re.compile(r"[{}]")
 _KERNEL = re.compile(
     r"\b(?:__kernel|kernel)\b\s*(?:__attribute__\s*\(\(.*?\)\)\s*)*void\s+(?:__attribute__\s*"
     r"\(\(.*?\)\)\s*)*(\w+)\s*\("
@@ -42,8 +45,13 @@ class KernelSource:
         >>> KernelSource.of("NEW(u) = HERE(u);")
         KernelSource(text='NEW(u) = HERE(u);', file='')
         """
+        if not isinstance(source, (str, os.PathLike)):
+            raise wrong("source", "OpenCL C as a text, or a path", source, "write a text or a Path")
         is_path = not isinstance(source, str) or ("\n" not in source and source.endswith(".cl"))
-        result = cls(_read(Path(source)), str(source)) if is_path else cls(str(source))
+        if is_path:
+            result = cls(_read(Path(source)), str(source))
+        else:
+            result = cls(str(source).removeprefix(BYTE_ORDER_MARK))
         if not _COMMENT.sub("", result.text).strip():
             raise ValueError(f"{result.file or 'a kernel'} holds no OpenCL C; write a body")
         return result
@@ -71,6 +79,18 @@ class KernelSource:
             )
         return names[0]
 
+    def body(self, name: str) -> str:
+        """The text of the kernel `name` between its braces; comments are left out.
+
+        >>> KernelSource("__kernel void a(int x) { if (x) { } } // end").body("a")
+        '{ if (x) { } }'
+        """
+        text = _COMMENT.sub(" ", self.text)
+        for found in _KERNEL.finditer(text):
+            if found[1] == name:
+                return _braced(text[found.end() :])
+        return ""
+
     def complete(self, front: str, parameters: str) -> str:
         """What the compiler gets: `front`, then this text, numbered by its own file and lines.
 
@@ -89,7 +109,16 @@ def _read(path: Path) -> str:
     if len(content) > MAX_BYTES:
         raise ValueError(f"{path} has more than {MAX_BYTES} bytes, the limit; write a shorter one")
     try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"{path}:{line}: is no UTF-8 text; save it as UTF-8") from None
+        return decoded(content)
+    except NoTextError as error:
+        raise ValueError(f"{path}:{error.line}: {error}") from None
+
+
+def _braced(text: str) -> str:
+    """From the first opening brace to the one that closes it, or to the end."""
+    start, depth = text.find("{"), 0
+    for brace in _BRACE.finditer(text):
+        depth += 1 if brace[0] == "{" else -1
+        if depth == 0:
+            return text[start : brace.end()]
+    return text[start:]

@@ -13,6 +13,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from controllers.identifier import short
+
 DevicePurpose = Literal["tiles", "alignment", "device staging", "constants"]
 HostPurpose = Literal["host staging", "host images"]
 Purpose = Literal[DevicePurpose, HostPurpose]
@@ -21,6 +23,7 @@ ENVIRONMENT = "CONTROLLERS_MEMORY_CAP"
 _DEVICE: tuple[Purpose, ...] = get_args(DevicePurpose)
 _HOST: tuple[Purpose, ...] = get_args(HostPurpose)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+MAX_BYTES = 2**63
 _CAP = re.compile(r"(\d+(?:\.\d+)?) ?([kmgt]?)(?:i?b)?", re.IGNORECASE)
 
 
@@ -122,14 +125,17 @@ def parse_cap(wanted: str | int) -> int:
     >>> parse_cap("4g"), parse_cap("1.5 MiB"), parse_cap(4096)
     (4294967296, 1572864, 4096)
     """
-    found = _CAP.fullmatch(str(wanted).strip())
-    nbytes = int(float(found[1]) * 2 ** _UNITS[found[2].lower()]) if found else 0
-    if nbytes < 1:
+    if isinstance(wanted, int):
+        nbytes: float = 0 if isinstance(wanted, bool) else wanted
+    else:
+        found = _CAP.fullmatch(str(wanted).strip())
+        nbytes = float(found[1]) * 2 ** _UNITS[found[2].lower()] if found else 0
+    if not 1 <= nbytes < MAX_BYTES:
         raise ValueError(
-            f"a memory cap is a number of bytes, or one with k, m, g or t, such as 512m or 4g, "
-            f"got {wanted!r}"
+            f"a memory cap is a number of bytes, less than 2^63, or one with k, m, g or t, such "
+            f"as 512m or 4g, got {short(wanted)}"
         )
-    return nbytes
+    return int(nbytes)
 
 
 def size(nbytes: int) -> str:

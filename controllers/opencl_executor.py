@@ -35,6 +35,7 @@ from controllers.stage_kernel import StageKernel, box_values, stage_kernel, tile
 from controllers.steps import Steps
 from controllers.tile import Linear, Tile, host_tile_memory
 from controllers.transfer import box_command, clock_reading, copy_box, run_command
+from controllers.waiter import Waiter
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided, whole_vectors
 
@@ -83,6 +84,7 @@ class OpenCLExecutor:
         self._copies: dict[int, Built] = {}
         self._clearing = Clearing(self.compute)
         self._n_tiles = 0
+        self.waiter = Waiter()
         self.clock = Clock(clock_reading(self.transfer))
 
     def __repr__(self) -> str:
@@ -347,7 +349,15 @@ class OpenCLExecutor:
         self.compute.flush()
         self.transfer.flush()
 
-    def wait(self) -> None:
-        """Block until the device has nothing left to do."""
-        labelled(f"kernels are waited for on {where(self.device)}", self.compute.finish)()
-        self.transfer.finish()
+    def wait(self, patience_s: float | None = None, keep: object = None) -> bool:
+        """Block until the device has nothing left to do; False if it takes longer than that.
+
+        Ctrl-C ends the wait.  `keep` is what commands use that may still be under way then.
+        """
+
+        def finish() -> object:
+            labelled(f"kernels are waited for on {where(self.device)}", self.compute.finish)()
+            self.transfer.finish()
+            return keep
+
+        return self.waiter.wait(finish, patience_s)

@@ -6,11 +6,14 @@ The role of a tile is declared, or read from `const`: a pointer to const is `in`
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+
+from hitmap.argument import number, short
 
 Role = Literal["in", "out", "inout", "local", "scalar"]
 TILE_ROLES: tuple[Role, ...] = ("in", "out", "inout")
@@ -47,10 +50,15 @@ class Parameter:
                 f"{', '.join(SCALAR_TYPES)}"
             )
         dtype = np.dtype(SCALAR_TYPES[name])
+        what = f"the scalar {self.name!r}"
+        if not isinstance(value, (bool, np.bool_)):
+            value = number(value, what)
         if dtype.kind != "f":
             info = np.iinfo(dtype)
-            if value != int(value) or not info.min <= value <= info.max:
-                raise ValueError(f"the scalar {self.name!r} is a {name}, got {value}")
+            if not math.isfinite(value) or value != int(value) or not info.min <= value <= info.max:
+                raise ValueError(
+                    f"{what} is a {name}, got {short(value)}; give a number that it can hold"
+                )
             value = int(value)
         result: np.generic = dtype.type(value)
         return result

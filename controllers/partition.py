@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from controllers.program import Program
+from hitmap.argument import sizes_of
 from hitmap.cut import per_axis
 from hitmap.layout import Layout
 from hitmap.shape import Shape
@@ -101,7 +102,7 @@ def domain_of(program: Program, sizes: int | Sequence[int]) -> Shape:
             f"program {program.name!r} has {len(program.fields)} fields and "
             f"{len(program.stages)} stages; a computation runs one of each so far"
         )
-    extent = (sizes,) if isinstance(sizes, int) else tuple(int(size) for size in sizes)
+    extent = sizes_of(sizes)
     if len(extent) != program.n_axes:
         raise ValueError(
             f"the stencil {program.name!r} has {program.n_axes} axes but the field has "

@@ -23,7 +23,7 @@ from typing import Any, Union
 
 from controllers.identifier import check_identifier, short
 from controllers.stencil import Stencil, checked_ends
-from hitmap.files import open_regular
+from hitmap.files import NoTextError, decoded, open_regular
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 8  # brackets within brackets
@@ -67,10 +67,9 @@ def read_patterns(path: PathLike) -> tuple[Stencil, ...]:
 
 def _decoded(content: bytes) -> str:
     try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise _Fault(line, "a pattern file is UTF-8 text, this byte is not") from None
+        text = decoded(content)
+    except NoTextError as error:
+        raise _Fault(error.line, str(error)) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

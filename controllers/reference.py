@@ -17,6 +17,7 @@ import numpy.typing as npt
 from controllers.expression import Read, Symbol, evaluate
 from controllers.program import INTEGERS, Program, Stage
 from controllers.steps import Steps
+from hitmap.argument import instance, sequence, whole, wrong
 from hitmap.shape import Shape
 
 OPERATIONS: dict[Symbol, Callable[[Any, Any], Any]] = {
@@ -120,16 +121,21 @@ def reference_run(
     >>> reference_run(mean, np.array([0., 4., 0., 8.]), 1, (True,)).tolist()
     [6.0, 0.0, 6.0, 0.0]
     """
+    if not isinstance(program, Program):
+        raise wrong("program", "a Program", program, 'of a stencil it is .program("float32")')
     if len(program.fields) != 1 or len(program.stages) != 1:
         raise ValueError(
             f"program {program.name!r}: the reference runs one field and one stage so far"
         )
+    instance(array, np.ndarray, "array", "use numpy.asarray")
     if array.dtype != program.dtype:
         raise ValueError(
             f"the array holds {array.dtype}, the program computes in {program.dtype}; convert it"
         )
+    n_steps = whole(n_steps, "n_steps")
     if n_steps < 0:
         raise ValueError(f"the number of steps cannot be negative, got {n_steps}")
+    periodic = tuple(sequence(periodic, "periodic", "True or False, one per axis"))
     (stage,) = program.stages
     updated = program.updated(Shape.of_extent(array.shape), periodic)
     result: npt.NDArray[Any] = array.copy()

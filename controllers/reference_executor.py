@@ -109,8 +109,9 @@ class ReferenceExecutor:
     def flush(self) -> None:
         """Nothing is ever pending."""
 
-    def wait(self) -> None:
+    def wait(self, patience_s: float | None = None, keep: object = None) -> bool:
         """Nothing is ever pending."""
+        return True
 
 
 def _at_once(work: Callable[[], None]) -> Command:

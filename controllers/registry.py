@@ -10,6 +10,7 @@ from controllers.kernel_source import SourceLike
 from controllers.program import Math
 from controllers.variant import ANY, Kernel
 from hitmap.agreement import agree, raise_together
+from hitmap.argument import instance
 from hitmap.comm import Communicator
 
 SPECIALISED: Literal["specialised"] = "specialised"
@@ -38,6 +39,7 @@ def register_stencil(
     On several ranks every rank registers the same.  A later registration of a name for the
     same devices replaces the earlier one.
     """
+    instance(name, str, "the name of a kernel", "write it in quotes")
     if not name.strip() or name in (SPECIALISED, GENERIC) or name.endswith(".cl"):
         raise ValueError(
             f"a kernel cannot be called {short(name)}; choose a name other than {SPECIALISED}, "

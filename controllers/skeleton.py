@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from controllers.check import Check
 from controllers.computation import Computation
+from controllers.door import check_options, dtype_name
+from controllers.partition import check_some_computed, domain_of, periodic_axes
 from controllers.plan import Overlap
 from controllers.program import Math
 from controllers.report import Report
 from controllers.stencil import Stencil
 from controllers.tile import TileView
 from controllers.variant import Kernel
+from hitmap.argument import whole
 from hitmap.comm import Communicator
 
 
@@ -61,11 +63,17 @@ def stencil_computation(
         field is 0 where `init` sets nothing.
     dtype: float32 or float64, or uint8, int16, int32 or int64 with whole weights and factor.
 
-    The other options are those of `Computation`.  Returns what the steps have cost.
+    The other options are those of `Computation`.  Returns what the steps have cost; ValueError
+    where they would change no cell, since the field is too small for the stencil.
     """
-    stencil = Stencil.of("stencil", shape, pattern, factor)
+    program = Stencil.of("stencil", shape, pattern, factor).program(dtype_name(dtype))
+    check_options(sizes=sizes, boundary=boundary, init=init, output=output)
+    iterations = whole(iterations, "iterations", 0)
+    check_some_computed(
+        program, domain_of(program, sizes), periodic_axes(boundary, program.n_axes)
+    )
     with Computation(
-        stencil.program(np.dtype(dtype).name),
+        program,
         sizes,
         partition=partition,
         weights=weights,

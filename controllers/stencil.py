@@ -6,7 +6,6 @@ new[i] = (sum of weight[o] * old[i + o] over the offsets o of the shape) / facto
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -27,6 +26,7 @@ from controllers.program import (
     check_shape,
     whole_number,
 )
+from hitmap.argument import whole, wrong
 
 MAX_WEIGHTS = 65536
 FIELD = "u"
@@ -106,6 +106,7 @@ class Stencil:
         >>> Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32").flops_per_cell
         2
         """
+        dtype = dtype.name if isinstance(dtype, np.dtype) else dtype
         weights = [self._rounded(weight, dtype) for weight in self.weights]
         factor = self._rounded(self.factor, dtype)
         if factor == 0 or not any(weights):
@@ -146,6 +147,8 @@ def checked_ends(shape: Sequence[Sequence[int]], what: str) -> Offsets:
     >>> checked_ends([[-1, 1]], "stencil 'mean'")
     ((-1, 1),)
     """
+    if not isinstance(shape, (list, tuple, np.ndarray)):
+        raise wrong(what, "a shape, one pair (first, last) per axis,", shape, "write [(-1, 1)]")
     ends = tuple(_pair(pair, what) for pair in shape)
     check_shape(ends, what)
     return ends
@@ -153,7 +156,7 @@ def checked_ends(shape: Sequence[Sequence[int]], what: str) -> Offsets:
 
 def _pair(pair: Sequence[int], what: str) -> tuple[int, int]:
     try:
-        low, high = (operator.index(end) for end in pair)
+        low, high = (whole(end, what) for end in pair)
     except (TypeError, ValueError):
         raise ValueError(
             f"{what}: the shape is one pair (first, last) of whole numbers per axis, "

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from controllers.coherence import Coherence
 from controllers.event import AllOf, Event
 from controllers.tile import Tile
+from hitmap.argument import instance, wrong
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from controllers.controller import Controller
 
 Kind = Literal["tied", "internal", "host"]
+BOX_REMEDY = "write Shape(lower, upper), or Shape.of_extent(sizes) for cells from the origin"
 DONE: Event = AllOf(())     # of what the host has done itself
 
 
@@ -95,6 +97,7 @@ class Selection:
 
     def select(self, cells: Shape) -> Selection:
         """A part of it, in global indices."""
+        instance(cells, Shape, "cells", BOX_REMEDY)
         if cells not in self.cells:
             raise ValueError(f"cells {cells} are not in the selection {self.cells}")
         return Selection(self.tile, cells)
@@ -112,5 +115,9 @@ Target: TypeAlias = Union[TiedTile, Selection]
 
 
 def selection_of(target: Target) -> Selection:
-    """A tile as the selection of all its cells."""
-    return target.whole if isinstance(target, TiedTile) else target
+    """A tile as the selection of all its cells; TypeError where `target` is neither."""
+    if isinstance(target, TiedTile):
+        return target.whole
+    if isinstance(target, Selection):
+        return target
+    raise wrong("cells", "a tile or selection of one", target, "make one with controller.tile(...)")

@@ -5,20 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import TypeAlias, Union
+from typing import Any, TypeAlias, Union
 
 import numpy as np
 import pyopencl as cl
 
 from controllers.access import Access
 from controllers.event import Command
+from controllers.footprint import touches
 from controllers.kernel import build_user_kernel
 from controllers.kgt.cell import work_sizes
 from controllers.opencl_executor import OpenCLExecutor, SharedKernel
 from controllers.parameter import TILE_ROLES, Parameter, bind, cell_dtype
 from controllers.stage_kernel import box_values, tile_values
+from controllers.structure import check_structure
 from controllers.tied_tile import Selection, TiedTile, selection_of
 from controllers.variant import Kernel
+from hitmap.argument import wholes
 from hitmap.shape import Shape
 from hitmap.strided import Strided
 
@@ -41,6 +44,9 @@ class UserLaunch:
             executor.context, executor.device, kernel, n_axes, macros, executor.accessors
         )
         self._kernel = SharedKernel(self._built)
+        source = kernel.variant(executor.device).source
+        self._touches = touches(source.body(self._built.name), source.text)
+        self._alike: set[tuple[str, np.dtype[Any]]] = set()     # parameters that suit these dtypes
 
     def accesses(self, over: Shape, arguments: Mapping[str, Argument]) -> list[Access]:
         """What a launch over `over` reads and writes; all tiles have an image on the device.
@@ -66,6 +72,26 @@ class UserLaunch:
             if isinstance(argument, (TiedTile, Selection)):
                 accesses.append(self._access(parameter, selection_of(argument), over))
         return accesses
+
+    def check_cells(self, over: Shape, arguments: Mapping[str, Argument]) -> None:
+        """ValueError where a launch over `over` leads out of a tile or selection.
+
+        Only what `controllers.footprint` knows of is seen.
+        """
+        for touch in self._touches:
+            argument = arguments.get(touch.name)
+            if isinstance(argument, (TiedTile, Selection)):
+                cells = selection_of(argument).cells
+                if cells.n_axes != over.n_axes or len(touch.offset or over.extent) != over.n_axes:
+                    continue
+                within = touch.launched_within(cells, over)
+                if within is not None:
+                    smaller = "" if within.empty else f"launch over {within}, or "
+                    raise ValueError(
+                        f"kernel {self._title!r}: a launch over {over} leads {touch.text} out of "
+                        f"the cells {cells} that it was given as {touch.name!r}; {smaller}give "
+                        f"more cells; cells that only some work-items need are read by AT"
+                    )
 
     def command(
         self,
@@ -104,6 +130,8 @@ class UserLaunch:
 
     def _access(self, parameter: Parameter, selection: Selection, over: Shape) -> Access:
         tile, dtype = selection.tile, cell_dtype(parameter.type_name)
+        if tile.dtype.kind == "V" and dtype is None:
+            self._check_structure(parameter, tile.dtype)
         if dtype is not None and dtype != tile.dtype:
             raise TypeError(
                 f"kernel {self._title!r}: {parameter.name!r} is a {parameter.type_name}, and the "
@@ -115,12 +143,23 @@ class UserLaunch:
         # cells of `out` beyond the launch are kept, not written
         return Access(selection, "inout" if role == "out" and not inside else role)
 
+    def _check_structure(self, parameter: Parameter, dtype: np.dtype[Any]) -> None:
+        """TypeError where the cells of `parameter` are laid out otherwise than `dtype`."""
+        pair = parameter.name, dtype
+        if pair not in self._alike:
+            type_name = parameter.type_name.replace("*", "").strip()
+            check_structure(
+                self._executor.context, self._title, self._built.text, type_name, dtype
+            )
+            self._alike.add(pair)
+
     def _sizes(
         self, over: Shape, group: Sequence[int] | None
     ) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Global and local size in OpenCL's order."""
         if group is None:
             return work_sizes(over.extent, self._executor.device.kind == "cpu")
+        group = wholes(group, "group")
         handle = self._executor.device.handle
         assert handle is not None, "an OpenCL device"
         fits = len(group) == over.n_axes <= _GROUPED_AXES and min(group) > 0

@@ -17,9 +17,12 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import get_args
 
+import numpy as np
+
 from controllers.device.device import Device, Kind
 from controllers.kernel_source import KernelSource, SourceLike
-from controllers.parameter import Role
+from controllers.parameter import TILE_ROLES, Role
+from hitmap.argument import instance, number, one_of, wrong
 
 ANY = ""
 _GENERIC, _KIND, _VENDOR, _NAME = range(1, 5)
@@ -60,6 +63,18 @@ class Kernel:
     scalars: Mapping[str, float] = field(default_factory=dict)
     roles: Mapping[str, Role] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        what = f"kernel {self.name!r}"
+        instance(self.name, str, "the name of a kernel", "write it in quotes")
+        for given, called in ((self.roles, "roles"), (self.scalars, "scalars")):
+            if not isinstance(given, Mapping):
+                raise wrong(f"{what}: {called}", "a dict", given, "write {name: value}")
+        for name, role in self.roles.items():
+            one_of(role, TILE_ROLES, f"{what}: the role of {name!r}")
+        for name, value in self.scalars.items():
+            if not isinstance(value, (bool, np.bool_)):
+                number(value, f"{what}: the scalar {name!r}")
+
     @classmethod
     def of(
         cls,
@@ -75,7 +90,10 @@ class Kernel:
         >>> Kernel.of("twice", "NEW(u) = 2 * HERE(u);").with_variant("...", "gpu").devices
         ('', 'gpu')
         """
-        return cls(name, (), dict(scalars or {}), dict(roles or {})).with_variant(source, device)
+        kernel = cls(name, (), scalars or {}, roles or {})
+        return replace(
+            kernel, scalars=dict(kernel.scalars), roles=dict(kernel.roles)
+        ).with_variant(source, device)
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -84,7 +102,7 @@ class Kernel:
 
     def with_variant(self, source: SourceLike, device: str = ANY) -> Kernel:
         """The same with one more variant, which replaces one for the same devices."""
-        word = device.strip()
+        word = instance(device, str, "device", 'write a kind or name, such as "gpu"').strip()
         others = (one for one in self.variants if one.device.lower() != word.lower())
         return replace(self, variants=(*others, Variant(word, KernelSource.of(source))))
 

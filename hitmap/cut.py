@@ -7,12 +7,14 @@ Those between are *interior* cuts.  A part between two equal cut points has no c
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
 
 import numpy as np
+
+from hitmap.argument import number as real_number
+from hitmap.argument import whole, wholes
 
 
 def split_even(count: int, parts: int, align: int = 1) -> list[int]:
@@ -62,6 +64,7 @@ def exact_shares(weights: Sequence[float]) -> list[Fraction]:
     >>> [str(share) for share in exact_shares([1, 0.5, 0])]
     ['2/3', '1/3', '0']
     """
+    weights = [real_number(weight, "weights") for weight in weights]
     if not all(math.isfinite(weight) and weight >= 0 for weight in weights) or not any(weights):
         raise ValueError(
             f"weights must be finite and not negative, with a positive sum, got {list(weights)}"
@@ -77,7 +80,8 @@ def per_axis(what: str, number: int | Sequence[int], n_axes: int) -> tuple[int, 
     >>> per_axis("align", [4], 2), per_axis("align", [1, 8], 2)
     ((4, 4), (1, 8))
     """
-    given = [operator.index(along) for along in np.atleast_1d(number).tolist()]
+    several = isinstance(number, (Sequence, np.ndarray)) and not isinstance(number, str)
+    given = [*wholes(number, what)] if several else [whole(number, what)]
     if len(given) == 1:
         given *= n_axes
     if len(given) != n_axes or any(along < 1 for along in given):

@@ -33,6 +33,35 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     return open(path, "rb")
 
 
+class NoTextError(ValueError):
+    """Bytes that are no text; `line` is where that shows."""
+
+    def __init__(self, line: int, what: str) -> None:
+        super().__init__(f"is no UTF-8 text: {what}; save it as UTF-8")
+        self.line = line
+
+
+def decoded(content: bytes) -> str:
+    r"""The text of a file in UTF-8, with a byte order mark in front or without.
+
+    >>> decoded(b"\xef\xbb\xbfshape"), decoded("é".encode())
+    ('shape', 'é')
+    >>> decoded("shape".encode("utf-16"))
+    Traceback (most recent call last):
+    hitmap.files.NoTextError: is no UTF-8 text: it looks like UTF-16 or UTF-32; save it as UTF-8
+    """
+    for mark in (b"\xff\xfe", b"\xfe\xff", b"\0"):
+        where = content.find(mark)
+        if where == 0 or (where > 0 and mark == b"\0"):
+            line = content.count(b"\n", 0, where) + 1
+            raise NoTextError(line, "it looks like UTF-16 or UTF-32")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise NoTextError(line, f"the byte {content[error.start]:#x} cannot stand there") from None
+
+
 def check_target(path: Path) -> None:
     """OSError unless a file called `path` can be made or replaced here and now."""
     if not path.parent.is_dir():

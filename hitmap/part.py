@@ -46,6 +46,9 @@ def problem(
     """Why `array` cannot hold the cells of `box`, or None."""
     if array is None:
         return f"{what}: an array {box.extent} is needed, got None"
+    if not isinstance(array, np.ndarray):
+        kind = type(array).__name__
+        return f"{what}: a NumPy array {box.extent} is needed, got {kind}; use numpy.asarray"
     if array.shape != box.extent:
         return f"{what}: must have the extent {box.extent} of {box}, got {array.shape}"
     if array.dtype.hasobject:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hitmap.agreement import agree_on_call, raise_together
+from hitmap.argument import whole
 from hitmap.comm import Communicator, receive, send
 from hitmap.layout import Layout
 from hitmap.part import check_parts, check_ranks, problem
@@ -117,5 +118,6 @@ def _check(
     where = layout.domain, layout.owned, tuple(ranks), root
     agree_on_call(comm, call, {**also, "layout, ranks and root": where})
     check_ranks(layout, ranks, comm)
+    root = whole(root, "root")
     if not 0 <= root < comm.size:
         raise ValueError(f"root must be in 0..{comm.size - 1}, got {root}")

@@ -12,6 +12,8 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hitmap.argument import wholes
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -31,11 +33,19 @@ class Shape:
     upper: tuple[int, ...]
 
     def __post_init__(self) -> None:
+        if type(self.lower) is not tuple or type(self.upper) is not tuple:
+            object.__setattr__(self, "lower", wholes(self.lower, "lower"))
+            object.__setattr__(self, "upper", wholes(self.upper, "upper"))
         if len(self.lower) != len(self.upper):
             raise ValueError(
                 f"Shape: lower {self.lower} and upper {self.upper} must have the same number of "
                 f"axes, got {len(self.lower)} and {len(self.upper)}"
             )
+        for end in (*self.lower, *self.upper):
+            if type(end) is not int:
+                object.__setattr__(self, "lower", wholes(self.lower, "lower"))
+                object.__setattr__(self, "upper", wholes(self.upper, "upper"))
+                break
 
     @classmethod
     def of_extent(cls, extent: Sequence[int]) -> Shape:
@@ -44,7 +54,7 @@ class Shape:
         >>> Shape.of_extent([6, 4])
         Shape(lower=(0, 0), upper=(6, 4))
         """
-        upper = tuple(operator.index(count) for count in extent)
+        upper = wholes(extent, "extent")
         if any(count < 0 for count in upper):
             raise ValueError(f"extent: cells per axis must be 0 or more, got {upper}")
         return cls((0,) * len(upper), upper)

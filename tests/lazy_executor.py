@@ -221,11 +221,12 @@ class LazyExecutor:
     def flush(self) -> None:
         self.flushed = True
 
-    def wait(self) -> None:
+    def wait(self, patience_s: float | None = None, keep: object = None) -> bool:
         self.flush()
         for queue in (self.compute, self.transfer):
             while queue:
                 self.world.finish(queue[-1])
+        return True
 
     def _command(self, queue: deque[LazyEvent], what: str, work: Callable[[], None]) -> Command:
         def command(wait_for: Sequence[Event] | None = None) -> Event:

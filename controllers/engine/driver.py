@@ -15,10 +15,11 @@ from controllers.engine.binding import Binder
 from controllers.engine.place import PlaceRun
 from controllers.engine.samples import Log, Samples
 from controllers.engine.task import Awaited, Task
-from controllers.event import Command
+from controllers.event import Command, Enqueued
 from controllers.executor import Executor
 from controllers.plan import ExchangeEnds, Operation, Plan, TileKey
 from controllers.tile import Tile
+from controllers.waiter import PATIENCE_S, Waiter
 from hitmap.comm import Communicator
 
 # How long to poll before giving the core away for longer.  A CPU device needs the cores more than
@@ -41,6 +42,7 @@ class Engine:
         self._n_done = 0        # steps of the plan done; tells which time level is the newest
         self._short: dict[int, dict[int, Command]] = {}     # launches of fewer steps, by number
         self._interrupted = False
+        self._waiter = Waiter()
         self._binder = Binder(plan, executors, comm)
         mine = [operation for operation in plan.operations if operation.place in plan.places]
         tasks = {operation.number: self._task(operation) for operation in mine}
@@ -115,9 +117,12 @@ class Engine:
         try:
             self._replay(first, n_steps, progress)
             self._finish_messages()
-        finally:    # what is under way uses memory that must not be freed
+        except BaseException:   # what is under way uses memory that must not be freed
             for executor in self._executors:
-                executor.wait()
+                executor.wait(PATIENCE_S, keep=self)
+            raise
+        for executor in self._executors:
+            executor.wait(keep=self)
         self._interrupted = False
         self.n_steps, self._n_done = self.n_steps + n_steps, last + 1
         if progress is not None:
@@ -213,15 +218,35 @@ class Engine:
             stuck = 0 if moved or blockers else stuck + 1
             assert stuck < 3, "a plan always has a task that can start or complete"
             if not moved:
-                _idle(blockers, self._spin_s)
+                self._idle(blockers)
 
     def _finish_messages(self) -> None:
         """Wait for the sends of the last exchange; devices go on meanwhile."""
         messages = [task for task in self._tasks if task.operation.lane == "network"]
         pending: list[Awaited] = [task for task in messages if not task.complete()]
         while pending:
-            _idle(pending, self._spin_s)
+            self._idle(pending)
             pending = [task for task in pending if not task.complete()]
+
+    def _idle(self, blockers: Sequence[Awaited]) -> None:
+        """Return when one of `blockers` is complete, at once if there is none.
+
+        A device's only command is waited for; what can only be asked after (messages, several
+        places) is polled, for a while without pause.
+        """
+        if not blockers:
+            return
+        event = blockers[0].event
+        if len(set(map(id, blockers))) == 1 and blockers[0].blocks and event is not None:
+            Enqueued(event, self._waiter).wait()
+            blockers[0].complete()
+            return
+        start = time.perf_counter()
+        while not any(blocker.complete() for blocker in blockers):
+            if time.perf_counter() - start < self._spin_s:
+                os.sched_yield()
+            else:
+                time.sleep(SLEEP_S)
 
 
 def _by_step(logs: Sequence[Log], first: int, last: int) -> dict[int, list[Log]]:
@@ -231,23 +256,3 @@ def _by_step(logs: Sequence[Log], first: int, last: int) -> dict[int, list[Log]]
         for step in log.steps(first, last):
             found.setdefault(step, []).append(log)
     return found
-
-
-def _idle(blockers: Sequence[Awaited], spin_s: float) -> None:
-    """Return when one of `blockers` is complete, at once if there is none.
-
-    A device's only command is waited for; what can only be asked after (messages, several
-    places) is polled, for `spin_s` without pause.
-    """
-    if not blockers:
-        return
-    if len(set(map(id, blockers))) == 1 and blockers[0].blocks and blockers[0].event is not None:
-        blockers[0].event.wait()
-        blockers[0].complete()
-        return
-    start = time.perf_counter()
-    while not any(blocker.complete() for blocker in blockers):
-        if time.perf_counter() - start < spin_s:
-            os.sched_yield()
-        else:
-            time.sleep(SLEEP_S)

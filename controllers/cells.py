@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""What the verbs of a controller are told of cells: which ones, of what dtype, with what values."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.program import MAX_AXES
+from controllers.tied_tile import BOX_REMEDY, Selection, Target, TiedTile, selection_of
+from hitmap.argument import short, wrong
+from hitmap.shape import Shape
+
+_KINDS = "biufcV"   # of dtypes: truth values, numbers, structures
+
+
+def box_of(over: Shape | Target) -> Shape:
+    """The cells that a launch computes; TypeError or ValueError where `over` has none to say."""
+    if not isinstance(over, (Shape, TiedTile, Selection)):
+        raise wrong("the cells of a launch", "a Shape, tile or selection", over, BOX_REMEDY)
+    box = over if isinstance(over, Shape) else selection_of(over).cells
+    if not 1 <= box.n_axes <= MAX_AXES:
+        raise ValueError(
+            f"a launch is over a box of 1 to {MAX_AXES} axes, got {box}; launch over another box"
+        )
+    return box
+
+
+def cell_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """The dtype of the cells of a tile; TypeError where cells cannot be of it."""
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = np.dtype(object)
+    if dtype is None or found.kind not in _KINDS or found.hasobject or found.subdtype:
+        raise wrong(
+            "the dtype of a tile", "one of numbers or structs of them", dtype,
+            'write one such as "float32", or np.dtype([("x", "f4"), ...], align=True)',
+        )  # fmt: skip
+    return found
+
+
+def cell_values(
+    values: npt.ArrayLike, extent: tuple[int, ...], dtype: np.dtype[Any]
+) -> npt.NDArray[Any]:
+    """New values of cells as an array that can be broadcast to `extent` and converted to `dtype`.
+
+    ValueError where their shape is another or `dtype` cannot hold one of them, TypeError where they
+    are no such values.
+    """
+    expected = f"numbers that {dtype} can hold" if dtype.kind != "V" else f"values of {dtype}"
+    remedy = f"give an array of {extent}, or one number"
+    try:
+        array = np.asarray(values)
+        if dtype.kind == "V" and not isinstance(values, (np.ndarray, np.generic)):
+            array = np.asarray(values, dtype)   # tuples become structures
+    except (TypeError, ValueError, OverflowError):
+        raise wrong("values", expected, values, remedy) from None
+    suits = array.dtype.kind in "biufc" or array.dtype == dtype
+    if not suits or (array.dtype.kind == "c" and dtype.kind not in "cV"):
+        raise wrong("values", expected, values, remedy)
+    try:
+        np.broadcast_to(array, extent)
+    except ValueError:
+        raise ValueError(
+            f"values: {extent} cells cannot be given an array of {array.shape}, {short(values)}; "
+            f"{remedy}"
+        ) from None
+    return _converted(array, dtype)
+
+
+def _converted(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """The same values in `dtype`; ValueError where a number would become another one.
+
+    Numbers with a point are rounded to a shorter format, but not to infinity.
+    """
+    if array.dtype == dtype or dtype.kind not in "iuf" or array.dtype.kind not in "iuf":
+        return array
+    with np.errstate(all="ignore"):
+        result = array.astype(dtype)
+        wrapped = array < 0 if dtype.kind == "u" else (array < 0) != (result < 0)
+    if dtype.kind == "f":
+        lost = np.isinf(result) & np.isfinite(array)
+    else:
+        lost = (result != array) | wrapped
+    if lost.any():
+        raise ValueError(
+            f"values: {dtype} cannot hold {array[lost].flat[0]}; give others, or a tile of a wider "
+            f"dtype"
+        )
+    return result

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""Waiting for a device so that Ctrl-C is heard, and no longer than patience lasts.
+
+A wait inside a driver is one call in C, which no signal reaches: Python's handlers run between the
+instructions of the main thread.  So a thread waits in its place, and it waits for that thread.
+"""
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import TypeAlias
+
+PATIENCE_S = 5.0    # for what is under way when an error or Ctrl-C ends the rest
+
+_Answer: TypeAlias = "SimpleQueue[BaseException | None]"
+_Call: TypeAlias = "tuple[Callable[[], object], _Answer]"
+
+
+class Waiter:
+    """A thread that waits, made when it is first needed."""
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[_Call | None] | None = None
+
+    def wait(self, block: Callable[[], object], patience_s: float | None = None) -> bool:
+        """Call `block`, which waits; raises what it raises, False if it takes longer.
+
+        Then, and after an exception of a signal's handler, the call goes on by itself; what
+        `block` refers to lives until it ends.
+        """
+        in_main = threading.current_thread() is threading.main_thread()
+        if not in_main and patience_s is None:  # signals are the main thread's affair
+            block()
+            return True
+        answer: _Answer = SimpleQueue()
+        calls = self._calls = self._calls or _started(self)
+        calls.put((block, answer))
+        try:
+            error = answer.get(timeout=patience_s)
+        except BaseException as left:
+            calls.put(None)     # its end, when it comes free
+            self._calls = None
+            if isinstance(left, Empty):
+                return False
+            raise
+        if error is not None:
+            raise error
+        return True
+
+
+def _started(owner: Waiter) -> SimpleQueue[_Call | None]:
+    calls: SimpleQueue[_Call | None] = SimpleQueue()
+    threading.Thread(target=_serve, args=(calls,), name="waiter", daemon=True).start()
+    weakref.finalize(owner, calls.put, None).atexit = False
+    return calls
+
+
+def _serve(calls: SimpleQueue[_Call | None]) -> None:
+    while True:
+        call = calls.get()
+        if call is None:
+            return
+        block, answer = call
+        try:
+            block()
+        except BaseException as error:
+            answer.put(error)
+        else:
+            answer.put(None)
+        del call, block, answer     # or it keeps what they refer to until the next one comes
