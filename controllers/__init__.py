@@ -2,14 +2,15 @@
 """A portable heterogeneous runtime for stencil computing on OpenCL devices and MPI.
 
 Importing it loads neither OpenCL nor MPI: the names below come when they are asked for.
-Uncaught exceptions of one rank end the job on all of them (`hitmap.install_abort_hook`).
+Where it is one of several ranks, an uncaught exception ends the job on all of them
+(`hitmap.install_abort_hook`); a process that runs alone is left as it is.
 """
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING
 
-from hitmap import install_abort_hook
+from hitmap.uncaught import install_where_ranks_are
 
 if TYPE_CHECKING:
     from controllers.access import reading, updating, writing
@@ -60,4 +61,4 @@ def __getattr__(name: str) -> object:
     return getattr(importlib.import_module(_HOMES[name]), name)
 
 
-install_abort_hook()
+install_where_ranks_are()

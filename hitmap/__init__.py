@@ -3,7 +3,6 @@
 
 Usable alone, in any program that keeps arrays in blocks.  Importing it needs no MPI library.
 """
-from hitmap.abort import install_abort_hook
 from hitmap.agreement import agree, raise_together
 from hitmap.comm import Communicator, SerialCommunicator, default_communicator, node_ranks
 from hitmap.cut import split_even, split_weighted
@@ -15,6 +14,7 @@ from hitmap.region import Region
 from hitmap.scatter import gather, scatter
 from hitmap.shape import Shape
 from hitmap.topology import Topology
+from hitmap.uncaught import install_abort_hook
 
 __all__ = [
     "Communicator", "HaloPattern", "Layout", "Message", "NpyWriter", "Redistribution", "Region",

@@ -17,8 +17,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from hitmap.comm import Communicator, channel
+from hitmap.channel import channel
+from hitmap.comm import Communicator
 
+ABORT_HOOK = "CONTROLLERS_ABORT_HOOK"
 _DIGEST_NBYTES = 16
 _LONGEST = 200      # characters of a value that are shown
 _MARK = "_raised_on_all_ranks"
@@ -53,6 +55,11 @@ def agree_on_call(comm: Communicator, call: str, facts: Mapping[str, object]) ->
     `facts` are the arguments, and whatever else must be the same, by name.
     """
     _compare(comm, _Statement(call, tuple((name, plain(fact)) for name, fact in facts.items())))
+
+
+def hook_wanted() -> bool:
+    """Whether a rank that fails is to end the job on all of them."""
+    return os.environ.get(ABORT_HOOK) != "0"
 
 
 def next_number(comm: Communicator) -> int:
@@ -93,7 +100,11 @@ def _compare(comm: Communicator, mine: _Statement) -> None:
         if mine.problem is not None:
             raise ValueError(mine.problem)
         return
-    statements = _statements(comm, mine)
+    found = channel(comm)
+    if found.is_new:    # a rank without the hook would leave the others waiting
+        found.is_new = False
+        agree(comm, f"{ABORT_HOOK} (0 or not)", "1" if hook_wanted() else "0")
+    statements = _statements(found.comm, mine)
     named = [f"rank {r}: {s.problem}" for r, s in enumerate(statements) if s.problem is not None]
     if named:
         raise on_all_ranks(ValueError("; ".join(named)))
@@ -112,15 +123,14 @@ def _compare(comm: Communicator, mine: _Statement) -> None:
         raise on_all_ranks(ValueError(where + "; ".join(unlike)))
 
 
-def _statements(comm: Communicator, mine: _Statement) -> Sequence[_Statement]:
+def _statements(talk: Communicator, mine: _Statement) -> Sequence[_Statement]:
     """What all ranks state: in full where they differ, else just this rank's; see `_compare`."""
-    talk = channel(comm).comm
     text = repr((mine.call, mine.facts, mine.problem)).encode()
     digest = hashlib.blake2b(text, digest_size=_DIGEST_NBYTES).digest()
-    everyone = np.empty(comm.size * _DIGEST_NBYTES, np.uint8)
+    everyone = np.empty(talk.size * _DIGEST_NBYTES, np.uint8)
     talk.Allgather(np.frombuffer(digest, np.uint8), everyone)
-    if everyone.tobytes() == digest * comm.size:
-        return [mine] * comm.size
+    if everyone.tobytes() == digest * talk.size:
+        return [mine] * talk.size
     return talk.allgather(mine)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The processes of a job, with MPI or without.
 
-The only module that imports mpi4py, and only when a communicator is asked for: importing
+It and `hitmap.channel` are all that imports mpi4py, and only when a communicator is asked for: importing
 `hitmap` neither needs an MPI library nor initialises one.  `SerialCommunicator` stands for a
 process that runs alone.
 """
@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from hitmap.launcher import OPEN_MPI, Launcher, launcher, library_name, own_mpiexec
+from hitmap.segment import NoRoomError, check_room, unlink_own
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -153,7 +152,7 @@ def _n_started() -> int:
 
 
 def default_communicator() -> Communicator:
-    """MPI's COMM_WORLD where an MPI library can be loaded, else one process without MPI.
+    """MPI's COMM_WORLD where an MPI library can be started, else one process without MPI.
 
     RuntimeError if a launcher started several processes that cannot form one job: they would
     all do the same work, each believing to be alone.
@@ -164,6 +163,8 @@ def default_communicator() -> Communicator:
         library = _start_mpi(starter)
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:  # mpi4py raises the latter without a library
+        if started > 1 and isinstance(error, NoRoomError):
+            raise
         if started > 1:
             raise RuntimeError(
                 f"a launcher started {started} processes, but mpi4py finds no MPI library "
@@ -182,6 +183,8 @@ def default_communicator() -> Communicator:
 def _start_mpi(starter: Launcher | None) -> str:
     """The version text of the MPI library, which is started unless it would abort the process."""
     import mpi4py
+    if not was_started():
+        check_room(1 if starter is None else starter.size)
     foreign = starter is not None and starter.name == OPEN_MPI
     if foreign and mpi4py.rc.initialize and "mpi4py.MPI" not in sys.modules:
         mpi4py.rc.initialize = False    # look at the library before it looks at the launcher
@@ -192,6 +195,7 @@ def _start_mpi(starter: Launcher | None) -> str:
     refused = starter is not None and starter.refused_by(library)
     if not MPI.Is_initialized() and not refused:
         MPI.Init_thread(getattr(MPI, f"THREAD_{mpi4py.rc.thread_level.upper()}"))
+    unlink_own()
     return library
 
 
@@ -256,48 +260,17 @@ def _as_bytes(array: Buffer) -> Buffer:
     return array.reshape(-1).view(np.uint8)
 
 
-@dataclass
-class Channel:
-    """What agreements about a communicator need: a duplicate of it that nothing else uses."""
-
-    comm: Communicator
-    n_objects: int = 0      # that all ranks have made together
-
-
-def channel(comm: Communicator) -> Channel:
-    """The channel of `comm`, the same at every call; it is made at the first.  Collective then."""
-    if isinstance(comm, SerialCommunicator):
-        return Channel(comm)
-    mine = cast("MPI.Intracomm", comm)
-    found = mine.Get_attr(_channel_key())
-    if not isinstance(found, Channel):
-        found = Channel(mine.Dup())
-        mine.Set_attr(_channel_key(), found)
-    return found
-
-
-def has_channel(comm: Communicator) -> bool:
-    """Whether `channel` has been called for `comm`."""
-    return cast("MPI.Intracomm", comm).Get_attr(_channel_key()) is not None
-
-
-@cache
-def _channel_key() -> int:
-    """What a channel is attached to its communicator with."""
-    from mpi4py import MPI
-
-    def free(comm: MPI.Comm, key: int, found: Channel) -> None:
-        if not MPI.Is_finalized():
-            found.comm.Free()
-
-    return MPI.Comm.Create_keyval(delete_fn=free)
-
-
 def threads_may_send() -> bool:
     """Whether any thread may call MPI at any time; needs an MPI library."""
     from mpi4py import MPI
 
     return MPI.Query_thread() == MPI.THREAD_MULTIPLE
+
+
+def was_started() -> bool:
+    """Whether this process has started MPI by now; it may have ended it since."""
+    mpi = sys.modules.get("mpi4py.MPI")
+    return mpi is not None and bool(mpi.Is_initialized())
 
 
 def running_world() -> MPI.Intracomm | None:

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 OPEN_MPI = "Open MPI"
-# The first that is set counts: the processes of MPICH's mpiexec within a Slurm job have both.
+# The first that is a number counts: the processes of MPICH's mpiexec within a Slurm job have both.
+PMI, SLURM = "MPICH or PMI", "Slurm"
 _VARIABLES = (
-    ("MPICH or PMI", "PMI_SIZE", "PMI_RANK"),
+    (PMI, "PMI_SIZE", "PMI_RANK"),
     (OPEN_MPI, "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
     ("MVAPICH", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"),
-    ("Slurm", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
+    (SLURM, "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
 )
 
 
@@ -35,6 +37,17 @@ class Launcher:
         """Whether the MPI library with this version text would abort a process started so."""
         return self.name == OPEN_MPI and library_name(library) in ("MPICH", "Intel MPI")
 
+    def holds_this_process(self, environment: Mapping[str, str] = os.environ) -> bool:
+        """Whether it started this very process, as far as that shows, and not a parent of it.
+
+        A child of a rank inherits the variables, but not MPICH's connection to the launcher.
+        """
+        if self.name == PMI:
+            return "PMI_PORT" in environment or _is_socket(environment.get("PMI_FD", ""))
+        if self.name == SLURM:
+            return environment.get("SLURM_TASK_PID", str(os.getpid())) == str(os.getpid())
+        return True
+
 
 def launcher(environment: Mapping[str, str] = os.environ) -> Launcher | None:
     """The launcher of this process; None where it was started alone.
@@ -43,9 +56,22 @@ def launcher(environment: Mapping[str, str] = os.environ) -> Launcher | None:
     Launcher(name='Open MPI', size=4, rank=1)
     """
     for name, size, rank in _VARIABLES:
-        if size in environment:
-            return Launcher(name, int(environment[size]), int(environment.get(rank, "0")))
+        if _is_number(environment.get(size, "")):
+            number = environment.get(rank, "")
+            n_ranks = max(1, int(environment[size]))
+            return Launcher(name, n_ranks, int(number) if _is_number(number) else 0)
     return None
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 10
+
+
+def _is_socket(descriptor: str) -> bool:
+    try:
+        return _is_number(descriptor) and stat.S_ISSOCK(os.fstat(int(descriptor)).st_mode)
+    except OSError:
+        return False
 
 
 def library_name(version: str) -> str:

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+"""Ranks that leave: a program that ends on one rank while others go on, or wait for it."""
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NoReturn, TypeAlias, Union
+
+from hitmap.abort import (
+    FAILED,
+    PATIENCE_S,
+    completes,
+    end_job,
+    end_unconnected,
+    say,
+    started_alone,
+)
+from hitmap.agreement import agree
+from hitmap.channel import has_channel
+from hitmap.comm import Communicator, running_world
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+_TAG = 32766        # of messages on COMM_WORLD, where others may have messages, too
+_Status: TypeAlias = Union[str, int, None]
+
+
+def watch_departure() -> None:
+    """See to it that a rank that leaves ends the job if others do not follow; once."""
+    if not isinstance(sys.exit, _ExitHook):
+        leaving = _ExitHook(sys.exit, os.getpid())
+        sys.exit = leaving
+        atexit.register(leaving.check)
+    if not isinstance(os._exit, _ExitAtOnce):
+        os._exit = _ExitAtOnce(os._exit, os.getpid())
+
+
+class _ExitHook:
+    """Stands for `sys.exit`, to know the exit code when the process ends."""
+
+    def __init__(self, previous: Callable[[_Status], NoReturn], pid: int) -> None:
+        self.previous = previous
+        self.pid = pid
+        self.code = 0
+
+    def __call__(self, status: _Status = None, /) -> NoReturn:
+        try:
+            self.previous(status)
+        except SystemExit as error:
+            arguments = error.args
+        raise _Exit(self, *arguments)
+
+    def check(self) -> None:
+        """Abort the job if other ranks go on; runs at the end of the process."""
+        if os.getpid() != self.pid:     # a forked child is no rank
+            return
+        world, starter = running_world(), started_alone()
+        if starter is not None and self.code != 0:
+            say(f"ends with code {self.code} before MPI was started; the job ends")
+            end_unconnected(starter, self.code)
+        if world is None:
+            return
+        if has_channel(world):
+            self._check_calls(world)
+        elif self.code != 0 and not _all_leave(world):
+            _complain(f"ends with code {self.code} while other ranks go on", self.code)
+
+    def _check_calls(self, world: Communicator) -> None:
+        """Tell ranks that make a collective call that this one will not come."""
+        if self.code != 0:
+            text = f"ends with code {self.code} while other ranks go on"
+            impatient = threading.Timer(PATIENCE_S, _complain, (text, self.code))
+            impatient.daemon = True
+            impatient.start()
+        try:
+            agree(world, "the end of the program", None)
+        except ValueError as error:
+            if world.rank != 0:
+                time.sleep(PATIENCE_S)      # rank 0 has the same error
+            _complain(str(error), self.code)
+        finally:
+            if self.code != 0:
+                impatient.cancel()
+
+
+class _Exit(SystemExit):
+    """What `sys.exit` raises: it tells the hook its code if it is what ends the process.
+
+    That is when it goes without any function under way; one that has been caught goes earlier,
+    or is there for longer.
+    """
+
+    def __init__(self, hook: _ExitHook, *arguments: object) -> None:
+        super().__init__(*arguments)
+        self._hook = hook
+
+    def __reduce__(self) -> tuple[type[SystemExit], tuple[object, ...]]:
+        return SystemExit, self.args
+
+    def __del__(self) -> None:
+        if sys._getframe().f_back is None and threading.current_thread() is threading.main_thread():
+            status = self.code
+            self._hook.code = status if isinstance(status, int) else int(status is not None)
+
+
+class _ExitAtOnce:
+    """Stands for `os._exit`, after which MPICH's launcher ends the other ranks with code 0."""
+
+    def __init__(self, previous: Callable[[int], NoReturn], pid: int) -> None:
+        self.previous = previous
+        self.pid = pid
+
+    def __call__(self, status: int) -> NoReturn:
+        if os.getpid() == self.pid:
+            world, starter = running_world(), started_alone()
+            if starter is not None and status != 0:
+                say(f"ends by os._exit({status}) before MPI was started; the job ends")
+                end_unconnected(starter, status)
+            if world is not None and not _all_leave(world):
+                _complain(f"ends by os._exit({status}) while other ranks go on", status)
+        self.previous(status)
+
+
+def _all_leave(world: MPI.Intracomm) -> bool:
+    """Whether all ranks come here soon.
+
+    By messages, which match no collective operation that other ranks may be in: no channel has
+    been made yet, or not all are at the same call, and MPI libraries mix up unlike operations.
+    """
+    nothing = bytearray()
+    others = [0] if world.rank > 0 else range(1, world.size)
+    if world.rank > 0:
+        world.Isend(nothing, 0, _TAG)
+    if not completes([world.Irecv(nothing, other, _TAG) for other in others], PATIENCE_S):
+        return False
+    if world.rank == 0:
+        for other in others:
+            world.Send(nothing, other, _TAG)
+    return True
+
+
+def _complain(text: str, code: int) -> NoReturn:
+    say(text)
+    end_job(code or FAILED)
