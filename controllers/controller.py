@@ -28,6 +28,7 @@ from controllers.tied_tile import DONE, Kind, Selection, Target, TiedTile, selec
 from controllers.user_launch import Argument, UserLaunch
 from controllers.variant import Kernel
 from hitmap.comm import Communicator, SerialCommunicator
+from hitmap.conversion import converted
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
 
@@ -257,10 +258,9 @@ class Controller:
         _wait(tile.coherence.before_write(side, [cells]))
         if tile.host is None:
             assert tile.memory is not None, "an internal tile that is not free"
-            full = np.broadcast_to(np.asarray(values), cells.extent)
-            self.executor.move_to(tile.memory, cells, full)
+            self.executor.move_to(tile.memory, cells, converted(values, cells.extent, tile.dtype))
         else:
-            tile.image(cells)[...] = values
+            tile.image(cells)[...] = converted(values, cells.extent, tile.dtype)
         tile.coherence.wrote(side, [cells], DONE)
 
     def close(self) -> None:
