@@ -218,8 +218,7 @@ class Computation:
         refused where that exceeds the cap.  Returns what has moved.
         """
         layout, placement = self._divided(partition, weights, align, block)
-        ranks = self.placement.ranks, placement.ranks
-        moves = Redistribution(self.layout, layout, *ranks)
+        moves = Redistribution(self.layout, layout, self.placement.ranks, placement.ranks)
         plan = self._new_plan(layout, placement)
         old, new = self._engine, self._new_engine(plan, placement)
         relocate(moves, old, new, self.comm)
@@ -314,8 +313,7 @@ class Computation:
 
     @property
     def _access(self) -> FieldAccess:
-        written = self.program.stages[-1].writes
-        return FieldAccess(self._engine, written, self.comm, self.state)
+        return FieldAccess(self._engine, self.comm, self.state)
 
     @property
     def facts(self) -> dict[str, object]:

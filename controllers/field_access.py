@@ -28,11 +28,11 @@ from hitmap.strided import consecutive
 
 
 class FieldAccess:
-    """The cells of `field` that this rank owns; what sets them tells `state`."""
+    """The cells that this rank owns of what a program writes last; setting them tells `state`."""
 
-    def __init__(self, engine: Engine, field: str, comm: Communicator, state: State) -> None:
+    def __init__(self, engine: Engine, comm: Communicator, state: State) -> None:
         self._engine = engine
-        self._field = field
+        self._field = engine.plan.program.stages[-1].writes
         self._comm = comm
         self._state = state
         self._layout = engine.plan.layout

@@ -67,7 +67,7 @@ class PlaceRun:
         self._listening = logs.get(self.step, ())
 
     def advance(self) -> bool:
-        """Start what can be started, to the next gate of the course; whether anything was."""
+        """Start what can be started, to the next gate of the course; whether that was anything."""
         moved = False
         while True:
             if self.waiting:
@@ -75,7 +75,7 @@ class PlaceRun:
             until = self._course.until
             if self.waiting or not self._next_step():
                 return moved
-            if moved and self._course.until != until:
+            if self._course.until != until:
                 return True
 
     def _start_ready(self) -> bool:
