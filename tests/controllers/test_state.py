@@ -18,7 +18,7 @@ from hitmap import SerialCommunicator
 
 MEAN = Stencil.of("mean", [(-1, 1), (-1, 1)], [0, 1, 0, 1, 0, 1, 0, 1, 0], 4)
 PROGRAM = MEAN.program("float32")
-FIELD = np.random.default_rng(0).random((33, 16), np.float32)
+FIELD = np.random.default_rng(0).random((33, 70), np.float32)
 DEVICES = ["reference", "cpu:0"]
 LONG = 10**9    # steps that no test waits for
 
@@ -271,7 +271,7 @@ def late(done, total):
         os.kill(os.getpid(), signal.SIGINT)
 
 for devices, options in (("reference", {}), ("cpu", {"zero_copy": False}),
-                         ("reference", {"partition": "cyclic", "block": (33, 16)})):
+                         ("reference", {"partition": "cyclic", "block": (33, 70)})):
     with Computation(PROGRAM, FIELD.shape, devices=devices, comm=comm, **options) as run:
         label = f"{devices} {' '.join(options)}"
         def begin():
