@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Collective calls: agreed on by all ranks before they do anything, and remembered.
 
-Methods that all ranks call together are marked `collective`.  Each call first compares, on all
-ranks, which method of which object is called, with which arguments, after how many steps; what
-differs is an error on every rank.  What is under way and what came before is kept for a watchdog.
+Methods that all ranks call together are marked `collective`.  Each call first asks whether the
+object is in a state for it, then compares, on all ranks, which method of which object is called,
+with which arguments, after how many steps; what differs is an error on every rank.  What is under
+way and what came before is kept for a watchdog.
 """
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
+from controllers.state import State, Use
 from hitmap.agreement import agree_on_call
 from hitmap.comm import Communicator
 
@@ -51,37 +53,38 @@ class Calls:
     @contextmanager
     def agreed(self, name: str, /, **facts: object) -> Iterator[None]:
         """A call that all ranks make alike."""
-        call = self.begin(name)
-        try:
+        with self.remembered(name):
             self.agree(name, facts)
             yield
-        except BaseException:
-            self.end(call, "failed")
-            raise
-        self.end(call)
+
+    @contextmanager
+    def remembered(self, name: str) -> Iterator[None]:
+        """A call, which may be part of another one."""
+        call = Call(f"{name} of {self.owner}")
+        self.last.append(call)
+        self.open += 1
+        outcome = "failed"
+        try:
+            yield
+            outcome = "done"
+        finally:
+            call.end(outcome)
+            self.open -= 1
+            self.go_on()
 
     def agree(self, name: str, facts: Mapping[str, object]) -> None:
         """ValueError on all ranks unless these are alike.  Collective."""
         agree_on_call(self._comm, f"{name} of {self.owner}", facts)
+        self.go_on()
+
+    def go_on(self) -> None:
+        """A part of a call has ended."""
         self.n_events += 1
 
     @property
     def alone(self) -> bool:
         """Whether there is nobody to agree with."""
         return self._comm.size == 1
-
-    def begin(self, name: str) -> Call:
-        """A call begins, which may be part of another one."""
-        call = Call(f"{name} of {self.owner}")
-        self.last.append(call)
-        self.open += 1
-        return call
-
-    def end(self, call: Call, outcome: str = "done") -> None:
-        """The call has returned, or failed."""
-        call.end(outcome)
-        self.open -= 1
-        self.n_events += 1
 
 
 class _Owner(Protocol):
@@ -90,8 +93,10 @@ class _Owner(Protocol):
     @property
     def calls(self) -> Calls: ...
     @property
-    def state(self) -> Mapping[str, object]:
-        """What must be the same on all ranks whatever they call."""
+    def state(self) -> State: ...
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """What must be the same on all ranks whenever they use what the object holds."""
 
 
 _Self = TypeVar("_Self", bound=_Owner)
@@ -100,41 +105,46 @@ _R = TypeVar("_R")
 _Method = Callable[Concatenate[_Self, _P], _R]
 
 
-def collective(*same: str) -> Callable[[_Method[_Self, _P, _R]], _Method[_Self, _P, _R]]:
-    """Marks a method that all ranks call together, the arguments `same` being equal on all."""
+def collective(
+    *same: str, use: Use = "nothing"
+) -> Callable[[_Method[_Self, _P, _R]], _Method[_Self, _P, _R]]:
+    """Marks a method that all ranks call together, the arguments `same` being equal on all.
+
+    use: what it does with the field, which decides in which states it may be called.
+    """
 
     def mark(method: _Method[_Self, _P, _R]) -> _Method[_Self, _P, _R]:
         signature, name = inspect.signature(method), method.__name__.strip("_")
 
         @wraps(method)
         def called(self: _Self, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-            if not self.calls.alone:
-                given = signature.bind(self, *args, **kwargs)
-                given.apply_defaults()
-                facts = {key: given.arguments[key] for key in same}
-                with self.calls.agreed(name, **self.state, **facts):
-                    return method(self, *args, **kwargs)
-            return called_alone(self, *args, **kwargs)
+            with self.state.during(name), self.calls.remembered(name):
+                if not self.calls.alone:
+                    given = signature.bind(self, *args, **kwargs)
+                    given.apply_defaults()
+                    facts = {key: given.arguments[key] for key in same}
+                    before = {} if use == "sets" else self.facts
+                    self.calls.agree(name, {**before, **self.state.facts(use), **facts})
+                self.state.check(name, use)
+                return method(self, *args, **kwargs)
 
-        called_alone = noted(method)
         return called
 
     return mark
 
 
-def noted(method: _Method[_Self, _P, _R]) -> _Method[_Self, _P, _R]:
-    """Marks a method that ranks call on their own: only remembered."""
-    name = method.__name__.strip("_")
+def noted(use: Use) -> Callable[[_Method[_Self, _P, _R]], _Method[_Self, _P, _R]]:
+    """Marks a method that ranks call on their own: remembered, and refused as collective ones."""
 
-    @wraps(method)
-    def called(self: _Self, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        call = self.calls.begin(name)
-        try:
-            result = method(self, *args, **kwargs)
-        except BaseException:
-            self.calls.end(call, "failed")
-            raise
-        self.calls.end(call)
-        return result
+    def mark(method: _Method[_Self, _P, _R]) -> _Method[_Self, _P, _R]:
+        name = method.__name__.strip("_")
 
-    return called
+        @wraps(method)
+        def called(self: _Self, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+            with self.state.during(name), self.calls.remembered(name):
+                self.state.check(name, use)
+                return method(self, *args, **kwargs)
+
+        return called
+
+    return mark

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from controllers.program import MAX_AXES
 from controllers.tied_tile import BOX_REMEDY, Selection, Target, TiedTile, selection_of
 from hitmap.argument import short, wrong
+from hitmap.conversion import converted
 from hitmap.shape import Shape
 
 _KINDS = "biufcV"   # of dtypes: truth values, numbers, structures
@@ -44,7 +45,7 @@ def cell_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
 def cell_values(
     values: npt.ArrayLike, extent: tuple[int, ...], dtype: np.dtype[Any]
 ) -> npt.NDArray[Any]:
-    """New values of cells as an array that can be broadcast to `extent` and converted to `dtype`.
+    """New values of cells as an array of `extent` and `dtype`.
 
     ValueError where their shape is another or `dtype` cannot hold one of them, TypeError where they
     are no such values.
@@ -67,26 +68,4 @@ def cell_values(
             f"values: {extent} cells cannot be given an array of {array.shape}, {short(values)}; "
             f"{remedy}"
         ) from None
-    return _converted(array, dtype)
-
-
-def _converted(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """The same values in `dtype`; ValueError where a number would become another one.
-
-    Numbers with a point are rounded to a shorter format, but not to infinity.
-    """
-    if array.dtype == dtype or dtype.kind not in "iuf" or array.dtype.kind not in "iuf":
-        return array
-    with np.errstate(all="ignore"):
-        result = array.astype(dtype)
-        wrapped = array < 0 if dtype.kind == "u" else (array < 0) != (result < 0)
-    if dtype.kind == "f":
-        lost = np.isinf(result) & np.isfinite(array)
-    else:
-        lost = (result != array) | wrapped
-    if lost.any():
-        raise ValueError(
-            f"values: {dtype} cannot hold {array[lost].flat[0]}; give others, or a tile of a wider "
-            f"dtype"
-        )
-    return result
+    return converted(array, extent, dtype)

@@ -7,43 +7,42 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
+import controllers
 from controllers.call import Calls, collective, noted
 from controllers.capacity import check_capacity, fits
 from controllers.check import Check, CheckedEngine, setting_of
 from controllers.configuration import Configuration
 from controllers.crash import labelled
 from controllers.door import check_communicator, check_options, refuse_together
-from controllers.engine import Engine, Progress
+from controllers.engine import Engine
 from controllers.explain import explain
 from controllers.field_access import FieldAccess
+from controllers.interruption import Interruption
 from controllers.partition import domain_of, periodic_axes
 from controllers.placement import Placement, divided, open_controllers
 from controllers.plan import Overlap, Plan
 from controllers.program import Math, Program
+from controllers.progress import Watcher, told_by
 from controllers.registry import agreed_kernel, check_math
-from controllers.relocation import CHUNK_CELLS, relocate
+from controllers.relocation import relocate
 from controllers.report import Report
 from controllers.stage_kernel import described, domain_values
+from controllers.state import State
 from controllers.temporal import agreed_steps, plan_with_steps
 from controllers.tile import TileView
 from controllers.timings import Timings
 from controllers.trace import Trace
 from controllers.trace_file import save_timeline
 from controllers.tuning import Tuner, check_tuning
-from controllers.tuning_report import TuningReport
 from controllers.variant import Kernel
 from controllers.watchdog import VARIABLE, Watchdog, Watched, limit
-from hitmap.agreement import next_number, raise_together
+from hitmap.agreement import next_number
 from hitmap.argument import file_name, function, whole
 from hitmap.comm import Communicator, default_communicator
 from hitmap.layout import Layout
-from hitmap.npy import NpyWriter, open_npy, read_into
 from hitmap.redistribute import Redistribution
-from hitmap.scatter import gather, scatter
-from hitmap.strided import consecutive
 
 
 class Computation:
@@ -122,13 +121,14 @@ class Computation:
             memory_cap=memory_cap, trace=trace, watchdog=watchdog, tune=tune,
         ))  # fmt: skip
         self.calls = Calls(self.comm, f"a computation of {program.name}")
-        self._closed = False
+        self.state = State()
         limit_s = limit(os.environ.get(VARIABLE) if watchdog is None else watchdog)
         self._watched = Watched(self.calls)
         self._watchdog = None if limit_s is None else Watchdog(limit_s, self._watched)
         self._check = setting_of(check)
         with self.calls.agreed(
-            "set-up", program=described(program), sizes=sizes, partition=partition,
+            "set-up", package=controllers.__version__, program=described(program),
+            sizes=sizes, partition=partition,
             weights=weights, align=align, block=block, boundary=boundary, overlap=overlap,
             places_per_controller=places_per_controller, trace=trace, watchdog=limit_s,
             check=self._check, steps_per_launch=steps_per_launch, math=math, tune=tune,
@@ -162,16 +162,17 @@ class Computation:
             self._tuner = Tuner(self._engine, self.comm, tune) if tune else None
             self._engine.clear()
 
-    @noted
+    @noted(use="sets")
     def load(self, init: Callable[[TileView], None]) -> None:
         """Set the field: `init` is called once per place of this rank, its array zeroed.
 
-        Steps count from 0 again.  Not collective by itself.
+        Steps count from 0 again.  Not collective by itself.  What `init` assigns to the array is
+        converted by NumPy, which wraps integers; `TileView.write` refuses what does not fit.
         """
         function(init, "init")
         self._access.load(init)
 
-    @noted
+    @noted(use="reads")
     def visit(self, output: Callable[[TileView], None]) -> None:
         """Look at the field: `output` is called once per place of this rank.
 
@@ -181,56 +182,41 @@ class Computation:
         function(output, "output")
         self._access.visit(output)
 
-    @collective("root")
+    @collective("root", use="sets")
     def scatter(self, whole: npt.NDArray[Any] | None, root: int = 0) -> None:
-        """Set the field from an array that `root` holds (None elsewhere)."""
-        parts = scatter(whole, self.layout, self.placement.ranks, self.comm, root)
-        self.load(lambda tile: np.copyto(tile.array, parts[tile.place], casting="same_kind"))
+        """Set the field from an array that `root` holds (None elsewhere).
 
-    @collective("root")
+        ValueError on all ranks, and the field as it was, if a value does not fit the dtype.
+        """
+        self._access.scatter(whole, root)
+
+    @collective("root", use="reads")
     def gather(
         self, root: int = 0, out: npt.NDArray[Any] | None = None
     ) -> npt.NDArray[Any] | None:
         """The whole field on `root`, into `out` if given there; None on the other ranks."""
-        owned = self.layout.owned
-        cells = self._access.cells
-        parts = {place: cells(place, owned[place]) for place in self.placement.places}
-        dtype = np.dtype(self.program.dtype)
-        return gather(parts, self.layout, self.placement.ranks, self.comm, dtype, root, out)
+        return self._access.gather(root, out)
 
-    @collective("path")
+    @collective("path", use="sets")
     def load_file(self, path: str | os.PathLike[str]) -> None:
         """Set the field from a .npy file that all ranks can read; each reads its own cells.
 
-        ValueError on all ranks if it cannot be read, has another extent, or does not fit the dtype.
+        ValueError on all ranks if it cannot be read, is another file on some rank, has another
+        extent, or does not fit the dtype, which is found while the field is being set.
         """
         file_name(path, "path")
-        problem = None
-        try:
-            field = open_npy(path)
-            if field.shape != self.domain.extent:
-                raise ValueError(f"has {field.shape} cells, the field {self.domain.extent}")
-            self.load(lambda tile: read_into(field, tile.shape, tile.array))
-        except OSError as error:
-            problem = f"{path}: {error.strerror or error}"
-        except ValueError as error:
-            problem = f"{path}: {error}"
-        raise_together(self.comm, problem)
+        self._access.read(path)
 
-    @collective("path")
+    @collective("path", use="reads")
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the field to a .npy file, each rank its own cells; no rank holds the whole.
 
         OSError on all ranks, and no file, if that fails on any of them.
         """
         file_name(path, "path")
-        with NpyWriter(path, self.domain, self.program.dtype, self.comm) as file:
-            for place in self.placement.places:
-                for box in consecutive(self.layout.owned[place], CHUNK_CELLS):
-                    file.write(box, self._access.cells(place, box))
-                    self.calls.n_events += 1
+        self._access.write(path, self.calls.go_on)
 
-    @collective("partition", "weights", "align", "block")
+    @collective("partition", "weights", "align", "block", use="reads")
     def redistribute(
         self,
         *,
@@ -247,8 +233,7 @@ class Computation:
         """
         check_options(partition=partition, weights=weights, align=align, block=block)
         layout, placement = self._divided(partition, weights, align, block)
-        ranks = self.placement.ranks, placement.ranks
-        moves = Redistribution(self.layout, layout, *ranks)
+        moves = Redistribution(self.layout, layout, self.placement.ranks, placement.ranks)
         plan = self._new_plan(layout, placement)
         old, new = self._engine, self._new_engine(plan, placement)
         relocate(moves, old, new, self.comm)
@@ -259,31 +244,43 @@ class Computation:
             self._tuner = Tuner(new, self.comm, 0.0, self._tuner)
         return moves
 
-    @collective("n_steps")
-    def run(self, n_steps: int, progress: Progress | None = None) -> None:
-        """Run `n_steps` steps; `progress(done, total)` is called now and then on each rank."""
+    def run(self, n_steps: int, progress: Watcher = None) -> None:
+        """Run `n_steps` steps; `progress` is told now and then how far this rank is.
+
+        progress: True for a bar of rank 0 on standard error, a function that is called with the
+            steps done and their total, or a bar such as tqdm's, with `update` and `total`.
+
+        Ctrl-C, on any rank, or an error of `progress` end the run at a step that all ranks share:
+        the exception is raised on all of them, the field can be saved, and `run` goes on from
+        there.  After another error, or a second Ctrl-C, the field is torn until it is set anew.
+        """
+        self.state.check_idle("run")
+        told = told_by(progress, self.comm)
         n_steps = whole(n_steps, "n_steps")
+        with Interruption(self._engine.course, self.comm, told) as interruption:
+            self._run(n_steps, interruption)
+
+    @collective("n_steps", use="reads")
+    def _run(self, n_steps: int, interruption: Interruption) -> None:
         if n_steps < 0:
             raise ValueError(f"the number of steps must not be negative, got {n_steps}")
-        if self._tuner is not None:
-            self._tuner.run(n_steps, self._timings, progress, self._trace)
-        else:
-            self._timings.run(self._engine, n_steps, self.comm, progress, self._trace)
+        before, progress = self._engine.n_steps, interruption.progress
+        try:
+            if self._tuner is not None:
+                self._tuner.run(n_steps, self._timings, progress, self._trace)
+            else:
+                self._timings.run(self._engine, n_steps, self.comm, progress, self._trace)
+        except BaseException:
+            if self._engine.torn:
+                self.state.tear("run", is_lost=self.comm.size > 1)
+            raise
+        interruption.settle(self._engine.n_steps - before, n_steps)
 
     @collective()
     def report(self) -> Report:
         """What all steps so far have cost, the same on all ranks; places since they are as now."""
-        mine = [self._timings.place(self._engine, place) for place in self.placement.places]
-        kernels = self._engine.configurations(largest=True)
         tuning = None if self._tuner is None else self._tuner.report()
-        everyone = self.comm.allgather((mine, self._controllers.report(), kernels, tuning))
-        places = sorted((p for rank in everyone for p in rank[0]), key=lambda place: place.place)
-        devices = tuple(device for rank in everyone for device in rank[1])
-        done = self._timings.seconds, self._timings.n_steps, self.domain.n_cells
-        used = dict.fromkeys(kernel for rank in everyone for kernel in rank[2])
-        how = tuple(used), self.plan.steps_per_launch, self.program.math
-        tuned = TuningReport.of_ranks([rank[3] for rank in everyone])
-        return Report(*done, tuple(places), devices, *how, tuned)
+        return self._timings.report(self._engine, self._controllers.report(), tuning, self.comm)
 
     @collective("path")
     def save_trace(self, path: str | os.PathLike[str]) -> None:
@@ -309,12 +306,12 @@ class Computation:
 
     def close(self) -> None:
         """Give back what belongs to MPI; tiles go with the last reference to the object."""
-        if not self._closed:
+        if not self.state.closed:
             self._close()
 
     @collective()
     def _close(self) -> None:
-        self._closed = True
+        self.state.closed = True
         self._engine.close()
         self._messages.Free()
         if self._watchdog is not None:
@@ -334,11 +331,11 @@ class Computation:
 
     @property
     def _access(self) -> FieldAccess:
-        return FieldAccess(self._engine, self.program.stages[-1].writes)
+        return FieldAccess(self._engine, self.comm, self.state)
 
     @property
-    def state(self) -> dict[str, object]:
-        """What is the same on all ranks whenever they call a collective method."""
+    def facts(self) -> dict[str, object]:
+        """What is the same on all ranks when they use the field."""
         return {"steps so far": self._engine.n_steps}
 
     @property

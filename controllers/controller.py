@@ -282,7 +282,7 @@ class Controller:
         wait_for_all(tile.coherence.before_write(side, [cells]))
         if tile.host is None:
             assert tile.memory is not None, "an internal tile that is not free"
-            self.executor.move_to(tile.memory, cells, np.broadcast_to(array, cells.extent))
+            self.executor.move_to(tile.memory, cells, array)
         else:
             tile.image(cells)[...] = array
         tile.coherence.wrote(side, [cells], DONE)

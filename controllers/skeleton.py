@@ -17,6 +17,7 @@ from controllers.door import check_options, dtype_name
 from controllers.partition import check_some_computed, domain_of, periodic_axes
 from controllers.plan import Overlap
 from controllers.program import Math
+from controllers.progress import Watcher
 from controllers.report import Report
 from controllers.stencil import Stencil
 from controllers.tile import TileView
@@ -50,6 +51,7 @@ def stencil_computation(
     watchdog: float | None = None,
     check: Check = None,
     tune: float = 0.0,
+    progress: Watcher = None,
 ) -> Report:
     """Apply a weighted stencil `iterations` times to a field; collective.
 
@@ -62,6 +64,7 @@ def stencil_computation(
     init, output: called once per place with a `TileView`, before and after the steps; the
         field is 0 where `init` sets nothing.
     dtype: float32 or float64, or uint8, int16, int32 or int64 with whole weights and factor.
+    progress: who is told how far the steps are; True for a bar (`Computation.run`).
 
     The other options are those of `Computation`.  Returns what the steps have cost; ValueError
     where they would change no cell, since the field is too small for the stencil.
@@ -93,7 +96,7 @@ def stencil_computation(
     ) as computation:
         if init is not None:
             computation.load(init)
-        computation.run(iterations)
+        computation.run(iterations, progress)
         if output is not None:
             computation.visit(output)
         return computation.report()

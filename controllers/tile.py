@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.ledger import Ledger
+from hitmap.conversion import converted
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 
@@ -77,6 +78,16 @@ class TileView:
     shape: Shape
     domain: tuple[int, ...]
     place: int
+
+    def write(self, values: npt.ArrayLike) -> None:
+        """Set the cells; ValueError where a value does not fit the dtype, which `array` converts.
+
+        >>> tile = TileView(np.zeros(2, np.uint8), Shape.of_extent((2,)), (2,), 0)
+        >>> tile.write([7, 2**40 + 7])
+        Traceback (most recent call last):
+        ValueError: cell (1) holds 1099511627783, but uint8 takes whole numbers from 0 to 255...
+        """
+        self.array[...] = converted(values, self.array.shape, self.array.dtype)
 
 
 def aligned(n_elements: int, dtype: np.dtype[Any], stagger: int = 0) -> npt.NDArray[Any]:

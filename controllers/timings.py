@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from controllers.engine import Engine, Log, Progress
 from controllers.exchange_time import PlaceTime, place_times
-from controllers.report import PlaceReport, Wait
+from controllers.report import DeviceReport, PlaceReport, Report, Wait
 from controllers.trace import Trace
+from controllers.tuning_report import TuningReport
 from hitmap.comm import Communicator
 
 CLOCK_AGE_NS = 500_000_000      # devices' clocks are read anew after so long; they drift slowly
@@ -67,19 +69,23 @@ class Timings:
     ) -> None:
         """Run steps and count what they cost; what it takes to count is outside.  Collective.
 
-        The engine tells `trace` what it starts, or without one `log`.
+        The engine tells `trace` what it starts, or without one `log`; it may end early, and its
+        course then knows why.
         """
         engine.prepare(n_steps)
+        before = engine.n_steps
         if trace is not None:
             trace.begin(engine)
         start = time.perf_counter()
         engine.run(n_steps, progress, log if trace is None else trace)
-        seconds = time.perf_counter() - start
+        seconds, n_done = time.perf_counter() - start, engine.n_steps - before
         if trace is not None:
             trace.end(engine)
-        self._add(engine, n_steps, seconds)
-        self.seconds += max(comm.allgather(seconds))
-        self.n_steps += n_steps
+        self._add(engine, n_done, seconds)
+        everyone = comm.allgather((seconds, engine.course.reason))
+        engine.course.settle([reason for _, reason in everyone])
+        self.seconds += max(taken for taken, _ in everyone)
+        self.n_steps += n_done
 
     def _add(self, engine: Engine, n_steps: int, seconds: float) -> None:
         """`n_steps` steps have taken `seconds` on this rank."""
@@ -89,6 +95,29 @@ class Timings:
         n_launches = -(-n_steps // engine.plan.steps_per_launch)
         for place, sample in place_times(engine.plan, engine.ends, pairs).items():
             self._sums.setdefault(place, _Sum()).add(sample, n_launches, seconds)
+
+    def report(
+        self,
+        engine: Engine,
+        devices: Sequence[DeviceReport],
+        tuning: TuningReport | None,
+        comm: Communicator,
+    ) -> Report:
+        """What all steps have cost; `devices` and `tuning` are those of this rank.  Collective."""
+        mine = [self.place(engine, place) for place in engine.executors]
+        everyone = comm.allgather((mine, devices, engine.configurations(largest=True), tuning))
+        plan = engine.plan
+        return Report(
+            self.seconds,
+            self.n_steps,
+            plan.layout.domain.n_cells,
+            tuple(sorted((p for rank in everyone for p in rank[0]), key=lambda place: place.place)),
+            tuple(device for rank in everyone for device in rank[1]),
+            tuple(dict.fromkeys(kernel for rank in everyone for kernel in rank[2])),
+            plan.steps_per_launch,
+            plan.program.math,
+            TuningReport.of_ranks([rank[3] for rank in everyone]),
+        )
 
     def place(self, engine: Engine, place: int) -> PlaceReport:
         """The figures of one place of this rank."""

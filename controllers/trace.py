@@ -65,7 +65,7 @@ class Trace:
     def __init__(self, comm: Communicator) -> None:
         self._comm = comm
         self._n_steps = 0       # in the runs that have ended
-        self._first, self._last = 0, -1     # of the run under way
+        self._first = 0         # of the run under way
         self._started: list[tuple[int, Operation, Profile]] = []
         self._steps: dict[int, list[Span]] = {}
         self._error_ns = 0
@@ -73,11 +73,13 @@ class Trace:
 
     def begin(self, engine: Engine) -> None:
         """Steps are about to be run."""
+        self._started = []      # what a run that was broken off has left
+        self._first = engine.course.last + 1
         engine.read_clocks()
 
     def steps(self, first: int, last: int) -> list[int]:
         """Those that belong to the first of all runs, and the last of this one."""
-        self._first, self._last = first, last
+        self._first = first
         n_first = max(0, KEPT_STEPS - self._n_steps)
         n_last = min(KEPT_STEPS, last - first + 1)
         return sorted({*range(first - 1, min(first + n_first, last + 1)),
@@ -93,8 +95,7 @@ class Trace:
             span = _span(engine, step, operation, profile)
             self._steps.setdefault(step, []).append(span)
         self._started = []
-        self._n_steps += self._last + 1 - self._first
-        self._first, self._last = 0, -1
+        self._n_steps += engine.course.last + 1 - self._first
         for step in [n for n in self._steps if KEPT_STEPS <= n < self._n_steps - KEPT_STEPS]:
             del self._steps[step]
         errors = [executor.clock.error_ns for executor in engine.executors.values()]

@@ -3,7 +3,8 @@
 
 Only regular files are read, since a pipe may never end, and only regular files are replaced: to
 rename a file over a device would remove the device.  A new file has a temporary name in the same
-folder until it is complete.
+folder until it is complete, and on the disk.  A symbolic link leads to the file that is replaced,
+and a file that is replaced leaves its mode and its owner to the new one.
 """
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,14 +24,27 @@ _NOT_REGULAR = "is a pipe or a device, not a regular file"
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     """A regular file, opened for reading; OSError where there is none.
 
+    A file whose size is 0 is read as empty: files of the kernel's, as /proc/kmsg, may never end.
+
     >>> open_regular("/dev/zero")
     Traceback (most recent call last):
     OSError: [Errno 22] is a pipe or a device, not a regular file: '/dev/zero'
     """
-    mode = os.stat(path).st_mode
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):   # `open` refuses a folder itself
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)   # or a pipe would wait for its writer
+    status = os.fstat(file)
+    if stat.S_ISREG(status.st_mode) and status.st_size > 0:
+        return os.fdopen(file, "rb")
+    os.close(file)
+    if stat.S_ISDIR(status.st_mode):
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, _NOT_REGULAR, str(path))
-    return open(path, "rb")
+    return open(os.devnull, "rb")
+
+
+def target_of(path: str | os.PathLike[str]) -> Path:
+    """The file that is made or replaced where `path` is written: where symbolic links lead."""
+    return Path(os.path.realpath(path)) if os.path.islink(path) else Path(path)
 
 
 class NoTextError(ValueError):
@@ -64,6 +78,9 @@ def decoded(content: bytes) -> str:
 
 def check_target(path: Path) -> None:
     """OSError unless a file called `path` can be made or replaced here and now."""
+    path = target_of(path)
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
     if not path.parent.is_dir():
         raise OSError(errno.ENOENT, f"there is no folder {str(path.parent)!r}; make it first")
     if path.is_dir():
@@ -75,14 +92,41 @@ def check_target(path: Path) -> None:
     trial.unlink(missing_ok=True)
 
 
+def put(temporary: Path, target: Path) -> None:
+    """Give a file that is whole its name, mode and owner, and see to it that this lasts."""
+    file = os.open(temporary, os.O_RDONLY)
+    try:
+        with suppress(FileNotFoundError):
+            _keep(file, os.stat(target))
+        os.fsync(file)      # before the rename, or a crash may leave the name with nothing in it
+    finally:
+        os.close(file)
+    os.replace(temporary, target)
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _keep(file: int, old: os.stat_result) -> None:
+    """The owner and the mode of the file that is replaced."""
+    for owner in ((old.st_uid, old.st_gid), (-1, old.st_gid)):
+        with suppress(PermissionError):     # few users may give files away
+            os.fchown(file, *owner)
+            break
+    os.fchmod(file, stat.S_IMODE(old.st_mode))      # the last: another owner resets some of it
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary name, renamed to `path` at the end and removed after an error."""
-    temporary = temporary_name(path)
+    """A temporary name, renamed to what `path` leads to at the end and removed after an error."""
+    target = target_of(path)
+    temporary = temporary_name(target)
     unfinished = Unfinished(temporary)
     try:
         yield temporary
-        os.replace(temporary, path)
+        put(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

@@ -6,6 +6,7 @@ and no others, so that ranks of several hosts can write one file on a shared fil
 """
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 from collections.abc import Iterator
@@ -19,7 +20,8 @@ import numpy.typing as npt
 
 from hitmap.agreement import agree, on_all_ranks
 from hitmap.comm import Communicator
-from hitmap.files import check_target, open_regular
+from hitmap.conversion import convert
+from hitmap.files import check_target, open_regular, put, target_of
 from hitmap.npy_header import read_header
 from hitmap.part import problem
 from hitmap.shape import Shape
@@ -27,6 +29,8 @@ from hitmap.strided import Geometry
 from hitmap.temporary import Unfinished, temporary_name
 
 _format: Any = np.lib.format    # without types in older releases of NumPy
+_N_SAMPLES, _SAMPLE_NBYTES = 128, 4096
+_DIGEST_NBYTES = 8
 
 
 def open_npy(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
@@ -51,12 +55,27 @@ def open_npy(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
     return np.memmap(path, dtype, "r", first, extent, order)
 
 
+def fingerprint(path: str | os.PathLike[str]) -> str:
+    """The size of a file and a hash of some of it: unlike for files that are not the same.
+
+    All of a file of up to 512 KiB is looked at, of others the two ends and places between.
+    """
+    digest = hashlib.blake2b(digest_size=_DIGEST_NBYTES)
+    with open_regular(path) as file:
+        n_bytes = os.fstat(file.fileno()).st_size
+        last = max(0, n_bytes - _SAMPLE_NBYTES)
+        for number in range(_N_SAMPLES):
+            file.seek(last * number // (_N_SAMPLES - 1))
+            digest.update(file.read(_SAMPLE_NBYTES))
+    return f"{n_bytes} bytes, hash {digest.hexdigest()}"
+
+
 def read_part(
     path: str | os.PathLike[str], box: Shape, dtype: npt.DTypeLike | None = None
 ) -> npt.NDArray[Any]:
     """The cells of `box` of the array in a .npy file, whose first cell is the origin.
 
-    A new array [*box.extent] in C order, of the file's dtype if None is given; see `convert`.
+    A new array [*box.extent] in C order, of the file's dtype if None is given, else converted.
     """
     whole = open_npy(path)
     part = np.empty(box.extent, whole.dtype if dtype is None else dtype)
@@ -68,41 +87,7 @@ def read_into(whole: npt.NDArray[Any], box: Shape, part: npt.NDArray[Any]) -> No
     """Copy the cells of `box` of an opened array to `part`, [*box.extent], converted."""
     if box.n_axes != whole.ndim or box not in Shape.of_extent(whole.shape):
         raise ValueError(f"box {box} is not in an array of {whole.shape} cells")
-    try:
-        convert(whole[box.slices((0,) * whole.ndim)], part)
-    except ValueError as error:
-        raise ValueError(f"cells {box}: {error}") from None
-
-
-def convert(cells: npt.NDArray[Any], target: npt.NDArray[Any]) -> None:
-    """Copy `cells` to `target`, floats rounded once; ValueError where a value does not fit.
-
-    >>> target = np.empty(2, np.uint8)
-    >>> convert(np.array([1.0, 255.0]), target)
-    >>> convert(np.array([1.5, 2.0]), target)
-    Traceback (most recent call last):
-    ValueError: a value is not whole or beyond the range of uint8...
-    """
-    if target.dtype == cells.dtype:
-        np.copyto(target, cells)
-    elif target.dtype.kind in "iu":
-        with np.errstate(invalid="ignore"):
-            np.copyto(target, cells, casting="unsafe")
-        if not np.array_equal(target, cells):
-            raise ValueError(
-                f"a value is not whole or beyond the range of {target.dtype}; use a wider dtype, "
-                f"such as float64"
-            )
-    else:
-        try:
-            with np.errstate(over="raise"):
-                np.copyto(target, cells, casting="same_kind")
-        except FloatingPointError:
-            raise ValueError(
-                f"a value is beyond the range of {target.dtype}; use a wider dtype, such as float64"
-            ) from None
-        except TypeError as error:
-            raise ValueError(str(error)) from None
+    convert(whole[box.slices((0,) * whole.ndim)], part, box.lower)
 
 
 class NpyWriter:
@@ -180,6 +165,8 @@ class NpyWriter:
     ) -> None:
         """Collective.  OSError on all ranks, except those that leave with an error of theirs."""
         try:
+            if error is None:
+                os.fsync(self._file)    # what this rank has written, and its host keeps
             self._close()
         except OSError as late:     # where a network file system says that a disk is full
             error = error or late
@@ -204,7 +191,7 @@ class NpyWriter:
         if self.comm.rank != 0:
             return
         check_target(self.path)
-        self._temporary = temporary_name(self.path)
+        self._temporary = temporary_name(target_of(self.path))
         header = {
             "descr": _format.dtype_to_descr(self.dtype),
             "fortran_order": False,
@@ -226,7 +213,7 @@ class NpyWriter:
         if n_cells != self.domain.n_cells:
             return OSError(f"{n_cells} cells were given of {self.domain.n_cells}")
         try:
-            os.replace(self._temporary, self.path)
+            put(self._temporary, target_of(self.path))
         except OSError as error:
             return error
         return None

@@ -13,6 +13,7 @@ _READERS = {
     (1, 0): _format.read_array_header_1_0,
     (2, 0): _format.read_array_header_2_0,  # 3.0 is for structs with names beyond ASCII alone
 }
+_MAX_NBYTES = 1 << 16    # of a header: what version 1 can hold
 _MAX_REASON = 100   # characters of what NumPy says of a damaged header
 
 
@@ -54,6 +55,11 @@ def _parsed(file: BinaryIO) -> Header:
     version = _format.read_magic(file)
     if version not in _READERS:
         raise ValueError(f"version {version} of the format is not known")
+    begin = file.tell()
+    n_bytes = int.from_bytes(file.read(2 if version == (1, 0) else 4), "little")
+    if n_bytes > _MAX_NBYTES:   # NumPy would read it all
+        raise ValueError(f"it claims {n_bytes} bytes, the limit is {_MAX_NBYTES}")
+    file.seek(begin)
     extent, is_fortran, dtype = _READERS[version](file)
     extent = tuple(operator.index(n) for n in extent)
     if not all(0 <= n < 2**63 for n in extent):

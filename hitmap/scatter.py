@@ -15,8 +15,10 @@ import numpy.typing as npt
 from hitmap.agreement import agree_on_call, raise_together
 from hitmap.argument import whole
 from hitmap.comm import Communicator, receive, send
+from hitmap.conversion import convert
 from hitmap.layout import Layout
 from hitmap.part import check_parts, check_ranks, problem
+from hitmap.shape import Shape
 from hitmap.strided import consecutive
 
 MESSAGE_NBYTES = 2**30
@@ -28,34 +30,54 @@ def scatter(
     ranks: Sequence[int],
     comm: Communicator,
     root: int = 0,
+    dtype: npt.DTypeLike | None = None,
     *,
     message_nbytes: int = MESSAGE_NBYTES,
 ) -> dict[int, npt.NDArray[Any]]:
     """Give each place its owned cells; {place: new contiguous array} for the places of this rank.
 
     whole: [*layout.domain.extent] on root, ignored elsewhere.  `ranks[place]` holds the place.
+    dtype: of the new arrays, root's values being converted (`hitmap.conversion`); None: root's.
     Collective: the other arguments must be the same on all ranks; ValueError on all of them if
-    they are not, or if root's array does not fit.
+    they are not, or if root's array or one of its values does not fit.
     """
-    _check("scatter", layout, ranks, comm, root)
+    wanted = None if dtype is None else np.dtype(dtype)
+    _check("scatter", layout, ranks, comm, root, dtype=wanted)
     is_root = comm.rank == root
     whole = whole if is_root else None
     raise_together(comm, problem(whole, layout.domain, "the whole array") if is_root else None)
-    dtype = np.dtype(comm.bcast(None if whole is None else whole.dtype, root))
+    if wanted is None:
+        wanted = np.dtype(comm.bcast(None if whole is None else whole.dtype, root))
     parts: dict[int, npt.NDArray[Any]] = {}
+    misfit: str | None = None
     for place, (rank, box) in enumerate(zip(ranks, layout.owned, strict=True)):
         if rank == comm.rank:
-            parts[place] = np.empty(box.extent, dtype)
-        for run in consecutive(box, message_nbytes // dtype.itemsize):
+            parts[place] = np.empty(box.extent, wanted)
+        for run in consecutive(box, message_nbytes // wanted.itemsize):
             if whole is not None:
                 cells = whole[run.slices(layout.domain.lower)]
-                if rank == root:
-                    parts[place][run.slices(box.lower)] = cells
-                else:
-                    send(comm, np.ascontiguousarray(cells), rank)
+                own = rank == root
+                target = parts[place][run.slices(box.lower)] if own else cells
+                if not own and (cells.dtype != wanted or not cells.flags.c_contiguous):
+                    target = np.empty(run.extent, wanted)
+                if target is not cells and misfit is None:  # else nobody will see the values
+                    misfit = _misfit(cells, target, run)
+                if not own:
+                    send(comm, target, rank)
             elif rank == comm.rank:
                 receive(comm, parts[place][run.slices(box.lower)], root)
+    if dtype is not None:
+        raise_together(comm, misfit)
     return parts
+
+
+def _misfit(cells: npt.NDArray[Any], target: npt.NDArray[Any], box: Shape) -> str | None:
+    """Copy `cells` of `box`, converted; which of them does not fit."""
+    try:
+        convert(cells, target, box.lower)
+    except ValueError as error:
+        return f"the whole array: {error}"
+    return None
 
 
 def gather(

@@ -71,9 +71,9 @@ def run_parts(
     return run_group(command, timeout, {**os.environ, **_LAUNCHER_ENVIRONMENT})
 
 
-def helpers_path() -> dict[str, str]:
-    """The `env` of a job whose program imports these helpers."""
-    paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+def helpers_path(*folders: Path) -> dict[str, str]:
+    """The `env` of a job whose program imports these helpers, or modules of other `folders`."""
+    paths = [*map(str, folders), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
     return {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 

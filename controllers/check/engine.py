@@ -55,9 +55,12 @@ class CheckedEngine(Engine):
                 if progress is not None:
                     progress(before + so_far, n_steps)
 
-            super().run(min(AT_ONCE, n_steps - done), tell, log)
+            wanted = self.n_steps + min(AT_ONCE, n_steps - done)
+            super().run(wanted - self.n_steps, tell, log)
             self._finish()
             raise_first(self._comm, self._monitor.complaint, self._monitor.complaint_step)
+            if self.n_steps < wanted:
+                return
 
     def close(self) -> None:
         """Give back what belongs to MPI."""

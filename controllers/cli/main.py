@@ -105,6 +105,7 @@ def _carry_out(parsed: _Parsed, comm: Communicator) -> None:
         return
     own = ("command", "device")     # ranks may have devices of their own
     given = {name: value for name, value in vars(parsed).items() if name not in own}
+    given["package"] = __version__
     try:
         agree_on_call(comm, f"the command {parsed.name}", given)
     except ValueError as error:

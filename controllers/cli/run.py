@@ -10,7 +10,6 @@ from controllers.cli import hash_field
 from controllers.cli.job import Job, boundary_of, check
 from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, on_root
 from controllers.cli.picture import draw, sampled
-from controllers.cli.progress import Progress
 from controllers.computation import Computation
 from controllers.device import NoDeviceError
 from controllers.kernel import BuildError
@@ -29,7 +28,7 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
             if is_root:
                 print(text + "\n", file=sys.stderr if options.json else sys.stdout, flush=True)
         _load(options, computation)
-        computation.run(options.iterations, Progress(sys.stderr) if is_root else None)
+        computation.run(options.iterations, progress=True)
         report = computation.report()
         _write(options, computation)
     if is_root:

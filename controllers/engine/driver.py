@@ -12,6 +12,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 
 from controllers.configuration import Configuration
 from controllers.engine.binding import Binder
+from controllers.engine.course import Course
 from controllers.engine.place import PlaceRun
 from controllers.engine.samples import Log, Samples
 from controllers.engine.task import Awaited, Task
@@ -41,8 +42,9 @@ class Engine:
         self.n_steps = 0        # time steps done
         self._n_done = 0        # steps of the plan done; tells which time level is the newest
         self._short: dict[int, dict[int, Command]] = {}     # launches of fewer steps, by number
-        self._interrupted = False
         self._waiter = Waiter()
+        self.torn = False       # places are at unlike steps
+        self.course = Course(comm)
         self._binder = Binder(plan, executors, comm)
         mine = [operation for operation in plan.operations if operation.place in plan.places]
         tasks = {operation.number: self._task(operation) for operation in mine}
@@ -51,10 +53,14 @@ class Engine:
         self._tasks = list(tasks.values())
         self.places = {
             place: PlaceRun(
-                [task for task in tasks.values() if task.operation.place == place], plan.n_phases
+                [task for task in tasks.values() if task.operation.place == place],
+                plan.n_phases,
+                self.course,
             )
             for place in plan.places
         }
+        # without places, a rank takes part in what the others agree on
+        self._runs = [*self.places.values()] or [PlaceRun([], plan.n_phases, self.course)]
         self.ends = ExchangeEnds(plan)
         self.samples = Samples(self.ends.launches.union(self.ends.arrivals))
         self._executors = list(dict.fromkeys(executors[place] for place in plan.places))
@@ -85,6 +91,7 @@ class Engine:
     def loaded(self, n_steps: int = 0) -> None:
         """The owned cells of all levels have been written: steps count from `n_steps`."""
         self.n_steps = self._n_done = n_steps
+        self.torn = False
 
     def clear(self) -> None:
         """All cells of all levels become 0; steps count from 0."""
@@ -95,25 +102,23 @@ class Engine:
     def run(
         self, n_steps: int, progress: Progress | None = None, log: Log | None = None
     ) -> None:
-        """Run `n_steps` time steps; `log` is told what is started.
+        """Run `n_steps` time steps, or fewer where the course ends; `log` is told what is started.
 
         Collective: all ranks run as many.  What is left over at the end, less than the steps of
         a launch, is one launch more.  Halos are filled before the first launch and after every
-        one but the last.  Returns when all commands of this rank are done.  After an exception,
-        of `progress` or by Ctrl-C, places are at unlike steps, so that the engine refuses to go
-        on.
+        one but the last.  Returns when all commands of this rank are done.  After an exception
+        places are at unlike steps: the engine is `torn`, until its fields are loaded.
         """
-        if self._interrupted:
-            raise RuntimeError("the last run was interrupted; make a new Computation")
         if n_steps == 0:
             return
         first, per_launch = self._n_done, self.plan.steps_per_launch
         last = first + (n_steps - 1) // per_launch
         self._shorten(last, self.prepare(n_steps))
         logs = _by_step([self.samples] if log is None else [self.samples, log], first, last)
-        for place in self.places.values():
-            place.begin(first, last, logs)
-        self._interrupted = True
+        self.torn = True
+        self.course.begin(first, last)
+        for run in self._runs:
+            run.begin(first, logs)
         try:
             self._replay(first, n_steps, progress)
             self._finish_messages()
@@ -123,9 +128,10 @@ class Engine:
             raise
         for executor in self._executors:
             executor.wait(keep=self)
-        self._interrupted = False
-        self.n_steps, self._n_done = self.n_steps + n_steps, last + 1
-        if progress is not None:
+        self.torn = False
+        n_launches, self._n_done = self.course.last + 1 - first, self.course.last + 1
+        self.n_steps += min(n_steps, n_launches * per_launch)
+        if progress is not None and self.course.last == last:
             progress(n_steps, n_steps)
 
     def prepare(self, n_steps: int) -> Mapping[int, Command]:
@@ -202,7 +208,7 @@ class Engine:
 
     def _replay(self, first: int, n_steps: int, progress: Progress | None) -> None:
         """Advance every place until all their tasks have been started."""
-        active, stuck = list(self.places.values()), 0
+        active, stuck = self._runs, 0
         while active:
             moved = False
             for place in active:

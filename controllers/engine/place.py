@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 
+from controllers.engine.course import Course
 from controllers.engine.samples import Log
 from controllers.engine.task import Awaited, Task
 from controllers.event import Event
@@ -19,14 +20,15 @@ class PlaceRun:
     own halo; a step opens when all tasks of the one before it have been started.
     """
 
-    def __init__(self, tasks: Sequence[Task], n_phases: int) -> None:
+    def __init__(self, tasks: Sequence[Task], n_phases: int, course: Course) -> None:
         self.blockers: list[Awaited] = []   # what the tasks of the open step wait for
         self.tasks = tasks
         self.recent: deque[Event] = deque(maxlen=0)     # the newest launches, for a watchdog
         self._phases = [
             [task for task in tasks if task.operation.phase == phase] for phase in range(n_phases)
         ]
-        self.step = self.last = -1
+        self.step = -1
+        self._course = course
         self.waiting: list[Task] = []
         self._newest: Event | None = None   # of the launch that was started last
         self._mark: Awaited | None = None
@@ -36,20 +38,25 @@ class PlaceRun:
     @property
     def finished(self) -> bool:
         """Whether all tasks of the last step have been started."""
-        return self.step == self.last and not self.waiting
+        return self.step == self._course.last and not self.waiting
+
+    @property
+    def last(self) -> int:
+        """The last step of the run."""
+        return self._course.last
 
     def watch(self) -> None:
         """From now on remember the launches of as many steps as a place may be ahead."""
         per_step = sum(task.launches for task in self.tasks) // len(self._phases)
         self.recent = deque(maxlen=2 * LEAD * max(1, per_step))
 
-    def begin(self, first: int, last: int, logs: Mapping[int, Sequence[Log]]) -> None:
-        """Set out to run the steps `first` to `last`, filling the halos before.
+    def begin(self, first: int, logs: Mapping[int, Sequence[Log]]) -> None:
+        """Set out to run the steps from `first` as the course says, filling the halos before.
 
         `logs`, by step, are told what is started in it; filling belongs to the step before the
         first one.
         """
-        self.step, self.last = first - 1, last
+        self.step = first - 1
         self._newest = self._mark = None
         for task in self.tasks:
             task.step = self.step
@@ -60,13 +67,16 @@ class PlaceRun:
         self._listening = logs.get(self.step, ())
 
     def advance(self) -> bool:
-        """Start what can be started; whether anything was."""
+        """Start what can be started, to the next gate of the course; whether that was anything."""
         moved = False
         while True:
             if self.waiting:
                 moved = self._start_ready() or moved
+            until = self._course.until
             if self.waiting or not self._next_step():
                 return moved
+            if self._course.until != until:
+                return True
 
     def _start_ready(self) -> bool:
         """Start the tasks of the open step that nothing blocks; whether there were any."""
@@ -91,9 +101,13 @@ class PlaceRun:
         return moved
 
     def _next_step(self) -> bool:
-        """Open the next step, unless it was the last one or the device lags too far behind."""
-        if self.step == self.last:
-            return False
+        """Open the next step, unless it was the last one, or a gate or the device holds it up."""
+        if self.step == self._course.until:
+            gate = None if self.step == self._course.last else self._course.pass_gate()
+            if gate is not None:
+                self.blockers = [gate]
+            if gate is not None or self.step == self._course.last:
+                return False
         if self.step % LEAD == 0 and self._newest is not None:
             if self._mark is not None and not self._mark.complete():
                 self.blockers = [self._mark]
@@ -101,7 +115,7 @@ class PlaceRun:
             self._mark = Awaited(self._newest)
         self.step += 1
         self.waiting = self._phases[self.step % len(self._phases)]
-        if self.step == self.last:
+        if self.step == self._course.last:
             self.waiting = [task for task in self.waiting if not task.operation.refreshes]
         self._listening = self._logs.get(self.step, ())
         return True

@@ -74,8 +74,12 @@ class Tuner:
             done += self._n_steps
             if progress is not None:
                 progress(done, n_steps)
+            if self._engine.course.ended:
+                break
         for site in self._sites:
             site.settle()
+        if self._engine.course.ended:
+            return
         rest = None if progress is None else lambda so_far, _: progress(done + so_far, n_steps)
         timings.run(self._engine, n_steps - done, self._comm, rest, trace)
 

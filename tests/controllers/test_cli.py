@@ -13,8 +13,8 @@ from mpi_jobs import run_ranks
 from controllers.cli import devices as devices_command
 from controllers.cli import main
 from controllers.cli.outcome import Failure, end_together, on_root
-from controllers.cli.progress import Progress
 from controllers.device import choose, find_devices, reference_device
+from controllers.progress import ProgressBar
 from hitmap.comm import SerialCommunicator
 
 
@@ -88,17 +88,18 @@ class Terminal(io.StringIO):
 
 def test_progress_on_a_terminal_is_one_line() -> None:
     stream, clock = Terminal(), iter([0.0, 0.05, 0.2, 9.0])
-    progress = Progress(stream, lambda: next(clock))
+    progress = ProgressBar(stream, lambda: next(clock))
     for done in (1, 2, 4):
         progress(done, 4)
     assert stream.getvalue() == (
-        "\rstep 2 of 4 (50%), 0 s, 0 s left\rstep 4 of 4 (100%), 9 s         \n"
+        "\r[##########----------] step 2 of 4 (50%), 0 s, 0 s left"
+        "\r[####################] step 4 of 4 (100%), 9 s         \n"
     )
 
 
 def test_progress_in_a_file_is_a_line_now_and_then() -> None:
     stream, clock = io.StringIO(), iter([0.0, 1.0, 6.0, 7.0, 8.0])
-    progress = Progress(stream, lambda: next(clock))
+    progress = ProgressBar(stream, lambda: next(clock))
     for done in (1, 2, 3, 4):
         progress(done, 4)
     assert stream.getvalue() == "step 2 of 4 (50%), 6 s, 6 s left\nstep 4 of 4 (100%), 8 s\n"

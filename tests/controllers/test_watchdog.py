@@ -13,6 +13,7 @@ from mpi_jobs import run_ranks
 
 from controllers.call import Calls, noted
 from controllers.cli import main
+from controllers.state import State
 from controllers.watchdog import limit
 from hitmap.comm import SerialCommunicator
 
@@ -139,10 +140,10 @@ def test_a_limit_is_a_number_of_seconds(capsys: pytest.CaptureFixture[str]) -> N
 
 class Owner:
     def __init__(self) -> None:
-        self.state: dict[str, object] = {}
+        self.state, self.facts = State(), dict[str, object]()
         self.calls = Calls(SerialCommunicator(), "the owner")
 
-    @noted
+    @noted(use="nothing")
     def fail(self) -> None:
         assert self.calls.open == 1
         raise KeyError

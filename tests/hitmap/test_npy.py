@@ -42,13 +42,13 @@ def test_values_are_converted_where_all_of_them_fit() -> None:
     np.save("a.npy", np.array([1, 200, 3], ">i2"))
     assert read_part("a.npy", Shape.of_extent((3,)), "f4").tolist() == [1, 200, 3]
     assert read_part("a.npy", Shape.of_extent((3,)), "u1").dtype == np.uint8
-    with pytest.raises(ValueError, match=r"cells \[0:2\]: .*beyond the range of int8"):
+    with pytest.raises(ValueError, match=r"cell \(1\) holds 200, but int8 takes .* to 127"):
         read_part("a.npy", Shape.of_extent((2,)), "i1")
     np.save("b.npy", np.array([1e300, np.inf, np.nan]))
-    with pytest.raises(ValueError, match="beyond the range of float32"):
+    with pytest.raises(ValueError, match=r"cell \(0\) holds 1e\+300, but float32 takes"):
         read_part("b.npy", Shape.of_extent((1,)), "f4")
     assert np.isinf(read_part("b.npy", Shape((1,), (2,)), "f4")).all()
-    with pytest.raises(ValueError, match="not whole"):
+    with pytest.raises(ValueError, match="cell .2. holds nan, but int64 takes whole"):
         read_part("b.npy", Shape((2,), (3,)), "i8")
     np.save("c.npy", np.array([1j]))
     with pytest.raises(ValueError, match="[Cc]annot cast"):

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""What ends a run early: Ctrl-C on some ranks, or an error of `progress` on one.
+
+Neither breaks the run off: it ends at a step that all places of all ranks share, and then raises
+on all of them, so that the field can be saved and the run goes on.  A second Ctrl-C does not wait
+for that.
+"""
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from types import FrameType, TracebackType
+from typing import Any
+
+from controllers.engine import Course, Progress
+from hitmap.agreement import on_all_ranks
+from hitmap.comm import Communicator
+
+CTRL_C = "Ctrl-C"
+_HEARD = b"\nCtrl-C: the run ends at the next step that all share; again: at once, the field torn\n"
+_STDERR = 2
+
+
+class Interruption:
+    """From its beginning to its end, the run on `course` listens for what may end it.
+
+    Ctrl-C is heard where Python would raise KeyboardInterrupt for it: in the main thread, unless
+    the program has a handler of its own.
+    """
+
+    def __init__(self, course: Course, comm: Communicator, progress: Progress | None) -> None:
+        self._course, self._comm, self._progress = course, comm, progress
+        self._error: BaseException | None = None
+        self._n_heard = 0
+        self._previous: Any = None
+
+    def __enter__(self) -> Interruption:
+        self._course.forget()
+        in_main = threading.current_thread() is threading.main_thread()
+        if in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._previous = signal.signal(signal.SIGINT, self._hear)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)
+        if self._n_heard and error is None:     # too late to be told to the others
+            raise KeyboardInterrupt
+
+    @property
+    def progress(self) -> Progress | None:
+        """What the run may call: it raises nothing, but asks for the end."""
+        return None if self._progress is None else self._tell
+
+    def settle(self, n_done: int, n_steps: int) -> None:
+        """Raise on all ranks if any of them has wanted the end; all know by now."""
+        reasons = self._course.reasons
+        if not self._course.ended:
+            return
+        self._n_heard = 0
+        share = "which all ranks share: " if len(reasons) > 1 else ""
+        where = (
+            f"the run has ended after {n_done} of {n_steps} steps, {share}"
+            "the field can be saved, and a further run goes on from there"
+        )
+        if CTRL_C in reasons:
+            raise on_all_ranks(KeyboardInterrupt(where))
+        if self._error is not None:
+            raise self._error
+        named = [f"rank {rank}: {text}" for rank, text in enumerate(reasons) if text is not None]
+        raise RuntimeError(f"progress has failed on {'; '.join(named)}; {where}")
+
+    def _tell(self, done: int, total: int) -> None:
+        assert self._progress is not None
+        if self._error is not None:
+            return
+        try:
+            self._progress(done, total)
+        except BaseException as error:
+            if self._n_heard > 1:   # raised by the second Ctrl-C
+                raise
+            self._error = error
+            is_ctrl_c = isinstance(error, KeyboardInterrupt)
+            self._course.ask(CTRL_C if is_ctrl_c else f"{type(error).__name__}: {error}")
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        self._n_heard += 1
+        if self._n_heard > 1:
+            raise KeyboardInterrupt
+        self._course.ask(CTRL_C)
+        if self._comm.rank == 0:
+            os.write(_STDERR, _HEARD)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""The one state of a computation, which every verb asks first: ready, running, torn or closed.
+
+*Running* is as long as a verb is under way, also while it calls a function of the user's: what
+that function asked for would be stale, torn, or a message that no other rank expects.  *Torn* is
+a field of which some cells are newer than others, after a run or a load that was broken off.
+"""
+# docs/decisions/0025-a-run-ends-at-a-step-that-all-share.md
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+from hitmap.agreement import on_all_ranks
+
+# What a verb does with the field.
+Use = Literal["nothing", "reads", "sets"]
+
+_SET_ANEW = "set it anew with load, scatter or load_file"
+_START_ANEW = "make a new Computation"      # messages may be under way that nobody expects
+
+
+class State:
+    """What a computation is in a state for, on this rank."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self._verb = ""         # under way
+        self._torn = ""         # by what the field is
+        self._remedy = _SET_ANEW
+
+    def __str__(self) -> str:
+        """
+        >>> print(State())
+        ready
+        """
+        if self._verb:
+            return f"running {self._verb}"
+        return "closed" if self.closed else "torn" if self._torn else "ready"
+
+    @contextmanager
+    def during(self, verb: str) -> Iterator[None]:
+        """`verb` is under way; RuntimeError where another one is, or after the end."""
+        self.check_idle(verb)
+        self._verb = verb
+        try:
+            yield
+        finally:
+            self._verb = ""
+
+    def check_idle(self, verb: str) -> None:
+        """RuntimeError where another verb is under way, or after the end."""
+        if self._verb:
+            raise RuntimeError(
+                f"{verb} must not be called while {self._verb} is under way, as by what "
+                f"{self._verb} calls: call it when {self._verb} has returned"
+            )
+        if self.closed:
+            raise RuntimeError(f"{verb}: the computation is closed; {_START_ANEW}")
+
+    def facts(self, use: Use) -> dict[str, object]:
+        """What must be the same on all ranks for a verb that does this with the field."""
+        needed = {"nothing": "", "reads": self._torn, "sets": self._torn * self._is_lost}
+        return {"what the field is torn by": needed[use] or None}
+
+    def check(self, verb: str, use: Use) -> None:
+        """RuntimeError where the field is not as the verb needs it: on all ranks alike."""
+        if self._torn and (use == "reads" or (use == "sets" and self._is_lost)):
+            raise on_all_ranks(RuntimeError(
+                f"{verb}: the field is torn, as {self._torn} was broken off: some of its cells "
+                f"are newer than others; {self._remedy}"
+            ))  # fmt: skip
+
+    def tear(self, verb: str, *, is_lost: bool = False) -> None:
+        """`verb` was broken off; `is_lost`: no other verb can mend that."""
+        self._torn, self._remedy = verb, _START_ANEW if is_lost else _SET_ANEW
+
+    @contextmanager
+    def setting(self, verb: str) -> Iterator[None]:
+        """All cells are set meanwhile: the field is whole in the end, and torn before."""
+        self.tear(verb)
+        yield
+        self._torn = ""
+
+    @property
+    def _is_lost(self) -> bool:
+        return self._remedy == _START_ANEW
