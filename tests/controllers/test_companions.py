@@ -113,6 +113,16 @@ def test_what_needs_no_device_and_no_ranks_loads_neither_opencl_nor_mpi(tmp_path
                    stdout=subprocess.DEVNULL)  # fmt: skip
 
 
+@pytest.mark.parametrize("words", ["docs kernels", "docs", "examples"])
+def test_a_reader_that_has_seen_enough_is_no_failure(words: str) -> None:
+    source, sink = os.pipe()
+    os.close(source)
+    job = subprocess.run([sys.executable, "-m", "controllers", *words.split()],
+                         stdout=sink, stderr=subprocess.PIPE, timeout=60)  # fmt: skip
+    os.close(sink)
+    assert (job.returncode, job.stderr) == (0, b"")
+
+
 def test_an_incomplete_installation_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
