@@ -56,7 +56,9 @@ def test_pages_are_listed_and_printed(capsys: pytest.CaptureFixture[str]) -> Non
     *lines, where = capsys.readouterr().out.splitlines()
     assert where == f"in {companions.folder('docs')}"
     assert len(lines) == 1 + len([*ROOT.glob("docs/**/*.md")])
-    assert "hitmap" in lines[6] and lines[6].endswith("Hitmap: where the cells are")
+    assert [line.split(maxsplit=1) for line in lines if line.startswith("hitmap ")] == [
+        ["hitmap", "Hitmap: where the cells are"]
+    ]
     for name in ("kernels", "docs/kernels.md"):
         assert main(["docs", name]) == 0
         assert capsys.readouterr().out == (ROOT / "docs/kernels.md").read_text("utf-8")
