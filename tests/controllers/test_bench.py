@@ -179,6 +179,10 @@ def test_cores_are_free_while_the_kernel_counts_them_as_idle(
         monkeypatch.setattr(cores, "time", clock)
         monkeypatch.setattr(cores, "idle_s", lambda *_, at=counted: next(at))
         assert cores.free_cores() == free
+    clock = SimpleNamespace(sleep=lambda _: None, monotonic=lambda: 10.0)
+    monkeypatch.setattr(cores, "time", clock)
+    monkeypatch.setattr(cores, "idle_s", lambda *_: 0.0)    # as in containers that hide it
+    assert cores.free_cores() == 3
     monkeypatch.setattr(cores, "_STAT", tmp_path / "nowhere")
     assert cores.free_cores() == 3
 
