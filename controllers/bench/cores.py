@@ -11,7 +11,7 @@ _STAT = Path("/proc/stat")
 
 
 def free_cores() -> int:
-    """At least 1, and all where the kernel does not tell; to be called while nothing is computed."""
+    """At least 1, and all where the kernel does not tell; call it while nothing is computed."""
     own = os.sched_getaffinity(0)
     try:
         before, start = idle_s(_STAT.read_text("ascii"), own), time.monotonic()
