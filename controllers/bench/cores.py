@@ -11,13 +11,15 @@ _STAT = Path("/proc/stat")
 
 
 def free_cores() -> int:
-    """At least 1; this process should compute nothing meanwhile."""
+    """At least 1, and all where the kernel does not tell; call it while nothing is computed."""
     own = os.sched_getaffinity(0)
     try:
         before, start = idle_s(_STAT.read_text("ascii"), own), time.monotonic()
         time.sleep(SAMPLE_S)
         idle = idle_s(_STAT.read_text("ascii"), own) - before
-    except (OSError, ValueError):       # no /proc, or another one: all that there are
+    except (OSError, ValueError):       # no /proc, or another one
+        return len(own)
+    if before == 0:     # some containers show no figures
         return len(own)
     return min(len(own), max(1, round(idle / (time.monotonic() - start))))
 

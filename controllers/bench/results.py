@@ -37,7 +37,9 @@ class Case:
     """One problem on one device.
 
     copy_bytes_per_s: the device's own copy rate, read and written, the best of the ways to copy
-XX    """
+    (`copied`).  base: what speeds are relative to.  notes: who was left out, and why.  wrong: who
+    had a wrong result.  implausible: what would be the base, had it not been slower than NumPy.
+    """
 
     device: str
     stencil: str

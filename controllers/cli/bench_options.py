@@ -42,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help=f"what to compare with: some of {', '.join(AGAINST)} (default: all)")
     add("--with", metavar="FILE.py", dest="others", action="append", type=Path, default=[],
         help="a Python file, which is executed, with more to compare with in a tuple COMPARATORS, "
-        "such as tools/bench_numba.py; may be repeated")
+        "such as tools/bench_numba.py of the source distribution; may be repeated")
     add("--seconds", metavar="N", type=_seconds,
         help=f"time of measuring per case, without preparations (default: {SECONDS:g})")
     add("--quick", action="store_true",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import os
+import sys
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -20,6 +22,14 @@ def folder(name: str) -> Path:
     raise Failure(FAILED, f"there is no folder {package / name}; install opencl-controllers again")
 
 
+def show(text: str) -> None:
+    """Print a text; a reader that has seen enough of it, such as `head`, is no failure."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:     # what is still to be written at the end goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def pages() -> dict[str, Path]:
     """The pages of the documentation by name, in order: first those of the top folder."""
     top = folder("docs")
@@ -35,7 +45,7 @@ def page(name: str) -> str:
         near = get_close_matches(wanted, known, 1)
         hint = f", did you mean {near[0]}?" if near else "; controllers docs lists all"
         raise Failure(USAGE, f"there is no page {short(name)}{hint}")
-    return known[wanted].read_text("utf-8")
+    return known[wanted].read_text("utf-8").rstrip("\n")
 
 
 def title(path: Path) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from controllers.cli.companions import folder, page, pages, title
+from controllers.cli.companions import folder, page, pages, show, title
 from controllers.cli.outcome import on_root
 from controllers.report import format_table
 from hitmap.comm import Communicator
@@ -22,10 +22,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def command(options: argparse.Namespace, comm: Communicator) -> None:
     """Print, on rank 0.  Collective."""
-    on_root(comm, lambda: print(_listed() if options.page is None else page(options.page),
-                                end="", flush=True))  # fmt: skip
+    on_root(comm, lambda: show(_listed() if options.page is None else page(options.page)))
 
 
 def _listed() -> str:
     rows = [(name, title(path)) for name, path in pages().items()]
-    return f"{format_table(('page', 'title'), rows, left=('page', 'title'))}\nin {folder('docs')}\n"
+    return f"{format_table(('page', 'title'), rows, left=('page', 'title'))}\nin {folder('docs')}"

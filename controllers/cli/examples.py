@@ -6,7 +6,7 @@ import argparse
 import shutil
 from pathlib import Path
 
-from controllers.cli.companions import example_files, title
+from controllers.cli.companions import example_files, show, title
 from controllers.cli.files import reason
 from controllers.cli.outcome import FAILED, USAGE, Failure, on_root
 from controllers.report import format_table
@@ -31,8 +31,8 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
 
 def _list() -> None:
     rows = [(name, title(path)) for name, path in example_files().items() if path.suffix == ".py"]
-    print(format_table(("example", ""), rows, left=("example", "")))
-    print("controllers examples --copy DIR copies them", flush=True)
+    table = format_table(("example", ""), rows, left=("example", ""))
+    show(f"{table}\ncontrollers examples --copy DIR copies them")
 
 
 def _copy(target: Path) -> None:
@@ -46,4 +46,4 @@ def _copy(target: Path) -> None:
             shutil.copyfile(path, target / name)
     except OSError as error:
         raise Failure(FAILED, f"--copy {target}: {reason(error)}") from None
-    print(f"{len(files)} files in {target}", flush=True)
+    show(f"{len(files)} files in {target}")

@@ -2,12 +2,16 @@
 """The documentation and the examples that travel with the package, and the texts that name them."""
 from __future__ import annotations
 
+import os
 import re
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import controllers
 from controllers.cli import companions
 from controllers.cli.main import main
 
@@ -52,7 +56,9 @@ def test_pages_are_listed_and_printed(capsys: pytest.CaptureFixture[str]) -> Non
     *lines, where = capsys.readouterr().out.splitlines()
     assert where == f"in {companions.folder('docs')}"
     assert len(lines) == 1 + len([*ROOT.glob("docs/**/*.md")])
-    assert "hitmap" in lines[6] and lines[6].endswith("Hitmap: where the cells are")
+    assert [line.split(maxsplit=1) for line in lines if line.startswith("hitmap ")] == [
+        ["hitmap", "Hitmap: where the cells are"]
+    ]
     for name in ("kernels", "docs/kernels.md"):
         assert main(["docs", name]) == 0
         assert capsys.readouterr().out == (ROOT / "docs/kernels.md").read_text("utf-8")
@@ -93,6 +99,30 @@ def test_examples_are_copied_and_replace_nothing(
     monkeypatch.setattr("shutil.copyfile", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
     assert main(["examples", "--copy", str(tmp_path / "other")]) == 1
     assert capsys.readouterr().err == f"controllers: error: --copy {tmp_path / 'other'}: full\n"
+
+
+def test_what_needs_no_device_and_no_ranks_loads_neither_opencl_nor_mpi(tmp_path: Path) -> None:
+    pattern = ROOT / "examples" / "patterns" / "heat_1d3.py"
+    script = (
+        "import sys\n"
+        "from controllers.cli import main\n"
+        f"for words in ('docs', 'docs plan', 'examples', 'kgt {pattern} --print'):\n"
+        "    assert main(words.split()) == 0\n"
+        "assert not {'pyopencl', 'mpi4py.MPI'} & {*sys.modules}\n"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, timeout=60,
+                   env={**os.environ, "PYTHONPATH": str(Path(controllers.__file__).parents[1])},
+                   stdout=subprocess.DEVNULL)  # fmt: skip
+
+
+@pytest.mark.parametrize("words", ["docs kernels", "docs", "examples"])
+def test_a_reader_that_has_seen_enough_is_no_failure(words: str) -> None:
+    source, sink = os.pipe()
+    os.close(source)
+    job = subprocess.run([sys.executable, "-m", "controllers", *words.split()],
+                         stdout=sink, stderr=subprocess.PIPE, timeout=60)  # fmt: skip
+    os.close(sink)
+    assert (job.returncode, job.stderr) == (0, b"")
 
 
 def test_an_incomplete_installation_says_so(
