@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from mpi_jobs import run_ranks
+from sample import sample
 
 from controllers.pattern_file import read_patterns
 from controllers.reference import reference_run
@@ -32,6 +33,7 @@ def test_an_example_has_at_most_70_lines(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 70
 
 
+@pytest.mark.whole
 def test_heat_2d_alone_and_on_two_ranks() -> None:
     job = run_ranks(2, EXAMPLES / "heat_2d.py")
     assert job.returncode == 0, job.stderr
@@ -54,7 +56,7 @@ def test_the_low_level_program_has_the_bits_of_numpy() -> None:
     assert "in the gradients" in run_alone(EXAMPLES / "low_level.py")
 
 
-@pytest.mark.parametrize("name", ["histogram.py", "matrix_product.py"])
+@pytest.mark.parametrize("name", sample(["histogram.py", "matrix_product.py"], 2))
 @needs_two_cores
 def test_a_data_parallel_program_runs_on_one_device_on_two_and_on_two_ranks(name: str) -> None:
     assert "place 1" not in run_alone(EXAMPLES / name)
@@ -64,12 +66,13 @@ def test_a_data_parallel_program_runs_on_one_device_on_two_and_on_two_ranks(name
     assert "place 1" in job.stdout and job.stdout == in_one_process
 
 
+@pytest.mark.whole
 def test_unlike_devices_share_one_stencil() -> None:
     table = run_alone(EXAMPLES / "unlike_devices.py").splitlines()
     assert len(table) > 3 and table[0].startswith("place  rank")
 
 
-@pytest.mark.parametrize("n_ranks", [1, 2])
+@pytest.mark.parametrize("n_ranks", sample([2, 1], 2))
 def test_the_terrain_erodes_as_the_reference_says(n_ranks: int, tmp_path: Path) -> None:
     target = tmp_path / "eroded.npy"
     command = ["-m", "controllers", "run", str(TERRAIN / "diffusion.py"), "--iterations", "50"]

@@ -105,6 +105,7 @@ class Unable(Comparator):
         raise TypeError(f"no {problem.dtype} here")
 
 
+@pytest.mark.whole
 def test_only_who_is_right_takes_part() -> None:
     made = run_case(
         SMALL, "cpu", one_device("cpu"), 0.2, ("numpy",), [Wrong(), Near(), Unable()]

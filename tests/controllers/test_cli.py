@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from mpi_jobs import run_ranks
+from sample import sample
 
 from controllers.cli import devices as devices_command
 from controllers.cli import main
@@ -136,14 +137,14 @@ sys.exit(end_together(comm, failure))
 
 @pytest.mark.parametrize(
     ("codes", "code", "messages"),
-    [
+    sample([
         ("0 0 0", 0, []),
         ("2 2 2", 2, ["error 2"]),
         ("0 2 0", 2, ["rank 1: error 2"]),
         ("1 1 1", 1, ["error 1"]),
         ("0 1 3", 1, ["rank 1: error 1", "rank 2: error 3"]),
-    ],
-)
+    ], 4),
+)  # fmt: skip
 def test_ranks_agree_on_the_code_and_say_things_once(
     codes: str, code: int, messages: list[str]
 ) -> None:

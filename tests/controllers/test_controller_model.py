@@ -19,7 +19,7 @@ from controllers.tied_tile import Kind, Selection, TiedTile
 from hitmap.shape import Shape
 
 DOMAIN = Shape((-3, 2), (6, 9))
-N_PROGRAMS, N_ACTIONS, MOST_TILES = 200, 25, 8
+N_PROGRAMS, N_ACTIONS, MOST_TILES = (60, 200), 25, 8     # programs by default, with --whole
 
 # `turns` makes some launches slow, so that a wait that is missing shows
 ADD = Kernel.of("add", """
@@ -188,13 +188,13 @@ def pair(request: pytest.FixtureRequest) -> Iterator[tuple[Controller, Controlle
 
 
 def test_random_programs_agree_with_numpy(
-    pair: tuple[Controller, Controller],
+    pair: tuple[Controller, Controller], pytestconfig: pytest.Config
 ) -> None:
     machine = type("Programs", (Programs,), {"controllers": pair})
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=N_PROGRAMS,
+            max_examples=N_PROGRAMS[pytestconfig.getoption("whole")],
             stateful_step_count=N_ACTIONS,
             deadline=None,
             suppress_health_check=list(HealthCheck),

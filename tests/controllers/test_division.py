@@ -31,6 +31,7 @@ def fma(a: np.float32, b: Array, c: Array) -> Array:
     return result
 
 
+@pytest.mark.whole
 def test_all_mantissas_are_divided_as_by_a_division_where_it_is_offered() -> None:
     rng, offered = random.Random(3), 0
     for divisor in (40.0, 22.0, 81.0, 6.5, *(rng.uniform(1, 2) for _ in range(6))):

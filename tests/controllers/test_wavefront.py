@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 import pytest
+from sample import sample
 from several_steps import differing, guarded
 from test_strategies import Tiles, random_program, random_tiles, random_tree
 
@@ -192,9 +193,10 @@ def guarded_case(number: int) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="mprotect")
-def test_no_cell_is_read_that_the_field_need_not_hold() -> None:
+@pytest.mark.parametrize("numbers", sample([[0, 1, 2, 3], [4, 5, 6, 7]], 2), ids=str)
+def test_no_cell_is_read_that_the_field_need_not_hold(numbers: list[int]) -> None:
     """In a process of its own, which a read of a page that may not be touched would end."""
-    code = "import test_wavefront\nfor n in range(8): test_wavefront.guarded_case(n)"
+    code = f"import test_wavefront\nfor n in {numbers}: test_wavefront.guarded_case(n)"
     here = Path(__file__)
     paths = [str(folder) for folder in (here.parent, here.parents[1], here.parents[2])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
