@@ -8,7 +8,7 @@ DESIGN.md "Boundaries").
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Literal, get_args
 
 import numpy as np
@@ -67,7 +67,7 @@ class Stage:
                     f"declared shape {self.shape}; declare a larger shape"
                 )
 
-    @property
+    @cached_property    # asked for at each read of an expression
     def fields_read(self) -> tuple[str, ...]:
         """The fields it reads, in order of first use; each once."""
         return tuple(dict.fromkeys(read.field for read in reads(self.expression)))

@@ -15,14 +15,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from controllers import kgt
 from controllers.choices import Choices
 from controllers.configuration import origin_of
 from controllers.device import Device
 from controllers.kernel import ARGUMENT_INFO, Accessors, accessors, fixed_source
 from controllers.kgt import Launch, generate
 from controllers.kgt.cell import work_sizes
-from controllers.kgt.comment import weighted_sum
-from controllers.kgt.emitter import OPENCL_TYPES, divides, has_exact_reciprocal, used_fields
+from controllers.kgt.emitter import OPENCL_TYPES, divides, has_exact_reciprocal
 from controllers.kgt.kernel import WorkSizes
 from controllers.parameter import Parameter, Role
 from controllers.program import INTEGERS, Math, Program, Stage
@@ -85,6 +85,8 @@ def stage_kernel(
     if choice == GENERIC:
         return _generic_kernel(program, stage, device)
     made = choices.configuration(program, stage, launch)
+    if made is None and kgt.loops_over_terms(stage):
+        return _generic_kernel(program, stage, device)
     generated = generate(program, stage, made)
     return StageKernel(
         generated.name,
@@ -125,8 +127,8 @@ def tile_values(name: str, where: Strided) -> dict[str, np.int64]:
 
 
 def _generic_kernel(program: Program, stage: Stage, device: Device) -> StageKernel:
-    found = weighted_sum(stage.expression)
-    if found is None or used_fields(stage) != (FIELD,):
+    found = kgt.terms_of(stage)
+    if found is None:
         raise ValueError(
             f"stage {stage.name!r} is no weighted sum over the field {FIELD!r} divided by a "
             f"constant, which is all that the generic kernel computes; use kernel='specialised'"
@@ -145,14 +147,14 @@ def _generic_kernel(program: Program, stage: Stage, device: Device) -> StageKern
         return {"offsets": offsets @ np.array(pitches, np.int64), "weights": values}
 
     macros = {**_macros(program), "TERM": term, finish: ""}
-    options = device.strict_options(program.dtype, divides(stage, program.dtype))
+    options = _options(program, device, divides(stage, program.dtype))
     return StageKernel(
         "generic_stencil",
         accessors(program.n_axes, macros) + fixed_source("generic_stencil"),
         (*options, ARGUMENT_INFO),
         scalars={"n_terms": len(weights), "factor": factor},
         tables=tables,
-        origin=origin_of(GENERIC),
+        origin=origin_of(GENERIC, n_terms=len(weights)),
     )
 
 

@@ -87,8 +87,6 @@ def _reach(stage: Stage, count: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 def _around(stage: Stage, field: str, over: Shape) -> Shape:
     """A box that holds all cells of `field` that one step reads to compute `over`."""
-    offsets = [read.offset for read in reads(stage.expression) if read.field == field]
-    hull = over.shift(offsets[0])
-    for offset in offsets[1:]:
-        hull = hull.hull(over.shift(offset))
-    return hull
+    offsets = zip(*(read.offset for read in reads(stage.expression) if read.field == field))
+    low, high = zip(*((min(axis), max(axis)) for axis in offsets))
+    return over.shift(low).hull(over.shift(high))

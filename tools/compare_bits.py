@@ -3,21 +3,27 @@
 
     python tools/compare_bits.py [--device SELECTOR ...] [--cases N]
     mpiexec -n 2 python tools/compare_bits.py ...
+    python tools/compare_bits.py --device gpu --large [--gib 2.5 4.5 8.5] [--folder FOLDER]
 
 The test suite does this on the CPU; this is for machines with other devices.  1 to 4 axes, any
 boundaries, float32 and float64, subnormal numbers in every fifth case, any number of places per
 controller, with and without overlap.  Case N is the same on every machine.  Exit code 1 if a
-bit differs.
+bit differs.  With --large: fields between 2 and 4, over 4 and over 8 GiB, cleared, loaded,
+computed, saved and gathered, compared in strips; three times the largest size must be free on the
+host, and the size in the folder.
 """
 from __future__ import annotations
 
 import argparse
 import random
 import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from large_fields import n_wrong as n_large_wrong
 
 from controllers import Computation, Stencil, reference_run
 from hitmap import Communicator, agree, default_communicator
@@ -79,9 +85,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--device", action="append", default=[], help="as for `controllers run`")
     parser.add_argument("--cases", type=int, default=40, help="how many (default: 40)")
+    parser.add_argument("--large", action="store_true", help="fields of several GiB, in strips")
+    parser.add_argument("--gib", type=float, nargs="+", default=[2.5, 4.5, 8.5],
+                        help="their sizes (default: 2.5 4.5 8.5)")  # fmt: skip
+    parser.add_argument("--folder", type=Path, help="where to save them (default: a temporary one)")
     options = parser.parse_args()
     comm = default_communicator()
     agree(comm, "the options", options)
+    if options.large:
+        with tempfile.TemporaryDirectory(dir=options.folder) as own:
+            folder = comm.bcast(Path(own))
+            n_wrong = n_large_wrong(options.gib, options.device, comm, folder)
+        return 1 if n_wrong else 0
     n_wrong = sum(differs(case, options.device, comm) for case in range(options.cases))
     if comm.rank == 0:
         print(f"{options.cases} cases, {n_wrong} differ from the reference")

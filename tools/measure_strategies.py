@@ -37,6 +37,7 @@ from controllers.device import choose, find_devices
 from controllers.kernel import build
 from controllers.kgt.choice import configuration_of
 from controllers.kgt.generator import Configuration, generate
+from controllers.kgt.streaming import StreamingConfiguration
 from controllers.program import Program
 from controllers.tile import aligned
 from hitmap.shape import Shape
@@ -72,11 +73,11 @@ class Sweeps:
 
     def kernel(self, made: Configuration) -> Run:
         """Sweeps by a generated kernel, whose bits are checked first."""
-        run = self._launches(made)
+        run = self.launches(made)
         if made is not None:
             steps = getattr(made, "steps_per_launch", 1)
             ours = self._result(run, steps, 1)
-            cell = self._result(self._launches(None), steps, steps)
+            cell = self._result(self.launches(None), steps, steps)
             assert ours == cell, f"{made}: the bits are not those of 'cell'"
         return run
 
@@ -104,7 +105,8 @@ class Sweeps:
 
         return run
 
-    def _launches(self, made: Configuration) -> Run:
+    def launches(self, made: Configuration) -> Run:
+        """Sweeps by a generated kernel."""
         kernel = generate(self.program, self.program.stages[0], made)
         strict = kernel.divides and self.program.dtype == "float32"
         options = ["-cl-fp32-correctly-rounded-divide-sqrt"] if strict else []
@@ -154,6 +156,9 @@ def configuration(text: str, sweeps: Sweeps) -> Configuration:
     name, _, changes = text.partition(":")
     program = sweeps.program
     made = configuration_of(name, program, program.stages[0], sweeps.exceeds_cache)
+    if isinstance(made, StreamingConfiguration):
+        units = sweeps.context.devices[0].max_compute_units
+        made = made.fitting(program.stages[0], sweeps.box.extent, units)
     made = made and made.within(sweeps.box.extent)
     if not changes:
         return made

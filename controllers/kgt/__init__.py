@@ -11,7 +11,16 @@ from controllers.kgt.candidates import (
     steps_per_launch,
     suits,
 )
-from controllers.kgt.choice import STRATEGIES, Launch, choose, described, step_counts, usual_steps
+from controllers.kgt.choice import (
+    STRATEGIES,
+    Launch,
+    choose,
+    described,
+    loops_over_terms,
+    step_counts,
+    terms_of,
+    usual_steps,
+)
 from controllers.kgt.generator import Configuration, generate
 from controllers.kgt.kernel import GeneratedKernel
 
@@ -25,9 +34,11 @@ __all__ = [
     "configuration_from",
     "described",
     "generate",
+    "loops_over_terms",
     "plain",
     "step_counts",
     "steps_per_launch",
     "suits",
+    "terms_of",
     "usual_steps",
 ]

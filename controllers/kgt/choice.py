@@ -7,7 +7,8 @@
             streaming for several time steps at once
     others  cell
 
-Kernels of several steps ("streaming") are chosen with the plan, which has to make room for them.
+Kernels of several steps are chosen with the plan, which has to make room for them.  A weighted sum
+of very many terms is not written out (`loops_over_terms`).
 
 Only how fast a box is computed depends on the choice, not one bit of the result.
 """
@@ -16,12 +17,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
+from controllers.kgt.comment import weighted_sum
+from controllers.kgt.emitter import used_fields
 from controllers.kgt.generator import Configuration, generate
 from controllers.kgt.marching import MarchingConfiguration
 from controllers.kgt.rows import RowsConfiguration
 from controllers.kgt.streaming import FLOPS, StreamingConfiguration
 from controllers.kgt.wavefront import WavefrontConfiguration
 from controllers.program import INTEGERS, Program, Stage
+from controllers.stencil import FIELD
 from hitmap.strided import Strided
 
 STRATEGIES = ("cell", "rows", "marching", "wavefront", "streaming")
@@ -29,6 +33,9 @@ STRATEGIES = ("cell", "rows", "marching", "wavefront", "streaming")
 KINDS = {"rows": "cpu", "marching": "gpu", "wavefront": "cpu", "streaming": "gpu"}
 LOCAL_BYTES = 1 << 18   # of a CPU of which nothing is known
 MAX_ITEMS = 256         # of a work-group, on a GPU of which nothing is known
+# A term takes the CPU's driver some 20 ms in "rows", 45 ms in "wavefront" (PoCL 3.0, AMD Zen 4).
+MOST_TERMS = 256        # of a sum that is written out
+MOST_FLOPS = 256        # per cell, of several steps at once by default
 NARROW = 64     # vectors in a row below which a GPU's work-groups of "marching" are half empty
 
 
@@ -72,6 +79,8 @@ def choose(
     """
     if launch is not None and launch.n_steps > 1:
         return _of_several_steps(program, stage, kind, launch)
+    if loops_over_terms(stage):
+        return None
     if kind == "cpu":
         exceeds = launch is None or launch.exceeds_cache
         rows = RowsConfiguration.default(program, stage, exceeds)
@@ -92,8 +101,24 @@ def choose(
     return None
 
 
+def terms_of(stage: Stage) -> tuple[Mapping[tuple[int, ...], float], float] | None:
+    """Weights by offset, and the factor, of a weighted sum over one field; None of others.
+
+    It is what kernels_cl/generic_stencil.cl takes as data.
+    """
+    return weighted_sum(stage.expression) if used_fields(stage) == (FIELD,) else None
+
+
+def loops_over_terms(stage: Stage) -> bool:
+    """Whether a kernel for one step takes the terms as data: written out, it is built for long."""
+    terms = terms_of(stage)
+    return terms is not None and len(terms[0]) > MOST_TERMS
+
+
 def usual_steps(program: Program, stage: Stage, kind: str) -> int:
     """How many steps of a large box are best computed by one launch."""
+    if program.flops_per_cell > MOST_FLOPS:
+        return 1
     if kind == "cpu":
         return WavefrontConfiguration.default(program, stage).steps_per_launch
     if 2 * program.flops_per_cell > FLOPS and program.math == "strict":
@@ -105,6 +130,8 @@ def usual_steps(program: Program, stage: Stage, kind: str) -> int:
 def step_counts(program: Program, stage: Stage, kind: str) -> tuple[int, ...]:
     """Numbers of steps per launch that may be tried for a large box on a device of this kind."""
     made: WavefrontConfiguration | StreamingConfiguration | None = None
+    if loops_over_terms(stage):
+        return (1,)
     if kind == "cpu":
         made = WavefrontConfiguration.default(program, stage)
     elif kind == "gpu":

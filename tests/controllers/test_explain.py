@@ -167,7 +167,8 @@ def test_alike_kernels_are_printed_once() -> None:
 def test_a_computation_explains_what_its_devices_have_built() -> None:
     mine = Kernel.of("mine", "NEW(u) = NEAR(u, -1) + NEAR(u, 1);")
     mean = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 3)
-    origins = {None: "(generated, strategy 'cell')", "generic": "(kernels_cl/generic_stencil.cl)"}
+    generic = "(kernels_cl/generic_stencil.cl, with 2 terms as data)"
+    origins = {None: "(generated, strategy 'cell')", "generic": generic}
     for kernel in (None, "generic", mine):
         with Computation(
             mean.program("float32"), 64, devices=["cpu/1,1"], kernel=kernel,

@@ -12,12 +12,15 @@ from mpi_jobs import run_ranks
 from sample import sample
 from stencil_cases import difference, random_case
 
-from controllers import Computation, Kernel, Stencil, reference_run
+from controllers import Computation, Kernel, Stencil, kgt, reference_run
 from controllers.choices import Choices
+from controllers.configuration import planned_configurations
 from controllers.device import find_devices
 from controllers.expression import Read
+from controllers.plan import Location, Plan
 from controllers.program import Field, Program, Stage
 from controllers.stage_kernel import stage_kernel
+from hitmap import Layout, SerialCommunicator, Shape
 
 TESTS = Path(__file__).parents[1]
 MEAN = Stencil.of("mean", [(-1, 1)] * 2, [0, 1, 0, 1, 0, 1, 0, 1, 0], 4)
@@ -127,3 +130,34 @@ def test_a_level_that_is_not_const_is_refused() -> None:
     source = "__kernel void k(__global float *u, __global float *u_new, TILE(u), BOX) {}"
     with pytest.raises(ValueError, match=r"'u' is declared 'in'.*__global const float"):
         Computation(MEAN.program("float32"), (9, 8), devices="cpu", kernel=Kernel.of("k", source))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_a_sum_of_very_many_terms_is_not_written_out_and_has_the_same_bits(dtype: str) -> None:
+    """Written out, 31 x 31 weights were built for 43 s, 61 x 61 for over two minutes."""
+    rng = np.random.default_rng(1)
+    weights = rng.integers(1, 99, 961)
+    large = Stencil.of("large", [(-15, 15)] * 2, weights.tolist(), 7).program(dtype)
+    field = (99 * rng.random((70, 53))).astype(dtype)
+    with Computation(large, field.shape, devices="cpu", comm=SerialCommunicator()) as run:
+        run.scatter(field)
+        run.run(2)
+        result, (used,), text = run.gather(), run.report().kernels, run.explain()
+        assert run.plan.steps_per_launch == 1
+    right = reference_run(large, field, 2, (False, False))
+    assert result is not None and result.tobytes() == right.tobytes()
+    assert used.origin == "kernels_cl/generic_stencil.cl, with 961 terms as data"
+    assert used.origin in text
+    layout, where = Layout.bands(Shape.of_extent(field.shape), 2), [Location(0), Location(1)]
+    plan = Plan(large, layout, (False, False), where)
+    boxes = [*plan.launched(large.stages[0], 0)]
+    (planned,) = planned_configurations(large, large.stages[0], "specialised", boxes, "gpu")
+    assert planned.origin == used.origin
+
+
+def test_sums_are_written_out_up_to_256_terms() -> None:
+    for n_terms, loops in ((256, False), (257, True)):
+        row = Stencil.of("row", [(0, n_terms - 1)], [1.5] * n_terms, 3).program("float64")
+        assert kgt.loops_over_terms(row.stages[0]) == loops
+        assert kgt.step_counts(row, row.stages[0], "cpu")[1:] == () or not loops
+        assert kgt.usual_steps(row, row.stages[0], "gpu") == 1
