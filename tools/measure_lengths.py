@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How good the default `length` of the strategy "streaming" is, and the tails of its model.
+"""How good the default `length` of the strategy "streaming" is.
 
     python tools/measure_lengths.py --device gpu        (some minutes)
     python tools/measure_lengths.py --device cpu --stencils 2d4 --sizes 64 --lengths 8 16
@@ -7,15 +7,15 @@
 For the stencils and sizes of the benchmark, a half, a quarter and a sixteenth of these: one row
 each with the length that a run takes, the best one of those near it (`--within`), and the speed of
 the first relative to the second, by the times of events.  A stencil that is computed a step at a
-time by default has no length and is left out.  Last come the tails (controllers/kgt/length.py) with
-which the worst row would be best: of groups of one warp, and of larger ones.
+time by default has no length and is left out.  Last comes the worst row.  The model is in
+controllers/kgt/length.py; with `--within 100` the figures are what to fit it to.
 """
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import statistics
 import time
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import pyopencl as cl
@@ -24,24 +24,18 @@ from measure_strategies import Run, Sweeps, measure
 from controllers import kgt
 from controllers.bench.problem import SIZES, STENCILS
 from controllers.device import Device, choose, find_devices
-from controllers.kgt.length import GROUP_TAIL, LENGTHS, WARP_TAIL, best_length
-from controllers.kgt.pipeline import Pipeline
+from controllers.kgt.length import LENGTHS
 from controllers.kgt.streaming import StreamingConfiguration
-from controllers.kgt.tile import WARP, Tile
 from hitmap.strided import Geometry
 
 PARTS = (1, 2, 4, 16)       # of the sizes of the benchmark
-TAILS = [number / 10 for number in range(0, 300, 2)]
 
 
 class Row(NamedTuple):
     """What was measured of one stencil on one size: seconds of a step by length."""
 
     title: str
-    tile: Tile
-    extent: tuple[int, ...]
-    n_lost: int
-    units: int
+    n_cells: int
     default: int
     seconds: dict[int, float]
 
@@ -49,15 +43,10 @@ class Row(NamedTuple):
     def best(self) -> int:
         return min(self.seconds, key=self.seconds.__getitem__)
 
-    def ratio(self, length: int) -> float:
-        """The speed with the measured length nearest to this one, relative to the best."""
-        nearest = min(self.seconds, key=lambda measured: abs(measured - length))
-        return self.seconds[self.best] / self.seconds[nearest]
-
-    def with_tail(self, tail: float) -> float:
-        """The same with the length that the model takes with another tail."""
-        units, tails = self.units, (tail, tail)
-        return self.ratio(best_length(self.tile, self.extent, self.n_lost, units, tails=tails))
+    @property
+    def ratio(self) -> float:
+        """The speed with the default, relative to the best."""
+        return self.seconds[self.best] / self.seconds[self.default]
 
 
 def default_of(device: Device, sweeps: Sweeps) -> StreamingConfiguration | None:
@@ -82,43 +71,25 @@ def row(device: Device, name: str, size: int, options: argparse.Namespace) -> Ro
     made = default_of(device, sweeps)
     if made is None:
         return None
-    (stage,), within = sweeps.program.stages, options.within
-    near = [n for n in LENGTHS if made.length / within <= n <= made.length * within]
+    near = [n for n in LENGTHS if made.length / options.within <= n <= made.length * options.within]
     lengths = sorted({made.length, *(options.lengths or near)})
     runs: dict[str, Run] = {
         str(length): sweeps.launches(dataclasses.replace(made, length=length)) for length in lengths
     }
     times = measure(runs, options.rounds, options.launches * made.steps_per_launch)
-    tile = Tile.of(stage, made)
-    n_lost = made.steps_per_launch * (tile.low[0] + Pipeline.of(stage, True).lag)
-    seconds = {int(length): sorted(each)[len(each) // 2] for length, each in times.items()}
+    seconds = {int(length): statistics.median(each) for length, each in times.items()}
     title = f"{name} {sweeps.domain}, {made.steps_per_launch} steps"
-    return Row(title, tile, sweeps.box.extent, n_lost, device.compute_units, made.length, seconds)
+    return Row(title, sweeps.box.n_cells, made.length, seconds)
 
 
 def print_row(found: Row) -> None:
-    n_cells = 1
-    for cells in found.extent:
-        n_cells *= cells
-    rates = {length: n_cells / s / 1e9 for length, s in found.seconds.items()}
+    rates = {length: found.n_cells / s / 1e9 for length, s in found.seconds.items()}
     print(
         f"{found.title:44} default {found.default:3d}: {rates[found.default]:8.2f}   "
-        f"best {found.best:3d}: {rates[found.best]:8.2f}   {found.ratio(found.default):5.3f}   "
+        f"best {found.best:3d}: {rates[found.best]:8.2f}   {found.ratio:5.3f}   "
         f"({', '.join(f'{length}: {rate:.4g}' for length, rate in rates.items())})",
         flush=True,
     )
-
-
-def print_fit(rows: Sequence[Row]) -> None:
-    """The tail of each kind of groups with which the worst row is best."""
-    for name, used, is_warp in (
-        ("WARP_TAIL", WARP_TAIL, True), ("GROUP_TAIL", GROUP_TAIL, False)
-    ):  # fmt: skip
-        own = [row for row in rows if (row.tile.n_items <= WARP) == is_warp]
-        if own:
-            worst = {tail: min(row.with_tail(tail) for row in own) for tail in (used, *TAILS)}
-            fit = max(worst, key=worst.__getitem__)
-            print(f"{name} {used}: worst {worst[used]:.3f}; with {fit}: {worst[fit]:.3f}")
 
 
 def main() -> None:
@@ -147,7 +118,9 @@ def main() -> None:
                 break
             print_row(found)
             rows.append(found)
-    print_fit(rows)
+    if rows:
+        worst = min(rows, key=lambda row: row.ratio)
+        print(f"worst: {worst.ratio:.3f}, {worst.title}")
 
 
 if __name__ == "__main__":

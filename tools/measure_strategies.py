@@ -158,7 +158,7 @@ def configuration(text: str, sweeps: Sweeps) -> Configuration:
     made = configuration_of(name, program, program.stages[0], sweeps.exceeds_cache)
     if isinstance(made, StreamingConfiguration):
         units = sweeps.context.devices[0].max_compute_units
-        made = made.fitting(program.stages[0], sweeps.box.extent, units)
+        made = made.fitting(program, program.stages[0], sweeps.box.extent, units)
     made = made and made.within(sweeps.box.extent)
     if not changes:
         return made

@@ -184,7 +184,9 @@ def _streaming(program: Program, stage: Stage, launch: Launch) -> StreamingConfi
     while x * y * z > most and y > 1:
         y -= 1
     made = replace(made, group=(x, y, z))
-    return made.fitting(stage, launch.extent, launch.units) if made.fits(stage) else None
+    if not made.fits(stage):
+        return None
+    return made.fitting(program, stage, launch.extent, launch.units)
 
 
 def configuration_of(

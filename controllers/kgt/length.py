@@ -3,51 +3,86 @@
 
 A launch takes about as long as
 
-    (length + planes lost) * (groups per unit of the device, rounded up + tail)
+    (length + planes lost) * (what the groups of a unit of the device cost, as one wave of them = 1)
 
-Each group computes some planes more than it writes, which speaks for long groups.  `tail`, in
-groups, is what a unit loses as its last groups, no longer enough to fill it, come to their ends:
-that speaks for short ones, and more so the smaller the box is.  On an NVIDIA H200 (2d4 in float32,
-lengths of 96 to 640, 4096^2 to 16384^2 cells) this is within 6 % of what was measured.
-`tools/measure_lengths.py` measures it, and fits the tails.
+Each group computes some planes more than it writes, which speaks for long groups.  A unit holds so
+many groups at once, a wave, by its registers.  Groups that wait for memory take as long in a full
+wave as in one that is nearly empty, and one group more begins a second wave: that speaks for a
+length with which all groups are one wave, or for many waves.  Groups that ask for planes well
+ahead are held up by each other instead, in steps of one for each of a unit's schedulers.
+
+Measured on an NVIDIA H200 (driver 580.159.04, 22 November 2026; docs/performance.md): for the
+stencils of the benchmark in float32, on its sizes, a half, a quarter and a sixteenth of them, the
+length chosen has 0.97 or more of the speed of the best one (`tools/measure_lengths.py`).
 """
 from __future__ import annotations
 
-from math import prod
+from dataclasses import dataclass
+from math import ceil, prod
 
 from controllers.kgt.tile import WARP, Tile
 
 LENGTHS = (
-    8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 72, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384,
+    6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 72, 80, 96, 112, 128, 160, 192, 224, 256,
+    320, 384,
 )  # fmt: skip
-WARP_TAIL = 13.4    # of groups of one warp, of which a unit has many at a time
-GROUP_TAIL = 0.6    # of larger ones, of which it has one or two
 UNITS = 128         # of a device of which nothing is known
+SCHEDULERS = 4      # of a unit, each with a quarter of its registers
+REGISTERS = 512     # of a lane of such a scheduler
+OWN_REGISTERS = 48  # of an item, besides what it keeps; 16 more for addresses of wide cells
+MOST_REGISTERS = 128    # beyond which the compiler spills, with groups of one warp
+FURTHER = 0.75      # cost of a wave after the first one, while others still end
+TAIL = 0.6          # of the last one, in waves
+START = 4           # planes that a group of one warp takes to begin
 
 
-def best_length(
-    tile: Tile,
-    extent: tuple[int, ...],
-    n_lost: int,
-    units: int = 0,
-    *,
-    tails: tuple[float, float] = (WARP_TAIL, GROUP_TAIL),
-) -> int:
+@dataclass(frozen=True)
+class Demand:
+    """What decides how long groups of a kernel take.
+
+    n_lost: planes that a group computes besides those that it writes.  registers: of an item.
+    ahead: whether planes are asked for well before they are needed.
+    """
+
+    n_lost: int
+    registers: int
+    ahead: bool
+
+    @classmethod
+    def of(cls, n_lost: int, kept_words: int, itemsize: int, ahead: bool) -> Demand:
+        """That of a kernel whose items keep so many words of four bytes, of cells so wide."""
+        own = OWN_REGISTERS + 4 * (itemsize - 4)
+        return cls(n_lost, min(MOST_REGISTERS, own + kept_words), ahead)
+
+
+def best_length(tile: Tile, extent: tuple[int, ...], demand: Demand, units: int = 0) -> int:
     """The one of LENGTHS with which a launch over a box of `extent` promises to be fastest.
 
-    n_lost: planes that a group computes besides those that it writes.  units: of the device, 0
-    where that is not known.
+    units: of the device, 0 where that is not known.
 
-    >>> from controllers.kgt.tile import Tile
     >>> warp = Tile(True, (1,), (1, 1), (1, 1), (1, 4), (1, 32), (0, 12), (1, 104))
-    >>> [best_length(warp, (n, n), 24, 132) for n in (16384, 8192, 4096, 1024)]
-    [192, 80, 40, 12]
+    >>> demand = Demand.of(24, kept_words=96, itemsize=4, ahead=True)
+    >>> [best_length(warp, (n, n), demand, 132) for n in (16384, 8192, 4096, 1024)]
+    [192, 96, 64, 20]
     """
     n_tiles = prod(-(-extent[axis] // tile.useful[axis]) for axis in tile.axes)
-    tail = tails[0] if tile.n_items <= WARP else tails[1]
+    n_lost = demand.n_lost + (START if tile.n_items <= WARP else 0)
 
-    def seconds(length: int) -> float:
-        n_groups = n_tiles * -(-extent[0] // length)
-        return (length + n_lost) * (-(-n_groups // (units or UNITS)) + tail)
+    def cost(length: int) -> float:
+        per_unit = n_tiles * -(-extent[0] // length) / (units or UNITS)
+        return (length + n_lost) * _waves(tile, demand, per_unit)
 
-    return min(LENGTHS, key=seconds)
+    return min(LENGTHS, key=cost)
+
+
+def _waves(tile: Tile, demand: Demand, per_unit: float) -> float:
+    """What so many groups per unit cost, in waves."""
+    if tile.n_items > WARP:
+        resident = 1
+    elif demand.ahead:
+        each = REGISTERS // MOST_REGISTERS
+        return ceil(per_unit / SCHEDULERS) / each + TAIL
+    else:
+        resident = SCHEDULERS * (REGISTERS // demand.registers)
+    waves = per_unit / resident
+    return 1.0 if waves <= 1 else FURTHER * waves + TAIL

@@ -33,7 +33,7 @@ from controllers.kgt import frame
 from controllers.kgt.division import divide
 from controllers.kgt.emitter import OPENCL_TYPES
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
-from controllers.kgt.length import LENGTHS, best_length
+from controllers.kgt.length import LENGTHS, Demand, best_length
 from controllers.kgt.marching import LANES
 from controllers.kgt.pipeline import Pipeline
 from controllers.kgt.tile import Tile
@@ -105,9 +105,8 @@ class StreamingConfiguration:
             made = replace(made, length=256, ahead=2, prefetch=prefetch)
         elif program.n_axes == 2 and max(map(sum, own_reach(stage))) > 2:
             made = replace(made, prefetch=prefetch)
-        kept = max(1, Pipeline.of(stage, program.n_axes > 1).n_kept)
-        words = np.dtype(program.dtype).itemsize // 4 * prod(made.cells) * kept
-        limits = MAX_STEPS, KEPT_WORDS // words, FLOPS // max(1, program.flops_per_cell)
+        kept_words = _kept_words(program, stage, made)
+        limits = MAX_STEPS, KEPT_WORDS // kept_words, FLOPS // max(1, program.flops_per_cell)
         steps = max(2, min(limits) // 2 * 2)
         while steps > 2 and not _worthwhile(stage, replace(made, steps_per_launch=steps)):
             steps -= 2
@@ -152,7 +151,7 @@ class StreamingConfiguration:
         return replace(self, length=min(self.length, next(enough, self.length)))
 
     def fitting(
-        self, stage: Stage, extent: tuple[int, ...], units: int = 0
+        self, program: Program, stage: Stage, extent: tuple[int, ...], units: int = 0
     ) -> StreamingConfiguration:
         """The same with the length that is best for a box on a device of so many units.
 
@@ -161,8 +160,18 @@ class StreamingConfiguration:
         tile = Tile.of(stage, self)
         if not tile.streams:
             return self
-        n_lost = self.steps_per_launch * (tile.low[0] + Pipeline.of(stage, True).lag)
-        return replace(self, length=best_length(tile, extent, n_lost, units))
+        steps, itemsize = self.steps_per_launch, np.dtype(program.dtype).itemsize
+        demand = Demand.of(
+            steps * (tile.low[0] + Pipeline.of(stage, True).lag),
+            steps * _kept_words(program, stage, self), itemsize, self.ahead > 1,
+        )  # fmt: skip
+        return replace(self, length=best_length(tile, extent, demand, units))
+
+
+def _kept_words(program: Program, stage: Stage, made: StreamingConfiguration) -> int:
+    """Words of four bytes that an item keeps per time step."""
+    kept = max(1, Pipeline.of(stage, program.n_axes > 1).n_kept)
+    return np.dtype(program.dtype).itemsize // 4 * prod(made.cells) * kept
 
 
 def _form(n_axes: int, wide: bool) -> StreamingConfiguration:
