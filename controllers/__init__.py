@@ -2,11 +2,13 @@
 """A portable heterogeneous runtime for stencil computing on OpenCL devices and MPI.
 
 Importing it loads neither OpenCL nor MPI: the names below come when they are asked for.
+What it does is told to the logger `controllers`, in silence by default (docs/troubleshooting.md).
 Uncaught exceptions of one rank end the job on all of them (`hitmap.install_abort_hook`).
 """
 from __future__ import annotations
 
 import importlib
+import logging
 from typing import TYPE_CHECKING
 
 from hitmap import install_abort_hook
@@ -60,4 +62,5 @@ def __getattr__(name: str) -> object:
     return getattr(importlib.import_module(_HOMES[name]), name)
 
 
+logging.getLogger(__name__).addHandler(logging.NullHandler())     # silent until it is asked
 install_abort_hook()
