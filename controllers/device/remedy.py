@@ -11,7 +11,7 @@ from typing import TypeVar
 from controllers.device.child import kernel_cache_folder
 from controllers.device.device import Device
 from controllers.device.verdict import Verdict
-from controllers.private_folder import fault
+from controllers.private_folder import exposure
 
 _E = TypeVar("_E", bound=Exception)
 
@@ -35,7 +35,7 @@ def problems(verdicts: Collection[Verdict]) -> list[str]:
     """What is left out, why, and the remedy: a sentence per driver; and what is not safe."""
     told = [_sentence(v) for v in verdicts if not v.usable or _lacks_devices(v)]
     has_pocl = any(v.tried and "pocl" in v.driver.library.lower() for v in verdicts)
-    if has_pocl and (exposed := fault(kernel_cache_folder())):
+    if has_pocl and (exposed := exposure(kernel_cache_folder())):
         told.append(f"PoCL executes what is in {kernel_cache_folder()}, but {exposed}; {DOCTOR}")
     return told
 

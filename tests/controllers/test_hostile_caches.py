@@ -24,7 +24,7 @@ from controllers.device.driver import Driver, installed_drivers
 from controllers.device.probe import _kept, probe
 from controllers.doctor.kernel_cache import damaged
 from controllers.entry_cache import EntryCache
-from controllers.private_folder import fault
+from controllers.private_folder import exposure
 from controllers.winners import Winners
 
 KERNEL = "__kernel void k(__global int *x) { x[get_global_id(0)] = 7; }"
@@ -131,12 +131,12 @@ def entries(tmp_path: Path) -> EntryCache:
 def test_a_folder_that_others_may_write_is_left_out(entries: EntryCache) -> None:
     for mode in (0o770, 0o702, 0o1777):
         entries.folder.chmod(mode)
-        assert entries.load(["a"]) is None and "other users may write" in fault(entries.folder)
+        assert entries.load(["a"]) is None and "other users may write" in exposure(entries.folder)
         entries.store(["b"], b"new")
     entries.folder.chmod(0o755)
     assert entries.load(["a"]) == b"kept" and entries.load(["b"]) is None
     entries.folder.parent.chmod(0o1777)     # such as /tmp
-    assert entries.load(["a"]) == b"kept" and fault(entries.folder) == ""
+    assert entries.load(["a"]) == b"kept" and exposure(entries.folder) == ""
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="files of other users are made by root")
@@ -152,7 +152,7 @@ def test_what_belongs_to_others_is_left_out(entries: EntryCache) -> None:
     os.chown(link, 1234, 1234, follow_symlinks=False)
     assert linked.load(["a"]) is None
     os.chown(entries.folder, 1234, 1234)
-    assert entries.load(["a"]) is None and "another user" in fault(entries.folder)
+    assert entries.load(["a"]) is None and "another user" in exposure(entries.folder)
 
 
 def test_an_entry_that_is_no_file_or_too_large_is_a_miss_and_replaced(entries: EntryCache) -> None:

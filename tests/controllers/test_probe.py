@@ -202,6 +202,7 @@ FLAKY = """
 """
 
 
+@pytest.mark.whole
 def test_ranks_use_a_driver_that_failed_and_is_well_again(
     workplace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
