@@ -14,7 +14,8 @@ from controllers.cli import main
 
 MEAN = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32")
 WARNS = """
-import logging, controllers, controllers.entry_cache as e, pathlib
+import faulthandler, logging, controllers, controllers.entry_cache as e, pathlib
+assert not faulthandler.is_enabled()
 e.EntryCache(pathlib.Path("/proc/none"), ".x", 9).store(["a"], b"")
 """
 
