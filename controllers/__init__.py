@@ -2,12 +2,14 @@
 """A portable heterogeneous runtime for stencil computing on OpenCL devices and MPI.
 
 Importing it loads neither OpenCL nor MPI: the names below come when they are asked for.
+What it does is told to the logger `controllers`, in silence by default (docs/troubleshooting.md).
 Where it is one of several ranks, an uncaught exception ends the job on all of them
 (`hitmap.install_abort_hook`); a process that runs alone is left as it is.
 """
 from __future__ import annotations
 
 import importlib
+import logging
 from typing import TYPE_CHECKING
 
 from hitmap.uncaught import install_where_ranks_are
@@ -61,4 +63,5 @@ def __getattr__(name: str) -> object:
     return getattr(importlib.import_module(_HOMES[name]), name)
 
 
+logging.getLogger(__name__).addHandler(logging.NullHandler())     # silent until it is asked
 install_where_ranks_are()

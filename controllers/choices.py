@@ -8,6 +8,7 @@ steps per launch as the default.
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,6 +20,7 @@ from controllers.device.device import Device
 from controllers.program import Program, Stage
 from controllers.winners import Winner, Winners
 
+_logger = logging.getLogger(__name__)
 # What launches of one stage share that have the same winner; plain text, for the name of an entry.
 Key: TypeAlias = tuple[str, ...]
 
@@ -112,6 +114,8 @@ class Choices:
         """Use a winner, and keep it for later runs; whether there is a cache to keep it in."""
         self.use(key, winner.configuration)
         self._winners.store(key, winner)
+        made = kgt.plain(winner.configuration)
+        _logger.info("tuned: %.3g s per step for boxes of %s with %s", winner.seconds, key[1], made)
         return self._winners.kept
 
 

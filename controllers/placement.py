@@ -2,6 +2,7 @@
 """Which place lives where: the devices of all ranks become controllers, and these get places."""
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from collections.abc import Iterator, Sequence
@@ -39,6 +40,7 @@ from hitmap.layout import MAX_BLOCKS, Layout
 from hitmap.node import first_of_node
 from hitmap.shape import Shape
 
+_logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Placement:
@@ -175,6 +177,8 @@ def open_controllers(
     except (ValueError, RuntimeError, MemoryCapError, cl.Error) as error:
         failure = error
     _fail_together(comm, failure)
+    for device in devices:
+        _logger.info("rank %d computes on %s", comm.rank, device.name)
     mine = [
         (executor.shares_host, device.name, device.kind, device.max_allocation_bytes)
         for device, executor in zip(devices, executors)

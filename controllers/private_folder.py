@@ -19,7 +19,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OLD = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def fault(folder: Path) -> str:
+def exposure(folder: Path) -> str:
     """Why files in `folder` are not trusted; empty if they are, or if there is no such folder."""
     try:
         with opened(folder):

@@ -2,6 +2,7 @@
 """Fields moved from the tiles of one engine to those of another, which divides them otherwise."""
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from hitmap.redistribute import Move, Redistribution
 from hitmap.shape import Shape
 from hitmap.strided import consecutive
 
+_logger = logging.getLogger(__name__)
 CHUNK_CELLS = 1 << 24   # what passes through the host at once
 
 
@@ -29,6 +31,8 @@ def relocate(moves: Redistribution, old: Engine, new: Engine, comm: Communicator
     for field in new.plan.program.fields:
         _Relocation(moves, old, new, field.name).run(comm)
     new.loaded(old.n_steps)
+    program, n_places = new.plan.program, len(new.plan.layout.owned)
+    _logger.info("%s: the field is divided anew, places: %d", program.name, n_places)
 
 
 class _Relocation:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from controllers.cli.outcome import USAGE, Failure
+from controllers.cli.verbose import telling
 from controllers.identifier import short
 from controllers.ledger import ENVIRONMENT, parse_cap
 from controllers.partition import BOUNDARIES, PARTITIONS
@@ -105,6 +106,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="where to write a timeline of all ranks: kernels, copies and messages of the first "
         "and the last 100 steps, for ui.perfetto.dev or chrome://tracing")
     add("--json", action="store_true", help="print one line of JSON instead of the table")
+    add("-v", "--verbose", action="store_true",
+        help="say on stderr what happens: devices chosen, kernels built, tuned, divided anew")
 
 
 def command(options: argparse.Namespace, comm: Communicator) -> None:
@@ -112,7 +115,8 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
     if options.dry_run is None and options.iterations is None:
         raise Failure(USAGE, "the following arguments are required: --iterations")
     name = "run" if options.dry_run is None else "dry_run"
-    importlib.import_module(f"controllers.cli.{name}").command(options, comm)
+    with telling(comm, options.verbose):
+        importlib.import_module(f"controllers.cli.{name}").command(options, comm)
 
 
 def file_name(text: str) -> Path:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from controllers.device.driver import Driver
 from controllers.device.verdict import MARK, Outcome, Tried, Verdict, plain_device
-from controllers.private_folder import fault
+from controllers.private_folder import exposure
 
 GRACE_S = 2.0       # for a killed process to end; its driver may keep it from ending at all
 _TRIAL = "controllers.device.trial"
@@ -67,7 +67,7 @@ def empty_kernel_cache() -> Iterator[str | None]:
     usual = kernel_cache_folder()
     try:
         usual.mkdir(parents=True, exist_ok=True, mode=0o700)
-        folder = tempfile.mkdtemp(prefix="trial-", dir=None if fault(usual) else usual)
+        folder = tempfile.mkdtemp(prefix="trial-", dir=None if exposure(usual) else usual)
     except OSError:
         yield None
         return

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import logging
 import os
 import resource
 import shutil
@@ -26,6 +27,7 @@ from controllers.device.driver import Driver, installed_drivers
 from controllers.device.verdict import Verdict
 from controllers.entry_cache import UNREADABLE, EntryCache, user_folder
 
+_logger = logging.getLogger(__name__)
 VARIABLE = "CONTROLLERS_PROBE"
 LIMIT_S = 20.0          # a trial takes a second or two
 BAD_FOR_S = 300.0       # then the driver gets another chance
@@ -67,6 +69,7 @@ def _completed(drivers: Sequence[Driver], kept: Mapping[Driver, Verdict]) -> lis
         with ThreadPoolExecutor(len(unknown)) as pool:
             for verdict in pool.map(lambda driver: try_driver(driver, limit_s), unknown):
                 found[verdict.driver] = verdict
+                _logger.info("driver %s was tried: %s", verdict.driver.name, verdict.outcome)
                 _keep(verdict)
     return [found[driver] for driver in drivers]
 

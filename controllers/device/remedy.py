@@ -11,6 +11,7 @@ from typing import TypeVar
 from controllers.device.child import kernel_cache_folder
 from controllers.device.device import Device
 from controllers.device.verdict import Verdict
+from controllers.private_folder import exposure
 
 _E = TypeVar("_E", bound=Exception)
 
@@ -31,8 +32,12 @@ _HARDWARE = {"nvidia": "/dev/nvidiactl", "amd": "/dev/kfd"}
 
 
 def problems(verdicts: Collection[Verdict]) -> list[str]:
-    """What is left out, why, and the remedy: a sentence per driver."""
-    return [_sentence(v) for v in verdicts if not v.usable or _lacks_devices(v)]
+    """What is left out, why, and the remedy: a sentence per driver; and what is not safe."""
+    told = [_sentence(v) for v in verdicts if not v.usable or _lacks_devices(v)]
+    has_pocl = any(v.tried and "pocl" in v.driver.library.lower() for v in verdicts)
+    if has_pocl and (exposed := exposure(kernel_cache_folder())):
+        told.append(f"PoCL executes what is in {kernel_cache_folder()}, but {exposed}; {DOCTOR}")
+    return told
 
 
 def explained(error: _E, devices: Sequence[Device], verdicts: Collection[Verdict]) -> _E:

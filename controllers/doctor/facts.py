@@ -19,7 +19,7 @@ from controllers.device import Verdict, probe
 from controllers.device.child import kernel_cache_folder
 from controllers.doctor.kernel_cache import damaged
 from controllers.entry_cache import user_folder
-from controllers.private_folder import fault
+from controllers.private_folder import exposure
 from controllers.winners import winners_folder
 from hitmap.comm import Communicator, mpi_library
 from hitmap.launcher import Launcher, launcher
@@ -144,7 +144,7 @@ def _mpiexec() -> tuple[str, str]:
 
 def _caches(verdicts: Sequence[Verdict]) -> tuple[Cache, ...]:
     of_pocl = kernel_cache_folder()
-    damage = damaged(of_pocl, verdicts) if not fault(of_pocl) else []
+    damage = damaged(of_pocl, verdicts) if not exposure(of_pocl) else []
     folders = [
         ("kernels", cache_folder()),
         ("verdicts on drivers", user_folder("drivers")),
@@ -155,7 +155,7 @@ def _caches(verdicts: Sequence[Verdict]) -> tuple[Cache, ...]:
 
 
 def _cache(name: str, folder: Path) -> Cache:
-    untrusted = fault(folder)
+    untrusted = exposure(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.TemporaryFile(dir=folder):

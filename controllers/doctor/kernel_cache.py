@@ -20,7 +20,7 @@ from controllers.device import Verdict
 from controllers.device.child import ending, last_lines, run_child, text_of
 
 MARK = "controllers-loading "   # begins what the child says; drivers print too
-LIMIT_S = 20.0      # to load entries
+LIMIT_S = 5.0      # to load entries
 MAX_DAMAGED = 8     # of which it is told
 _LOADING = "controllers.doctor.loading"
 _MAX_FILES = 10_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from dataclasses import replace
 
 import pytest
@@ -90,6 +91,13 @@ FAULTS = {
     "no rights": (
         on(caches=(replace(CACHE, problem="Permission denied"),)), "warning", "cannot be written",
     ),
+    "a shared folder": (
+        on(caches=(replace(CACHE, untrusted="other users may write it"),)), "warning", "not safe",
+    ),
+    "a damaged entry": (
+        on(caches=(replace(CACHE, damaged=("/a/program.bc: it is empty", "/b")),)), "error",
+        "/a/program.bc: it is empty, and 1 more",
+    ),
     "a full disk": (on(caches=(replace(CACHE, free_bytes=5 << 20),)), "warning", "5 MiB left"),
     "no memory": (on(free_bytes=10 << 20), "warning", "0.0 GiB of it free"),
 }  # fmt: skip
@@ -100,7 +108,7 @@ def test_each_fault_is_found_alone_with_why_and_remedy(fault: str) -> None:
     facts, level, what = FAULTS[fault]
     (finding,) = problems(facts)
     assert finding.level == level and what in finding.what
-    assert finding.why and finding.remedy
+    assert finding.why and finding.remedy and tempfile.gettempdir() not in finding.remedy
     assert bool(lacks_devices(facts)) == (fault == "only one that hangs")
 
 

@@ -2,6 +2,7 @@
 """Caches that are locked, damaged, planted or in the wrong hands neither stop nor change a run."""
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from controllers.build_cache import BuildCache
+from controllers.device import reference_device
 from controllers.device.child import (
     empty_kernel_cache,
     kernel_cache_folder,
@@ -19,10 +21,11 @@ from controllers.device.child import (
     try_driver,
 )
 from controllers.device.driver import Driver, installed_drivers
-from controllers.device.probe import probe
+from controllers.device.probe import _kept, probe
 from controllers.doctor.kernel_cache import damaged
 from controllers.entry_cache import EntryCache
-from controllers.private_folder import fault
+from controllers.private_folder import exposure
+from controllers.winners import Winners
 
 KERNEL = "__kernel void k(__global int *x) { x[get_global_id(0)] = 7; }"
 # PyOpenCL's file is made by PyOpenCL, then treated in each way; its module is loaded anew each time
@@ -128,12 +131,12 @@ def entries(tmp_path: Path) -> EntryCache:
 def test_a_folder_that_others_may_write_is_left_out(entries: EntryCache) -> None:
     for mode in (0o770, 0o702, 0o1777):
         entries.folder.chmod(mode)
-        assert entries.load(["a"]) is None and "other users may write" in fault(entries.folder)
+        assert entries.load(["a"]) is None and "other users may write" in exposure(entries.folder)
         entries.store(["b"], b"new")
     entries.folder.chmod(0o755)
     assert entries.load(["a"]) == b"kept" and entries.load(["b"]) is None
     entries.folder.parent.chmod(0o1777)     # such as /tmp
-    assert entries.load(["a"]) == b"kept" and fault(entries.folder) == ""
+    assert entries.load(["a"]) == b"kept" and exposure(entries.folder) == ""
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="files of other users are made by root")
@@ -149,7 +152,7 @@ def test_what_belongs_to_others_is_left_out(entries: EntryCache) -> None:
     os.chown(link, 1234, 1234, follow_symlinks=False)
     assert linked.load(["a"]) is None
     os.chown(entries.folder, 1234, 1234)
-    assert entries.load(["a"]) is None and "another user" in fault(entries.folder)
+    assert entries.load(["a"]) is None and "another user" in exposure(entries.folder)
 
 
 def test_an_entry_that_is_no_file_or_too_large_is_a_miss_and_replaced(entries: EntryCache) -> None:
@@ -190,6 +193,23 @@ def test_a_binary_in_a_shared_folder_is_not_loaded(tmp_path: Path) -> None:
     assert cache.load(Device(), KERNEL, []) is None
 
 
+HOSTILE = [
+    b"", b"7", b"[]", b"[[]]", b'{"seconds": 1}', b"[" * 100_000, b"9" * 5000, b"\xff\xfe",
+    b'{"configuration": 5, "seconds": 1}', b'{"configuration": {"strategy": []}, "seconds": 1}',
+    b'{"configuration": {"strategy": "cell"}, "seconds": 1' + b"0" * 400 + b"}",
+    b'[1, "[]"]', b'[1e999, "{}"]', b'[1, "{\\"driver\\": 3, \\"tried\\": [[]]}"]', b'["", {}]',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("content", HOSTILE, ids=lambda content: repr(content[:40]))
+def test_an_entry_that_means_nothing_is_a_miss(
+    content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(EntryCache, "load", lambda cache, parts: content)
+    assert Winners(reference_device(), tmp_path).load(["a"]) is None
+    assert _kept(Driver("libnone.so")) is None
+
+
 CRASH = """
 import faulthandler, sys
 import controllers
@@ -219,7 +239,34 @@ def test_a_crash_says_what_was_done_and_with_which_cache(
     assert "python -m controllers doctor" in job.stderr
 
 
-def test_the_doctor_finds_what_is_damaged_in_pocls_cache(tmp_path: Path) -> None:
+def test_the_doctor_finds_what_is_damaged_by_its_head(tmp_path: Path) -> None:
+    bitcode, library = tmp_path / "AB" / "program.bc", tmp_path / "AB" / "k" / "0-0-0" / "k.so"
+    library.parent.mkdir(parents=True)
+    origin = importlib.util.find_spec("_ctypes").origin     # type: ignore[union-attr]
+    contents = {bitcode: b"BC\xc0\xde and more", library: Path(origin or "").read_bytes()}
+
+    def whole() -> None:
+        for path, content in contents.items():
+            if path.exists():
+                path.unlink()
+            path.write_bytes(content)
+
+    whole()
+    assert damaged(tmp_path, []) == [] and damaged(tmp_path / "none", []) == []
+    faults = {b"": "it is empty", bytes(100): "it is no "}
+    for path in contents:
+        for content, words in {**faults, contents[library][:5000]: "it is "}.items():
+            path.write_bytes(content)
+            (told,) = damaged(tmp_path, [])
+            assert told.startswith(f"{path}: {words}")
+        path.unlink()
+        os.mkfifo(path)
+        assert damaged(tmp_path, []) == [f"{path}: it is no regular file"]
+        whole()
+
+
+@pytest.mark.whole
+def test_the_doctor_finds_what_cannot_be_loaded(tmp_path: Path) -> None:
     verdicts = [verdict for verdict in probe() if verdict.driver == _pocl()]
     with empty_kernel_cache() as trial:     # an entry of its own, whatever there is
         assert trial is not None
@@ -227,18 +274,11 @@ def test_the_doctor_finds_what_is_damaged_in_pocls_cache(tmp_path: Path) -> None
             arguments = [_pocl().library]
             run_child("controllers.device.trial", arguments, trial, Path(folder), 60)
         shutil.copytree(trial, tmp_path / "kcache")
-    (library,) = tmp_path.rglob("*.so")
     (bitcode,) = tmp_path.rglob("program.bc")
-    for path, words in ((library, "it is cut off"), (bitcode, "")):
-        whole = path.read_bytes()
-        half, quarter = len(whole) // 2, len(whole) // 4
-        changed = bytes(byte ^ 0x5A for byte in whole[quarter:half])
-        path.write_bytes(whole[:quarter] + changed + (whole[half:] if path == bitcode else b""))
-        (told,) = damaged(tmp_path, verdicts if path == bitcode else [])
-        assert told.startswith(f"{path}: {words}")
-        path.unlink()
-        os.mkfifo(path)
-        assert damaged(tmp_path, []) == [f"{path}: it is no regular file"]
-        path.unlink()
-        path.write_bytes(whole)
-    assert damaged(tmp_path, []) == []
+    assert damaged(tmp_path, verdicts, 60) == []
+    content = bitcode.read_bytes()
+    half, quarter = len(content) // 2, len(content) // 4
+    changed = bytes(byte ^ 0x5A for byte in content[quarter:half])
+    bitcode.write_bytes(content[:quarter] + changed + content[half:])
+    (told,) = damaged(tmp_path, verdicts, 60)
+    assert told.startswith(f"{bitcode}: ")

@@ -194,6 +194,38 @@ def test_before_a_run_without_a_device_a_driver_is_tried_again(trials: Trials) -
     assert trials.count(probe_wanted([[]])) == 4
 
 
+FLAKY = """
+    extern void *dlopen(const char *, int), *dlsym(void *, const char *);
+    if (!access("%s", 0)) abort();
+    void *(*found)(const char *) = dlsym(dlopen("%s", 2), "clGetExtensionFunctionAddress");
+    return found(name);
+"""
+
+
+@pytest.mark.whole
+def test_ranks_use_a_driver_that_failed_and_is_well_again(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pocl = next((d.library for d in installed_drivers() if "libpocl" in d.library), "")
+    if not os.path.isabs(pocl):
+        pytest.skip("no PoCL of PyOpenCL's")
+    broken = workplace / "broken"
+    broken.touch()
+    make_driver(workplace / "vendors", "flaky", FLAKY % (broken, pocl))
+    icd = workplace / "vendors" / "flaky.icd"
+    environment = {
+        "OCL_ICD_VENDORS": str(icd), "PYOPENCL_HOME": "", "POCL_CACHE_DIR": str(workplace / "pocl"),
+    }  # fmt: skip
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    kept = {verdict.driver.icd: verdict.outcome for verdict in probe()}
+    assert kept[str(icd)] == "aborted"
+    broken.unlink()
+    assert {v.driver.icd: v.outcome for v in probe()}[str(icd)] == "aborted", "kept"
+    job = run_ranks(2, [*RUN.split(), "--device", "cpu"], 60, environment)
+    assert job.returncode == 0, job.stderr
+
+
 def test_a_controller_warns_of_a_driver_that_is_left_out(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
