@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Launches that are wrong are refused: boxes that leave a tile, structs that are laid out otherwise."""
+"""Launches that are wrong are refused: over cells that no tile has, structs laid out otherwise."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -21,7 +21,8 @@ def kernel(body: str, front: str = "") -> Kernel:
         {{ CELL; {body} }}""")  # fmt: skip
 
 
-FILL = Kernel.of("fill", "__kernel void fill(__global float *u, TILE(u), BOX) { CELL; HERE(u) = 1; }")
+FILL = Kernel.of("fill", """
+    __kernel void fill(__global float *u, TILE(u), BOX) { CELL; HERE(u) = 1; }""")
 SMOOTH = "HERE(new) = NEAR(old, -1) + NEAR(old, 2);"
 GUARDED = "HERE(new) = INDEX(0) > 0 ? NEAR(old, -1) : 0;"
 IN_BRANCH = "if (INDEX(0) > 0) { HERE(new) = NEAR(old, -1); } HERE(new) += 1;"
