@@ -14,7 +14,6 @@ from controllers.formula import formula
 from controllers.kgt.comment import cost
 from controllers.plan import Plan
 from controllers.plan.needed import cells_needed
-from controllers.plan.needed import cells_needed
 from controllers.plan.size import PlaceSize, place_sizes
 from controllers.plan.text import steps
 from controllers.program import Program
