@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from controllers.program import MAX_AXES
 from controllers.tied_tile import BOX_REMEDY, Selection, Target, TiedTile, selection_of
-from hitmap.argument import short, wrong
+from hitmap.argument import wrong
 from hitmap.conversion import converted
 from hitmap.shape import Shape
 
@@ -65,7 +65,6 @@ def cell_values(
         np.broadcast_to(array, extent)
     except ValueError:
         raise ValueError(
-            f"values: {extent} cells cannot be given an array of {array.shape}, {short(values)}; "
-            f"{remedy}"
+            f"values: {extent} cells cannot be given an array of {array.shape}; {remedy}"
         ) from None
     return converted(array, extent, dtype)

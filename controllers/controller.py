@@ -174,6 +174,8 @@ class Controller:
         a selection where a kernel touches less.  "out" promises that the cells of `over` are all
         written and none is read.  Parameters that the accessors declare (docs/controllers.md) are
         set from the tiles and from `over`; a pointer to local memory takes its number of elements.
+        ValueError where `over` leads HERE or NEAR out of a tile or selection, TypeError where the
+        structs of a tile are laid out otherwise than the kernel's (docs/controllers.md).
 
         group: extents of a work-group, one per axis, for kernels that use local memory or group
             functions; the launch is then rounded up to whole groups, and `CELL` tests the bounds.

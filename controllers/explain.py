@@ -13,6 +13,7 @@ from controllers.configuration import Configuration
 from controllers.formula import formula
 from controllers.kgt.comment import cost
 from controllers.plan import Plan
+from controllers.plan.needed import cells_needed
 from controllers.plan.size import PlaceSize, place_sizes
 from controllers.plan.text import steps
 from controllers.program import Program
@@ -101,8 +102,9 @@ def _row_left_out(count: int) -> tuple[str, ...]:
 def _messages(plan: Plan) -> str:
     lines = []
     for field, pattern in plan.patterns.items():
-        excess = pattern.n_cells - pattern.n_cells_needed
-        more = f", {excess / pattern.n_cells_needed:.1%}" if excess else ""
+        needed = cells_needed(plan, field)
+        excess = pattern.n_cells - needed
+        more = f", {excess / needed:.1%}" if excess and needed else ""
         lines.append(
             f"messages of field {field} per {plan.step_name}: "
             f"{_counted(pattern.n_cells, 'cell')} in "

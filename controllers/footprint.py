@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from hitmap.shape import Shape
 
-_STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
-_MACRO = re.compile(r"^[ \t]*#[ \t]*define\b(?:\\\n|[^\n])*", re.MULTILINE)
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define\b[^\n]*", re.MULTILINE)
 _TOKEN = re.compile(
     r"(?P<touch>\b(?:HERE|ELEMENT|NEW|NEAR)\b[ \t]*\()|(?P<bracket>[(){};])|(?P<leaves>\b(?:return|"
     r"goto)\b|#[ \t]*if)|(?P<branches>\?|&&|\|\||\b(?:if|else|for|while|do|switch)\b)"
@@ -50,10 +49,12 @@ class Touch:
 def touches(body: str, macros: str = "") -> tuple[Touch, ...]:
     """What the body of a kernel touches; `macros` is the text that defines its macros.
 
+    Both without comments, texts in quotes, and lines that are continued.
+
     >>> touches("{ CELL; HERE(new) = INDEX(0) ? NEAR(u, -1, 0) : HERE(u); }")[1]
     Touch(name='u', text='NEAR(u, -1, 0)', offset=(-1, 0), always=False)
     """
-    found = [*_found(_STRING.sub("0", body))]
+    found = [*_found(body)]
     for macro in _MACRO.findall(macros):
         found += [Touch(one.name, one.text, one.offset, False) for one in _found(macro)]
     return tuple(dict.fromkeys(found))

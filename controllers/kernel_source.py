@@ -22,6 +22,7 @@ BODY_NAME = "user_kernel"   # of the kernel that is made from a body
 
 BYTE_ORDER_MARK = "\ufeff"
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_NO_CODE = re.compile(rf'"(?:\\.|[^"\\\n])*"|{_COMMENT.pattern}', re.DOTALL)
 _BRACE = re.compile(r"[{}]")
 _KERNEL = re.compile(
     r"\b(?:__kernel|kernel)\b\s*(?:__attribute__\s*\(\(.*?\)\)\s*)*void\s+(?:__attribute__\s*"
@@ -80,16 +81,20 @@ class KernelSource:
         return names[0]
 
     def body(self, name: str) -> str:
-        """The text of the kernel `name` between its braces; comments are left out.
+        """The code of the kernel `name` between its braces; see `code`.
 
         >>> KernelSource("__kernel void a(int x) { if (x) { } } // end").body("a")
         '{ if (x) { } }'
         """
-        text = _COMMENT.sub(" ", self.text)
-        for found in _KERNEL.finditer(text):
+        for found in _KERNEL.finditer(self.code):
             if found[1] == name:
-                return _braced(text[found.end() :])
+                return _braced(self.code[found.end() :])
         return ""
+
+    @property
+    def code(self) -> str:
+        """The text without comments and texts in quotes, continued lines put together."""
+        return _NO_CODE.sub(" ", self.text.replace("\\\n", " "))
 
     def complete(self, front: str, parameters: str) -> str:
         """What the compiler gets: `front`, then this text, numbered by its own file and lines.

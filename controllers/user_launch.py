@@ -45,7 +45,7 @@ class UserLaunch:
         )
         self._kernel = SharedKernel(self._built)
         source = kernel.variant(executor.device).source
-        self._touches = touches(source.body(self._built.name), source.text)
+        self._touches = touches(source.body(self._built.name), source.code)
         self._alike: set[tuple[str, np.dtype[Any]]] = set()     # parameters that suit these dtypes
 
     def accesses(self, over: Shape, arguments: Mapping[str, Argument]) -> list[Access]:

@@ -6,13 +6,16 @@ instructions of the main thread.  So a thread waits in its place, and it waits f
 """
 from __future__ import annotations
 
+import math
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import TypeAlias
 
 PATIENCE_S = 5.0    # for what is under way when an error or Ctrl-C ends the rest
+LOOK_S = 0.5        # between two looks for signals that another thread got
 
 _Answer: TypeAlias = "SimpleQueue[BaseException | None]"
 _Call: TypeAlias = "tuple[Callable[[], object], _Answer]"
@@ -38,7 +41,7 @@ class Waiter:
         calls = self._calls = self._calls or _started(self)
         calls.put((block, answer))
         try:
-            error = answer.get(timeout=patience_s)
+            error = _first(answer, patience_s)
         except BaseException as left:
             calls.put(None)     # its end, when it comes free
             self._calls = None
@@ -48,6 +51,18 @@ class Waiter:
         if error is not None:
             raise error
         return True
+
+
+def _first(answer: _Answer, patience_s: float | None) -> BaseException | None:
+    """What `answer` gets; `Empty` if it gets nothing in so many seconds."""
+    until = math.inf if patience_s is None else time.monotonic() + patience_s
+    while True:
+        left_s = until - time.monotonic()
+        try:
+            return answer.get(timeout=max(0.0, min(left_s, LOOK_S)))
+        except Empty:
+            if left_s <= LOOK_S:
+                raise
 
 
 def _started(owner: Waiter) -> SimpleQueue[_Call | None]:

@@ -149,6 +149,7 @@ def patterns() -> Iterator[Bad]:
     yield pattern("twice", STAR + "factor = 6\n", "bad.py:4: 'factor' is assigned twice; keep one")
     yield pattern("unknown", STAR + "radius = 1\n", "unknown name 'radius'; use shape, pattern")
     yield pattern("no UTF-8", STAR.encode() + b"# \xff\n", "bad.py:4: .*UTF-8")
+    yield pattern("UTF-16", STAR.encode("utf-16"), "bad.py:1: .*like UTF-16.*save it as UTF-8")
     yield pattern("NUL", STAR + "\0", "bad.py:4: ")
     yield pattern("2 MB", STAR + "#" * (2 << 20), "at most 1048576 bytes")
     yield pattern("other axes", "shape = ((0, 1),)\npattern = [1, 1]\nfactor = 1\n",
@@ -243,6 +244,7 @@ def kernels() -> Iterator[Bad]:
                  "at the offset \\(1, 1\\)", whole=True)
     yield kernel("writes nothing", ";", "does not set its cell; write NEW")
     yield kernel("only a comment", "// nothing", "own.cl holds no OpenCL C; write a body")
+    yield kernel("UTF-16", "NEW(u) = 1;".encode("utf-16"), "own.cl:1: .*looks like UTF-16")
     yield kernel("no UTF-8", b"NEW(u) = 1;\n// \xff", "own.cl:2: is no UTF-8")
     yield kernel("a parameter without a value",
                  "__kernel void f(__global const float *u, __global float *u_new, float z) {}",
@@ -297,6 +299,9 @@ def options() -> Iterator[Bad]:
     for word in ("float16", "complex64", "f4", "Float32"):
         yield option(f"--dtype {word}", f"'{word}' \\(choose from '?float32",
                      whole=word == "float16")
+    for word in ("9" * 400, "9" * 5000, f"{'9' * 400}t", "1e400", "-1"):
+        message = "memory cap is a number of bytes, less than|expected one"
+        yield option(f"--memory-cap {word}", message, whole=word == "9" * 400)
     yield option("--overlap maybe", "'maybe' \\(choose from '?auto")
     yield option("--tune -1", "a number of seconds, at least 0, got '-1'")
     yield option("--tune 1 --kernel generic", "not generated have none; leave it out", whole=True)

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from mpi_jobs import run_ranks
 from controllers import Stencil
 from controllers.cli import main
 from controllers.dry_run import DryRun, dry_run
+from controllers.plan import Plan
 from controllers.tile import SLACK
 from hitmap import HaloPattern
 
@@ -76,6 +78,56 @@ def test_excess_cells_are_those_of_the_halo_pattern() -> None:
     assert excess > 0
     assert result.as_dict()["excess_cells_per_step"] == excess
     assert f"{excess} more than the least possible" in str(result)
+
+
+Cells = set[tuple[int, ...]]
+
+
+def received_at_least(plan: Plan, offsets: list[tuple[int, ...]]) -> int:
+    """What the cells of all places depend on, cell by cell, from the last step of a launch back."""
+    domain, periodic, total = plan.layout.domain, plan.periodic, 0
+    updated = plan.program.updated(domain, periodic)
+
+    def changes(cell: tuple[int, ...]) -> bool:
+        ends = zip(cell, updated.lower, updated.upper, periodic)
+        return all(wraps or low <= i < high for i, low, high, wraps in ends)
+
+    for owned in plan.layout.owned:
+        mine: Cells = set(product(*map(range, owned.lower, owned.upper)))
+        needed = mine
+        for _ in range(plan.steps_per_launch):
+            needed = {
+                tuple(i + step for i, step in zip(cell, offset))
+                for cell in needed
+                for offset in (offsets if changes(cell) else [(0,) * domain.n_axes])
+            }
+        total += len(needed - mine)
+    return total
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "periodic", ["fixed", "periodic"]], ids=str)
+@pytest.mark.parametrize("n_steps", [1, 2, 3])
+@pytest.mark.parametrize("shape", ["corners", "star", "forward", "far"])
+def test_the_excess_is_over_what_all_steps_of_a_launch_depend_on(
+    shape: str, n_steps: int, boundary: str | list[str]
+) -> None:
+    box = [(-1, 1), (-1, 1)] if shape in ("corners", "star") else [(0, 1), (0, 2)]
+    weights = {
+        "corners": [1, 0, 1, 0, 0, 0, 1, 0, 1], "star": [0, 1, 0, 1, 1, 1, 0, 1, 0],
+        "forward": [0, 0, 0, 0, 1, 0], "far": [1, 0, 1, 0, 0, 1],
+    }[shape]  # fmt: skip
+    offsets = [o for o, w in zip(product(*(range(a, b + 1) for a, b in box)), weights) if w]
+    program = Stencil.of(shape, box, weights, 3).program("float32")
+    for sizes, n_places, partition in [((4, 4), 2, "bands"), ((9, 11), 4, "blocks")]:
+        result = dry_run(
+            program, sizes, n_places, partition=partition, boundary=boundary,
+            steps_per_launch=n_steps, devices="reference",
+        )  # fmt: skip
+        sent = sum(pattern.n_cells for pattern in result.plan.patterns.values())
+        excess = sent - received_at_least(result.plan, offsets)
+        assert excess >= 0
+        assert result.as_dict()["excess_cells_per_step"] == excess
+        assert f"{excess} more than the least possible" in str(result)
 
 
 def test_layouts_are_made_as_for_a_run() -> None:

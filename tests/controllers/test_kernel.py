@@ -2,6 +2,7 @@
 """Builds: errors that say where, and what the compiler knows of parameters."""
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pyopencl as cl
 import pytest
 
 from controllers import Computation, Kernel, Stencil, kernel
+from controllers.build_log import without_counts
 from controllers.device import choose, find_devices
 from controllers.kernel import BuildError, build, build_user_kernel, compiled, fixed_source
 from controllers.opencl_executor import OpenCLExecutor
@@ -41,6 +43,26 @@ def test_an_error_in_a_users_file_is_found_by_file_and_line(
     device = choose(["cpu:0"], find_devices())[0].name
     for part in (f"'mine' ({path})", device, "-cl-kernel-arg-info", f"{path}:{line}:", "missing"):
         assert part in message
+
+
+def test_a_build_error_quotes_the_lines_that_it_names(
+    controller: OpenCLExecutor, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = "__kernel void k(__global int *u)\n{\n\tu[0] = missing;\n    u[1] = other;\n}\n"
+    with pytest.raises(BuildError) as caught:
+        build_user_kernel(controller.context, controller.device, Kernel.of("k", text), 1)
+    said = str(caught.value)
+    assert "    3 | \tu[0] = missing;\n      | \t       ^\n" in said
+    assert "    4 |     u[1] = other;\n" in said
+    assert capfd.readouterr().err == "", "not even the compiler's count of errors"
+
+
+def test_what_native_code_writes_during_a_build_is_passed_on(
+    capfd: pytest.CaptureFixture[str]
+) -> None:
+    with without_counts('#line 1 "kernel"\n'):
+        os.write(2, b"one\n2 warnings and 1 error generated.\n1 error generated.\n3 errors\n")
+    assert capfd.readouterr().err == "one\n3 errors\n"
 
 
 def test_a_build_error_shows_kernel_device_options_and_log(controller: OpenCLExecutor) -> None:

@@ -46,3 +46,28 @@ def test_lines_are_numbered_by_the_users_file() -> None:
     assert KernelSource("kernel void a() {}").complete("", "") == (
         '\n#line 1 "kernel"\nkernel void a() {}\n'
     )
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_a_byte_order_mark_is_no_part_of_the_text(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "heat.cl"
+    path.write_text("NEW(u) = 0; // é\n", encoding)
+    assert KernelSource.of(path).text == "NEW(u) = 0; // é\n"
+    assert KernelSource.of("\ufeffNEW(u) = 0;").text == "NEW(u) = 0;"
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "what"),
+    [
+        ("NEW(u) = 0;".encode("utf-16"), 1, "UTF-16"),
+        ("NEW(u) = 0;\n".encode("utf-16-le"), 1, "UTF-16"),
+        ("// a\n// é\n".encode("latin-1"), 2, "byte 0xe9"),
+    ],
+)
+def test_other_encodings_are_named(
+    content: bytes, line: int, what: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "heat.cl"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"heat.cl:{line}: is no UTF-8.*{what}.*save it as UTF-8"):
+        KernelSource.of(path)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""How many cells places must receive at least, by what their cells depend on.
+
+Halos of several steps are boxes of several times the reach; what the steps read within them is
+less for most stencils.  The excess that is printed is over that.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from controllers.expression import reads
+from controllers.program import Stage
+from controllers.steps import Steps, own_reach
+from hitmap.region import Region
+from hitmap.shape import Shape
+
+if TYPE_CHECKING:
+    from controllers.plan.plan import Plan
+
+
+def cells_needed(plan: Plan, field: str) -> int:
+    """Cells of `field` that all places together must receive per step of the plan.
+
+    >>> from controllers import Stencil, dry_run
+    >>> corners = Stencil.of("c", [(-1, 1), (-1, 1)], [1, 0, 1, 0, 0, 0, 1, 0, 1], 4)
+    >>> plan = dry_run.dry_run(corners.program("float32"), (4, 4), 2, steps_per_launch=2).plan
+    >>> plan.patterns["u"].n_cells, cells_needed(plan, "u")
+    (16, 12)
+    """
+    count = plan.steps_per_launch
+    if count == 1:
+        return plan.patterns[field].n_cells_needed
+    (stage,) = plan.program.stages
+    computed = Steps.of(stage, count, plan.layout.domain, plan.periodic).computed
+    low, high = (tuple(count * cells for cells in end) for end in zip(*own_reach(stage)))
+    found: dict[tuple[Shape, Shape], int] = {}      # most places are alike
+    total = 0
+    for owned in plan.layout.owned:
+        if not owned.empty:
+            back = tuple(-first for first in owned.lower)
+            key = owned.shift(back), (computed & owned.grow(low, high)).shift(back)
+            if key not in found:
+                found[key] = _needed(stage, field, *key, count)
+            total += found[key]
+    return total
+
+
+def _needed(stage: Stage, field: str, owned: Shape, computed: Shape, count: int) -> int:
+    """Cells outside `owned` that `count` steps of it read; only cells in `computed` change."""
+    around: dict[str, list[tuple[int, ...]]] = {}
+    for read in reads(stage.expression):
+        around.setdefault(read.field, []).append(read.offset)
+    values = Region.of([owned])     # that must be known after the steps that are still left
+    read_at_all = Region.of([])
+    for _ in range(count):
+        changed = values & computed
+        read_at_all = read_at_all | _moved(changed, around.get(field, []))
+        values = (values - computed) | _moved(changed, around[stage.writes])
+    return ((values if field == stage.writes else read_at_all) - owned).n_cells
+
+
+def _moved(cells: Region, offsets: list[tuple[int, ...]]) -> Region:
+    """The cells at any of `offsets` from one of `cells`."""
+    boxes = Region.of(Shape(offset, tuple(step + 1 for step in offset)) for offset in offsets).boxes
+    return Region.of(
+        box.grow(tuple(-first for first in some.lower), tuple(end - 1 for end in some.upper))
+        for box in cells.boxes
+        for some in boxes
+    )
