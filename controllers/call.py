@@ -45,15 +45,26 @@ class Calls:
         self.owner = owner      # as all ranks know it
         self.n_events = 0       # grows with all that happens
         self.open = 0           # calls under way, one inside the other
+        self.agreeing = False   # waits for all ranks to make the call
         self.last: deque[Call] = deque(maxlen=N_REMEMBERED)
         self._comm = comm
+        self._began: Callable[[], None] | None = None
+        self._ended: Callable[[], None] | None = None
+
+    def watch(self, began: Callable[[], None], ended: Callable[[], None]) -> None:
+        """From now on tell when the first call is under way, and when none is any more."""
+        self._began, self._ended = began, ended
 
     @contextmanager
     def agreed(self, name: str, /, **facts: object) -> Iterator[None]:
         """A call that all ranks make alike."""
         call = self.begin(name)
         try:
-            self.agree(name, facts)
+            self.agreeing = True
+            try:
+                self.agree(name, facts)
+            finally:
+                self.agreeing = False
             yield
         except BaseException:
             self.end(call, "failed")
@@ -75,6 +86,8 @@ class Calls:
         call = Call(f"{name} of {self.owner}")
         self.last.append(call)
         self.open += 1
+        if self.open == 1 and self._began is not None:
+            self._began()
         return call
 
     def end(self, call: Call, outcome: str = "done") -> None:
@@ -82,6 +95,8 @@ class Calls:
         call.end(outcome)
         self.open -= 1
         self.n_events += 1
+        if self.open == 0 and self._ended is not None:
+            self._ended()
 
 
 class _Owner(Protocol):

@@ -15,6 +15,7 @@ from controllers.capacity import check_capacity, fits
 from controllers.check import Check, CheckedEngine, setting_of
 from controllers.configuration import Configuration
 from controllers.engine import Engine, Progress
+from controllers.errand import errand
 from controllers.explain import explain
 from controllers.field_access import FieldAccess
 from controllers.partition import domain_of, periodic_axes
@@ -40,6 +41,7 @@ from hitmap.npy import NpyWriter, open_npy, read_into
 from hitmap.redistribute import Redistribution
 from hitmap.scatter import gather, scatter
 from hitmap.strided import consecutive
+from hitmap.uncaught import install_where_ranks_are
 
 
 class Computation:
@@ -77,6 +79,7 @@ class Computation:
     trace: record a timeline of the runs, for `save_trace`.
     watchdog: seconds after which the job ends if no step or call has ended, every rank saying
         where it is; 0 for never.  By default what the variable CONTROLLERS_WATCHDOG says.
+        Without it they say so once, after 30 s, and go on.
     check: watch every access, and raise `CheckError` where one is wrong (docs/checking.md): True,
         or "oclgrind" to run all kernels under Oclgrind.  By default what the environment variable
         CONTROLLERS_CHECK says, else False.  Slow.
@@ -110,11 +113,13 @@ class Computation:
         tune: float = 0.0,
     ) -> None:
         self.comm = default_communicator() if comm is None else comm
+        install_where_ranks_are(self.comm)
         self.calls = Calls(self.comm, f"a computation of {program.name}")
         self._closed = False
         limit_s = limit(os.environ.get(VARIABLE) if watchdog is None else watchdog)
         self._watched = Watched(self.calls)
-        self._watchdog = None if limit_s is None else Watchdog(limit_s, self._watched)
+        self._watchdog = Watchdog(limit_s, self._watched)
+        self._is_limited = limit_s is not None
         self._check = setting_of(check)
         with self.calls.agreed(
             "set-up", program=described(program), sizes=sizes, partition=partition,
@@ -123,7 +128,9 @@ class Computation:
             check=self._check, steps_per_launch=steps_per_launch, math=math, tune=tune,
         ):  # fmt: skip
             self.program = program = program.with_math(math)
-            self.calls.owner = f"computation {next_number(self.comm)} ({program.name})"
+            number = next_number(self.comm)
+            self.calls.owner = f"computation {number} ({program.name})"
+            self._watchdog.connect(self.comm, number)
             self.domain = domain_of(program, sizes)
             self._periodic = periodic_axes(boundary, program.n_axes)
             if overlap not in ("auto", "on", "off"):
@@ -131,8 +138,6 @@ class Computation:
             self._overlap: Overlap = overlap
             self._places_per_controller = places_per_controller
             self._steps_per_launch = steps_per_launch
-            if self._watchdog is not None:
-                self._watchdog.connect(self.comm)
             choice = self._kernel = agreed_kernel(self.comm, kernel)
             check_math(math, choice, checked=self._check != "off")
             check_tuning(tune, choice, self._check)
@@ -192,11 +197,16 @@ class Computation:
         ValueError on all ranks if it cannot be read, has another extent, or does not fit the dtype.
         """
         problem = None
+
+        def read(tile: TileView) -> None:
+            with errand(f"the reading of {path}"):
+                read_into(whole, tile.shape, tile.array)
+
         try:
             whole = open_npy(path)
             if whole.shape != self.domain.extent:
                 raise ValueError(f"has {whole.shape} cells, the field {self.domain.extent}")
-            self.load(lambda tile: read_into(whole, tile.shape, tile.array))
+            self.load(read)
         except OSError as error:
             problem = f"{path}: {error.strerror or error}"
         except ValueError as error:
@@ -297,8 +307,7 @@ class Computation:
         self._closed = True
         self._engine.close()
         self._messages.Free()
-        if self._watchdog is not None:
-            self._watchdog.close()
+        self._watchdog.stop()
 
     def __enter__(self) -> Computation:
         return self
@@ -362,8 +371,8 @@ class Computation:
         """Built, connected, its memory touched, so that steps cost what they always will."""
         kind = Engine if self._check == "off" else CheckedEngine
         engine = kind(plan, placement.executors, self._messages)
-        if self._watchdog is not None:
-            self._watched.engine = engine
+        self._watched.engine = engine
+        if self._is_limited:
             engine.watch()
         if self._check == "off":    # a checked engine wants cells that have been set
             engine.run(plan.n_phases * plan.steps_per_launch)

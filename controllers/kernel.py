@@ -16,6 +16,7 @@ import pyopencl as cl
 
 from controllers.build_cache import BuildCache, cache_for
 from controllers.device.device import ROUNDED_DIVIDE, Device
+from controllers.errand import errand
 from controllers.parameter import Parameter, Role, with_roles
 from controllers.variant import Kernel
 
@@ -55,7 +56,8 @@ def build(
     cache = None if ARGUMENT_INFO in options else cache_for(device)
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            with warnings.catch_warnings():     # drivers are talkative; errors are exceptions
+            with errand(f"the build of {name}"), warnings.catch_warnings():
+                # drivers are talkative; errors are exceptions
                 warnings.simplefilter("ignore", cl.CompilerWarning)
                 return _from_cache(context, cache, source, options) or _compiled(
                     context, cache, source, options

@@ -13,6 +13,8 @@ import pyopencl as cl
 
 from controllers.check import Setting, device_for, open_executor
 from controllers.device import Device, NoDeviceError, assign, choose_usable, probe, problems
+from controllers.device.verdict import Verdict
+from controllers.errand import errand
 from controllers.executor import Executor
 from controllers.kernel import BuildError
 from controllers.kernel_check import KernelError, check_kernel
@@ -89,6 +91,11 @@ class Controllers:
         return Placement(tuple(locations), executors)
 
 
+def _tried() -> list[Verdict]:
+    with errand("the trial of drivers"):
+        return probe()
+
+
 def assigned_devices(
     comm: Communicator, selectors: str | Sequence[str] | None, check: Setting = "off"
 ) -> list[Device]:
@@ -104,7 +111,7 @@ def assigned_devices(
     local_rank, n_local = node_ranks(comm)
     failure: Exception | None = None
     try:
-        verdicts = first_of_node(comm, probe)
+        verdicts = first_of_node(comm, _tried)
         devices = assign(choose_usable(wanted, verdicts), local_rank, n_local)
         devices = [device_for(device, check) for device in devices]
     except (ValueError, RuntimeError, cl.Error) as error:

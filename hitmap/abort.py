@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from os import _exit    # this one: `hitmap.departure` stands for that of the module
+from os import _exit  # this one: `hitmap.departure` stands for that of the module
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The processes of a job, with MPI or without.
 
-It and `hitmap.channel` are all that imports mpi4py, and only when a communicator is asked for: importing
-`hitmap` neither needs an MPI library nor initialises one.  `SerialCommunicator` stands for a
-process that runs alone.
+It and `hitmap.channel` are all that imports mpi4py, and only when a communicator is asked for:
+importing `hitmap` neither needs an MPI library nor initialises one.  `SerialCommunicator` stands
+for a process that runs alone.
 """
 from __future__ import annotations
 

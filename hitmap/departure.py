@@ -52,6 +52,8 @@ class _ExitHook:
         try:
             self.previous(status)
         except SystemExit as error:
+            if threading.current_thread() is not threading.main_thread():
+                raise   # a way to end a thread, if it is of this very class
             arguments = error.args
         raise _Exit(self, *arguments)
 
