@@ -198,6 +198,8 @@ class Watchdog:
 
 
 def _say(watched: Watched, text: str) -> None:
+    if sys.__stderr__ is None:      # its descriptor may be that of another file by now
+        return
     lines = [f"{this_rank()}: {text}", *_attempted(watched.describe), *_stacks()]
     with suppress(OSError):
         os.write(_STDERR, ("\n".join(lines) + "\n").encode())   # in one piece

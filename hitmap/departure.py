@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import dis
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable
+from types import FrameType
 from typing import TYPE_CHECKING, NoReturn, TypeAlias, Union
 
 from hitmap.abort import (
@@ -20,7 +22,7 @@ from hitmap.abort import (
     started_alone,
 )
 from hitmap.agreement import agree
-from hitmap.channel import has_channel
+from hitmap.channel import channel, has_channel
 from hitmap.comm import Communicator, running_world
 
 if TYPE_CHECKING:
@@ -46,7 +48,10 @@ class _ExitHook:
     def __init__(self, previous: Callable[[_Status], NoReturn], pid: int) -> None:
         self.previous = previous
         self.pid = pid
-        self.code = 0
+        self.code: int | None = None    # of the `sys.exit` that ends the process
+        self._program = sys._current_frames()[threading.main_thread().ident or 0]
+        while self._program.f_back is not None:
+            self._program = self._program.f_back
 
     def __call__(self, status: _Status = None, /) -> NoReturn:
         try:
@@ -62,19 +67,22 @@ class _ExitHook:
         if os.getpid() != self.pid:     # a forked child is no rank
             return
         world, starter = running_world(), started_alone()
-        if starter is not None and self.code != 0:
+        if starter is not None and self.code:
             say(f"ends with code {self.code} before MPI was started; the job ends")
             end_unconnected(starter, self.code)
         if world is None:
             return
-        if has_channel(world):
+        may_fail = self.code is None and _was_left_by_exception(self._program)
+        if has_channel(world) or may_fail:
             self._check_calls(world)
-        elif self.code != 0 and not _all_leave(world):
+        elif self.code and not _all_leave(world):
             _complain(f"ends with code {self.code} while other ranks go on", self.code)
 
     def _check_calls(self, world: Communicator) -> None:
         """Tell ranks that make a collective call that this one will not come."""
-        if self.code != 0:
+        if channel(world).is_uneven:    # nobody tells this one
+            return
+        if self.code:
             text = f"ends with code {self.code} while other ranks go on"
             impatient = threading.Timer(PATIENCE_S, _complain, (text, self.code))
             impatient.daemon = True
@@ -86,7 +94,7 @@ class _ExitHook:
                 time.sleep(PATIENCE_S)      # rank 0 has the same error
             _complain(str(error), self.code)
         finally:
-            if self.code != 0:
+            if self.code:
                 impatient.cancel()
 
 
@@ -146,6 +154,15 @@ def _all_leave(world: MPI.Intracomm) -> bool:
     return True
 
 
-def _complain(text: str, code: int) -> NoReturn:
+def _was_left_by_exception(program: FrameType) -> bool:
+    """Whether a program has ended by a SystemExit, of a code that nobody knows.
+
+    What is raised otherwise than by `sys.exit` is gone before functions at the exit are called.
+    """
+    last = dis.opname[program.f_code.co_code[program.f_lasti]]
+    return not last.startswith("RETURN")
+
+
+def _complain(text: str, code: int | None) -> NoReturn:
     say(text)
     end_job(code or FAILED)

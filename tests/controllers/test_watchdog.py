@@ -44,8 +44,8 @@ STILL = {
         "it = made()\n"
         "limited(it)\n"
         "it.load(lambda tile: comm.rank and time.sleep(60))\n"
-        "other = made()",
-        [r"rank 0 of 2.*\n(.*\n)*.*set-up of a computation of mean: under way",
+        "it.run(5)",
+        [r"rank 0 of 2.*\n(.*\n)*.*run of computation 1 \(mean\): under way",
          r"rank 0 of 2.*\n(.*\n)*.*waits for the other ranks to make the same call",
          r"rank 1 of 2.*\n(.*\n)*.*load of computation 1 \(mean\): under way",
          r"stack of MainThread(.*\n)*.*in <lambda>"],
