@@ -203,6 +203,12 @@ def mpi_library() -> str:
     """The version text of the MPI library; empty where none can be loaded."""
     try:
         return _start_mpi(launcher())
+    except NoRoomError:
+        import mpi4py
+        mpi4py.rc.initialize = False
+        from mpi4py import MPI
+
+        return MPI.Get_library_version().strip("\0")
     except (ImportError, RuntimeError):
         return ""
 

@@ -20,6 +20,7 @@ from controllers.entry_cache import user_folder
 from hitmap.comm import Communicator, mpi_library
 from hitmap.launcher import Launcher, launcher
 from hitmap.node import first_of_node
+from hitmap.segment import room
 
 _PACKAGES = ("numpy", "pyopencl", "mpi4py", "pocl-binary-distribution", "mpich", "openmpi")
 _CGROUP = Path("/sys/fs/cgroup")
@@ -56,6 +57,7 @@ class Node:
     free_bytes: int
     cores: int
     variables: dict[str, str]
+    shared_bytes: int | None = None     # free in /dev/shm
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ def _node() -> Node:
         free_bytes=free_bytes,
         cores=_cores(),
         variables={k: v for k, v in sorted(os.environ.items()) if k.startswith(watched)},
+        shared_bytes=room(),
     )
 
 
