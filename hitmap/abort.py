@@ -69,7 +69,8 @@ def end_job(code: int) -> NoReturn:
         time.sleep(_RELAY_S)
         last_resort = threading.Timer(_ABORT_S, _exit, (code,))
         last_resort.daemon = True
-        last_resort.start()
+        with suppress(RuntimeError):    # newer Pythons start no threads at their end
+            last_resort.start()
         world.Abort(code)
     _exit(code)
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 _TAG = 32766        # of messages on COMM_WORLD, where others may have messages, too
+_NOTICE_S = 30.0
+_NOTICE = "has ended, and waits for the other ranks to end (Ctrl-C ends them)"
 _Status: TypeAlias = Union[str, int, None]
 
 
@@ -49,6 +51,7 @@ class _ExitHook:
         self.previous = previous
         self.pid = pid
         self.code: int | None = None    # of the `sys.exit` that ends the process
+        self._patience = _Patience()
         self._program = sys._current_frames()[threading.main_thread().ident or 0]
         while self._program.f_back is not None:
             self._program = self._program.f_back
@@ -84,9 +87,9 @@ class _ExitHook:
             return
         if self.code:
             text = f"ends with code {self.code} while other ranks go on"
-            impatient = threading.Timer(PATIENCE_S, _complain, (text, self.code))
-            impatient.daemon = True
-            impatient.start()
+            self._patience.begin(PATIENCE_S, lambda: _complain(text, self.code))
+        else:   # they may have a lot to do
+            self._patience.begin(_NOTICE_S, lambda: say(_NOTICE))
         try:
             agree(world, "the end of the program", None)
         except ValueError as error:
@@ -94,8 +97,34 @@ class _ExitHook:
                 time.sleep(PATIENCE_S)      # rank 0 has the same error
             _complain(str(error), self.code)
         finally:
-            if self.code:
-                impatient.cancel()
+            self._patience.end()
+
+
+class _Patience:
+    """A thread that does something unless something else ends in time.
+
+    It is started early: at the end of a process newer Pythons start no threads any more.
+    """
+
+    def __init__(self) -> None:
+        self._begun, self._ended = threading.Event(), threading.Event()
+        self._seconds = 0.0
+        self._action: Callable[[], object] = bool
+        threading.Thread(target=self._wait, name="patience", daemon=True).start()
+
+    def begin(self, seconds: float, action: Callable[[], object]) -> None:
+        """Do `action` after so many seconds, in the thread, unless `end` is called before."""
+        self._seconds, self._action = seconds, action
+        self._begun.set()
+
+    def end(self) -> None:
+        """What was waited for has come."""
+        self._ended.set()
+
+    def _wait(self) -> None:
+        self._begun.wait()
+        if not self._ended.wait(self._seconds):
+            self._action()
 
 
 class _Exit(SystemExit):
