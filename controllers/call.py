@@ -47,8 +47,15 @@ class Calls:
         self.owner = owner      # as all ranks know it
         self.n_events = 0       # grows with all that happens
         self.open = 0           # calls under way, one inside the other
+        self.agreeing = False   # waits for all ranks to make the call
         self.last: deque[Call] = deque(maxlen=N_REMEMBERED)
         self._comm = comm
+        self._began: Callable[[], None] | None = None
+        self._ended: Callable[[], None] | None = None
+
+    def watch(self, began: Callable[[], None], ended: Callable[[], None]) -> None:
+        """From now on tell when the first call is under way, and when none is any more."""
+        self._began, self._ended = began, ended
 
     @contextmanager
     def agreed(self, name: str, /, **facts: object) -> Iterator[None]:
@@ -63,6 +70,8 @@ class Calls:
         call = Call(f"{name} of {self.owner}")
         self.last.append(call)
         self.open += 1
+        if self.open == 1 and self._began is not None:
+            self._began()
         outcome = "failed"
         try:
             yield
@@ -71,10 +80,16 @@ class Calls:
             call.end(outcome)
             self.open -= 1
             self.go_on()
+            if self.open == 0 and self._ended is not None:
+                self._ended()
 
     def agree(self, name: str, facts: Mapping[str, object]) -> None:
         """ValueError on all ranks unless these are alike.  Collective."""
-        agree_on_call(self._comm, f"{name} of {self.owner}", facts)
+        self.agreeing = True
+        try:
+            agree_on_call(self._comm, f"{name} of {self.owner}", facts)
+        finally:
+            self.agreeing = False
         self.go_on()
 
     def go_on(self) -> None:

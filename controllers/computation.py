@@ -43,6 +43,7 @@ from hitmap.argument import file_name, function, whole
 from hitmap.comm import Communicator, default_communicator
 from hitmap.layout import Layout
 from hitmap.redistribute import Redistribution
+from hitmap.uncaught import install_where_ranks_are
 
 
 class Computation:
@@ -80,6 +81,7 @@ class Computation:
     trace: record a timeline of the runs, for `save_trace`.
     watchdog: seconds after which the job ends if no step or call has ended, every rank saying
         where it is; 0 for never.  By default what the variable CONTROLLERS_WATCHDOG says.
+        Without it they say so once, after 30 s, and go on.
     check: watch every access, and raise `CheckError` where one is wrong (docs/checking.md): True,
         or "oclgrind" to run all kernels under Oclgrind.  By default what the environment variable
         CONTROLLERS_CHECK says, else False.  Slow.
@@ -114,6 +116,7 @@ class Computation:
     ) -> None:
         check_communicator(comm)
         self.comm = default_communicator() if comm is None else comm
+        install_where_ranks_are(self.comm)
         refuse_together(self.comm, lambda: check_options(
             program=program, sizes=sizes, partition=partition, weights=weights, align=align,
             block=block, boundary=boundary, devices=devices, kernel=kernel, zero_copy=zero_copy,
@@ -124,7 +127,8 @@ class Computation:
         self.state = State()
         limit_s = limit(os.environ.get(VARIABLE) if watchdog is None else watchdog)
         self._watched = Watched(self.calls)
-        self._watchdog = None if limit_s is None else Watchdog(limit_s, self._watched)
+        self._watchdog = Watchdog(limit_s, self._watched)
+        self._is_limited = limit_s is not None
         self._check = setting_of(check)
         with self.calls.agreed(
             "set-up", package=controllers.__version__, program=described(program),
@@ -134,7 +138,9 @@ class Computation:
             check=self._check, steps_per_launch=steps_per_launch, math=math, tune=tune,
         ):  # fmt: skip
             self.program = program = program.with_math(math)
-            self.calls.owner = f"computation {next_number(self.comm)} ({program.name})"
+            number = next_number(self.comm)
+            self.calls.owner = f"computation {number} ({program.name})"
+            self._watchdog.connect(self.comm, number)
             self.domain = domain_of(program, sizes)
             self._periodic = periodic_axes(boundary, program.n_axes)
             if overlap not in ("auto", "on", "off"):
@@ -142,8 +148,6 @@ class Computation:
             self._overlap: Overlap = overlap
             self._places_per_controller = places_per_controller
             self._steps_per_launch = steps_per_launch
-            if self._watchdog is not None:
-                self._watchdog.connect(self.comm)
             choice = self._kernel = agreed_kernel(self.comm, kernel)
             check_math(math, choice, checked=self._check != "off")
             check_tuning(tune, choice, self._check)
@@ -314,8 +318,7 @@ class Computation:
         self.state.closed = True
         self._engine.close()
         self._messages.Free()
-        if self._watchdog is not None:
-            self._watchdog.close()
+        self._watchdog.stop()
 
     def __enter__(self) -> Computation:
         return self
@@ -379,8 +382,8 @@ class Computation:
         """Built, connected, its memory touched, so that steps cost what they always will."""
         kind = Engine if self._check == "off" else CheckedEngine
         engine = kind(plan, placement.executors, self._messages)
-        if self._watchdog is not None:
-            self._watched.engine = engine
+        self._watched.engine = engine
+        if self._is_limited:
             engine.watch()
         if self._check == "off":    # a checked engine wants cells that have been set
             labelled(placement.first_launches, engine.run)(plan.n_phases * plan.steps_per_launch)

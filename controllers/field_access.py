@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.engine import Engine
+from controllers.errand import errand
 from controllers.plan import TileKey
 from controllers.relocation import CHUNK_CELLS
 from controllers.state import State
@@ -79,7 +80,8 @@ class FieldAccess:
         if self._comm.size > 1:
             agree_on_call(self._comm, f"load_file of {path}", {"the content": fingerprint(path)})
         try:
-            self.load(lambda tile: read_into(whole, tile.shape, tile.array), "load_file")
+            with errand(f"the reading of {path}"):
+                self.load(lambda tile: read_into(whole, tile.shape, tile.array), "load_file")
         except (OSError, ValueError) as error:
             problem = _of_file(path, error)
         raise_together(self._comm, problem)

@@ -22,6 +22,7 @@ from controllers.crash import labelled, tell_of_crashes
 from controllers.device.child import kernel_cache_folder
 from controllers.device.device import ROUNDED_DIVIDE, Device
 from controllers.device.remedy import DOCTOR
+from controllers.errand import errand
 from controllers.event import Event
 from controllers.foreign_options import (
     foreign_options,
@@ -96,8 +97,10 @@ def build(
     made = labelled(f"kernel {name!r} is built for {where(device)}", _made)
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            # drivers are talkative; errors are exceptions
-            with warnings.catch_warnings(), without_counts(source):
+            with (
+                errand(f"the build of {name}"), warnings.catch_warnings(), without_counts(source)
+            ):  # fmt: skip
+                # drivers are talkative; errors are exceptions
                 warnings.simplefilter("ignore", cl.CompilerWarning)
                 return made(context, name, source, options, math)
         except cl.RuntimeError as error:

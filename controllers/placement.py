@@ -21,6 +21,8 @@ from controllers.device import (
     probe_wanted,
     problems,
 )
+from controllers.device.verdict import Verdict
+from controllers.errand import errand
 from controllers.executor import Executor
 from controllers.foreign_options import foreign_options, left_out
 from controllers.kernel import BuildError, where
@@ -106,6 +108,11 @@ class Controllers:
         return Placement(tuple(locations), executors)
 
 
+def _tried(everyone: Sequence[Sequence[str]]) -> list[Verdict]:
+    with errand("the trial of drivers"):
+        return probe_wanted(everyone)
+
+
 def assigned_devices(
     comm: Communicator, selectors: str | Sequence[str] | None, check: Setting = "off"
 ) -> list[Device]:
@@ -122,7 +129,7 @@ def assigned_devices(
     failure: Exception | None = None
     try:
         everyone = comm.allgather(wanted)
-        verdicts = first_of_node(comm, lambda: probe_wanted(everyone))
+        verdicts = first_of_node(comm, lambda: _tried(everyone))
         devices = assign(choose_usable(wanted, verdicts), local_rank, n_local)
         devices = [device_for(device, check) for device in devices]
     except (ValueError, RuntimeError, cl.Error) as error:

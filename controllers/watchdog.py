@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""A watchdog: when nothing ends for a while, every rank says where it is, and the job ends.
+"""A watchdog: when nothing ends for a while, every rank says where it is, and the job may end.
 
 It is a thread of its own, which sees the others while they are blocked inside MPI or a driver.
-The rank that waits for too long alarms the others by a message that their threads look for.
-Where a driver keeps Python's lock so that no thread can run, `faulthandler`, which needs none,
-prints the stacks and ends the process.
+The rank that waits for too long asks the others when something has ended at theirs; if that was
+too long ago as well, or they do not answer, it alarms them.  Where a driver keeps Python's lock
+so that no thread can run, `faulthandler`, which needs none, prints the stacks and ends the process.
+
+Without a limit nobody is ended: all that comes is a notice, once.
 """
 from __future__ import annotations
 
@@ -18,20 +20,23 @@ import time
 import traceback
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, cast
+from contextlib import suppress
 
+from controllers.alarm import Alarm, Word
 from controllers.call import Calls
 from controllers.engine import Engine, activity, describe
+from controllers.errand import errands
 from hitmap.abort import FAILED, end_job, this_rank
-from hitmap.comm import Communicator, message_status, threads_may_send
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
+from hitmap.comm import Communicator
 
 VARIABLE = "CONTROLLERS_WATCHDOG"
+NOTICE_S = 30.0     # after which a run says where it is, once
 LOOK_S = 0.5        # between two looks, at most
+ANSWER_S = 2.0      # for other ranks to answer
 GRACE_S = 3.0       # for all ranks to say where they are
+_POLL_S = 0.02
 _STDERR = 2
+_REMEDY = f"Ctrl-C ends it, --watchdog SECONDS or {VARIABLE} limits such waits"
 
 
 class Watched:
@@ -45,13 +50,22 @@ class Watched:
         """Whether a call is under way, which should end."""
         return self.calls.open > 0
 
+    def gathers(self) -> bool:
+        """Whether the call waits for the other ranks to make it too: who is late may be busy."""
+        return self.calls.agreeing
+
     def activity(self) -> object:
         """Something that changes whenever a step, or a part of a call, ends."""
         return self.calls.n_events, () if self.engine is None else activity(self.engine)
 
     def describe(self) -> Iterator[str]:
-        """The latest calls, then the operations of the plan."""
+        """The latest calls, what takes its time, then the operations of the plan."""
         yield from map(str, tuple(self.calls.last))
+        if self.calls.open == 0:
+            yield "outside of all calls"
+        elif self.calls.agreeing:
+            yield "waits for the other ranks to make the same call"
+        yield from errands()
         if self.engine is not None:
             yield from describe(self.engine)
 
@@ -72,96 +86,123 @@ def limit(watchdog: float | str | None) -> float | None:
 
 
 class Watchdog:
-    """The job ends when nothing has ended for some time; until `close`, or `watched` is gone."""
+    """Says once where each rank is when nothing has ended for `NOTICE_S`; ends it after `limit_s`.
 
-    def __init__(self, limit_s: float, watched: Watched) -> None:
-        self._limit_s = limit_s
+    Until `close`, or `watched` is gone.
+    """
+
+    def __init__(self, limit_s: float | None, watched: Watched) -> None:
+        self._limit_s = math.inf if limit_s is None else limit_s
         self._watched = weakref.ref(watched)
-        self._alarm = _Alarm()
-        self._look_s = min(LOOK_S, limit_s / 4)
+        self._look_s = min(LOOK_S, self._limit_s / 4, NOTICE_S / 4)
+        self._alarm = Alarm()
+        self._last: object = None       # activity at the last look
+        self._event = self._elsewhere = time.monotonic()    # when something ended, here and there
+        self._since = self._event       # the same here, or the last look outside of all calls
+        self._asked: float | None = None
+        self._n_answers = 0
+        self._is_noticed = False
+        self._arming = threading.Lock()
         self._closing = threading.Event()
-        self._arm()
+        if limit_s is not None:
+            watched.calls.watch(self._arm, self._disarm)
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
         self._thread.start()
         atexit.register(self.stop)      # no MPI after its end
 
-    def connect(self, comm: Communicator) -> None:
-        """From now on the ranks of `comm` alarm each other.  Collective."""
-        self._alarm.connect(comm)
+    def connect(self, comm: Communicator, number: int) -> None:
+        """From now on the ranks of `comm`, which make object `number`, ask each other."""
+        self._alarm.connect(comm, number)
 
     def stop(self) -> None:
         """Look no more."""
         self._closing.set()
         self._thread.join()
-        atexit.unregister(self.stop)
-
-    def close(self) -> None:
-        """Stop, and give back what belongs to MPI.  Collective."""
-        self.stop()
-        self._alarm.close()
 
     def _watch(self) -> None:
-        last: object = None
-        since = time.monotonic()
         try:
             while not self._closing.wait(self._look_s) and (watched := self._watched()):
-                self._arm()
-                now, activity_now = time.monotonic(), watched.activity()
-                if activity_now != last or not watched.busy():
-                    last, since = activity_now, now
-                caller = self._alarm.heard()
-                if caller is not None:
-                    self._end(watched, f"rank {caller} waits for too long", 2 * GRACE_S)
-                elif now - since > self._limit_s:
-                    self._alarm.raise_()
-                    text = f"no step or call has ended for {self._limit_s:g} s"
-                    self._end(watched, text, GRACE_S)
+                self._look(watched)
                 del watched     # or it would live until the next look
         finally:
-            faulthandler.cancel_dump_traceback_later()
+            self._disarm()
+            atexit.unregister(self.stop)
+
+    def _look(self, watched: Watched) -> None:
+        if watched.busy() and self._limit_s < math.inf:
+            self._arm()
+        now, activity_now = time.monotonic(), watched.activity()
+        if activity_now != self._last or errands():
+            self._last, self._event = activity_now, now
+        self._since = max(self._since, self._event) if watched.busy() else now
+        self._listen(watched, now)
+        idle = now - max(self._since, self._elsewhere)
+        ends = idle > self._limit_s and not watched.gathers()
+        if not watched.busy() or not (ends or (idle > NOTICE_S and not self._is_noticed)):
+            self._asked = None
+        elif self._asked is None:
+            self._asked, self._n_answers = now, 0
+            self._alarm.tell_all(Word.ASK, idle)
+        elif self._n_answers >= self._alarm.n_others or now - self._asked > ANSWER_S:
+            self._asked = None
+            self._alarm.tell_all(Word.ALARM if ends else Word.NOTICE, idle)
+            if ends:
+                text = f"no step or call has ended for {self._limit_s:g} s"
+                self._end(watched, text, GRACE_S)
+            self._notice(watched, f"no step or call has ended for {NOTICE_S:g} s")
+
+    def _listen(self, watched: Watched, now: float) -> None:
+        """Answer the other ranks, and do as they say."""
+        for rank, word, seconds in self._alarm.heard():
+            if word is Word.ASK:
+                self._alarm.tell(rank, Word.AGE, now - self._event)
+            elif word is Word.AGE:
+                self._n_answers += 1
+                self._elsewhere = max(self._elsewhere, now - seconds)
+            elif word is Word.NOTICE:
+                self._notice(watched, f"rank {rank} waits")
+            elif word is Word.ALARM:
+                self._end(watched, f"rank {rank} waits for too long", 2 * GRACE_S)
 
     def _arm(self) -> None:
-        """Should the thread not run again, the process ends all the same."""
-        after_s = self._limit_s + 4 * self._look_s
-        faulthandler.dump_traceback_later(after_s, exit=True, file=_STDERR)
+        """Should the thread not run again while a call is under way, the process ends all the same.
+
+        No call means no timer: a program may keep Python's lock for as long as it likes.
+        """
+        after_s = min(self._limit_s + ANSWER_S + 8 * self._look_s, threading.TIMEOUT_MAX)
+        with self._arming:
+            watched = self._watched()
+            if watched is not None and watched.busy():
+                faulthandler.dump_traceback_later(after_s, exit=True, file=_STDERR)
+
+    def _disarm(self) -> None:
+        if self._limit_s < math.inf:
+            with self._arming:
+                faulthandler.cancel_dump_traceback_later()
+
+    def _notice(self, watched: Watched, reason: str) -> None:
+        """Say where this rank is, once."""
+        if not self._is_noticed:
+            self._is_noticed = True
+            _say(watched, f"{reason}; the job goes on, {_REMEDY}; this rank is here:")
 
     def _end(self, watched: Watched, reason: str, grace_s: float) -> None:
         faulthandler.cancel_dump_traceback_later()
-        lines = [f"{this_rank()}: {reason} (watchdog); the job ends, this rank is here:"]
-        lines += [*_attempted(watched.describe), *_stacks()]
-        os.write(_STDERR, ("\n".join(lines) + "\n").encode())   # in one piece
-        time.sleep(grace_s)
+        _say(watched, f"{reason} (watchdog); the job ends, this rank is here:")
+        self._alarm.tell_all(Word.SAID, 0)
+        have_said, start = 0, time.monotonic()
+        while have_said < self._alarm.n_others and time.monotonic() - start < grace_s:
+            have_said += sum(word is Word.SAID for _, word, _ in self._alarm.heard())
+            time.sleep(_POLL_S)
         end_job(FAILED)
 
 
-class _Alarm:
-    """A message without content to all ranks, which threads send and look for."""
-
-    def __init__(self) -> None:
-        self._comm: MPI.Intracomm | None = None
-
-    def connect(self, comm: Communicator) -> None:
-        if comm.size > 1 and threads_may_send():
-            self._comm = cast("MPI.Intracomm", comm.Dup())
-
-    def raise_(self) -> None:
-        if self._comm is not None:
-            for rank in range(self._comm.size):
-                if rank != self._comm.rank:
-                    self._comm.Isend(bytearray(), rank)
-
-    def heard(self) -> int | None:
-        """The rank that has raised the alarm, if any has."""
-        if self._comm is None:
-            return None
-        status = message_status()
-        return status.Get_source() if self._comm.Iprobe(status=status) else None
-
-    def close(self) -> None:
-        """Collective."""
-        if self._comm is not None:
-            self._comm.Free()
-            self._comm = None
+def _say(watched: Watched, text: str) -> None:
+    if sys.__stderr__ is None:      # its descriptor may be that of another file by now
+        return
+    lines = [f"{this_rank()}: {text}", *_attempted(watched.describe), *_stacks()]
+    with suppress(OSError):
+        os.write(_STDERR, ("\n".join(lines) + "\n").encode())   # in one piece
 
 
 def _attempted(describe: Callable[[], Iterable[str]]) -> list[str]:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from os import _exit    # this one: `hitmap.departure` stands for that of the module
+from os import _exit  # this one: `hitmap.departure` stands for that of the module
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
@@ -69,7 +69,8 @@ def end_job(code: int) -> NoReturn:
         time.sleep(_RELAY_S)
         last_resort = threading.Timer(_ABORT_S, _exit, (code,))
         last_resort.daemon = True
-        last_resort.start()
+        with suppress(RuntimeError):    # newer Pythons start no threads at their end
+            last_resort.start()
         world.Abort(code)
     _exit(code)
 

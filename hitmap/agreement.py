@@ -102,8 +102,9 @@ def _compare(comm: Communicator, mine: _Statement) -> None:
         return
     found = channel(comm)
     if found.is_new:    # a rank without the hook would leave the others waiting
-        found.is_new = False
+        found.is_new, found.is_uneven = False, True
         agree(comm, f"{ABORT_HOOK} (0 or not)", "1" if hook_wanted() else "0")
+        found.is_uneven = False
     statements = _statements(found.comm, mine)
     named = [f"rank {r}: {s.problem}" for r, s in enumerate(statements) if s.problem is not None]
     if named:

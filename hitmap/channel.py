@@ -19,6 +19,7 @@ class Channel:
     comm: Communicator
     n_objects: int = 0      # that all ranks have made together
     is_new: bool = True     # nothing has been agreed on yet
+    is_uneven: bool = False     # only some ranks have the abort hook
 
 
 def channel(comm: Communicator) -> Channel:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The processes of a job, with MPI or without.
 
-It and `hitmap.channel` are all that imports mpi4py, and only when a communicator is asked for: importing
-`hitmap` neither needs an MPI library nor initialises one.  `SerialCommunicator` stands for a
-process that runs alone.
+It and `hitmap.channel` are all that imports mpi4py, and only when a communicator is asked for:
+importing `hitmap` neither needs an MPI library nor initialises one.  `SerialCommunicator` stands
+for a process that runs alone.
 """
 from __future__ import annotations
 
@@ -203,6 +203,12 @@ def mpi_library() -> str:
     """The version text of the MPI library; empty where none can be loaded."""
     try:
         return _start_mpi(launcher())
+    except NoRoomError:
+        import mpi4py
+        mpi4py.rc.initialize = False
+        from mpi4py import MPI
+
+        return MPI.Get_library_version().strip("\0")
     except (ImportError, RuntimeError):
         return ""
 

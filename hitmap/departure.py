@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import dis
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable
+from types import FrameType
 from typing import TYPE_CHECKING, NoReturn, TypeAlias, Union
 
 from hitmap.abort import (
@@ -20,13 +22,15 @@ from hitmap.abort import (
     started_alone,
 )
 from hitmap.agreement import agree
-from hitmap.channel import has_channel
+from hitmap.channel import channel, has_channel
 from hitmap.comm import Communicator, running_world
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
 _TAG = 32766        # of messages on COMM_WORLD, where others may have messages, too
+_NOTICE_S = 30.0
+_NOTICE = "has ended, and waits for the other ranks to end (Ctrl-C ends them)"
 _Status: TypeAlias = Union[str, int, None]
 
 
@@ -46,12 +50,18 @@ class _ExitHook:
     def __init__(self, previous: Callable[[_Status], NoReturn], pid: int) -> None:
         self.previous = previous
         self.pid = pid
-        self.code = 0
+        self.code: int | None = None    # of the `sys.exit` that ends the process
+        self._patience = _Patience()
+        self._program = sys._current_frames()[threading.main_thread().ident or 0]
+        while self._program.f_back is not None:
+            self._program = self._program.f_back
 
     def __call__(self, status: _Status = None, /) -> NoReturn:
         try:
             self.previous(status)
         except SystemExit as error:
+            if threading.current_thread() is not threading.main_thread():
+                raise   # a way to end a thread, if it is of this very class
             arguments = error.args
         raise _Exit(self, *arguments)
 
@@ -60,23 +70,26 @@ class _ExitHook:
         if os.getpid() != self.pid:     # a forked child is no rank
             return
         world, starter = running_world(), started_alone()
-        if starter is not None and self.code != 0:
+        if starter is not None and self.code:
             say(f"ends with code {self.code} before MPI was started; the job ends")
             end_unconnected(starter, self.code)
         if world is None:
             return
-        if has_channel(world):
+        may_fail = self.code is None and _was_left_by_exception(self._program)
+        if has_channel(world) or may_fail:
             self._check_calls(world)
-        elif self.code != 0 and not _all_leave(world):
+        elif self.code and not _all_leave(world):
             _complain(f"ends with code {self.code} while other ranks go on", self.code)
 
     def _check_calls(self, world: Communicator) -> None:
         """Tell ranks that make a collective call that this one will not come."""
-        if self.code != 0:
+        if channel(world).is_uneven:    # nobody tells this one
+            return
+        if self.code:
             text = f"ends with code {self.code} while other ranks go on"
-            impatient = threading.Timer(PATIENCE_S, _complain, (text, self.code))
-            impatient.daemon = True
-            impatient.start()
+            self._patience.begin(PATIENCE_S, lambda: _complain(text, self.code))
+        else:   # they may have a lot to do
+            self._patience.begin(_NOTICE_S, lambda: say(_NOTICE))
         try:
             agree(world, "the end of the program", None)
         except ValueError as error:
@@ -84,8 +97,34 @@ class _ExitHook:
                 time.sleep(PATIENCE_S)      # rank 0 has the same error
             _complain(str(error), self.code)
         finally:
-            if self.code != 0:
-                impatient.cancel()
+            self._patience.end()
+
+
+class _Patience:
+    """A thread that does something unless something else ends in time.
+
+    It is started early: at the end of a process newer Pythons start no threads any more.
+    """
+
+    def __init__(self) -> None:
+        self._begun, self._ended = threading.Event(), threading.Event()
+        self._seconds = 0.0
+        self._action: Callable[[], object] = bool
+        threading.Thread(target=self._wait, name="patience", daemon=True).start()
+
+    def begin(self, seconds: float, action: Callable[[], object]) -> None:
+        """Do `action` after so many seconds, in the thread, unless `end` is called before."""
+        self._seconds, self._action = seconds, action
+        self._begun.set()
+
+    def end(self) -> None:
+        """What was waited for has come."""
+        self._ended.set()
+
+    def _wait(self) -> None:
+        self._begun.wait()
+        if not self._ended.wait(self._seconds):
+            self._action()
 
 
 class _Exit(SystemExit):
@@ -144,6 +183,15 @@ def _all_leave(world: MPI.Intracomm) -> bool:
     return True
 
 
-def _complain(text: str, code: int) -> NoReturn:
+def _was_left_by_exception(program: FrameType) -> bool:
+    """Whether a program has ended by a SystemExit, of a code that nobody knows.
+
+    What is raised otherwise than by `sys.exit` is gone before functions at the exit are called.
+    """
+    last = dis.opname[program.f_code.co_code[program.f_lasti]]
+    return not last.startswith("RETURN")
+
+
+def _complain(text: str, code: int | None) -> NoReturn:
     say(text)
     end_job(code or FAILED)

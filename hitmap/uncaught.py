@@ -63,8 +63,10 @@ class _AbortHook:
     def __call__(
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None, /
     ) -> None:
-        report = lambda: self.previous(kind, error, trace)  # noqa: E731
-        report() if os.getpid() != self.pid else _abort(kind, error, report)
+        if os.getpid() != self.pid:
+            self.previous(kind, error, trace)
+        else:
+            _abort(kind, error, lambda: self.previous(kind, error, trace))
 
 
 @dataclass(frozen=True)

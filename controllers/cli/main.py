@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -46,8 +47,17 @@ _ALONE = ("docs", "examples", "kgt")    # need neither ranks nor MPI
 
 def console() -> NoReturn:
     """The entry point of the console script."""
+    _open_streams()
     warnings.formatwarning = lambda message, *_, **__: f"controllers: warning: {message}\n"
     sys.exit(main())
+
+
+def _open_streams() -> None:
+    """Standard streams that were closed lead nowhere, and no other file gets their descriptors."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:      # in order: the lowest free descriptor is the right one
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+            setattr(sys, f"__{name}__", getattr(sys, name))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -88,8 +88,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "Oclgrind, which finds races and divergent barriers; slow, for small fields: see "
         "controllers docs checking (default: the environment variable CONTROLLERS_CHECK, else off)")
     add("--watchdog", metavar="SECONDS", type=_seconds,
-        help="end the job when no step, nor reading, writing or set-up, has ended for so long; "
-        "each rank first says where it is (default: the variable CONTROLLERS_WATCHDOG, else never)")
+        help="end the job when no step, nor writing or set-up, has ended for so long; each rank "
+        "first says where it is (default: the variable CONTROLLERS_WATCHDOG, else never: after "
+        "30 s they say it once, and go on)")
     add("--tune", metavar="SECONDS", type=duration, default=0.0,
         help="for so long, let the first steps of the run try other configurations of the kernels "
         "and go on with the fastest, which is kept for later runs; the result has the same bits: "

@@ -24,6 +24,7 @@ from controllers.winners import winners_folder
 from hitmap.comm import Communicator, mpi_library
 from hitmap.launcher import Launcher, launcher
 from hitmap.node import first_of_node
+from hitmap.segment import room
 
 _PACKAGES = ("numpy", "pyopencl", "mpi4py", "pocl-binary-distribution", "mpich", "openmpi")
 POCL_CACHE = "PoCL's kernels"
@@ -66,6 +67,7 @@ class Node:
     free_bytes: int
     cores: int
     variables: dict[str, str]
+    shared_bytes: int | None = None     # free in /dev/shm
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,7 @@ def _node() -> Node:
         free_bytes=free_bytes,
         cores=_cores(),
         variables={k: v for k, v in sorted(os.environ.items()) if k.startswith(watched)},
+        shared_bytes=room(),
     )
 
 

@@ -14,6 +14,7 @@ from controllers.device.verdict import Verdict
 from controllers.doctor.facts import POCL_CACHE, Cache, Facts, Node
 from controllers.doctor.finding import Finding
 from controllers.doctor.processes import binding, mpi
+from controllers.doctor.shared_memory import shared_memory
 
 _VARIABLES = {
     POCL_CACHE: "POCL_CACHE_DIR",
@@ -28,7 +29,8 @@ def find_all(facts: Facts) -> list[Finding]:
     """All findings of a job, those that several nodes share once."""
     nodes: dict[Finding, list[str]] = {}
     for node in facts.nodes:
-        for finding in (*drivers(node), *caches(node), *memory(node), *binding(facts, node)):
+        others = (*shared_memory(node), *binding(facts, node))
+        for finding in (*drivers(node), *caches(node), *memory(node), *others):
             nodes.setdefault(finding, []).append(node.host)
     several = len(facts.nodes) > 1
     found = [replace(f, hosts=tuple(hosts) if several else ()) for f, hosts in nodes.items()]

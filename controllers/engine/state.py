@@ -47,9 +47,11 @@ def describe(engine: Engine) -> Iterator[str]:
 def _progress(place: PlaceRun, name: str) -> str:
     if place.step < 0:
         return f"before its first {name}"
+    begun = f"has begun {name} {place.step} of a run to {place.last}"
+    if place.recent.maxlen == 0:    # not watched
+        return begun
     n_ended = sum(map(_has_ended, tuple(place.recent)))
-    kernels = f"{n_ended} of the last {len(place.recent)} kernels have ended"
-    return f"has begun {name} {place.step} of a run to {place.last}; {kernels}"
+    return f"{begun}; {n_ended} of the last {len(place.recent)} kernels have ended"
 
 
 def _peer(plan: Plan, task: Task) -> str:

@@ -99,6 +99,7 @@ FAULTS = {
         "/a/program.bc: it is empty, and 1 more",
     ),
     "a full disk": (on(caches=(replace(CACHE, free_bytes=5 << 20),)), "warning", "5 MiB left"),
+    "no shared memory": (on(shared_bytes=1 << 20), "error", "1 MB free in /dev/shm, 6 MB"),
     "no memory": (on(free_bytes=10 << 20), "warning", "0.0 GiB of it free"),
 }  # fmt: skip
 
@@ -138,7 +139,7 @@ def test_this_host_is_examined_in_text_and_in_json(capsys: pytest.CaptureFixture
     (host,) = told["hosts"]
     assert "good" in {driver["outcome"] for driver in host["drivers"]}
     topics = {finding["topic"] for finding in told["findings"]}
-    assert topics == {"versions", "mpi", "driver", "caches", "memory", "binding"}
+    assert topics == {"versions", "mpi", "driver", "caches", "memory", "binding", "shared memory"}
 
 
 def test_processes_that_mpi_does_not_join_speak_once(
