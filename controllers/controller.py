@@ -75,6 +75,7 @@ class Controller:
         self._launches: dict[object, UserLaunch] = {}
         self._tiles: list[TiedTile] = []
         self._n_commands = 0
+        self._closed = False
 
     @classmethod
     def each(
@@ -112,6 +113,7 @@ class Controller:
         kind: "tied", "internal" (no image on the host) or "host" (none on the device).  It lives
         until it is freed or the controller is closed.  MemoryCapError where it does not fit.
         """
+        self._check_open()
         shape = box if isinstance(box, Shape) else Shape.of_extent(tuple(box))
         if shape.empty:
             raise ValueError(f"a tile needs at least one cell, got {shape}")
@@ -191,6 +193,7 @@ class Controller:
         thread of their own.  What the function raises is raised by `wait`, and by all that depends
         on the task.
         """
+        self._check_open()
         for access in accesses:
             owner = access.selection.tile.controller
             owner._check(access.selection.tile, "host")
@@ -290,6 +293,7 @@ class Controller:
         self.executor.wait()
         for tile in list(self._tiles):
             self.free(tile)
+        self._closed = True
 
     def _refresh(self, side: Side, selection: Selection) -> Event:
         """Copy the stale cells of one side; the event is that of all its cells."""
@@ -333,10 +337,15 @@ class Controller:
         """ValueError where `tile` cannot be used here, or lacks an image."""
         if tile.controller is not self:
             raise ValueError(f"{tile!r} belongs to {tile.controller!r}; use that one, or copy it")
+        self._check_open()
         if tile.freed:
             raise ValueError(f"the tile {tile.box} has been freed; make a new one")
         if image is not None and (tile.memory if image == "device" else tile.host) is None:
             raise ValueError(f"{tile!r} has no image on the {image}; make it a tied tile")
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError(f"{self!r} is closed; make a new one")
 
     def _tidy(self, always: bool = False) -> None:
         """Forget events that are over, now and then: they would pile up in the histories."""
