@@ -98,7 +98,7 @@ def test_an_input_that_integers_cannot_hold_is_refused(
     np.save("in.npy", np.array([[3, value, 5]] * 3))
     command = "star.py --input in.npy --iterations 0 --device reference"
     assert run(f"{command} --dtype uint8") == 2
-    assert re.search("not whole or beyond.*uint8.*float64", capsys.readouterr().err)
+    assert re.search("but uint8 takes whole numbers.*float64", capsys.readouterr().err)
 
 
 def test_integers_need_whole_weights(capsys: pytest.CaptureFixture[str]) -> None:
