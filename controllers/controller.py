@@ -89,6 +89,7 @@ class Controller:
         self._launches: dict[object, UserLaunch] = {}
         self._tiles: list[TiedTile] = []
         self._n_commands = 0
+        self._closed = False
 
     @classmethod
     def each(
@@ -127,6 +128,7 @@ class Controller:
         kind: "tied", "internal" (no image on the host) or "host" (none on the device).  It lives
         until it is freed or the controller is closed.  MemoryCapError where it does not fit.
         """
+        self._check_open()
         shape = box if isinstance(box, Shape) else Shape.of_extent(sizes_of(box, "box"))
         if shape.empty or not shape.extent:
             raise ValueError(f"a tile needs at least one cell, got {shape}; use a larger box")
@@ -212,6 +214,7 @@ class Controller:
         thread of their own.  What the function raises is raised by `wait`, and by all that depends
         on the task.
         """
+        self._check_open()
         function_argument(function, "function")
         for access in accesses:
             instance(access, Access, "an access", "write reading(tile), writing or updating")
@@ -318,6 +321,7 @@ class Controller:
         if done and self.executor.wait(patience_s, keep=self):
             for tile in list(self._tiles):
                 self.free(tile)
+        self._closed = True
 
     def _refresh(self, side: Side, selection: Selection) -> Event:
         """Copy the stale cells of one side; the event is that of all its cells."""
@@ -363,10 +367,15 @@ class Controller:
         instance(tile, TiedTile, "a tile", "make one with controller.tile(...)")
         if tile.controller is not self:
             raise ValueError(f"{tile!r} belongs to {tile.controller!r}; use that one, or copy it")
+        self._check_open()
         if tile.freed:
             raise ValueError(f"the tile {tile.box} has been freed; make a new one")
         if image is not None and (tile.memory if image == "device" else tile.host) is None:
             raise ValueError(f"{tile!r} has no image on the {image}; make it a tied tile")
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError(f"{self!r} is closed; make a new one")
 
     def _tidy(self, always: bool = False) -> None:
         """Forget events that are over, now and then: they would pile up in the histories."""

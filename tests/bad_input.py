@@ -209,12 +209,12 @@ def inputs() -> Iterator[Bad]:
     for name, dtype in {"structs": "f4,i4", "texts": "U3", "dates": "M8[s]", "raw": "V4"}.items():
         yield array(name, np.zeros((9, 9), dtype), "are not real numbers; give")
     large = np.full((9, 9), 1e300)
-    yield array("beyond float32", large, "beyond the range of float32; use a wider",
+    yield array("beyond float32", large, "float32 takes numbers up to 3.4e.38; use a wider",
                 "--dtype float32", whole=True)
     large[:5] = 0
-    yield array("beyond on rank 1", large, "--input: rank 1: .*cells \\[5:9, 0:9\\]",
+    yield array("beyond on rank 1", large, "--input: rank 1: .*cell \\(5, 0\\) holds 1e.300",
                 "--dtype float32", whole=True)
-    yield array("NaN as integer", np.full((9, 9), np.nan), "not whole or beyond", "--dtype int32")
+    yield array("NaN as integer", np.full((9, 9), np.nan), "int32 takes whole", "--dtype int32")
     yield array("with --size", saved, "--size: not allowed with", "--size 9 9")
     yield array("a folder", FOLDER, "in.npy: Is a directory; give", whole=True)
     yield array("a pipe", PIPE, "in.npy: is a pipe", whole=True)
@@ -231,7 +231,10 @@ def inputs() -> Iterator[Bad]:
     for title, header in hostile.items():
         yield array(f"header: {title}", npy(header), "damaged header: .*; give a .npy file")
     yield array("version 9", npy("{}", version=9), "damaged header: .*version \\(9, 0\\)")
-    for name in ("-", "/dev/stdin", "/dev/zero", "star.py", "star.py/x.npy", "x" * 300):
+    claim = b"\x93NUMPY\2\0" + struct.pack("<I", 2**31 - 1)
+    yield array("header of 2 GiB", claim, "damaged header: it claims 2147483647 bytes, the limit")
+    devices = "/dev/stdin", "/dev/zero", "/proc/kmsg"
+    for name in ("-", *devices, "star.py", "star.py/x.npy", "x" * 300):
         command = f"run star.py --iterations 1 --input {name}"
         yield Bad(f"input {name[:20]}", command, f"--input {name}: .*; give a .npy file")
 

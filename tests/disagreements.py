@@ -9,14 +9,18 @@ that one job tries them all; afterwards a computation must still work.
 from __future__ import annotations
 
 import json
+import os
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import controllers
 from controllers import Computation, Stencil, stencil_computation
 from controllers.environment import environment
 from hitmap import Layout, Redistribution, Shape, gather, scatter
@@ -89,6 +93,33 @@ def loaded(name: str, scene: Scene) -> None:
     scene.first.load_file(name)
 
 
+def loaded_elsewhere(name: str, scene: Scene) -> None:
+    """A file of the same name in another folder, as on another node."""
+    before = os.getcwd()
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(Path(folder) / name, np.full((9, 8), 2, np.float32))
+        os.chdir(folder)
+        try:
+            loaded(name, scene)
+        finally:
+            os.chdir(before)
+
+
+def made_by_another_version(scene: Scene) -> None:
+    version, controllers.__version__ = controllers.__version__, "0.0.1"
+    try:
+        made(scene)
+    finally:
+        controllers.__version__ = version
+
+
+def torn(scene: Scene) -> None:
+    """A load that fails half-way, on this rank alone."""
+    with suppress(ZeroDivisionError):
+        scene.first.load(lambda tile: 1 // 0)
+    scene.first.run(1)
+
+
 def reported(scene: Scene) -> object:
     return scene.first.report()
 
@@ -125,6 +156,11 @@ CASES: dict[str, tuple[Action, Action, tuple[str, ...]]] = {
     ),
     "other file to write": (partial(saved, "a.npy"), partial(saved, "b.npy"), ("save of", "b.npy")),
     "other file to read": (partial(loaded, "in.npy"), partial(loaded, "b.npy"), ("path", "b.npy")),
+    "other content of a file": (
+        partial(loaded, "in.npy"), partial(loaded_elsewhere, "in.npy"), ("the content", "bytes"),
+    ),
+    "other version of the package": (made, made_by_another_version, ("package", "'0.0.1'")),
+    "one load fails": (partial(run, 1), torn, ("torn by", "'load'")),
     "other root": (lambda s: s.first.gather(0), lambda s: s.first.gather(1), ("root",)),
     "other weights of a new division": (
         partial(redistributed, (1, 1, 2)), partial(redistributed, (1, 1, 3)), ("weights", "3"),

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The rest of the command line: devices, progress, exit codes."""
+"""The rest of the command line: devices, exit codes."""
 from __future__ import annotations
 
-import io
 import json
 import subprocess
 import sys
@@ -15,7 +14,6 @@ from controllers.cli import devices as devices_command
 from controllers.cli import main
 from controllers.cli.outcome import Failure, end_together, on_root
 from controllers.device import choose, find_devices, reference_device
-from controllers.progress import ProgressBar
 from hitmap.comm import SerialCommunicator
 
 
@@ -80,30 +78,6 @@ def test_the_module_and_the_console_script_are_the_same_program() -> None:
     from controllers.cli import console
 
     assert console.__module__ == "controllers.cli.main"
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_progress_on_a_terminal_is_one_line() -> None:
-    stream, clock = Terminal(), iter([0.0, 0.05, 0.2, 9.0])
-    progress = ProgressBar(stream, lambda: next(clock))
-    for done in (1, 2, 4):
-        progress(done, 4)
-    assert stream.getvalue() == (
-        "\r[##########----------] step 2 of 4 (50%), 0 s, 0 s left"
-        "\r[####################] step 4 of 4 (100%), 9 s         \n"
-    )
-
-
-def test_progress_in_a_file_is_a_line_now_and_then() -> None:
-    stream, clock = io.StringIO(), iter([0.0, 1.0, 6.0, 7.0, 8.0])
-    progress = ProgressBar(stream, lambda: next(clock))
-    for done in (1, 2, 3, 4):
-        progress(done, 4)
-    assert stream.getvalue() == "step 2 of 4 (50%), 6 s, 6 s left\nstep 4 of 4 (100%), 8 s\n"
 
 
 def test_one_process_ends_with_the_code_of_its_failure(

@@ -356,6 +356,27 @@ def test_a_controller_has_one_device() -> None:
             controller.close()
 
 
+def test_a_closed_controller_says_so() -> None:
+    controller = Controller("cpu")
+    tile = controller.tile((9,), "int32")
+    controller.close()
+    controller.close()
+    for verb in (
+        tile.read,
+        lambda: tile.write(1),
+        lambda: controller.launch(ADD, tile, u=tile, by=1),
+        lambda: controller.host_task(print, reading(tile)),
+        lambda: controller.host_task(print),
+        lambda: controller.move_to(tile),
+        lambda: controller.move_from(tile),
+        lambda: controller.free(tile),
+        lambda: controller.swap(tile, tile),
+        lambda: controller.tile((9,)),
+    ):
+        with pytest.raises(RuntimeError, match="is closed; make a new one"):
+            verb()
+
+
 def test_tiles_are_in_the_ledger_under_the_cap_until_they_are_freed() -> None:
     with Controller("cpu", zero_copy=False, memory_cap="1m") as controller:
         ledger = controller.executor.ledger

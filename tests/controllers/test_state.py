@@ -286,6 +286,10 @@ for devices, options in (("reference", {}), ("cpu", {"zero_copy": False}),
         begin()
         note(f"{label}: one asks", lambda: run.run(LONG, ask))
         begin()
+        run.run(4)
+        huge = np.full(FIELD.shape, 1e300) if comm.rank == 0 else None
+        note(f"{label}: does not fit", lambda: run.scatter(huge))
+        begin()
         note(f"{label}: too late", lambda: run.run(5, late))
 if comm.rank == 0:
     print(json.dumps(told))
@@ -299,7 +303,10 @@ def test_ranks_end_at_one_step_whoever_wants_it(n_ranks: int) -> None:
     for name, (texts, same, *steps) in json.loads(job.stdout).items():
         assert same == [True] and len(steps) == 1, (name, texts, steps)
         assert steps[0] < 10**6
-        if "goes on" in name:
+        if "does not fit" in name:
+            assert set(texts) == {texts[0]} and "rank 0: the whole array: cell (0, 0)" in texts[0]
+            assert steps == [4], "the field is as it was"
+        elif "goes on" in name:
             assert texts == ["nothing"] * n_ranks
         elif name.endswith(("one rank", "all ranks", "too late")):
             where = f"KeyboardInterrupt: the run has ended after {steps[0]} of "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import random
+import resource
 import struct
 from pathlib import Path
 
@@ -76,6 +77,22 @@ def test_boxes_outside_and_files_without_an_array_are_refused() -> None:
             open_npy(name)
     with pytest.raises(FileNotFoundError):
         open_npy("gone.npy")
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_header_that_claims_gigabytes_is_not_read(version: int) -> None:
+    with open("large.npy", "wb") as file:
+        file.write(b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<I", 2**31 - 1))
+        file.truncate(2**31 + 100)      # no block of it is on the disk
+    limit = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm", encoding="ascii") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + 2**30, limit[1]))
+    try:
+        with pytest.raises(ValueError, match="claims 2147483647 bytes, the limit|is not known"):
+            open_npy("large.npy")
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limit)
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
