@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from hitmap.comm import Communicator, running_world, was_started
-from hitmap.launcher import OPEN_MPI, Launcher, launcher
+from hitmap.launcher import Launcher, launcher
 from hitmap.segment import unlink_own
 
 if TYPE_CHECKING:
@@ -75,16 +75,15 @@ def end_job(code: int) -> NoReturn:
     _exit(code)
 
 
-def end_unconnected(starter: Launcher, code: int) -> NoReturn:
+def end_unconnected() -> NoReturn:
     """End the job from a rank that has not started MPI, for which the others may wait.
 
-    MPICH's and Slurm's launchers take the code of such a rank for its own affair, and only its
-    death by a signal for the end of the job; Open MPI's ends the job after any code but 0.
+    MPICH's launcher takes the code of such a rank for its own affair, and only its death by a
+    signal for the end of the job; Open MPI's (5.0.11) after a code ends the ranks, but now and then
+    not itself.
     """
     _flush()
     time.sleep(_RELAY_S)
-    if starter.name == OPEN_MPI:
-        _exit(code)
     faulthandler.disable()      # what is to be said has been said
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     os.abort()

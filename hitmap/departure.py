@@ -72,7 +72,7 @@ class _ExitHook:
         world, starter = running_world(), started_alone()
         if starter is not None and self.code:
             say(f"ends with code {self.code} before MPI was started; the job ends")
-            end_unconnected(starter, self.code)
+            end_unconnected()
         if world is None:
             return
         may_fail = self.code is None and _was_left_by_exception(self._program)
@@ -159,7 +159,7 @@ class _ExitAtOnce:
             world, starter = running_world(), started_alone()
             if starter is not None and status != 0:
                 say(f"ends by os._exit({status}) before MPI was started; the job ends")
-                end_unconnected(starter, status)
+                end_unconnected()
             if world is not None and not _all_leave(world):
                 _complain(f"ends by os._exit({status}) while other ranks go on", status)
         self.previous(status)

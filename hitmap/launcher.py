@@ -23,6 +23,8 @@ _VARIABLES = (
     ("MVAPICH", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"),
     (SLURM, "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
 )
+# What starts the ranks of a host: Open MPI 5's, 4's; mpiexec and mpirun are links to the first.
+_OPEN_MPI_PARENTS = ("prterun", "prted", "orterun", "orted", "mpiexec", "mpirun")
 
 
 @dataclass(frozen=True)
@@ -40,13 +42,14 @@ class Launcher:
     def holds_this_process(self, environment: Mapping[str, str] = os.environ) -> bool:
         """Whether it started this very process, as far as that shows, and not a parent of it.
 
-        A child of a rank inherits the variables, but not MPICH's connection to the launcher.
+        A child of a rank inherits the variables, but neither MPICH's connection to the launcher
+        nor the parent.
         """
         if self.name == PMI:
             return "PMI_PORT" in environment or _is_socket(environment.get("PMI_FD", ""))
         if self.name == SLURM:
             return environment.get("SLURM_TASK_PID", str(os.getpid())) == str(os.getpid())
-        return True
+        return self.name != OPEN_MPI or _parent() in _OPEN_MPI_PARENTS
 
 
 def launcher(environment: Mapping[str, str] = os.environ) -> Launcher | None:
@@ -61,6 +64,13 @@ def launcher(environment: Mapping[str, str] = os.environ) -> Launcher | None:
             n_ranks = max(1, int(environment[size]))
             return Launcher(name, n_ranks, int(number) if _is_number(number) else 0)
     return None
+
+
+def _parent() -> str:
+    try:
+        return Path(f"/proc/{os.getppid()}/comm").read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
 
 
 def _is_number(text: str) -> bool:

@@ -98,5 +98,5 @@ def _abort(
         report()
     finally:
         if starter is not None:
-            end_unconnected(starter, code)
+            end_unconnected()
         end_job(code)
