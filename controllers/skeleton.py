@@ -68,7 +68,7 @@ def stencil_computation(
     """
     program = Stencil.of("stencil", shape, pattern, factor).program(dtype_name(dtype))
     check_options(sizes=sizes, boundary=boundary, init=init, output=output)
-    iterations = whole(iterations, "iterations", 0)
+    iterations = whole(iterations, "iterations")
     check_some_computed(
         program, domain_of(program, sizes), periodic_axes(boundary, program.n_axes)
     )
