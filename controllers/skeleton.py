@@ -14,7 +14,7 @@ import numpy.typing as npt
 from controllers.check import Check
 from controllers.computation import Computation
 from controllers.door import check_options, dtype_name
-from controllers.partition import check_some_computed, domain_of, periodic_axes
+from controllers.partition import check_some_computed, periodic_axes
 from controllers.plan import Overlap
 from controllers.program import Math
 from controllers.progress import Watcher
@@ -70,11 +70,6 @@ def stencil_computation(
     where they would change no cell, since the field is too small for the stencil.
     """
     program = Stencil.of("stencil", shape, pattern, factor).program(dtype_name(dtype))
-    check_options(sizes=sizes, boundary=boundary, init=init, output=output)
-    iterations = whole(iterations, "iterations", 0)
-    check_some_computed(
-        program, domain_of(program, sizes), periodic_axes(boundary, program.n_axes)
-    )
     with Computation(
         program,
         sizes,
@@ -94,6 +89,11 @@ def stencil_computation(
         check=check,
         tune=tune,
     ) as computation:
+        # all ranks agree on the other arguments by now
+        check_options(init=init, output=output)
+        iterations = whole(iterations, "iterations")
+        periodic = periodic_axes(boundary, program.n_axes)
+        check_some_computed(program, computation.domain, periodic)
         if init is not None:
             computation.load(init)
         computation.run(iterations, progress)

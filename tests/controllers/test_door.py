@@ -131,7 +131,7 @@ COMPUTATIONS: Sequence[Row] = [
     ("comm: a communicator.*got int 3.*COMM_WORLD", TE, lambda b: made(comm=3)),
     ("iterations: .*got float 10.0; write 10", TE, lambda b: stencil(iterations=10.0)),
     ("iterations: .*got bool True", TE, lambda b: stencil(iterations=True)),
-    ("iterations must be at least 0, got -1", VE, lambda b: stencil(iterations=-1)),
+    ("must not be negative, got -1", VE, lambda b: stencil(iterations=-1)),
     ("no cell would be computed; use a larger", VE,
      lambda b: stencil((2, 20), STAR.shape, STAR.weights, 4)),
     ("shape, one pair.*got int 1", TE, lambda b: stencil(shape=1)),
