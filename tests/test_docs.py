@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-MEASURING = ("docs/performance.md", "docs/tuning.md")   # their commands take a minute
+MEASURING = ("docs/performance.md", "docs/tuning.md")       # their commands take a minute
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
