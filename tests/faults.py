@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from typing import Any
 
@@ -211,6 +211,7 @@ def edge_name(after: Operation, edge: Edge, before: Operation) -> str:
     )
 
 
+@cache
 def all_faults() -> dict[str, Fault]:
     """Every fault by its name, which begins with its setting's."""
     found: dict[str, Fault] = {}
@@ -226,6 +227,7 @@ def all_faults() -> dict[str, Fault]:
     return found
 
 
+@cache
 def all_controls() -> dict[str, Fault]:
     """No fault at all, and queues that are busy without one."""
     verbs = ("launch", "copy", "pack", "download", "upload", "unpack")

@@ -41,6 +41,7 @@ def test_heat_2d_alone_and_on_two_ranks() -> None:
         assert printed.splitlines()[-1].count("cells/s") == 1
 
 
+@pytest.mark.whole
 @needs_two_cores
 def test_heat_on_two_controllers_is_heat_on_two_ranks() -> None:
     job = run_ranks(2, EXAMPLES / "heat_two_controllers.py")

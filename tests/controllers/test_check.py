@@ -62,7 +62,7 @@ def test_there_are_fifty_good_programs() -> None:
     assert len(GOOD) >= 50
 
 
-@pytest.mark.parametrize("name", sample(GOOD, 6))
+@pytest.mark.parametrize("name", sample(GOOD, 9))
 def test_a_good_program_raises_no_alarm(name: str) -> None:
     GOOD[name](True)
 
@@ -95,7 +95,7 @@ def found_of_faults(request: pytest.FixtureRequest) -> dict[str, dict[str, objec
     return found
 
 
-@pytest.mark.parametrize("name", sample(FAULTS, 4))
+@pytest.mark.parametrize("name", sample(FAULTS, 6))
 def test_a_fault_of_the_engine_is_named(
     name: str, found_of_faults: dict[str, dict[str, object] | None]
 ) -> None:

@@ -48,6 +48,7 @@ def test_the_table_starts_with_the_default_and_ends_with_the_winner(
     assert last.endswith(": kept for later runs")
 
 
+@pytest.mark.whole
 def test_a_winner_is_used_by_later_runs(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +105,7 @@ def test_what_is_wrong_is_said_in_one_line(
     assert said.err.count("\n") == 1 and not said.out
 
 
+@pytest.mark.whole
 def test_ranks_tune_their_own_devices() -> None:
     command = "tune line.py --size 40000 --device cpu:0/1,1 --seconds 600 --json"
     job = run_ranks(2, ["-m", "controllers", *command.split()])

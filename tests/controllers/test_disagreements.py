@@ -74,6 +74,7 @@ def test_ranks_that_leave_together_end_as_they_say(code: int) -> None:
     assert " of 2 on " not in job.stderr    # which begins all messages of the hook
 
 
+@pytest.mark.whole
 def test_freed_communicators_give_back_what_agreements_needed() -> None:
     program = HEAD + (
         "from hitmap import agree\n"

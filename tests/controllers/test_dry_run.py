@@ -201,6 +201,7 @@ def test_a_run_needs_iterations_but_a_dry_run_does_not(
     assert main(["run", pattern, "--size", "9", "9", "--dry-run", "2"]) == 0
 
 
+@pytest.mark.whole
 def test_a_thousand_places_take_a_few_seconds() -> None:
     start = time.process_time()
     result = dry_run(
