@@ -121,11 +121,12 @@ _Method = Callable[Concatenate[_Self, _P], _R]
 
 
 def collective(
-    *same: str, use: Use = "nothing"
+    *same: str, use: Use = "nothing", or_closed: bool = False
 ) -> Callable[[_Method[_Self, _P, _R]], _Method[_Self, _P, _R]]:
     """Marks a method that all ranks call together, the arguments `same` being equal on all.
 
-    use: what it does with the field, which decides in which states it may be called.
+    use: what it does with the field, which decides in which states it may be called; `or_closed`:
+    after the end, too.
     """
 
     def mark(method: _Method[_Self, _P, _R]) -> _Method[_Self, _P, _R]:
@@ -133,7 +134,7 @@ def collective(
 
         @wraps(method)
         def called(self: _Self, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-            with self.state.during(name), self.calls.remembered(name):
+            with self.state.during(name, or_closed=or_closed), self.calls.remembered(name):
                 if not self.calls.alone:
                     given = signature.bind(self, *args, **kwargs)
                     given.apply_defaults()

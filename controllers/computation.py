@@ -280,7 +280,7 @@ class Computation:
             raise
         interruption.settle(self._engine.n_steps - before, n_steps)
 
-    @collective()
+    @collective(or_closed=True)
     def report(self) -> Report:
         """What all steps so far have cost, the same on all ranks; places since they are as now."""
         tuning = None if self._tuner is None else self._tuner.report()

@@ -294,6 +294,7 @@ class Controller:
 
     def close(self) -> None:
         """Wait, free all tiles, end the threads; raises the first error of what it waited for."""
+        check_outside("the end of a controller")
         try:
             self.wait()
         except BaseException:

@@ -40,23 +40,23 @@ class State:
         return "closed" if self.closed else "torn" if self._torn else "ready"
 
     @contextmanager
-    def during(self, verb: str) -> Iterator[None]:
-        """`verb` is under way; RuntimeError where another one is, or after the end."""
-        self.check_idle(verb)
+    def during(self, verb: str, *, or_closed: bool = False) -> Iterator[None]:
+        """`verb` is under way; RuntimeError where another one is, or after the end if it may not."""
+        self.check_idle(verb, or_closed=or_closed)
         self._verb = verb
         try:
             yield
         finally:
             self._verb = ""
 
-    def check_idle(self, verb: str) -> None:
-        """RuntimeError where another verb is under way, or after the end."""
+    def check_idle(self, verb: str, *, or_closed: bool = False) -> None:
+        """RuntimeError where another verb is under way, or after the end if it may not be then."""
         if self._verb:
             raise RuntimeError(
                 f"{verb} must not be called while {self._verb} is under way, as by what "
                 f"{self._verb} calls: call it when {self._verb} has returned"
             )
-        if self.closed:
+        if self.closed and not or_closed:
             raise RuntimeError(f"{verb}: the computation is closed; {_START_ANEW}")
 
     def facts(self, use: Use) -> dict[str, object]:

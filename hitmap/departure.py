@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, Union
 
 from hitmap.abort import (
     FAILED,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _TAG = 32766        # of messages on COMM_WORLD, where others may have messages, too
 _NOTICE_S = 30.0
+_TOOLS = (4, 3)     # of `sys.monitoring`, that no kind of tool has for its own
 _NOTICE = "has ended, and waits for the other ranks to end (Ctrl-C ends them)"
 _Status: TypeAlias = Union[str, int, None]
 
@@ -39,6 +40,7 @@ def watch_departure() -> None:
     if not isinstance(sys.exit, _ExitHook):
         leaving = _ExitHook(sys.exit, os.getpid())
         sys.exit = leaving
+        _hear_of_codes(leaving)
         atexit.register(leaving.check)
     if not isinstance(os._exit, _ExitAtOnce):
         os._exit = _ExitAtOnce(os._exit, os.getpid())
@@ -52,9 +54,9 @@ class _ExitHook:
         self.pid = pid
         self.code: int | None = None    # of the `sys.exit` that ends the process
         self._patience = _Patience()
-        self._program = sys._current_frames()[threading.main_thread().ident or 0]
-        while self._program.f_back is not None:
-            self._program = self._program.f_back
+        self.program = sys._current_frames()[threading.main_thread().ident or 0]
+        while self.program.f_back is not None:
+            self.program = self.program.f_back
 
     def __call__(self, status: _Status = None, /) -> NoReturn:
         try:
@@ -64,6 +66,11 @@ class _ExitHook:
                 raise   # a way to end a thread, if it is of this very class
             arguments = error.args
         raise _Exit(self, *arguments)
+
+    def ends_by(self, error: SystemExit) -> None:
+        """The process ends with the code of `error`."""
+        status = error.code
+        self.code = status if isinstance(status, int) else int(status is not None)
 
     def check(self) -> None:
         """Abort the job if other ranks go on; runs at the end of the process."""
@@ -75,7 +82,7 @@ class _ExitHook:
             end_unconnected()
         if world is None:
             return
-        may_fail = self.code is None and _was_left_by_exception(self._program)
+        may_fail = self.code is None and _was_left_by_exception(self.program)
         if has_channel(world) or may_fail:
             self._check_calls(world)
         elif self.code and not _all_leave(world):
@@ -143,8 +150,7 @@ class _Exit(SystemExit):
 
     def __del__(self) -> None:
         if sys._getframe().f_back is None and threading.current_thread() is threading.main_thread():
-            status = self.code
-            self._hook.code = status if isinstance(status, int) else int(status is not None)
+            self._hook.ends_by(self)
 
 
 class _ExitAtOnce:
@@ -181,6 +187,26 @@ def _all_leave(world: MPI.Intracomm) -> bool:
         for other in others:
             world.Send(nothing, other, _TAG)
     return True
+
+
+def _hear_of_codes(hook: _ExitHook) -> None:
+    """Learn the code of every SystemExit that ends the program, from Pythons that tell (3.12).
+
+    They do so when a frame is left by an exception, and at no other time.
+    """
+    monitoring: Any = getattr(sys, "monitoring", None)
+    free = [tool for tool in _TOOLS if monitoring and monitoring.get_tool(tool) is None]
+    if not free:
+        return
+
+    def left(code: object, offset: int, error: BaseException) -> None:
+        if isinstance(error, SystemExit) and sys._getframe(1) is hook.program:
+            hook.ends_by(error)
+
+    event = monitoring.events.PY_UNWIND
+    monitoring.use_tool_id(free[0], "controllers: how a rank ends")
+    monitoring.register_callback(free[0], event, left)
+    monitoring.set_events(free[0], event)
 
 
 def _was_left_by_exception(program: FrameType) -> bool:

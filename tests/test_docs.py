@@ -16,7 +16,8 @@ from docs_programs import FENCE, PAGES, ROOT, blocks, furnish, run_programs, run
 from mpi_jobs import helpers_path, run_ranks
 
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
-MEASURING = ("docs/performance.md", "docs/tuning.md")   # their commands take a minute
+# their commands take long
+SLOW = ("checking", "explain", "kernels", "performance", "tuning")
 
 
 def pages_with(language: str) -> list[object]:
@@ -25,7 +26,7 @@ def pages_with(language: str) -> list[object]:
     return [
         pytest.param(page, id=name, marks=[pytest.mark.whole] if slow else [])
         for page, name in found
-        for slow in [language == "sh" and name in MEASURING]
+        for slow in [language == "sh" and page.stem in SLOW]
     ]
 
 

@@ -26,7 +26,7 @@ Array = npt.NDArray[Any]
 PERIOD = 1_048_573      # of the initial values; prime: rows do not repeat
 N_STEPS = 13            # more than a launch computes
 ROWS = 3                # of a strip
-WIDE = {2: (16_384,), 3: (1024, 1024)}      # cells on all axes but the first
+WIDE = {2: (16_384,), 3: (256, 512)}       # cells on all axes but the first
 SMALL = {2: (96,), 3: (24, 32)}             # ... of fields under 1 GiB
 
 

@@ -31,6 +31,7 @@ SCHEDULERS = 4      # of a unit, each with a quarter of its registers
 REGISTERS = 512     # of a lane of such a scheduler
 OWN_REGISTERS = 48  # of an item, besides what it keeps; 16 more for addresses of wide cells
 MOST_REGISTERS = 128    # beyond which the compiler spills, with groups of one warp
+ALONE = 0.6         # cost of a wave of one group for each scheduler, about
 FURTHER = 0.75      # cost of a wave after the first one, while others still end
 TAIL = 0.6          # of the last one, in waves
 START = 4           # planes that a group of one warp takes to begin
@@ -78,11 +79,11 @@ def best_length(tile: Tile, extent: tuple[int, ...], demand: Demand, units: int 
 def _waves(tile: Tile, demand: Demand, per_unit: float) -> float:
     """What so many groups per unit cost, in waves."""
     if tile.n_items > WARP:
-        resident = 1
-    elif demand.ahead:
-        each = REGISTERS // MOST_REGISTERS
-        return ceil(per_unit / SCHEDULERS) / each + TAIL
-    else:
-        resident = SCHEDULERS * (REGISTERS // demand.registers)
-    waves = per_unit / resident
-    return 1.0 if waves <= 1 else FURTHER * waves + TAIL
+        return 1.0 if per_unit <= 1 else FURTHER * per_unit + TAIL
+    per_scheduler = ceil(per_unit / SCHEDULERS)
+    if demand.ahead:
+        return per_scheduler / (REGISTERS // MOST_REGISTERS) + TAIL
+    resident = REGISTERS // demand.registers
+    if per_scheduler <= resident:
+        return ALONE + (1 - ALONE) * per_scheduler / resident
+    return FURTHER * per_unit / (SCHEDULERS * resident) + TAIL

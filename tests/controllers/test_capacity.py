@@ -164,7 +164,7 @@ def test_all_is_given_back_when_a_computation_goes() -> None:
 class Requests:
     """Persistent messages that never start: what binding a plan of several ranks asks for."""
 
-    rank = 0
+    rank, size = 0, 1
 
     def __getattr__(self, name: str) -> Any:
         assert name in ("Send_init", "Recv_init")

@@ -86,7 +86,8 @@ def test_what_a_verb_calls_may_call_no_other_verb(inside: str) -> None:
 def test_after_close_every_verb_says_so() -> None:
     run = computation()
     run.close()
-    refused(run, VERBS, "the computation is closed; make a new")
+    refused(run, [*VERBS.keys() - {"report"}], "the computation is closed; make a new")
+    assert run.report().steps == 0      # what it has cost can still be asked
     run.close()
     assert str(run.state) == "closed"
 

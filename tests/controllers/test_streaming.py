@@ -190,7 +190,7 @@ def test_groups_are_the_shorter_the_fewer_there_are_for_the_units_of_a_device() 
         )
         few = choose(program, program.stages[0], "gpu", replace(launch, units=16))
         assert isinstance(few, StreamingConfiguration) and few.length > made.length
-        assert made.within((10, n)).length == 12    # no longer than the box
+        assert made.within((11, n)).length == 12    # no longer than the box
 
 
 def test_what_it_cannot_compute_is_refused_with_the_reason() -> None:
