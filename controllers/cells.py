@@ -59,7 +59,7 @@ def cell_values(
     except (TypeError, ValueError, OverflowError):
         raise wrong("values", expected, values, remedy) from None
     suits = array.dtype.kind in "biufc" or array.dtype == dtype
-    if not suits or (array.dtype.kind == "c" and dtype.kind not in "cV"):
+    if not suits:
         raise wrong("values", expected, values, remedy)
     try:
         np.broadcast_to(array, extent)

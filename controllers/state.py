@@ -41,7 +41,7 @@ class State:
 
     @contextmanager
     def during(self, verb: str, *, or_closed: bool = False) -> Iterator[None]:
-        """`verb` is under way; RuntimeError where another one is, or after the end if it may not."""
+        """`verb` is under way; RuntimeError where another one is, or after the end."""
         self.check_idle(verb, or_closed=or_closed)
         self._verb = verb
         try:
@@ -50,7 +50,7 @@ class State:
             self._verb = ""
 
     def check_idle(self, verb: str, *, or_closed: bool = False) -> None:
-        """RuntimeError where another verb is under way, or after the end if it may not be then."""
+        """RuntimeError where another verb is under way, or after the end unless `or_closed`."""
         if self._verb:
             raise RuntimeError(
                 f"{verb} must not be called while {self._verb} is under way, as by what "

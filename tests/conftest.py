@@ -15,9 +15,9 @@ from controllers.device import find_devices
 MOST_WORKERS = 8
 # options for numbers of random cases: by default, with --whole, and what is counted
 CASES = {
-    "stencil-cases": (4, 60, "how many random stencils to try"),
+    "stencil-cases": (3, 60, "how many random stencils to try"),
     "pattern-cases": (500, 4000, "how many random pattern files to read"),
-    "kills": (5, 35, "how many jobs to end by a rank's death"),
+    "kills": (3, 35, "how many jobs to end by a rank's death"),
     "strategy-cases": (5, 40, "how many random stages per strategy"),
 }
 LEFT: pytest.StashKey[int] = pytest.StashKey()      # how many tests run only with --whole
@@ -66,11 +66,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One per core; none where there is one file or core, or a debugger."""
+    """One more than cores, as some tests wait; none for one file or core, or a debugger."""
     files = {argument.partition("::")[0] for argument in config.args}
     n_cores = len(os.sched_getaffinity(0))
     alone = n_cores == 1 or (len(files) == 1 and Path(files.pop()).is_file())
-    return 0 if alone else min(n_cores, MOST_WORKERS)
+    return 0 if alone else min(n_cores + 1, MOST_WORKERS)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -17,7 +17,7 @@ from mpi_jobs import helpers_path, run_ranks
 
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 # their commands take long
-SLOW = ("checking", "explain", "kernels", "performance", "tuning")
+SLOW = ("checking", "explain", "kernels", "performance", "troubleshooting", "tuning")
 
 
 def pages_with(language: str) -> list[object]:

@@ -53,6 +53,7 @@ def test_heat_on_two_controllers_is_heat_on_two_ranks() -> None:
     assert before_table[0] == before_table[1], "the same layout and messages"
 
 
+@pytest.mark.whole
 def test_the_low_level_program_has_the_bits_of_numpy() -> None:
     assert "in the gradients" in run_alone(EXAMPLES / "low_level.py")
 

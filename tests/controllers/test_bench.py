@@ -209,6 +209,7 @@ def test_the_options_know_what_the_benchmark_knows() -> None:
     assert bench_options.AGAINST == case.AGAINST
 
 
+@pytest.mark.whole
 def test_the_command_measures_prints_and_writes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

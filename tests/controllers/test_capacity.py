@@ -77,7 +77,7 @@ BY_HAND = [
 @two_cores
 @pytest.mark.parametrize(
     ("division", "cells", "dtype"),
-    sample([(*row, dtype) for row in BY_HAND for dtype in ("float32", "float64", "uint8")], 4),
+    sample([(*row, dtype) for row in BY_HAND for dtype in ("float32", "float64", "uint8")], 7),
 )
 def test_a_device_holds_the_field_its_double_halos_and_staging_and_nothing_else(
     division: dict[str, Any], cells: list[tuple[tuple[int, int], int, int]], dtype: str

@@ -115,6 +115,7 @@ def test_the_reference_stays_strict() -> None:
     assert result is not None and np.array_equal(result, right)
 
 
+@pytest.mark.whole
 def test_report_and_explanation_say_so() -> None:
     field = np.zeros((40, 40), np.float32)
     _, report, text = run(COMPACT.program("float32"), field, 2, math="fast")

@@ -59,6 +59,7 @@ def controllers(arguments: str, env: Mapping[str, str]) -> subprocess.CompletedP
     )
 
 
+@pytest.mark.whole
 def test_drivers_that_hang_or_abort_are_named_and_the_others_used(workplace: Path) -> None:
     vendors = workplace / "vendors"
     copy_drivers(vendors)

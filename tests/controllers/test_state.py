@@ -6,12 +6,14 @@ import json
 import signal
 import threading
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from mpi_jobs import helpers_path, run_ranks
+from sample import sample
 
 from controllers import Computation, Stencil, TileView, reference_run
 from hitmap import SerialCommunicator
@@ -92,9 +94,10 @@ def test_after_close_every_verb_says_so() -> None:
     assert str(run.state) == "closed"
 
 
-@pytest.mark.parametrize("way", ["an error", "KeyboardInterrupt", "a signal"])
-@pytest.mark.parametrize("devices", DEVICES)
-@pytest.mark.parametrize("options", [{}, {"steps_per_launch": 3}, {"check": True}], ids=str)
+@pytest.mark.parametrize(("options", "devices", "way"), sample(product(
+    [{}, {"steps_per_launch": 3}, {"check": True}], DEVICES,
+    ["an error", "KeyboardInterrupt", "a signal"],
+), 4), ids=str)  # fmt: skip
 def test_a_run_ends_early_at_a_step_that_all_places_share(
     devices: str, way: str, options: dict[str, Any]
 ) -> None:

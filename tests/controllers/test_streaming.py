@@ -112,6 +112,7 @@ def test_a_random_stage_has_the_bits_of_one_step_after_another(
     check(queue, case, made)
 
 
+@pytest.mark.whole
 def test_it_reads_nothing_outside_of_what_it_may() -> None:
     path = [str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]
     if find_devices()[0].kind != "cpu":

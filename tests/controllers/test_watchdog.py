@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from mpi_jobs import run_ranks
+from sample import sample
 
 from controllers.call import Calls, noted
 from controllers.cli import main
@@ -72,7 +73,7 @@ STILL = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("how", STILL)
+@pytest.mark.parametrize("how", sample(STILL, 3))
 def test_a_job_that_stands_still_ends_and_says_where_each_rank_is(how: str) -> None:
     program, patterns = STILL[how]
     job = run_ranks(2, HEAD + program, timeout=100)
