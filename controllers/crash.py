@@ -8,11 +8,14 @@ through a function whose file is a label: which kernel, on which device, with wh
 from __future__ import annotations
 
 import faulthandler
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from types import FunctionType
 from typing import Any, TypeVar
 
 _R = TypeVar("_R")
+_ERROR_OUTPUT = 2
 
 
 def labelled(label: str, work: Callable[..., _R]) -> Callable[..., _R]:
@@ -26,9 +29,10 @@ def labelled(label: str, work: Callable[..., _R]) -> Callable[..., _R]:
 
 
 def tell_of_crashes() -> None:
-    """Crashes of this process print the calls under way, if it has a standard error."""
+    """Crashes of this process print the calls under way, if it has a standard error.
+
+    Even where that leads elsewhere for a while, as it does while a user's kernel is built.
+    """
     if not faulthandler.is_enabled():
-        try:
-            faulthandler.enable()
-        except (AttributeError, OSError, RuntimeError, ValueError):
-            pass
+        with suppress(OSError):
+            faulthandler.enable(os.dup(_ERROR_OUTPUT))

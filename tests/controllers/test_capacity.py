@@ -204,7 +204,7 @@ def random_arguments(rng: random.Random, shares_host: bool) -> tuple[Any, ...]:
     return stencil.program(dtype), layout, periodic, locations
 
 
-@pytest.mark.parametrize("kind", sample(ALSO, 3))
+@pytest.mark.parametrize("kind", sample(ALSO, 5))
 def test_a_plan_says_what_its_engine_will_allocate(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

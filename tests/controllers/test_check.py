@@ -40,7 +40,7 @@ def test_a_wrong_kernel_is_named(name: str) -> None:
 
 
 @needs_oclgrind
-@pytest.mark.parametrize("name", sample(WRONG, 6))
+@pytest.mark.parametrize("name", sample(WRONG, 9))
 def test_a_wrong_kernel_is_named_under_oclgrind(name: str) -> None:
     case = WRONG[name]
     with pytest.raises(CheckError) as caught:

@@ -67,6 +67,7 @@ def test_a_winner_is_used_by_later_runs(
     assert all(f"{name} {winner[name]}" in kernel["origin"] for name in ("lanes", "segment"))
 
 
+@pytest.mark.whole
 def test_without_a_cache_it_says_that_nothing_is_kept(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,7 +122,9 @@ def test_what_is_no_literal_is_refused_with_file_and_line(
         b"# " + b"x" * (1 << 20),
         b"shape" + b"_" * 900_000 + b" = 1",
         b"\n" * 900_000 + b"x",
-        b"shape = [" + b"1," * 500_000 + b"]\npattern=[1]\nfactor=1",
+        pytest.param(
+            b"shape = [" + b"1," * 500_000 + b"]\npattern=[1]\nfactor=1", marks=pytest.mark.whole
+        ),
     ],
     ids=range(19),
 )

@@ -131,6 +131,7 @@ def test_a_run_ends_early_at_a_step_that_all_places_share(
         assert np.array_equal(run.gather(), expected(n_steps + 7))
 
 
+@pytest.mark.whole
 def test_a_tuned_run_ends_early_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONTROLLERS_TUNING", "off")
 
