@@ -16,17 +16,22 @@ from docs_programs import FENCE, PAGES, ROOT, blocks, furnish, run_programs, run
 from mpi_jobs import helpers_path, run_ranks
 
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
-# their commands take long
-SLOW = ("checking", "explain", "kernels", "performance", "troubleshooting", "tuning")
+# what takes long; programs also run on two ranks, all of them
+SLOW = {
+    "sh": (
+        "checking", "explain", "failures", "kernels", "performance", "troubleshooting", "tuning",
+    ),
+    "python": ("controllers", "failures", "hitmap", "kernels"),
+    "pycon": (),
+}
 
 
 def pages_with(language: str) -> list[object]:
     """The pages that have blocks in a language, as parameters of a test."""
-    found = [(page, name) for page, name in zip(PAGES, NAMES) if blocks(page, language)]
+    slow = {True: [pytest.mark.whole], False: []}
     return [
-        pytest.param(page, id=name, marks=[pytest.mark.whole] if slow else [])
-        for page, name in found
-        for slow in [language == "sh" and page.stem in SLOW]
+        pytest.param(page, id=name, marks=slow[page.stem in SLOW[language]])
+        for page, name in zip(PAGES, NAMES) if blocks(page, language)
     ]
 
 

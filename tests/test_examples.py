@@ -58,7 +58,8 @@ def test_the_low_level_program_has_the_bits_of_numpy() -> None:
     assert "in the gradients" in run_alone(EXAMPLES / "low_level.py")
 
 
-@pytest.mark.parametrize("name", sample(["histogram.py", "matrix_product.py"], 2))
+@pytest.mark.whole
+@pytest.mark.parametrize("name", ["histogram.py", "matrix_product.py"])
 @needs_two_cores
 def test_a_data_parallel_program_runs_on_one_device_on_two_and_on_two_ranks(name: str) -> None:
     assert "place 1" not in run_alone(EXAMPLES / name)

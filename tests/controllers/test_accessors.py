@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 import pytest
+from sample import sample
 
 from controllers import Kernel
 from controllers.device import choose, find_devices
@@ -97,7 +98,7 @@ def test_every_way_to_name_a_cell_finds_it(
     assert np.array_equal(result, right), "padding and all other cells are left alone"
 
 
-@pytest.mark.parametrize("n_axes", [1, 2, 3, 4])
+@pytest.mark.parametrize("n_axes", sample([2, 1, 3, 4], 4))
 def test_a_kernel_that_updates_a_tile_in_place_computes_each_cell_once(
     controller: OpenCLExecutor, n_axes: int
 ) -> None:

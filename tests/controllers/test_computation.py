@@ -8,12 +8,14 @@ import time
 import weakref
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from mpi_jobs import run_ranks
+from sample import sample
 
 from controllers import Computation, Stencil, TileView, reference_run
 from controllers.device import find_devices, usable
@@ -322,8 +324,9 @@ def test_two_ranks_hold_blocks_in_turn_redistribute_and_share_files(folder: Path
     assert again == [odd_layout.replace("computation 1", "computation 2"), gone]
 
 
-@pytest.mark.parametrize("zero_copy", [True, False])
-@pytest.mark.parametrize("weights", [None, [1, 3]])
+@pytest.mark.parametrize(("zero_copy", "weights"), sample(product(
+    [True, False], [None, [1, 3]]
+), 3))  # fmt: skip
 def test_a_field_over_the_largest_allocation_is_held_as_several_places(
     zero_copy: bool, weights: list[int] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

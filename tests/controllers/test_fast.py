@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from sample import cases
+from sample import cases, sample
 
 from controllers import Computation, stencil_computation
 from controllers.cli.main import main
@@ -43,7 +43,7 @@ def run(program: Program, field: npt.NDArray[Any], n_steps: int, **options: Any)
 
 
 @pytest.mark.parametrize("seed", cases(1, 3))
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", sample(["float32", "float64"], 2))
 def test_the_error_stays_within_a_few_roundings_per_term(dtype: str, seed: int) -> None:
     rng = random.Random(seed)
     weights = [rng.choice([0, 1, -2, 0.3, 1 / 7]) for _ in range(9)]
@@ -139,6 +139,7 @@ def test_it_is_refused_where_it_has_no_meaning() -> None:
         Computation(COMPACT.program("float32"), (9, 9), math="loose")  # type: ignore[arg-type]
 
 
+@pytest.mark.whole
 def test_the_command_line_takes_and_tells_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

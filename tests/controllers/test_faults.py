@@ -59,7 +59,7 @@ def ranks_of(name: str) -> int:
     return faults.SETTINGS[name.partition(":")[0]].combination.ranks
 
 
-@pytest.mark.parametrize("name", sample(CONTROLS, 25))
+@pytest.mark.parametrize("name", sample(CONTROLS, 50))
 def test_without_a_fault_the_check_passes(name: str, jobs: Jobs) -> None:
     assert jobs.problem(name) is None
 

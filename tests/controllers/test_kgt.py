@@ -109,7 +109,7 @@ def check_bits(
     assert result.tobytes() == expected(program, old, new, box).tobytes(), kernel.source
 
 
-@pytest.mark.parametrize("seed", cases(8, 24))
+@pytest.mark.parametrize("seed", cases(3, 24))
 def test_random_stencils_equal_the_reference_bit_for_bit(queue: cl.CommandQueue, seed: int) -> None:
     rng = np.random.default_rng(seed)
     dtype = ("float32", "float64")[seed // 4 % 2]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 import pytest
+from sample import sample
 
 from controllers import Controller, Kernel
 from controllers import user_launch as module
@@ -57,7 +58,7 @@ def test_a_box_beyond_a_selection_is_refused(controller: Controller) -> None:
 
 @pytest.mark.parametrize(
     ("body", "front", "over", "within"),
-    [
+    sample([
         (SMOOTH, "", (0, 9), "[1:9]"),
         (SMOOTH, "", (1, 9), "[1:8]"),
         (SMOOTH, "", (1, 8), None),
@@ -73,7 +74,7 @@ def test_a_box_beyond_a_selection_is_refused(controller: Controller) -> None:
         ("if (INDEX(0) == 0) return; HERE(new) = NEAR(old, -1);", "", (0, 10), None),
         ("HERE(new) = NEAR(old, -1);", "__kernel void other(__global int *old) { old[0] = 1; }",
          (0, 10), "[1:10]"),
-    ],
+    ], 3),
 )  # fmt: skip
 def test_what_is_near_must_lie_in_the_tile_unless_a_branch_may_see_to_it(
     controller: Controller, body: str, front: str, over: tuple[int, int], within: str | None

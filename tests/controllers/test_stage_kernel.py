@@ -53,7 +53,8 @@ for number in {numbers}:
 """
 
 
-@pytest.mark.parametrize("numbers", sample([[1], [2, 5]], 2))
+@pytest.mark.whole
+@pytest.mark.parametrize("numbers", [[1], [2, 5]])
 def test_two_ranks_give_the_same_bits(numbers: list[int]) -> None:
     job = run_ranks(2, RANKS.format(tests=str(TESTS), numbers=numbers))
     assert job.returncode == 0, job.stderr

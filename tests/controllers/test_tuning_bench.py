@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from sample import sample
 
 from controllers import kgt, stage_kernel
 from controllers.bench.problem import STENCILS
@@ -58,7 +59,7 @@ def two_fields() -> Program:
     return Program("both", (Field("u", "int32"), Field("v", "int32")), (stage,))
 
 
-@pytest.mark.parametrize("program", [MEAN, two_fields()], ids=["one field", "two fields"])
+@pytest.mark.parametrize("program", sample([two_fields(), MEAN], 2))
 def test_good_configurations_are_measured(executor: OpenCLExecutor, program: Program) -> None:
     batch = [None, RowsConfiguration(rows=2), RowsConfiguration(lanes=8, rows=1)]
     outcomes = bench_of(executor, program).measure(batch)

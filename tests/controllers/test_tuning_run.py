@@ -211,6 +211,7 @@ for devices in ("cpu", ["cpu/1,1", "reference"][comm.rank]):
 """
 
 
+@pytest.mark.whole
 def test_ranks_with_unlike_devices_make_the_same_steps() -> None:
     here = {"PYTHONPATH": f"{Path(__file__).parent}:{helpers_path()['PYTHONPATH']}"}
     job = run_ranks(2, RANKS, env=here)

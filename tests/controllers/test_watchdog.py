@@ -82,6 +82,7 @@ def test_a_job_that_stands_still_ends_and_says_where_each_rank_is(how: str) -> N
         assert re.search(pattern, job.stderr), job.stderr
 
 
+@pytest.mark.whole
 def test_a_command_line_that_stands_still_ends_with_1(tmp_path: Path) -> None:
     (tmp_path / "mean.py").write_text("shape = ((-1, 1),)\npattern = [1, 0, 1]\nfactor = 2\n")
     program = (

@@ -64,7 +64,7 @@ SOUND = {
 }
 
 
-@pytest.mark.parametrize("job", SOUND)
+@pytest.mark.parametrize("job", sample(SOUND, 2))
 def test_a_sound_job_ends_with_0(job: str) -> None:
     if "os._exit" in job and "MPICH" not in _library():
         pytest.skip("Open MPI's launcher takes that for a failure")
