@@ -22,6 +22,8 @@ from controllers.device.child import ending, last_lines, run_child, text_of
 MARK = "controllers-loading "   # begins what the child says; drivers print too
 LIMIT_S = 5.0      # to load entries
 MAX_DAMAGED = 8     # of which it is told
+SETTLED_S = 1.0     # since a file was written last: PoCL writes some in place
+MAX_LOOKS = 5       # at one that is being written
 _LOADING = "controllers.doctor.loading"
 _MAX_FILES = 10_000
 _BITCODE, _ELF = b"BC\xc0\xde", b"\x7fELF"
@@ -32,7 +34,7 @@ def damaged(folder: Path, verdicts: Sequence[Verdict], limit_s: float = LIMIT_S)
     """The files of PoCL's cache that cannot be used, each with what is wrong: `PATH: WHY`."""
     found, good = [], []
     for path in _files(folder):
-        why = _fault(path)
+        why = _fault(path) and _lasting_fault(path)
         if why:
             found.append(f"{path}: {why}")
         else:
@@ -84,6 +86,19 @@ def _fault(path: Path) -> str:
         return "it is no library"
     start, size, count, _ = _SECTIONS.unpack_from(head)
     return "it is cut off" if start + size * count > status.st_size else ""
+
+
+def _lasting_fault(path: Path) -> str:
+    """The same, once nobody has written the file for a while: others may be building kernels."""
+    for _ in range(MAX_LOOKS):
+        try:
+            age_s = time.time() - os.lstat(path).st_mtime
+        except OSError:     # removed in the meantime
+            return ""
+        if not 0 <= age_s < SETTLED_S:
+            break
+        time.sleep(SETTLED_S - age_s)
+    return _fault(path)
 
 
 def _unloadable(
