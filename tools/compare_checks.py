@@ -47,6 +47,7 @@ def unchecked() -> Iterator[None]:
 def _taken(message: Message) -> int:
     while not message._done and message._requests[message._n_done].Test(message._status):
         message._n_done += 1
+        message._done = message._n_done == len(message._parts)
     return COMPLETE if message._done else UNDER_WAY
 
 

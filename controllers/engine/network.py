@@ -52,6 +52,7 @@ class Message:
         self._parts = [all_bytes[first : first + most_nbytes] for first in firsts]
         self._requests = [init(part, peer, tag) for part in self._parts]
         self._n_done = len(self._parts)     # from the first one on
+        self._done = True
         self._begin = 0
         self._profile: HostEvent | None = None
 
@@ -60,17 +61,14 @@ class Message:
         self._begin = time.perf_counter_ns()    # before, or it may be received earlier
         for request in self._requests:
             request.Start()
-        self._n_done = 0
+        self._n_done, self._done = 0, False
         return self
-
-    @property
-    def _done(self) -> bool:
-        return self._n_done == len(self._parts)
 
     @property
     def command_execution_status(self) -> int:
         while not self._done and self._part_is_done():
             self._n_done += 1
+            self._done = self._n_done == len(self._parts)
         if not self._done:
             return UNDER_WAY
         if self._profile is not None:
