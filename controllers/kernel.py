@@ -39,9 +39,11 @@ _enqueue: Callable[..., Event] = cl.enqueue_nd_range_kernel
 _logger = logging.getLogger(__name__)
 
 _LOG = re.compile(r"Build on [^\n]*:\n\n(.*?)\s*\(options: [^\n]*\)", re.DOTALL)
-# PoCL's cache now and then fails builds when several processes make the same entry (pocl#1480);
-# its log is then empty of errors, and the next attempt finds the entry.
+# PoCL's cache now and then fails builds when several processes make the same entry (pocl#1480), or
+# gives a program without kernels; its log is then empty of errors, and the next attempt finds the
+# entry.  The last attempts make an entry of their own: the one that is there may be damaged.
 ATTEMPTS = 5
+ATTEMPTS_AT_ENTRY = 3
 # Number of axes and macros -> the accessors, as OpenCL C.
 Accessors: TypeAlias = Callable[[int, Mapping[str, str]], str]
 # NVIDIA's compiler keeps no names and types of parameters without it.
@@ -96,13 +98,19 @@ def build(
         refuse_foreign_options(device.platform.name)
     made = labelled(f"kernel {name!r} is built for {where(device)}", _made)
     for attempt in range(1, ATTEMPTS + 1):
+        text = source
+        if attempt > ATTEMPTS_AT_ENTRY:     # comments would not count
+            text = f"{source}\ntypedef int attempt_{attempt};\n"
         try:
             with (
                 errand(f"the build of {name}"), warnings.catch_warnings(), without_counts(source)
             ):  # fmt: skip
                 # drivers are talkative; errors are exceptions
                 warnings.simplefilter("ignore", cl.CompilerWarning)
-                return made(context, name, source, options, math)
+                program = made(context, name, text, options, math)
+            if program.get_info(cl.program_info.NUM_KERNELS):
+                return program
+            log = "the program has no kernels"
         except cl.RuntimeError as error:
             log = _log(str(error))
         if "error" in log.lower() or attempt == ATTEMPTS:

@@ -239,6 +239,34 @@ def test_a_crash_says_what_was_done_and_with_which_cache(
     assert "python -m controllers doctor" in job.stderr
 
 
+BUILDS = """
+import pyopencl as cl
+from controllers.device import choose, find_devices
+from controllers.kernel import build, compiled
+
+(device,) = choose(["cpu:0"], find_devices())
+source = "__kernel void k(__global int *x) { x[get_global_id(0)] = 8; }"
+print(compiled(build(cl.Context([device.handle]), "k", source), "k").num_args)
+"""
+
+
+def test_an_entry_of_pocl_that_another_process_has_only_begun_is_not_the_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POCL_CACHE_DIR", str(tmp_path))
+
+    def run() -> None:
+        command = [sys.executable, "-c", BUILDS]
+        job = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+        assert (job.returncode, job.stdout) == (0, "1\n"), job.stderr
+
+    run()
+    (bitcode,) = tmp_path.rglob("program.bc")
+    os.truncate(bitcode, 0)     # PoCL takes it for a program without kernels
+    run()
+    assert len([*tmp_path.rglob("program.bc")]) == 2, "the entry is passed by"
+
+
 def test_the_doctor_finds_what_is_damaged_by_its_head(tmp_path: Path) -> None:
     bitcode, library = tmp_path / "AB" / "program.bc", tmp_path / "AB" / "k" / "0-0-0" / "k.so"
     library.parent.mkdir(parents=True)
