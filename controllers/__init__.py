@@ -15,40 +15,40 @@ from typing import TYPE_CHECKING
 from hitmap.uncaught import install_where_ranks_are
 
 if TYPE_CHECKING:
-    from controllers.access import reading, updating, writing
     from controllers.check import CheckError
-    from controllers.computation import Computation
-    from controllers.controller import Controller
-    from controllers.pattern_file import read_patterns
+    from controllers.controller.access import reading, updating, writing
+    from controllers.controller.controller import Controller
+    from controllers.kernel.registry import register_stencil
+    from controllers.kernel.variant import Kernel
+    from controllers.language.pattern_file import read_patterns
+    from controllers.language.weights import Stencil
+    from controllers.memory.tile import TileView
     from controllers.plan import Plan
-    from controllers.program import Program
-    from controllers.reference import reference_run
-    from controllers.registry import register_stencil
-    from controllers.report import Report
-    from controllers.skeleton import stencil_computation
-    from controllers.stencil import Stencil
-    from controllers.tile import TileView
-    from controllers.variant import Kernel
+    from controllers.program.program import Program
+    from controllers.program.reference import reference_run
+    from controllers.report.report import Report
+    from controllers.run.computation import Computation
+    from controllers.run.skeleton import stencil_computation
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "CheckError": "controllers.check",
-    "Computation": "controllers.computation",
-    "Controller": "controllers.controller",
-    "Kernel": "controllers.variant",
+    "Computation": "controllers.run.computation",
+    "Controller": "controllers.controller.controller",
+    "Kernel": "controllers.kernel.variant",
     "Plan": "controllers.plan",
-    "Program": "controllers.program",
-    "Report": "controllers.report",
-    "Stencil": "controllers.stencil",
-    "TileView": "controllers.tile",
-    "reading": "controllers.access",
-    "read_patterns": "controllers.pattern_file",
-    "reference_run": "controllers.reference",
-    "register_stencil": "controllers.registry",
-    "stencil_computation": "controllers.skeleton",
-    "updating": "controllers.access",
-    "writing": "controllers.access",
+    "Program": "controllers.program.program",
+    "Report": "controllers.report.report",
+    "Stencil": "controllers.language.weights",
+    "TileView": "controllers.memory.tile",
+    "reading": "controllers.controller.access",
+    "read_patterns": "controllers.language.pattern_file",
+    "reference_run": "controllers.program.reference",
+    "register_stencil": "controllers.kernel.registry",
+    "stencil_computation": "controllers.run.skeleton",
+    "updating": "controllers.controller.access",
+    "writing": "controllers.controller.access",
 }
 __all__ = [
     "CheckError", "Computation", "Controller", "Kernel", "Plan", "Program", "Report", "Stencil",

@@ -22,7 +22,7 @@ import numpy as np
 
 import controllers
 from controllers import Computation, Stencil, stencil_computation
-from controllers.environment import environment
+from controllers.process.environment import environment
 from hitmap import Layout, Redistribution, Shape, gather, scatter
 from hitmap.comm import Communicator, default_communicator
 

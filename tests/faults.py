@@ -31,10 +31,10 @@ from injection import (
 )
 from stencil_cases import Case, Combination, Division
 
-from controllers.partition import make_layout, periodic_axes
+from controllers.language.weights import Stencil
+from controllers.placement.partition import make_layout, periodic_axes
 from controllers.plan import Edge, Location, Operation, Plan
 from controllers.plan.operation import implied
-from controllers.stencil import Stencil
 from hitmap import Shape
 from hitmap.comm import Communicator, default_communicator
 

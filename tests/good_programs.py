@@ -10,7 +10,7 @@ from stencil_cases import Division, difference, random_case
 from wrong_kernels import INNER, launch, stencil
 
 from controllers import Computation
-from controllers.reference import reference_run
+from controllers.program.reference import reference_run
 from hitmap import SerialCommunicator, Shape
 
 SERIAL = SerialCommunicator()

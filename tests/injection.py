@@ -10,12 +10,12 @@ from unittest.mock import patch
 
 import pyopencl as cl
 
-from controllers import computation
+from controllers.device.event import Command, Event
 from controllers.engine.binding import Binder
 from controllers.engine.place import PlaceRun
-from controllers.event import Command, Event
-from controllers.opencl_executor import OpenCLExecutor
+from controllers.executor.opencl import OpenCLExecutor
 from controllers.plan import Access, Operation, Plan, TileKey
+from controllers.run import computation
 
 BUSY_BYTES = 48 * 2**20     # a copy of so much keeps a queue busy for some milliseconds
 

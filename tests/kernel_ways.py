@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from controllers import Computation, Kernel, Stencil
 from controllers.kgt.emitter import literal
-from controllers.program import INTEGERS
+from controllers.program.program import INTEGERS
 from hitmap.comm import Communicator
 
 WAYS = ("specialised", "generic", "body", "whole")

@@ -23,7 +23,7 @@ from controllers import cli
 from controllers.cli import hash_field
 from controllers.engine.network import Message
 from controllers.engine.place import PlaceRun
-from controllers.opencl_executor import OpenCLExecutor
+from controllers.executor.opencl import OpenCLExecutor
 from hitmap import npy
 from hitmap.comm import default_communicator
 

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from controllers.clock import Clock
-from controllers.configuration import Configuration
-from controllers.event import COMPLETE, Command, Event, Profile
-from controllers.program import Program
-from controllers.reference import apply_steps
-from controllers.steps import Steps
-from controllers.tile import Linear, Tile
+from controllers.device.event import COMPLETE, Command, Event, Profile
+from controllers.executor.clock import Clock
+from controllers.kernel.configuration import Configuration
+from controllers.memory.tile import Linear, Tile
+from controllers.program.program import Program
+from controllers.program.reference import apply_steps
+from controllers.program.steps import Steps
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 

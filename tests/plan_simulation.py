@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.plan import Access, Operation, Plan, StagingKey, TileKey
-from controllers.reference import apply_stage
+from controllers.program.reference import apply_stage
 from hitmap import Shape
 from hitmap.strided import packed
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from controllers.expression import SYMBOLS, Constant, Expression, Operation, Read
-from controllers.program import INTEGERS
+from controllers.program.expression import SYMBOLS, Constant, Expression, Operation, Read
+from controllers.program.program import INTEGERS
 
 
 def random_tree(rng: random.Random, reads: list[Read], dtype: str) -> Expression:

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 from random_trees import random_tree
 
-from controllers.expression import Read, reads
-from controllers.program import Field, Program, Stage
-from controllers.reference import apply_stage
+from controllers.program.expression import Read, reads
+from controllers.program.program import Field, Program, Stage
+from controllers.program.reference import apply_stage
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 

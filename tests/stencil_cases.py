@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from controllers.computation import Computation
-from controllers.partition import periodic_axes
-from controllers.program import Program
-from controllers.reference import reference_run
-from controllers.stencil import Stencil
-from controllers.tile import TileView
+from controllers.language.weights import Stencil
+from controllers.memory.tile import TileView
+from controllers.placement.partition import periodic_axes
+from controllers.program.program import Program
+from controllers.program.reference import reference_run
+from controllers.run.computation import Computation
 from hitmap.comm import Communicator
 
 PLACES = (1, 2, 3, 4, 6)

@@ -12,8 +12,8 @@ import pytest
 from mpi_jobs import run_ranks
 from sample import sample
 
-from controllers.pattern_file import read_patterns
-from controllers.reference import reference_run
+from controllers.language.pattern_file import read_patterns
+from controllers.program.reference import reference_run
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 TERRAIN = EXAMPLES / "terrain"

@@ -33,7 +33,7 @@ def test_a_fault_that_is_nowhere_is_an_error() -> None:
         Mutant("none", "f.py", (), "old", "new").applied("text")
 
 
-@pytest.mark.parametrize("part", sample(["controllers/history.py", "hitmap/", "/plan/"], 3))
+@pytest.mark.parametrize("part", sample(["controllers/memory/history.py", "hitmap/", "/plan/"], 3))
 def test_the_script_finds_the_faults_of_a_part(part: str) -> None:
     command = [sys.executable, str(ROOT / "tools" / "find_mutants.py"), part]
     job = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -23,7 +23,7 @@ import pyopencl as cl
 from mpi4py import MPI
 
 from controllers import Computation, Stencil, TileView
-from controllers.opencl_executor import OpenCLExecutor
+from controllers.executor.opencl import OpenCLExecutor
 from hitmap import Shape
 
 Field = npt.NDArray[np.float32]

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from controllers import Computation, reference_run
 from controllers.bench.problem import STENCILS
-from controllers.program import Program
-from controllers.tile import TileView
+from controllers.memory.tile import TileView
+from controllers.program.program import Program
 from hitmap import Communicator
 
 Array = npt.NDArray[Any]

@@ -34,12 +34,12 @@ from controllers.bench.cores import free_cores
 from controllers.bench.host import compiled
 from controllers.bench.problem import SIZES, STENCILS
 from controllers.device import choose, find_devices
-from controllers.kernel import build
+from controllers.kernel.build import build
 from controllers.kgt.choice import configuration_of
 from controllers.kgt.generator import Configuration, generate
 from controllers.kgt.streaming import StreamingConfiguration
-from controllers.program import Program
-from controllers.tile import aligned
+from controllers.memory.tile import aligned
+from controllers.program.program import Program
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
 

@@ -21,8 +21,8 @@ from statistics import median
 from controllers import kgt
 from controllers.bench.problem import SIZES, STENCILS
 from controllers.device import choose, find_devices
-from controllers.opencl_executor import OpenCLExecutor
-from controllers.steps import Steps
+from controllers.executor.opencl import OpenCLExecutor
+from controllers.program.steps import Steps
 from controllers.tuning.bench import Bench
 from controllers.tuning.exhaustive import exhaustive
 from controllers.tuning.random_order import random_order

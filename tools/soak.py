@@ -25,10 +25,10 @@ import numpy as np
 from compare_bits import random_stencil
 
 from controllers import Computation, Controller, Kernel, Stencil, reading, reference_run, updating
-from controllers.opencl_executor import OpenCLExecutor, SharedKernel
+from controllers.controller.tied_tile import TiedTile
+from controllers.executor.opencl import OpenCLExecutor, SharedKernel
+from controllers.memory.tile import Tile
 from controllers.plan import Overlap
-from controllers.tied_tile import TiedTile
-from controllers.tile import Tile
 from hitmap import Communicator, Shape, agree, default_communicator
 
 N_WORKLOADS = 12

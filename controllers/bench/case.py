@@ -20,7 +20,7 @@ from controllers.bench.problem import Problem
 from controllers.bench.results import Case, Figure
 from controllers.bench.rounds import Entrant, interleaved, ratio
 from controllers.device import Device
-from controllers.reference import reference_run
+from controllers.program.reference import reference_run
 from hitmap.shape import Shape
 
 # speeds are relative to the first of these that ran, and is no slower than NumPy

@@ -22,12 +22,12 @@ import numpy.typing as npt
 from controllers.bench.comparator import Comparator
 from controllers.bench.cores import free_cores
 from controllers.bench.problem import Problem
-from controllers.environment import environment
-from controllers.expression import Read
 from controllers.kgt.emitter import OPENCL_TYPES, assignment
-from controllers.program import Program
-from controllers.reference import apply_stage
-from controllers.tile import aligned
+from controllers.memory.tile import aligned
+from controllers.process.environment import environment
+from controllers.program.expression import Read
+from controllers.program.program import Program
+from controllers.program.reference import apply_stage
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
 

@@ -15,13 +15,13 @@ import pyopencl as cl
 from controllers.bench.comparator import Comparator
 from controllers.bench.problem import Problem
 from controllers.device import Device
-from controllers.kernel import build
+from controllers.kernel.build import build
 from controllers.kgt import Launch, choose, generate
 from controllers.kgt.emitter import OPENCL_TYPES, assignment, divides
 from controllers.kgt.kernel import GeneratedKernel
-from controllers.program import Program
-from controllers.stencil import Stencil
-from controllers.tile import aligned
+from controllers.language.weights import Stencil
+from controllers.memory.tile import aligned
+from controllers.program.program import Program
 from hitmap.strided import Geometry, Strided
 
 GROUP = (64, 4, 1)      # work-items of a hand-written GPU kernel's work-group

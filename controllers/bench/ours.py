@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from controllers.bench.comparator import Comparator
 from controllers.bench.problem import Problem
-from controllers.computation import Computation
-from controllers.program import Math
-from controllers.tile import TileView
+from controllers.memory.tile import TileView
+from controllers.program.program import Math
+from controllers.run.computation import Computation
 from hitmap.comm import SerialCommunicator
 
 

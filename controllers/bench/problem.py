@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.kgt.comment import weighted_sum
-from controllers.program import Program
-from controllers.stencil import Stencil
+from controllers.language.weights import Stencil
+from controllers.program.program import Program
 from hitmap.shape import Shape
 
 _NEAR = [0, 1, 0, 1, 0, 1, 0, 1, 0]

@@ -10,10 +10,10 @@ from controllers.check.finding import raise_first
 from controllers.check.memory import TileMemory, differ, junk
 from controllers.check.monitor import Monitor
 from controllers.check.stage import StageLaunch
+from controllers.device.event import Command, Event
 from controllers.engine import Engine, Log, Progress
 from controllers.engine.task import Task
-from controllers.event import Command, Event
-from controllers.executor import Executor
+from controllers.executor.executor import Executor
 from controllers.plan import Operation, Plan
 from hitmap.comm import Communicator
 from hitmap.strided import Strided

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
-from controllers.allocation import device_memory
 from controllers.check import oclgrind
 from controllers.check.accessors import (
     OUTSIDE,
@@ -25,15 +24,16 @@ from controllers.check.finding import Complaint, Index
 from controllers.check.inspection import Use
 from controllers.check.memory import GuardedTile
 from controllers.device import Device
-from controllers.kernel import BuildError, Built, build
+from controllers.executor.opencl import OpenCLExecutor
+from controllers.kernel.build import BuildError, Built, build
+from controllers.kernel.registry import SPECIALISED, KernelChoice
+from controllers.kernel.stage_kernel import StageKernel
+from controllers.kernel.variant import Kernel
 from controllers.kgt import Launch
-from controllers.opencl_executor import OpenCLExecutor
-from controllers.program import MAX_AXES, Program
-from controllers.registry import SPECIALISED, KernelChoice
-from controllers.stage_kernel import StageKernel
-from controllers.stencil import FIELD
-from controllers.tile import PAGE, Tile, host_tile_memory
-from controllers.variant import Kernel
+from controllers.language.weights import FIELD
+from controllers.memory.allocation import device_memory
+from controllers.memory.tile import PAGE, Tile, host_tile_memory
+from controllers.program.program import MAX_AXES, Program
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from controllers.check.finding import Complaint
 from controllers.check.memory import Bits, TileMemory, differ, junk
-from controllers.event import Event
+from controllers.device.event import Event
 
 Array = npt.NDArray[Any]
 

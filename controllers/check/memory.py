@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
-from controllers.executor import Executor
-from controllers.tile import Linear, Tile
+from controllers.executor.executor import Executor
+from controllers.memory.tile import Linear, Tile
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
 

@@ -18,13 +18,13 @@ from controllers.check.cells import NEVER, Bits, Cells, Numbers, bits_of
 from controllers.check.finding import Complaint, Kind
 from controllers.check.ordering import HOST, Clock, Clocks, Traced, untraced
 from controllers.check.versions import Versions
+from controllers.device.event import AllOf, Command, Event
 from controllers.engine.binding import message_tags
 from controllers.engine.network import Message
-from controllers.event import AllOf, Command, Event
-from controllers.executor import Executor
-from controllers.expression import reads
+from controllers.executor.executor import Executor
 from controllers.plan import Access, Operation, Plan, TileKey
 from controllers.plan.operation import Memory
+from controllers.program.expression import reads
 from hitmap.comm import Communicator
 from hitmap.shape import Shape
 from hitmap.strided import Strided, packed

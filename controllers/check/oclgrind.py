@@ -16,7 +16,7 @@ from pathlib import Path
 
 from controllers.check.finding import Complaint, Index, Kind
 from controllers.device import Device, NoDeviceError, find_simulator
-from controllers.environment import environment
+from controllers.process.environment import environment
 
 _REMEDY = (
     'pip install "opencl-controllers[check]" (x86-64 Linux), or leave the check to --check alone'

@@ -6,8 +6,8 @@ from controllers.check.executor import CheckedExecutor
 from controllers.check.oclgrind import simulator
 from controllers.check.setting import Setting
 from controllers.device import Device
-from controllers.opencl_executor import OpenCLExecutor
-from controllers.registry import SPECIALISED, KernelChoice
+from controllers.executor.opencl import OpenCLExecutor
+from controllers.kernel.registry import SPECIALISED, KernelChoice
 
 
 def device_for(device: Device, check: Setting) -> Device:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from controllers.event import COMPLETE, Event, Profile
+from controllers.device.event import COMPLETE, Event, Profile
 
 Clock = npt.NDArray[np.int64]
 HOST = "the host"

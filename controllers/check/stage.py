@@ -15,15 +15,15 @@ from controllers.check.finding import Complaint, Kind
 from controllers.check.inspection import Array, Inspection, Run, Use
 from controllers.check.memory import Bits, TileMemory, differ
 from controllers.check.monitor import Monitor
-from controllers.event import Command, Event
-from controllers.executor import Executor
-from controllers.expression import Read, reads
+from controllers.device.event import Command, Event
+from controllers.executor.executor import Executor
+from controllers.kernel.variant import Kernel
+from controllers.memory.tile import Tile
 from controllers.plan import Operation, TileKey
-from controllers.program import Stage
-from controllers.reference import apply_stage
-from controllers.steps import Steps
-from controllers.tile import Tile
-from controllers.variant import Kernel
+from controllers.program.expression import Read, reads
+from controllers.program.program import Stage
+from controllers.program.reference import apply_stage
+from controllers.program.steps import Steps
 from hitmap.shape import Shape
 
 

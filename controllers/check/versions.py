@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.check.cells import NEVER
-from controllers.program import Program
+from controllers.program.program import Program
 from hitmap.shape import Shape
 
 
 class Versions:
     """The stamps of a program on a domain.
 
-    >>> from controllers.stencil import Stencil
+    >>> from controllers.language.weights import Stencil
     >>> mean = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32")
     >>> versions = Versions(mean, Shape.of_extent((10,)), (False,))
     >>> versions.stamps("u", Shape((7,), (10,)), time=3)    # the last cell is never computed

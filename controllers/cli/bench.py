@@ -30,7 +30,7 @@ from controllers.device import (
     probe_wanted,
     problems,
 )
-from controllers.placement import one_device
+from controllers.placement.placement import one_device
 from hitmap.comm import Communicator
 from hitmap.files import replacing
 

@@ -7,8 +7,8 @@ import importlib
 import re
 from pathlib import Path
 
-from controllers.identifier import short
-from controllers.program import FLOATS
+from controllers.program.identifier import short
+from controllers.program.program import FLOATS
 from hitmap.comm import Communicator
 
 # as in controllers.bench, which loads OpenCL; a test compares them

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import controllers
 from controllers.cli.outcome import FAILED, USAGE, Failure
-from controllers.identifier import short
+from controllers.program.identifier import short
 
 
 def folder(name: str) -> Path:

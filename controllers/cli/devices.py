@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import controllers.device  # what finds devices is loaded when it is asked for
 from controllers.device import Device, computing, loading_usable, probe, problems
-from controllers.report import format_table
+from controllers.report.report import format_table
 from hitmap.comm import Communicator
 
 HELP = "list the devices of this host"

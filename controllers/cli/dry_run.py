@@ -7,7 +7,7 @@ import json
 
 from controllers.cli.job import Job, boundary_of, check
 from controllers.cli.outcome import USAGE, Failure, on_root
-from controllers.dry_run import DryRun, dry_run
+from controllers.run.dry_run import DryRun, dry_run
 from hitmap.comm import Communicator
 
 

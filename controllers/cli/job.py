@@ -12,13 +12,13 @@ from pathlib import Path
 from controllers.cli.files import check_targets, open_field, reason
 from controllers.cli.outcome import USAGE, Failure
 from controllers.cli.picture import check_format
-from controllers.identifier import short
-from controllers.partition import check_some_computed, domain_of, periodic_axes
-from controllers.pattern_file import read_patterns
-from controllers.program import DTYPES
-from controllers.registry import GENERIC, SPECIALISED, KernelChoice
-from controllers.stencil import Stencil
-from controllers.variant import Kernel
+from controllers.kernel.registry import GENERIC, SPECIALISED, KernelChoice
+from controllers.kernel.variant import Kernel
+from controllers.language.pattern_file import read_patterns
+from controllers.language.weights import Stencil
+from controllers.placement.partition import check_some_computed, domain_of, periodic_axes
+from controllers.program.identifier import short
+from controllers.program.program import DTYPES
 
 
 @dataclass(frozen=True)

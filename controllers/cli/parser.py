@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from controllers.cli.outcome import USAGE, Failure
-from controllers.identifier import short
+from controllers.program.identifier import short
 
 _NEGATIVE = re.compile(r"-[\d.]")
 

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.cli.outcome import USAGE, Failure
-from controllers.tile import TileView
+from controllers.memory.tile import TileView
 from hitmap.files import replacing
 
 if TYPE_CHECKING:
-    from controllers.computation import Computation
+    from controllers.run.computation import Computation
 
 MAX_POINTS = 4000       # of a line
 MAX_PIXELS = 1500       # of an image, per axis

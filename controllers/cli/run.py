@@ -10,11 +10,11 @@ from controllers.cli import hash_field
 from controllers.cli.job import Job, boundary_of, check
 from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, on_root
 from controllers.cli.picture import draw, sampled
-from controllers.computation import Computation
 from controllers.device import NoDeviceError
-from controllers.kernel import BuildError
-from controllers.ledger import MemoryCapError
-from controllers.variant import Kernel
+from controllers.kernel.build import BuildError
+from controllers.kernel.variant import Kernel
+from controllers.memory.ledger import MemoryCapError
+from controllers.run.computation import Computation
 from hitmap.comm import Communicator
 
 

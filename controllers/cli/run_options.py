@@ -9,13 +9,13 @@ from typing import get_args
 
 from controllers.cli.outcome import USAGE, Failure
 from controllers.cli.verbose import telling
-from controllers.identifier import short
-from controllers.ledger import ENVIRONMENT, parse_cap
-from controllers.partition import BOUNDARIES, PARTITIONS
-from controllers.program import DTYPES, Math
-from controllers.registry import GENERIC, SPECIALISED
-from controllers.temporal import MOST_STEPS, check_steps
-from controllers.watchdog import limit
+from controllers.kernel.registry import GENERIC, SPECIALISED
+from controllers.memory.ledger import ENVIRONMENT, parse_cap
+from controllers.placement.partition import BOUNDARIES, PARTITIONS
+from controllers.placement.temporal import MOST_STEPS, check_steps
+from controllers.program.identifier import short
+from controllers.program.program import DTYPES, Math
+from controllers.run.watchdog import limit
 from hitmap.comm import Communicator
 
 HELP = "apply a stencil to a field, many times"

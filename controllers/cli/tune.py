@@ -10,8 +10,8 @@ from controllers import kgt
 from controllers.cli.job import Job, boundary_of, check
 from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, on_root
 from controllers.device import NoDeviceError
-from controllers.kernel import BuildError
-from controllers.report import format_table
+from controllers.kernel.build import BuildError
+from controllers.report.report import format_table
 from controllers.tuning import Tried, Tuned, tune_program
 from hitmap.comm import Communicator
 

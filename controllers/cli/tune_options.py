@@ -6,9 +6,9 @@ import argparse
 import importlib
 
 from controllers.cli.run_options import count, duration, file_name, memory_cap, positive
-from controllers.partition import BOUNDARIES
-from controllers.program import DTYPES
-from controllers.registry import SPECIALISED
+from controllers.kernel.registry import SPECIALISED
+from controllers.placement.partition import BOUNDARIES
+from controllers.program.program import DTYPES
 from hitmap.comm import Communicator
 
 HELP = "find the fastest configurations of a stencil's kernels, for later runs"

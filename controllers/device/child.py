@@ -16,7 +16,7 @@ from pathlib import Path
 
 from controllers.device.driver import Driver
 from controllers.device.verdict import MARK, Outcome, Tried, Verdict, plain_device
-from controllers.private_folder import exposure
+from controllers.process.private_folder import exposure
 
 GRACE_S = 2.0       # for a killed process to end; its driver may keep it from ending at all
 _TRIAL = "controllers.device.trial"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from controllers.program import DTYPES
+from controllers.program.program import DTYPES
 
 if TYPE_CHECKING:
     import pyopencl as cl

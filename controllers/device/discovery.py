@@ -17,7 +17,7 @@ from typing import cast
 import pyopencl as cl
 
 from controllers.device.device import Device, Kind, reference_device
-from controllers.program import DTYPES
+from controllers.program.program import DTYPES
 
 _KINDS: tuple[tuple[int, Kind], ...] = (
     (cl.device_type.GPU, "gpu"),

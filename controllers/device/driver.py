@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from controllers.environment import environment
+from controllers.process.environment import environment
 
 _DEFAULT_FOLDER = "/etc/OpenCL/vendors"
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from controllers.device.child import try_driver
 from controllers.device.driver import Driver, installed_drivers
 from controllers.device.verdict import Verdict
-from controllers.entry_cache import UNREADABLE, EntryCache, user_folder
+from controllers.process.entry_cache import UNREADABLE, EntryCache, user_folder
 
 _logger = logging.getLogger(__name__)
 VARIABLE = "CONTROLLERS_PROBE"

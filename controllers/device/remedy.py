@@ -11,7 +11,7 @@ from typing import TypeVar
 from controllers.device.child import kernel_cache_folder
 from controllers.device.device import Device
 from controllers.device.verdict import Verdict
-from controllers.private_folder import exposure
+from controllers.process.private_folder import exposure
 
 _E = TypeVar("_E", bound=Exception)
 

@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from typing import get_args
 
 from controllers.device.device import Device, Kind, NoDeviceError
+from hitmap.argument import instance, wrong
 
+_CHOOSE = 'choose devices by kind or name, such as "gpu", "cpu" or "nvidia:1"'
 _FORM = re.compile(r"(?P<word>.*?)(?::(?P<position>\d+))?(?:/(?P<counts>\d+(?:,\d+)*))?")
 
 
@@ -148,3 +150,18 @@ def _refuse_overlap(number: int, device: Device, chosen: Sequence[tuple[int, Dev
 
 def _listed(devices: Sequence[Device]) -> str:
     return ", ".join(f"{device.name} ({device.kind})" for device in devices)
+
+
+def check_selectors(selectors: object, what: str) -> None:
+    """TypeError unless these are None, a text, or several."""
+    if selectors is None or isinstance(selectors, str):
+        return
+    if not isinstance(selectors, (list, tuple)):
+        raise wrong(what, "a text or a list of texts", selectors, _CHOOSE)
+    for selector in selectors:
+        check_selector(selector, what)
+
+
+def check_selector(selector: object, what: str) -> None:
+    """TypeError unless this is a text."""
+    instance(selector, str, what, _CHOOSE)

@@ -23,8 +23,8 @@ from controllers.device.device import Device
 from controllers.device.discovery import describe, pci_address
 from controllers.device.driver import Driver, loading_only
 from controllers.device.verdict import MARK
-from controllers.foreign_options import without_foreign_options
-from controllers.invoker import keep_invokers_in_memory
+from controllers.process.foreign_options import without_foreign_options
+from controllers.process.invoker import keep_invokers_in_memory
 
 _N = 64
 _SOURCE = """

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from controllers import __version__
-from controllers.build_cache import cache_folder
 from controllers.device import Verdict, probe
 from controllers.device.child import kernel_cache_folder
 from controllers.doctor.kernel_cache import damaged
-from controllers.entry_cache import user_folder
-from controllers.private_folder import exposure
-from controllers.winners import winners_folder
+from controllers.kernel.build_cache import cache_folder
+from controllers.kernel.winners import winners_folder
+from controllers.process.entry_cache import user_folder
+from controllers.process.private_folder import exposure
 from hitmap.comm import Communicator, mpi_library
 from hitmap.launcher import Launcher, launcher
 from hitmap.node import first_of_node

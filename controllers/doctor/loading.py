@@ -20,7 +20,7 @@ import pyopencl as cl
 
 from controllers.device.driver import Driver, loading_only
 from controllers.doctor.kernel_cache import MARK
-from controllers.invoker import keep_invokers_in_memory
+from controllers.process.invoker import keep_invokers_in_memory
 
 
 def main(library: str, listed: str) -> None:

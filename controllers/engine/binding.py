@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from controllers.device.event import Command, Event, HostEvent, in_order
 from controllers.engine.network import Message
-from controllers.event import Command, Event, HostEvent, in_order
-from controllers.executor import DeviceExecutor, Executor
+from controllers.executor.executor import DeviceExecutor, Executor
+from controllers.memory.tile import Linear
 from controllers.plan import Access, Operation, Plan, StagingKey, TileKey, Transfer
-from controllers.tile import Linear
 from hitmap.comm import Communicator
 from hitmap.strided import Strided, packed
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+from controllers.device.event import COMPLETE, HostEvent, Profile
 from controllers.engine.task import Awaited
-from controllers.event import COMPLETE, HostEvent, Profile
 from hitmap.comm import Communicator
 from hitmap.vote import Vote
 

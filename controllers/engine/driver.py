@@ -10,17 +10,17 @@ import os
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
 
-from controllers.configuration import Configuration
+from controllers.device.event import Command, Enqueued
 from controllers.engine.binding import Binder
 from controllers.engine.course import Course
 from controllers.engine.place import PlaceRun
 from controllers.engine.samples import Log, Samples
 from controllers.engine.task import Awaited, Task
-from controllers.event import Command, Enqueued
-from controllers.executor import Executor
+from controllers.executor.executor import Executor
+from controllers.kernel.configuration import Configuration
+from controllers.memory.tile import Tile
 from controllers.plan import ExchangeEnds, Operation, Plan, TileKey
-from controllers.tile import Tile
-from controllers.waiter import PATIENCE_S, Waiter
+from controllers.process.waiter import PATIENCE_S, Waiter
 from hitmap.comm import Communicator
 
 # How long to poll before giving the core away for longer.  A CPU device needs the cores more than

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from controllers.event import COMPLETE, CommandFailed, Event, HostEvent
+from controllers.device.event import COMPLETE, CommandFailed, Event, HostEvent
 from hitmap.comm import Communicator, message_status
 
 UNDER_WAY = 1

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 
+from controllers.device.event import Event
 from controllers.engine.course import Course
 from controllers.engine.samples import Log
 from controllers.engine.task import Awaited, Task
-from controllers.event import Event
 
 LEAD = 16   # steps between two marks; a place is at most two marks ahead of its device
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Protocol, TypeAlias
 
-from controllers.event import Profile
+from controllers.device.event import Profile
 from controllers.plan import Operation
 
 # Reading the times of one step takes some 20 us, so that of a long run one step in 16 is looked at.

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from controllers.device.event import CommandFailed, Event, is_complete
 from controllers.engine.place import PlaceRun
 from controllers.engine.task import Awaited, Task
-from controllers.event import CommandFailed, Event, is_complete
 from controllers.plan import Plan
 from controllers.plan.text import subject
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controllers.event import Command, CommandFailed, Event, is_complete
+from controllers.device.event import Command, CommandFailed, Event, is_complete
 from controllers.plan import Location, Operation
 
 

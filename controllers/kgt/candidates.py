@@ -11,7 +11,7 @@ from typing import get_args
 
 from controllers.kgt.choice import Launch, choose
 from controllers.kgt.generator import Configuration, generate
-from controllers.program import Program, Stage
+from controllers.program.program import Program, Stage
 
 STRATEGIES = {made.strategy: made for made in get_args(Configuration) if made is not type(None)}
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from controllers.kgt import frame
 from controllers.kgt.emitter import INDENT, assignment, cell_index, used_fields
 from controllers.kgt.kernel import GeneratedKernel
-from controllers.program import Program, Stage
+from controllers.program.program import Program, Stage
 
 # Work-groups: items along the last axis, and items in all where that axis is short.  Measured on
 # PoCL (2 cores; 2d4, 2d9c, 2d9s, 3d7; 62^2 to 4096^2, 256^3): 4 rows of 512 are as fast as the

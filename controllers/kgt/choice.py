@@ -24,8 +24,8 @@ from controllers.kgt.marching import MarchingConfiguration
 from controllers.kgt.rows import RowsConfiguration
 from controllers.kgt.streaming import FLOPS, StreamingConfiguration
 from controllers.kgt.wavefront import WavefrontConfiguration
-from controllers.program import INTEGERS, Program, Stage
-from controllers.stencil import FIELD
+from controllers.language.weights import FIELD
+from controllers.program.program import INTEGERS, Program, Stage
 from hitmap.strided import Strided
 
 STRATEGIES = ("cell", "rows", "marching", "wavefront", "streaming")
@@ -71,7 +71,7 @@ def choose(
 
     ValueError where no strategy computes as many steps of the box at once.
 
-    >>> from controllers.stencil import Stencil
+    >>> from controllers.language.weights import Stencil
     >>> program = Stencil.of("s", [(-1, 1)] * 2, [0, 1, 0, 1, 0, 1, 0, 1, 0], 4).program("float32")
     >>> choose(program, program.stages[0], "cpu")   # doctest: +ELLIPSIS
     RowsConfiguration(lanes=16, rows=4, planes=1, band=16, depth=1, segment=16384, ...)

@@ -9,8 +9,8 @@ from typing import get_args
 
 from controllers.kgt.choice import KINDS, STRATEGIES, choose, configuration_of
 from controllers.kgt.generator import generate
-from controllers.pattern_file import read_patterns
-from controllers.program import DTYPES, Math, Program
+from controllers.language.pattern_file import read_patterns
+from controllers.program.program import DTYPES, Math, Program
 from hitmap.files import check_target, replacing
 
 HELP = "write the kernels of a pattern file as OpenCL C"

@@ -11,7 +11,6 @@ from itertools import product
 
 import numpy as np
 
-from controllers.expression import Constant, Expression, Operation, Read, count, reads
 from controllers.kgt.emitter import (
     MAX_LINE,
     OPENCL_TYPES,
@@ -19,7 +18,8 @@ from controllers.kgt.emitter import (
     decimal,
     divides,
 )
-from controllers.program import INTEGERS, Program, Stage
+from controllers.program.expression import Constant, Expression, Operation, Read, count, reads
+from controllers.program.program import INTEGERS, Program, Stage
 
 MAX_ROWS, MAX_DRAWN = 64, 1024  # lines, and offsets, of a drawing
 OPERATION_NAMES = {"+": "addition", "-": "subtraction", "*": "product", "/": "division"}

@@ -21,9 +21,9 @@ from math import gcd
 
 import numpy as np
 
-from controllers.expression import Constant, Expression, Operation
 from controllers.kgt.emitter import INDENT, OPENCL_TYPES, literal
-from controllers.program import INTEGERS
+from controllers.program.expression import Constant, Expression, Operation
+from controllers.program.program import INTEGERS
 
 FAR = 2**20     # divisors are at most that far from 1, so that `least` stays far from overflow
 

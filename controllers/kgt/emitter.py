@@ -15,7 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controllers.expression import (
+from controllers.kgt.integer import integer_literal, integer_type
+from controllers.kgt.lanes import SCALAR, Lanes
+from controllers.program.expression import (
     Constant,
     Operation,
     Read,
@@ -23,9 +25,7 @@ from controllers.expression import (
     evaluate,
     walk,
 )
-from controllers.kgt.integer import integer_literal, integer_type
-from controllers.kgt.lanes import SCALAR, Lanes
-from controllers.program import INTEGERS, Stage
+from controllers.program.program import INTEGERS, Stage
 
 OPENCL_TYPES = {
     "float32": "float",
@@ -64,7 +64,7 @@ def assignment(
     field u is read at index `c` (`c_u` where the stage uses several fields) plus the offset.
     Values are as wide as `lanes`.
 
-    >>> from controllers.stencil import Stencil
+    >>> from controllers.language.weights import Stencil
     >>> mean = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32")
     >>> assignment("u_new[c]", mean.stages[0], "float32")
     ['u_new[c] = (u[c - 1] + u[c + 1]) * 0.5f;']

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from controllers.expression import Constant, Expression, Operation, Read, Symbol, evaluate
 from controllers.kgt.emitter import has_exact_reciprocal
-from controllers.program import Program, Stage
+from controllers.program.expression import Constant, Expression, Operation, Read, Symbol, evaluate
+from controllers.program.program import Program, Stage
 
 CONTRACTION = {"strict": "OFF", "fast": "ON"}
 
@@ -22,8 +22,8 @@ CONTRACTION = {"strict": "OFF", "fast": "ON"}
 def stage_of(program: Program, stage: Stage) -> Stage:
     """The stage as it is computed by the arithmetic of `program`: `stage` itself where strict.
 
-    >>> from controllers.formula import formula
-    >>> from controllers.stencil import Stencil
+    >>> from controllers.program.formula import formula
+    >>> from controllers.language.weights import Stencil
     >>> program = Stencil.of("s", [(-1, 1)], [1, 3, 1], 10).program("float64").with_math("fast")
     >>> print(formula(stage_of(program, program.stages[0])))
     u[i] = 0.1 * u[i-1] + 0.3 * u[i] + 0.1 * u[i+1]

@@ -13,7 +13,7 @@ from controllers.kgt.fast import CONTRACTION
 from controllers.kgt.integer import quotient
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
 from controllers.kgt.lanes import SCALAR, Lanes
-from controllers.program import Program, Stage
+from controllers.program.program import Program, Stage
 
 
 def kernel(

@@ -11,7 +11,7 @@ from controllers.kgt.marching import MarchingConfiguration, marching_kernel
 from controllers.kgt.rows import RowsConfiguration, rows_kernel
 from controllers.kgt.streaming import StreamingConfiguration, streaming_kernel
 from controllers.kgt.wavefront import WavefrontConfiguration, wavefront_kernel
-from controllers.program import Program, Stage
+from controllers.program.program import Program, Stage
 
 # The parameters of a strategy; None: one cell per work-item, which has none.
 Configuration: TypeAlias = Union[

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from controllers.expression import Expression, Symbol, evaluate
 from controllers.kgt.lanes import Lanes
+from controllers.program.expression import Expression, Symbol, evaluate
 
 Range = tuple[int, int]
 _TYPES = (("int", 2**31), ("long", 2**63))
@@ -37,7 +37,7 @@ def quotient(lanes: Lanes) -> list[str]:
 def integer_type(expression: Expression, dtype: str) -> str:
     """The OpenCL C type to compute `expression` in, on fields of an integer `dtype`.
 
-    >>> from controllers.expression import Read
+    >>> from controllers.program.expression import Read
     >>> u, v = Read("u", (0,)), Read("u", (1,))
     >>> [integer_type((u + v) / 2, dtype) for dtype in ("uint8", "int32", "int64")]
     ['int', 'long', 'ulong']

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controllers.parameter import Parameter
+from controllers.kgt.parameter import Parameter
 from hitmap.strided import Strided
 
 WorkSizes = Callable[[tuple[int, ...], bool], tuple[tuple[int, ...], tuple[int, ...]]]

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controllers.expression import reads
 from controllers.kgt.c_lines import called
 from controllers.kgt.emitter import OPENCL_TYPES
 from controllers.kgt.rings import Rings
-from controllers.program import Program, Stage
+from controllers.program.expression import reads
+from controllers.program.program import Program, Stage
 
 FIRST, NEXT, LAST, STREAM = "first", "next", "last", "stream"
 

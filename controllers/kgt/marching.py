@@ -24,14 +24,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from controllers.expression import reads
 from controllers.kgt import frame
 from controllers.kgt.division import divide, quotient_of
 from controllers.kgt.emitter import INDENT, OPENCL_TYPES, assignment, cell_index, used_fields
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
 from controllers.kgt.lanes import Lanes
 from controllers.kgt.registers import Registers
-from controllers.program import Program, Stage
+from controllers.program.expression import reads
+from controllers.program.program import Program, Stage
 
 LANES = (1, 2, 4)
 MAX_ITEMS = 1024    # of a work-group, on NVIDIA's GPUs

@@ -15,8 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from controllers.expression import Constant, Expression, Operation, Read, Symbol, evaluate
-from controllers.program import Stage
+from controllers.program.expression import Constant, Expression, Operation, Read, Symbol, evaluate
+from controllers.program.program import Stage
 
 KEPT = "kept value"     # the field of reads that stand for one; no identifier is like it
 

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from controllers.expression import Read, reads
 from controllers.kgt.emitter import cell_index, element
 from controllers.kgt.lanes import Lanes
-from controllers.program import Stage
+from controllers.program.expression import Read, reads
+from controllers.program.program import Stage
 
 
 class Column(NamedTuple):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from controllers.expression import Read, reads
 from controllers.kgt.emitter import INDENT, OPENCL_TYPES, assignment, cell_index, element
 from controllers.kgt.lanes import WIDE, Lanes
-from controllers.program import Program, Stage
+from controllers.program.expression import Read, reads
+from controllers.program.program import Program, Stage
 
 _PLAIN = "*(__global kgt_cells *)(at) = (value)"
 

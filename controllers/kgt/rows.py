@@ -22,7 +22,6 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import ClassVar
 
-from controllers.expression import Read, reads
 from controllers.kgt import frame
 from controllers.kgt.emitter import (
     INDENT,
@@ -35,7 +34,8 @@ from controllers.kgt.emitter import (
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
 from controllers.kgt.lanes import PREFETCH, Lanes
 from controllers.kgt.row_value import row_value, value_arguments
-from controllers.program import Program, Stage
+from controllers.program.expression import Read, reads
+from controllers.program.program import Program, Stage
 
 _FEW = 4    # cells read for one; with more, the values of four rows do not stay in registers
 _SEGMENTS = (4096, 16384, 65536)

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from controllers.expression import Read
 from controllers.kgt.c_lines import called, function, indented
 from controllers.kgt.emitter import INDENT, assignment, element, statement
 from controllers.kgt.lanes import PREFETCH, WIDE, Lanes
 from controllers.kgt.levels import FIRST, LAST, NEXT, STREAM, Levels
+from controllers.program.expression import Read
 
 INLINE = "static inline __attribute__((always_inline))"
 

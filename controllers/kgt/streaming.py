@@ -40,8 +40,8 @@ from controllers.kgt.tile import Tile
 from controllers.kgt.tile_functions import LIMIT, loads, prefetch, shuffles, store
 from controllers.kgt.tile_march import TileMarch
 from controllers.kgt.tile_start import TileStart
-from controllers.program import INTEGERS, Program, Stage
-from controllers.steps import own_reach
+from controllers.program.program import INTEGERS, Program, Stage
+from controllers.program.steps import own_reach
 
 MAX_ITEMS = 1024    # of a work-group, on NVIDIA's GPUs
 KEPT_WORDS = 96         # registers that what an item keeps may take

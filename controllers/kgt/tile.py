@@ -14,8 +14,8 @@ from itertools import product
 from math import prod
 from typing import NamedTuple, Protocol
 
-from controllers.expression import Read, reads
-from controllers.program import Stage
+from controllers.program.expression import Read, reads
+from controllers.program.program import Stage
 
 WARP = 32       # items that may shuffle cells between each other
 LOOPS = "ijk"   # over the cells of an item, along the last axis, the last but one, the last but two

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from controllers.kgt.tile import Tile
 from controllers.kgt.tile_text import moved, plus, sizes
-from controllers.program import Stage
+from controllers.program.program import Stage
 
 
 class TileExchange:

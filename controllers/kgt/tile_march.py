@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from controllers.expression import Expression, Read
 from controllers.kgt.division import quotient_of
 from controllers.kgt.emitter import INDENT, OPENCL_TYPES, assignment
 from controllers.kgt.pipeline import KEPT, Pipeline
@@ -26,7 +25,8 @@ from controllers.kgt.tile_text import (
     sizes,
     unrolled,
 )
-from controllers.program import Stage
+from controllers.program.expression import Expression, Read
+from controllers.program.program import Stage
 
 ANY_SHAPE = ((-(2**31) + 1, 2**31 - 1),) * 4
 INNER, ENDS, EDGE = "inner", "ends", "edge"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controllers.expression import reads
 from controllers.kgt.emitter import INDENT, used_fields
 from controllers.kgt.pipeline import Pipeline
 from controllers.kgt.tile import Tile
 from controllers.kgt.tile_text import along, indented, plus
-from controllers.program import Stage
+from controllers.program.expression import reads
+from controllers.program.program import Stage
 
 FAR = 2**30     # planes
 

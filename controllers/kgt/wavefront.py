@@ -26,7 +26,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from controllers.expression import reads
 from controllers.kgt import frame
 from controllers.kgt.emitter import arithmetic_type
 from controllers.kgt.front import front_body
@@ -35,8 +34,9 @@ from controllers.kgt.lanes import Lanes
 from controllers.kgt.levels import Levels
 from controllers.kgt.rings import Rings
 from controllers.kgt.slices import functions
-from controllers.program import Offsets, Program, Stage
-from controllers.steps import own_reach
+from controllers.program.expression import reads
+from controllers.program.program import Offsets, Program, Stage
+from controllers.program.steps import own_reach
 
 MIN_ITEMS = 8       # work-items, where bands do not fall below MIN_BAND slices
 MIN_BAND = 64

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from controllers.memory.tile import SLACK
 from controllers.plan.exchange import Exchange
 from controllers.plan.operation import Access, Lane, StagingKey, Verb
-from controllers.tile import SLACK
 from hitmap.strided import whole_vectors
 
 if TYPE_CHECKING:

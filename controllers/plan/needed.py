@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from controllers.expression import reads
-from controllers.program import Stage
-from controllers.steps import Steps, own_reach
+from controllers.program.expression import reads
+from controllers.program.program import Stage
+from controllers.program.steps import Steps, own_reach
 from hitmap.region import Region
 from hitmap.shape import Shape
 

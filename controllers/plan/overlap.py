@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from controllers.plan.operation import Location
-from controllers.program import Program
+from controllers.program.program import Program
 from hitmap.halo import Message
 from hitmap.shape import Shape
 

@@ -19,8 +19,8 @@ from controllers.plan.operation import Access, Location, Operation, StagingKey, 
 from controllers.plan.overlap import Overlap, pays
 from controllers.plan.recorder import Recorder
 from controllers.plan.text import describe
-from controllers.program import Program, Stage
-from controllers.steps import Steps, can_combine, offsets_read
+from controllers.program.program import Program, Stage
+from controllers.program.steps import Steps, can_combine, offsets_read
 from hitmap.border import split_border
 from hitmap.halo import HaloPattern, Message
 from hitmap.layout import Layout

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from controllers.history import History
+from controllers.memory.history import History
 from controllers.plan.operation import Access, Edge, Lane, Memory, Operation, Verb
 
 

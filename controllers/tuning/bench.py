@@ -15,14 +15,14 @@ import numpy.typing as npt
 import pyopencl as cl
 
 from controllers import kgt
-from controllers.configuration import Placed
-from controllers.event import Command
-from controllers.kernel import BuildError, Built, build, fixed_source
-from controllers.opencl_executor import CELL_TYPES, OpenCLExecutor
-from controllers.program import INTEGERS, Program
-from controllers.reference import apply_steps
-from controllers.steps import Steps
-from controllers.tile import Tile
+from controllers.device.event import Command
+from controllers.executor.opencl import CELL_TYPES, OpenCLExecutor
+from controllers.kernel.build import BuildError, Built, build, fixed_source
+from controllers.kernel.configuration import Placed
+from controllers.memory.tile import Tile
+from controllers.program.program import INTEGERS, Program
+from controllers.program.reference import apply_steps
+from controllers.program.steps import Steps
 from controllers.tuning.limits import problem_before_build, problem_of_build
 from controllers.tuning.scratch import scratch
 from controllers.tuning.timing import n_launches, turns, typical

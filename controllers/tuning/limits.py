@@ -7,9 +7,9 @@ from math import prod
 import pyopencl as cl
 
 from controllers import kgt
-from controllers.kernel import Built, compiled
+from controllers.kernel.build import Built, compiled
 from controllers.kgt.wavefront import WavefrontConfiguration
-from controllers.program import Program, Stage
+from controllers.program.program import Program, Stage
 
 
 def problem_before_build(

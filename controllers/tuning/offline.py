@@ -10,23 +10,23 @@ from math import isfinite
 import pyopencl as cl
 
 from controllers import kgt
-from controllers.executor import Executor
-from controllers.ledger import MemoryCapError
-from controllers.opencl_executor import OpenCLExecutor
-from controllers.partition import domain_of, periodic_axes
-from controllers.placement import divided, open_controllers
+from controllers.executor.executor import Executor
+from controllers.executor.opencl import OpenCLExecutor
+from controllers.kernel.registry import SPECIALISED
+from controllers.kernel.winners import Winner
+from controllers.memory.ledger import MemoryCapError
+from controllers.placement.partition import domain_of, periodic_axes
+from controllers.placement.placement import divided, open_controllers
+from controllers.placement.temporal import plan_with_steps
 from controllers.plan import Location, Plan
-from controllers.program import Program
-from controllers.registry import SPECIALISED
-from controllers.steps import can_combine
-from controllers.temporal import plan_with_steps
+from controllers.program.program import Program
+from controllers.program.steps import can_combine
 from controllers.tuning.bench import Bench
 from controllers.tuning.search import search_named
 from controllers.tuning.site import WORTH
 from controllers.tuning.space import Space
 from controllers.tuning.spending import Spending
 from controllers.tuning.trials import Budget, Trials, tune
-from controllers.winners import Winner
 from hitmap.agreement import agree, raise_together
 from hitmap.comm import Communicator, default_communicator
 from hitmap.layout import Layout

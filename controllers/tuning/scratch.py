@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from controllers.configuration import Placed
-from controllers.steps import Steps
+from controllers.kernel.configuration import Placed
+from controllers.program.steps import Steps
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from math import isfinite
 
 from controllers import kgt
-from controllers.choices import Key
-from controllers.configuration import Placed
+from controllers.device.event import Profile
 from controllers.engine import Engine
-from controllers.event import Profile
-from controllers.ledger import MemoryCapError
-from controllers.opencl_executor import OpenCLExecutor
-from controllers.registry import SPECIALISED
+from controllers.executor.opencl import OpenCLExecutor
+from controllers.kernel.choices import Key
+from controllers.kernel.configuration import Placed
+from controllers.kernel.registry import SPECIALISED
+from controllers.kernel.winners import Winner
+from controllers.memory.ledger import MemoryCapError
 from controllers.tuning.bench import Bench
 from controllers.tuning.scratch import scratch
 from controllers.tuning.search import Search
@@ -25,7 +26,6 @@ from controllers.tuning.space import Space
 from controllers.tuning.spending import Spending
 from controllers.tuning.timing import n_launches, typical
 from controllers.tuning.trials import Trials
-from controllers.winners import Winner
 
 WORTH = 0.98    # of the time of what is in use: a smaller gain may be noise
 

@@ -11,17 +11,17 @@ import math
 from collections import deque
 
 from controllers.check import Setting
+from controllers.device.event import Profile
 from controllers.engine import Engine, Progress
-from controllers.event import Profile
+from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.plan import Operation
-from controllers.registry import SPECIALISED, KernelChoice
-from controllers.timings import Timings
-from controllers.trace import Trace
+from controllers.report.timings import Timings
+from controllers.report.trace import Trace
+from controllers.report.tuning_report import TuningReport
 from controllers.tuning.hill_climb import hill_climb
 from controllers.tuning.site import sites
 from controllers.tuning.spending import Spending
 from controllers.tuning.timing import turns
-from controllers.tuning_report import TuningReport
 from hitmap.comm import Communicator
 
 

@@ -12,11 +12,11 @@ from sample import sample
 
 from controllers import Kernel
 from controllers.device import choose, find_devices
-from controllers.kernel import build_user_kernel
+from controllers.executor.opencl import OpenCLExecutor
+from controllers.kernel.build import build_user_kernel
+from controllers.kernel.stage_kernel import box_values, tile_values
 from controllers.kgt.cell import work_sizes
-from controllers.opencl_executor import OpenCLExecutor
-from controllers.parameter import bind
-from controllers.stage_kernel import box_values, tile_values
+from controllers.kgt.parameter import bind
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, dense_pitches
 

@@ -26,8 +26,8 @@ from controllers.bench.results import COLUMNS
 from controllers.bench.rounds import FEW_ROUNDS, ROUNDS, Entrant, interleaved, ratio
 from controllers.cli import bench_options
 from controllers.cli.main import main
-from controllers.placement import one_device
-from controllers.reference import reference_run
+from controllers.placement.placement import one_device
+from controllers.program.reference import reference_run
 
 ROOT = Path(__file__).parents[2]
 SMALL = Problem("2d5a", "float64", (45, 70))

@@ -11,10 +11,11 @@ from pathlib import Path
 import pyopencl as cl
 import pytest
 
-from controllers import entry_cache, kernel
-from controllers.build_cache import VARIABLE, BuildCache, cache_for
 from controllers.device import choose, find_devices
-from controllers.kernel import build
+from controllers.kernel import build as kernel
+from controllers.kernel.build import build
+from controllers.kernel.build_cache import VARIABLE, BuildCache, cache_for
+from controllers.process import entry_cache
 
 SOURCE = "__kernel void k(__global int *x) { x[get_global_id(0)] = 7; }"
 OWN_SOURCE = f"// of process {os.getpid()}\n{SOURCE}".replace("7", str(os.getpid()))
@@ -125,7 +126,7 @@ def test_the_second_build_comes_from_the_cache(
 BUILDS = """
 import numpy as np, pyopencl as cl
 from controllers.device import choose, find_devices
-from controllers.kernel import build
+from controllers.kernel.build import build
 (device,) = choose(["cpu:0"], find_devices())
 context = cl.Context([device.handle])
 queue = cl.CommandQueue(context)
@@ -155,7 +156,7 @@ def test_processes_build_the_same_kernels_at_once(count: int, tmp_path: Path) ->
 STORES = """
 import sys
 from pathlib import Path
-from controllers.entry_cache import EntryCache
+from controllers.process.entry_cache import EntryCache
 cache = EntryCache(Path(sys.argv[1]), ".clbin", 10 << 20)
 for turn in range(100):
     for number in range(3):

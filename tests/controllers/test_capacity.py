@@ -20,15 +20,15 @@ from mpi_jobs import SOON_S, run_ranks
 from sample import sample
 
 from controllers import Computation, Plan, Stencil, stencil_computation
-from controllers.capacity import nbytes_needed
 from controllers.cli import main
 from controllers.device import find_devices, reference_device, usable
 from controllers.engine import Engine
-from controllers.executor import Executor
-from controllers.ledger import ENVIRONMENT, Ledger, MemoryCapError
-from controllers.opencl_executor import OpenCLExecutor
+from controllers.executor.executor import Executor
+from controllers.executor.opencl import OpenCLExecutor
+from controllers.executor.reference import ReferenceExecutor
+from controllers.memory.ledger import ENVIRONMENT, Ledger, MemoryCapError
+from controllers.placement.capacity import nbytes_needed
 from controllers.plan import Location, PlaceMemory
-from controllers.reference_executor import ReferenceExecutor
 from hitmap import SerialCommunicator
 
 SERIAL = SerialCommunicator()
@@ -381,7 +381,7 @@ def test_two_ranks_refuse_together_even_if_only_one_lacks_memory() -> None:
 JOB = """
 import os
 from controllers import Computation, Stencil
-from controllers.ledger import MemoryCapError
+from controllers.memory.ledger import MemoryCapError
 from hitmap import default_communicator
 
 comm = default_communicator()

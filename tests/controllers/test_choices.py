@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from controllers import kgt
-from controllers.choices import Choices
 from controllers.device import Device
 from controllers.device.device import reference_device
+from controllers.kernel.choices import Choices
+from controllers.kernel.winners import VARIABLE, Winner, Winners
 from controllers.kgt.marching import MarchingConfiguration
 from controllers.kgt.rows import RowsConfiguration
-from controllers.stencil import Stencil
-from controllers.winners import VARIABLE, Winner, Winners
+from controllers.language.weights import Stencil
 from hitmap.strided import Strided
 
 MEAN = Stencil.of("mean", [(-1, 1)] * 2, [0, 1, 0, 1, 0, 1, 0, 1, 0], 4).program("float32")

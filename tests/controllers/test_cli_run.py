@@ -16,10 +16,10 @@ from sample import sample
 
 from controllers.cli import hash_field, main
 from controllers.cli.picture import sampled, save_picture, shown
-from controllers.computation import Computation
-from controllers.pattern_file import read_patterns
-from controllers.reference import reference_run
-from controllers.stencil import Stencil
+from controllers.language.pattern_file import read_patterns
+from controllers.language.weights import Stencil
+from controllers.program.reference import reference_run
+from controllers.run.computation import Computation
 from hitmap.comm import SerialCommunicator
 from hitmap.layout import Layout
 from hitmap.shape import Shape

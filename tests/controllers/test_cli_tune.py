@@ -12,10 +12,10 @@ from mpi_jobs import run_ranks
 
 from controllers import kgt, reference_run
 from controllers.cli import main
+from controllers.kernel.winners import VARIABLE
 from controllers.kgt.wavefront import WavefrontConfiguration
-from controllers.pattern_file import read_patterns
+from controllers.language.pattern_file import read_patterns
 from controllers.tuning import offline
-from controllers.winners import VARIABLE
 
 LINE = "shape = ((-1, 1),)\npattern = [1, 0, 2]\nfactor = 3\n"
 TUNE = "line.py --size 20000 --device cpu:0 --seconds 600"      # more than it takes

@@ -6,14 +6,14 @@ import time
 import pytest
 from mpi_jobs import run_ranks
 
-from controllers.clock import Clock, Reading, root_reading
 from controllers.device import assign, choose, find_devices
-from controllers.opencl_executor import OpenCLExecutor
+from controllers.executor.clock import Clock, Reading, root_reading
+from controllers.executor.opencl import OpenCLExecutor
 from hitmap import SerialCommunicator
 
 SHIFTED = """
 import time
-from controllers.clock import root_reading
+from controllers.executor.clock import root_reading
 from hitmap import default_communicator
 comm = default_communicator()
 shift = 10**12 * comm.rank

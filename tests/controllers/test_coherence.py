@@ -2,7 +2,7 @@
 """Which image is newest, and who must be waited for: as text, without a device."""
 from __future__ import annotations
 
-from controllers.coherence import Coherence
+from controllers.memory.coherence import Coherence
 from hitmap.shape import Shape
 
 ALL, LOW, HIGH = Shape((0,), (8,)), Shape((0,), (4,)), Shape((4,), (8,))

@@ -13,12 +13,12 @@ import pytest
 from opened import ways_to_open
 
 from controllers import Controller, Kernel, reading, updating, writing
-from controllers.coherence import Coherence
+from controllers.controller.later import Later
+from controllers.controller.tied_tile import Kind, TiedTile
 from controllers.device import choose, find_devices
-from controllers.kernel import BuildError
-from controllers.later import Later
-from controllers.ledger import MemoryCapError
-from controllers.tied_tile import Kind, TiedTile
+from controllers.kernel.build import BuildError
+from controllers.memory.coherence import Coherence
+from controllers.memory.ledger import MemoryCapError
 from hitmap.shape import Shape
 
 SLOW = 2_000_000    # turns of a loop, some milliseconds

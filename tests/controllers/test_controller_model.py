@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 from opened import ways_to_open
 
 from controllers import Controller, Kernel, reading, updating, writing
-from controllers.tied_tile import Kind, Selection, TiedTile
+from controllers.controller.tied_tile import Kind, Selection, TiedTile
 from hitmap.shape import Shape
 
 DOMAIN = Shape((-3, 2), (6, 9))

@@ -21,7 +21,7 @@ from controllers import (
     updating,
     writing,
 )
-from controllers.dry_run import dry_run
+from controllers.run.dry_run import dry_run
 from hitmap.shape import Shape
 
 MEAN = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2)

@@ -16,9 +16,9 @@ from sample import sample
 
 from controllers import Stencil
 from controllers.cli import main
-from controllers.dry_run import DryRun, dry_run
+from controllers.memory.tile import SLACK
 from controllers.plan import Plan
-from controllers.tile import SLACK
+from controllers.run.dry_run import DryRun, dry_run
 from hitmap import HaloPattern
 
 HEAT = Stencil.of("heat", [(-1, 1), (-1, 1)], [0, 1, 0, 1, 0, 1, 0, 1, 0], 4)

@@ -18,9 +18,9 @@ import numpy.typing as npt
 import pytest
 
 from controllers import Controller, Kernel, reading, updating
-from controllers import controller as module
-from controllers.event import COMPLETE, Event
-from controllers.tied_tile import TiedTile
+from controllers.controller import controller as module
+from controllers.controller.tied_tile import TiedTile
+from controllers.device.event import COMPLETE, Event
 
 UNTIL_S = 60    # what should come soon has not come: only reached on failure
 ENDLESS = Kernel.of("endless", """

@@ -13,15 +13,15 @@ from lazy_executor import Handle, LazyExecutor, World
 from sample import cases, sample
 
 from controllers.device import assign, choose, find_devices, reference_device
+from controllers.device.event import HostEvent
 from controllers.engine import Engine
 from controllers.engine.place import LEAD
-from controllers.event import HostEvent
-from controllers.executor import Executor
-from controllers.opencl_executor import OpenCLExecutor
+from controllers.executor.executor import Executor
+from controllers.executor.opencl import OpenCLExecutor
+from controllers.executor.reference import ReferenceExecutor
+from controllers.language.weights import Stencil
 from controllers.plan import Edge, Location, Overlap, Plan, TileKey
-from controllers.reference import reference_run
-from controllers.reference_executor import ReferenceExecutor
-from controllers.stencil import Stencil
+from controllers.program.reference import reference_run
 from hitmap import Layout, SerialCommunicator, Shape
 
 STAR = Stencil.of("star", [(-1, 1), (-1, 1)], [0, 1, 0, 1, 0.3, 1, 0, 1, 0], 4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from controllers.event import COMPLETE, CommandFailed, Event, HostEvent, is_complete
+from controllers.device.event import COMPLETE, CommandFailed, Event, HostEvent, is_complete
 
 
 class Reporting(HostEvent):
@@ -39,7 +39,7 @@ def test_opencl_s_constants_are_the_ones_that_are_used() -> None:
 def test_an_opencl_event_is_an_event() -> None:
     cl = pytest.importorskip("pyopencl")
     from controllers.device import choose, find_devices
-    from controllers.opencl_executor import OpenCLExecutor
+    from controllers.executor.opencl import OpenCLExecutor
 
     controller = OpenCLExecutor(choose([], find_devices())[0], zero_copy=False)
     source = controller.device_staging(10, np.dtype("float32"))

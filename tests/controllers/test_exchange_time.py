@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import pytest
 
 from controllers.engine import Timed
-from controllers.exchange_time import PlaceTime, place_times
+from controllers.language.weights import Stencil
 from controllers.plan import ExchangeEnds, Location, Overlap, Plan
-from controllers.stencil import Stencil
+from controllers.report.exchange_time import PlaceTime, place_times
 from hitmap import Layout, Shape
 
 CROSS = Stencil.of("cross", [(-1, 1), (-1, 1)], [0, 1, 0, 1, 0, 1, 0, 1, 0], 4)

@@ -11,14 +11,14 @@ from mpi_jobs import run_ranks
 from sample import cases
 
 from controllers import Computation, Plan, Stencil
-from controllers.configuration import Configuration, Launch, planned_configurations
-from controllers.explain import MAX_LINES, explain, numbers
-from controllers.expression import Constant, Expression, Operation, Read, evaluate
-from controllers.formula import MAX_OPERATIONS, WIDTH, cell, expression_text, formula
+from controllers.kernel.configuration import Configuration, Launch, planned_configurations
+from controllers.kernel.variant import Kernel
 from controllers.plan import Location, Overlap, StagingKey
 from controllers.plan.size import place_sizes
-from controllers.program import Stage
-from controllers.variant import Kernel
+from controllers.program.expression import Constant, Expression, Operation, Read, evaluate
+from controllers.program.formula import MAX_OPERATIONS, WIDTH, cell, expression_text, formula
+from controllers.program.program import Stage
+from controllers.report.explain import MAX_LINES, explain, numbers
 from hitmap import Layout, SerialCommunicator, Shape
 
 HEAT = Stencil.of("heat", [(-1, 1), (-1, 1)], [0, 1, 0, 1, 0, 1, 0, 1, 0], 4)

@@ -7,7 +7,15 @@ from collections.abc import Callable
 
 import pytest
 
-from controllers.expression import Constant, Expression, Operation, Read, count, evaluate, reads
+from controllers.program.expression import (
+    Constant,
+    Expression,
+    Operation,
+    Read,
+    count,
+    evaluate,
+    reads,
+)
 
 U, V = Read("u", (0, 0)), Read("v", (0, 1))
 

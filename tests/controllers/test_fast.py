@@ -15,15 +15,15 @@ from sample import cases, sample
 
 from controllers import Computation, stencil_computation
 from controllers.cli.main import main
-from controllers.dry_run import dry_run
-from controllers.expression import Constant, Expression, Operation, Read, count
 from controllers.kgt import STRATEGIES, generate
 from controllers.kgt.__main__ import main as kgt
 from controllers.kgt.choice import configuration_of
 from controllers.kgt.fast import stage_of
-from controllers.program import Field, Program, Stage
-from controllers.reference import reference_run
-from controllers.stencil import Stencil
+from controllers.language.weights import Stencil
+from controllers.program.expression import Constant, Expression, Operation, Read, count
+from controllers.program.program import Field, Program, Stage
+from controllers.program.reference import reference_run
+from controllers.run.dry_run import dry_run
 
 SHAPE = [(-1, 1), (-1, 1)]
 WEIGHTS = [1, 4, 1, 4, 20, 4, 1, 4, 1]

@@ -9,10 +9,10 @@ import pyopencl as cl
 import pytest
 
 from controllers import Computation, Stencil
-from controllers.build_cache import BuildCache
 from controllers.device import choose, find_devices
-from controllers.kernel import build
-from controllers.program import Math
+from controllers.kernel.build import build
+from controllers.kernel.build_cache import BuildCache
+from controllers.program.program import Math
 
 SOURCE = """
 __kernel void k(__global int *x) {
@@ -62,7 +62,7 @@ def test_with_fast_arithmetic_they_are_part_of_a_binarys_key(
     def load(self: BuildCache, device: object, source: str, options: list[str]) -> None:
         keys.append(list(options))
 
-    monkeypatch.setattr("controllers.kernel.cache_for", lambda device: BuildCache)
+    monkeypatch.setattr("controllers.kernel.build.cache_for", lambda device: BuildCache)
     monkeypatch.setattr(BuildCache, "load", classmethod(load))
     monkeypatch.setattr(BuildCache, "store", classmethod(lambda *arguments: None))
     computed("strict"), computed("fast")

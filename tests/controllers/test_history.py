@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-from controllers.history import History
+from controllers.memory.history import History
 from hitmap import Shape
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from controllers.build_cache import BuildCache
 from controllers.device import reference_device
 from controllers.device.child import (
     empty_kernel_cache,
@@ -23,9 +22,10 @@ from controllers.device.child import (
 from controllers.device.driver import Driver, installed_drivers
 from controllers.device.probe import _kept, probe
 from controllers.doctor.kernel_cache import damaged
-from controllers.entry_cache import EntryCache
-from controllers.private_folder import exposure
-from controllers.winners import Winners
+from controllers.kernel.build_cache import BuildCache
+from controllers.kernel.winners import Winners
+from controllers.process.entry_cache import EntryCache
+from controllers.process.private_folder import exposure
 
 KERNEL = "__kernel void k(__global int *x) { x[get_global_id(0)] = 7; }"
 # PyOpenCL's file is made by PyOpenCL, then treated in each way; its module is loaded anew each time
@@ -34,7 +34,7 @@ import glob, os, pickle, sqlite3, sys
 from pathlib import Path
 import numpy as np, pyopencl as cl
 from controllers.device import choose, find_devices
-from controllers.kernel import build
+from controllers.kernel.build import build
 
 home, source = Path(sys.argv[1]), sys.argv[2]
 (device,) = choose(["cpu:0"], find_devices())
@@ -242,7 +242,7 @@ def test_a_crash_says_what_was_done_and_with_which_cache(
 BUILDS = """
 import pyopencl as cl
 from controllers.device import choose, find_devices
-from controllers.kernel import build, compiled
+from controllers.kernel.build import build, compiled
 
 (device,) = choose(["cpu:0"], find_devices())
 source = "__kernel void k(__global int *x) { x[get_global_id(0)] = 8; }"

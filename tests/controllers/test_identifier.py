@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from controllers.identifier import MAX_LENGTH, check_field_name, check_identifier
+from controllers.program.identifier import MAX_LENGTH, check_field_name, check_identifier
 
 PLAIN = "u jacobi_2d4 T rho_x t floats new"
 MALFORMED = ["", "2d4", "a-b", "a b", "a\n", "ü", "_u", "u_", "a__b", "../x", "x;y", "u" * 49]

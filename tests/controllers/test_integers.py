@@ -10,11 +10,11 @@ from kernel_ways import WAYS, extreme, integer_stencil, run
 from sample import sample
 
 from controllers import Computation, Stencil
-from controllers.expression import SYMBOLS, Constant, Expression, Operation, Read
 from controllers.kgt import generate
 from controllers.kgt.integer import integer_type
-from controllers.program import INTEGERS, Field, Program, Stage
-from controllers.reference import apply_stage, reference_run
+from controllers.program.expression import SYMBOLS, Constant, Expression, Operation, Read
+from controllers.program.program import INTEGERS, Field, Program, Stage
+from controllers.program.reference import apply_stage, reference_run
 
 
 def wrapped(value: int, dtype: str) -> int:

@@ -9,11 +9,12 @@ from typing import Any
 import pyopencl as cl
 import pytest
 
-from controllers import Computation, Kernel, Stencil, kernel
-from controllers.build_log import without_counts
+from controllers import Computation, Kernel, Stencil
 from controllers.device import choose, find_devices
-from controllers.kernel import BuildError, build, build_user_kernel, compiled, fixed_source
-from controllers.opencl_executor import OpenCLExecutor
+from controllers.executor.opencl import OpenCLExecutor
+from controllers.kernel import build as kernel
+from controllers.kernel.build import BuildError, build, build_user_kernel, compiled, fixed_source
+from controllers.kernel.build_log import without_counts
 
 PROGRAM = Stencil.of("s", [(-1, 1)], [1, 0, 1], 1).program("float32")
 

@@ -10,8 +10,8 @@ from sample import sample
 
 from controllers import Kernel, Stencil
 from controllers.device import choose, find_devices
-from controllers.kernel_check import KernelError, check_kernel
-from controllers.opencl_executor import OpenCLExecutor
+from controllers.executor.kernel_check import KernelError, check_kernel
+from controllers.executor.opencl import OpenCLExecutor
 
 CROSS = [0, 1, 0, 1, 0, 1, 0, 1, 0]
 

@@ -15,17 +15,17 @@ import pytest
 from sample import cases
 
 from controllers.cli import main as command_line
-from controllers.expression import SYMBOLS, Constant, Expression, Operation, Read
 from controllers.kgt import GeneratedKernel, generate
 from controllers.kgt.__main__ import main
 from controllers.kgt.cell import work_sizes
 from controllers.kgt.choice import configuration_of
 from controllers.kgt.comment import head_comment
 from controllers.kgt.emitter import assignment, has_exact_reciprocal, literal
-from controllers.pattern_file import read_patterns
-from controllers.program import Field, Program, Stage
-from controllers.reference import apply_stage
-from controllers.stencil import Stencil
+from controllers.language.pattern_file import read_patterns
+from controllers.language.weights import Stencil
+from controllers.program.expression import SYMBOLS, Constant, Expression, Operation, Read
+from controllers.program.program import Field, Program, Stage
+from controllers.program.reference import apply_stage
 from hitmap.shape import Shape
 
 ROOT = Path(__file__).parents[2]

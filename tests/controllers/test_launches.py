@@ -10,9 +10,9 @@ import pytest
 from sample import sample
 
 from controllers import Controller, Kernel
-from controllers import user_launch as module
-from controllers.footprint import touches
-from controllers.kernel_source import KernelSource
+from controllers.controller import user_launch as module
+from controllers.controller.footprint import touches
+from controllers.kernel.source import KernelSource
 from hitmap.shape import Shape
 
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from controllers.allocation import device_memory
 from controllers.device import find_devices, reference_device
-from controllers.ledger import ENVIRONMENT, Ledger, MemoryCapError, cap_for, parse_cap, sizes
-from controllers.opencl_executor import OpenCLExecutor
-from controllers.reference_executor import ReferenceExecutor
-from controllers.tile import SLACK
+from controllers.executor.opencl import OpenCLExecutor
+from controllers.executor.reference import ReferenceExecutor
+from controllers.memory.allocation import device_memory
+from controllers.memory.ledger import ENVIRONMENT, Ledger, MemoryCapError, cap_for, parse_cap, sizes
+from controllers.memory.tile import SLACK
 from hitmap import Shape
 from hitmap.strided import Geometry
 

@@ -14,7 +14,7 @@ from controllers.cli import main
 
 MEAN = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32")
 WARNS = """
-import faulthandler, logging, controllers, controllers.entry_cache as e, pathlib
+import faulthandler, logging, controllers, controllers.process.entry_cache as e, pathlib
 assert not faulthandler.is_enabled()
 e.EntryCache(pathlib.Path("/proc/none"), ".x", 9).store(["a"], b"")
 """
@@ -44,7 +44,8 @@ def test_a_verbose_run_tells_and_leaves_the_logger_as_it_was(
     logger = logging.getLogger("controllers")
     before = logger.level, list(logger.handlers)
     assert main(["run", str(path), *options, "--verbose"]) == 0
-    assert "rank 0, controllers.placement: rank 0 computes on reference" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "rank 0, controllers.placement.placement: rank 0 computes on reference" in said
     assert (logger.level, list(logger.handlers)) == before
     assert main(["run", str(path), *options]) == 0
     assert "computes on" not in capsys.readouterr().err

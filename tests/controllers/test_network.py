@@ -16,7 +16,7 @@ import sys
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 import numpy as np
 from controllers.engine.network import Message
-from controllers.event import COMPLETE, is_complete
+from controllers.device.event import COMPLETE, is_complete
 from hitmap import Layout, Shape, default_communicator
 comm = default_communicator()
 """
@@ -69,8 +69,8 @@ LAZY = HEAD + """
 from lazy_executor import LazyExecutor, World
 from controllers.engine import Engine
 from controllers.plan import Location, Plan, TileKey
-from controllers.reference import reference_run
-from controllers.stencil import Stencil
+from controllers.program.reference import reference_run
+from controllers.language.weights import Stencil
 from hitmap import gather
 
 start = Message.__call__

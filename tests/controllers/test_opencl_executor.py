@@ -16,15 +16,15 @@ import pytest
 from sample import sample
 from stub_driver import fill_modulo
 
-from controllers.clearing import Clearing
 from controllers.device import Device, find_devices, reference_device
-from controllers.event import COMPLETE, is_complete
-from controllers.executor import Executor
-from controllers.opencl_executor import OpenCLExecutor
-from controllers.reference_executor import ReferenceExecutor
-from controllers.stencil import Stencil
-from controllers.steps import Steps
-from controllers.tile import ALIGNMENT, PAGE, Tile
+from controllers.device.event import COMPLETE, is_complete
+from controllers.executor.clearing import Clearing
+from controllers.executor.executor import Executor
+from controllers.executor.opencl import OpenCLExecutor
+from controllers.executor.reference import ReferenceExecutor
+from controllers.language.weights import Stencil
+from controllers.memory.tile import ALIGNMENT, PAGE, Tile
+from controllers.program.steps import Steps
 from hitmap import Shape
 from hitmap.strided import Geometry, Strided, packed
 

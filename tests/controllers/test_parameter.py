@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from controllers.parameter import Parameter, Role, with_roles
+from controllers.kgt.parameter import Parameter, Role, with_roles
 
 READ, KEPT = Parameter("a", "float*", "in"), Parameter("b", "float*", "inout")
 COUNT = Parameter("n", "uint", "scalar")

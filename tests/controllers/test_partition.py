@@ -3,8 +3,13 @@ from __future__ import annotations
 
 import pytest
 
-from controllers.partition import check_some_computed, domain_of, make_layout, periodic_axes
-from controllers.stencil import Stencil
+from controllers.language.weights import Stencil
+from controllers.placement.partition import (
+    check_some_computed,
+    domain_of,
+    make_layout,
+    periodic_axes,
+)
 from hitmap import Layout, Shape
 
 MEAN = Stencil.of("mean", [(-1, 1), (0, 3)], [1] * 12, 12).program("float32")

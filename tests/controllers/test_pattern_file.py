@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from controllers.pattern_file import PatternFileError, read_patterns
-from controllers.stencil import Stencil
+from controllers.language.pattern_file import PatternFileError, read_patterns
+from controllers.language.weights import Stencil
 
 MEAN = "shape = ((-1, 1),)\npattern = [1, 0, 1]\nfactor = 2\n"
 

@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, event, given, settings
 from pattern_files import MARK, Good, any_files, good_files
 
 from controllers.kgt.__main__ import main
-from controllers.pattern_file import PatternFileError, read_patterns
-from controllers.program import DTYPES
-from controllers.stencil import Stencil
+from controllers.language.pattern_file import PatternFileError, read_patterns
+from controllers.language.weights import Stencil
+from controllers.program.program import DTYPES
 
 _CODE = {"exec", "import", "os.system", "os.exec", "os.fork", "subprocess.Popen", "ctypes.dlopen"}
 _PATHS = {"open", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.link", "os.symlink"}

@@ -10,11 +10,11 @@ import pytest
 from mpi_jobs import run_ranks
 
 from controllers.device import Device, NoDeviceError, find_devices, reference_device, usable
-from controllers.opencl_executor import OpenCLExecutor
-from controllers.placement import Placement, open_controllers
-from controllers.program import Program
-from controllers.reference_executor import ReferenceExecutor
-from controllers.stencil import Stencil
+from controllers.executor.opencl import OpenCLExecutor
+from controllers.executor.reference import ReferenceExecutor
+from controllers.language.weights import Stencil
+from controllers.placement.placement import Placement, open_controllers
+from controllers.program.program import Program
 from hitmap import SerialCommunicator
 
 PROGRAM = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32")
@@ -34,8 +34,8 @@ def place_on(
 
 HEAD = """
 from controllers.device import NoDeviceError
-from controllers.placement import open_controllers
-from controllers.stencil import Stencil
+from controllers.placement.placement import open_controllers
+from controllers.language.weights import Stencil
 from hitmap import default_communicator
 
 def place_on(comm, devices, program, n_each=1, **options):
@@ -66,7 +66,7 @@ if comm.rank == 0:
 
 ORDER = HEAD + """
 devices = ["reference", "reference"] if comm.rank == 1 else ["reference"]
-import controllers.placement as placement
+import controllers.placement.placement as placement
 placement.node_ranks = lambda comm: (0, 1)      # as if on hosts of their own
 placed = place_on(comm, devices, program, 2)
 assert placed.n_places == 8 and placed.ranks == (0, 0, 1, 1, 1, 1, 2, 2)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from plan_simulation import Simulation
 
+from controllers.language.weights import Stencil
 from controllers.plan import Edge, Location, Operation, Plan
-from controllers.reference import reference_run
-from controllers.stencil import Stencil
+from controllers.program.reference import reference_run
 from hitmap import Layout, Shape
 
 HEAT = Stencil.of("heat", [(-1, 1), (-1, 1)], [0, 1, 0, 1, 0, 1, 0, 1, 0], 4)

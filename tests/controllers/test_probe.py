@@ -30,7 +30,7 @@ from controllers.device.remedy import explained, problems, remedy
 from controllers.device.verdict import Outcome, Tried, Verdict, computing
 from controllers.doctor.facts import Node
 from controllers.doctor.findings import drivers
-from controllers.placement import one_device
+from controllers.placement.placement import one_device
 
 RUN = "-m controllers run p.py --size 40 30 --iterations 3"
 WITHOUT_LD = "Final linking of kernel trial failed."
@@ -230,7 +230,7 @@ def test_ranks_use_a_driver_that_failed_and_is_well_again(
 def test_a_controller_warns_of_a_driver_that_is_left_out(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = sys.modules["controllers.placement"]
+    module = sys.modules["controllers.placement.placement"]
     gone = Verdict(Driver("libgpu.so"), "hung", (), "loading it takes more than 20 s")
     verdicts = [*probe(), gone]
     monkeypatch.setattr(module, "probe_wanted", lambda everyone: verdicts)

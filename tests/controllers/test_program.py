@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import pytest
 
-from controllers.expression import Constant, Expression, Read
-from controllers.program import Field, Program, Stage
+from controllers.program.expression import Constant, Expression, Read
+from controllers.program.program import Field, Program, Stage
 from hitmap.shape import Shape
 
 

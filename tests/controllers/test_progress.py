@@ -9,7 +9,7 @@ import pytest
 from mpi_jobs import run_ranks
 
 from controllers import Computation, Stencil, stencil_computation
-from controllers.progress import ProgressBar
+from controllers.run.progress import ProgressBar
 from hitmap import SerialCommunicator
 
 MEAN = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2)

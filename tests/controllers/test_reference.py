@@ -7,10 +7,10 @@ import warnings
 import numpy as np
 import pytest
 
-from controllers.expression import Read
-from controllers.program import Field, Program, Stage
-from controllers.reference import apply_stage, reference_run
-from controllers.stencil import Stencil
+from controllers.language.weights import Stencil
+from controllers.program.expression import Read
+from controllers.program.program import Field, Program, Stage
+from controllers.program.reference import apply_stage, reference_run
 
 ASYMMETRIC = Stencil.of("s", [(-1, 2), (0, 1)], [[1, 0], [0.3, -2], [0, 7], [1, 1e-3]], 3)
 

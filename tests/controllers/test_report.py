@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from controllers.configuration import Configuration, Launch
-from controllers.ledger import Ledger
+from controllers.kernel.configuration import Configuration, Launch
+from controllers.memory.ledger import Ledger
 from controllers.plan import PlaceMemory
-from controllers.report import DeviceReport, PlaceReport, Report, Wait, format_table
+from controllers.report.report import DeviceReport, PlaceReport, Report, Wait, format_table
 
 MEMORY = PlaceMemory(6200, 0, 80, 160), PlaceMemory(2**20, 2**14), PlaceMemory()
 WAITS = (Wait(1, 0.03),)

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import pytest
 
+from controllers.device.event import HostEvent
 from controllers.engine.samples import DISTANCE, MAX_PAIRS, MIN_PAIRS, Samples
-from controllers.event import HostEvent
 from controllers.plan import Operation
 
 LAUNCH = Operation(3, 0, 0, "launch", "compute", (), (), ())

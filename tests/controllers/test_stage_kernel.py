@@ -13,13 +13,13 @@ from sample import sample
 from stencil_cases import difference, random_case
 
 from controllers import Computation, Kernel, Stencil, kgt, reference_run
-from controllers.choices import Choices
-from controllers.configuration import planned_configurations
 from controllers.device import find_devices
-from controllers.expression import Read
+from controllers.kernel.choices import Choices
+from controllers.kernel.configuration import planned_configurations
+from controllers.kernel.stage_kernel import stage_kernel
 from controllers.plan import Location, Plan
-from controllers.program import Field, Program, Stage
-from controllers.stage_kernel import stage_kernel
+from controllers.program.expression import Read
+from controllers.program.program import Field, Program, Stage
 from hitmap import Layout, SerialCommunicator, Shape
 
 TESTS = Path(__file__).parents[1]

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from controllers.expression import Expression, evaluate
-from controllers.stencil import Stencil
+from controllers.language.weights import Stencil
+from controllers.program.expression import Expression, evaluate
 
 
 def as_text(expression: Expression) -> str:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from controllers.expression import Constant, Read
+from controllers.kernel.registry import GENERIC, SPECIALISED
 from controllers.kgt import choice
+from controllers.language.weights import Stencil
+from controllers.placement.temporal import plan_with_steps
 from controllers.plan import Location, Plan
-from controllers.program import Field, Program, Stage
-from controllers.registry import GENERIC, SPECIALISED
-from controllers.stencil import Stencil
-from controllers.steps import Steps, can_combine, offsets_read
-from controllers.temporal import plan_with_steps
+from controllers.program.expression import Constant, Read
+from controllers.program.program import Field, Program, Stage
+from controllers.program.steps import Steps, can_combine, offsets_read
 from hitmap import Layout, Shape
 
 STAR = Stencil.of("star", [(-1, 1), (-1, 1)], [0, 1, 0, 1, 0, 1, 0, 1, 0], 4)

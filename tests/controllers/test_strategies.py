@@ -16,16 +16,16 @@ from kernel_ways import extreme
 from random_trees import random_tree
 from several_steps import differing
 
-from controllers.expression import Constant, Read
-from controllers.kernel import build
+from controllers.kernel.build import build
 from controllers.kgt import Configuration, Launch, choose, generate
 from controllers.kgt.__main__ import main
 from controllers.kgt.choice import configuration_of
 from controllers.kgt.marching import MarchingConfiguration
 from controllers.kgt.rows import RowsConfiguration
-from controllers.program import INTEGERS, Field, Program, Stage
-from controllers.reference import apply_stage
-from controllers.stencil import Stencil
+from controllers.language.weights import Stencil
+from controllers.program.expression import Constant, Read
+from controllers.program.program import INTEGERS, Field, Program, Stage
+from controllers.program.reference import apply_stage
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 

@@ -16,14 +16,14 @@ from several_steps import Case, differing, guarded, random_case, random_floats
 
 from controllers.bench.problem import STENCILS
 from controllers.device import find_devices
-from controllers.expression import Constant, Read
-from controllers.kernel import build
+from controllers.kernel.build import build
 from controllers.kgt import Launch, candidates, choose, generate
 from controllers.kgt.choice import configuration_of
 from controllers.kgt.pipeline import KEPT, Pipeline
 from controllers.kgt.streaming import StreamingConfiguration
-from controllers.program import Field, Program, Stage
-from controllers.stencil import Stencil
+from controllers.language.weights import Stencil
+from controllers.program.expression import Constant, Read
+from controllers.program.program import Field, Program, Stage
 from hitmap.strided import Strided
 
 ROOT = Path(__file__).parents[2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from controllers.tile import ALIGNMENT, PAGE, Tile, aligned
+from controllers.memory.tile import ALIGNMENT, PAGE, Tile, aligned
 from hitmap import Shape
 from hitmap.strided import Geometry
 

@@ -14,7 +14,7 @@ from sample import sample
 
 from controllers import Computation, Plan, Stencil, trace, trace_file
 from controllers.plan import Location
-from controllers.trace import KEPT_STEPS, Row, Span, Timeline
+from controllers.report.trace import KEPT_STEPS, Row, Span, Timeline
 from hitmap import Layout, SerialCommunicator, Shape
 
 HEAT = Stencil.of("heat", [(-1, 1), (-1, 1)], [0, 1, 0, 1, 0, 1, 0, 1, 0], 4)
@@ -26,7 +26,7 @@ JOB = """
 import sys
 from controllers import Computation
 from hitmap import default_communicator
-from controllers.stencil import Stencil
+from controllers.language.weights import Stencil
 blur = Stencil.of("blur", [(-2, 2), (-1, 1)], [1] * 15, 15)
 with Computation(
     blur.program("float32"), (60, 40), partition="blocks", boundary="periodic", overlap="on",

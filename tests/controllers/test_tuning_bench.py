@@ -8,19 +8,20 @@ from dataclasses import replace
 import pytest
 from sample import sample
 
-from controllers import kgt, stage_kernel
+from controllers import kgt
 from controllers.bench.problem import STENCILS
-from controllers.configuration import Placed, launch_of
 from controllers.device import find_devices
-from controllers.expression import Read
+from controllers.executor.opencl import OpenCLExecutor
+from controllers.kernel import stage_kernel
+from controllers.kernel.configuration import Placed, launch_of
 from controllers.kgt.kernel import GeneratedKernel
 from controllers.kgt.marching import MarchingConfiguration
 from controllers.kgt.rows import RowsConfiguration
 from controllers.kgt.wavefront import WavefrontConfiguration
-from controllers.opencl_executor import OpenCLExecutor
-from controllers.program import Field, Program, Stage
-from controllers.stencil import Stencil
-from controllers.steps import Steps
+from controllers.language.weights import Stencil
+from controllers.program.expression import Read
+from controllers.program.program import Field, Program, Stage
+from controllers.program.steps import Steps
 from controllers.tuning import bench as bench_module
 from controllers.tuning.bench import Bench
 from controllers.tuning.scratch import MOST, scratch

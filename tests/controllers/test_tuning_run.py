@@ -13,10 +13,10 @@ from mpi_jobs import helpers_path, run_ranks
 from sample import sample
 
 from controllers import Computation, Stencil, kgt, reference_run, stage_kernel
+from controllers.kernel.winners import VARIABLE
 from controllers.kgt.kernel import GeneratedKernel
-from controllers.program import Program, Stage
+from controllers.program.program import Program, Stage
 from controllers.tuning.bench import Bench
-from controllers.winners import VARIABLE
 from hitmap.comm import SerialCommunicator
 
 LINE = Stencil.of("line", [(-2, 1)], [1, 0, 3, 2], 6).program("float32")

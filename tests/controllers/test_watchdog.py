@@ -11,18 +11,18 @@ import pytest
 from mpi_jobs import run_ranks
 from sample import sample
 
-from controllers.call import Calls, noted
 from controllers.cli import main
-from controllers.state import State
-from controllers.watchdog import limit
+from controllers.run.call import Calls, noted
+from controllers.run.state import State
+from controllers.run.watchdog import limit
 from hitmap.comm import SerialCommunicator
 
 HEAD = """
 import ctypes, gc, os, signal, time
-import controllers, controllers.watchdog
-from controllers.errand import errand
+import controllers, controllers.run.watchdog
+from controllers.process.errand import errand
 from hitmap import default_communicator
-controllers.watchdog.ANSWER_S = controllers.watchdog.GRACE_S = 1
+controllers.run.watchdog.ANSWER_S = controllers.run.watchdog.GRACE_S = 1
 comm = default_communicator()
 mean = controllers.Stencil.of("mean", [(-1, 1), (-1, 1)], [1] * 9, 9).program("float32")
 def made(device="reference", **options):
@@ -120,8 +120,8 @@ def test_no_alarm_while_a_rank_works_between_calls_or_builds_or_goes_on() -> Non
 
 def test_without_a_limit_each_rank_says_once_where_it_is_and_goes_on() -> None:
     program = (
-        "import controllers.watchdog\n"
-        "controllers.watchdog.NOTICE_S = 0.4\n" + HEAD + "it = made(watchdog=None)\n"
+        "import controllers.run.watchdog\n"
+        "controllers.run.watchdog.NOTICE_S = 0.4\n" + HEAD + "it = made(watchdog=None)\n"
         "def slow(done, total):\n"
         "    start = time.monotonic()\n"
         "    while done >= 3 and not it._watchdog._is_noticed:\n"

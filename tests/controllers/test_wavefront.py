@@ -21,15 +21,15 @@ from several_steps import differing, guarded
 from test_strategies import Tiles, random_program, random_tiles, random_tree
 
 from controllers.device import find_devices
-from controllers.expression import Read, reads
-from controllers.kernel import build
+from controllers.kernel.build import build
 from controllers.kgt import generate
 from controllers.kgt.__main__ import main
 from controllers.kgt.wavefront import WavefrontConfiguration
-from controllers.program import Field, Program, Stage
-from controllers.reference import apply_stage
-from controllers.stencil import Stencil
-from controllers.steps import own_reach
+from controllers.language.weights import Stencil
+from controllers.program.expression import Read, reads
+from controllers.program.program import Field, Program, Stage
+from controllers.program.reference import apply_stage
+from controllers.program.steps import own_reach
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""What the engine asks of a controller, whatever it computes on.
+
+`OpenCLExecutor` (OpenCL) and `ReferenceExecutor` (NumPy) have it; their docstrings say more.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.device import Device
+from controllers.device.event import Command
+from controllers.executor.clock import Clock
+from controllers.kernel.configuration import Configuration, Placed
+from controllers.memory.ledger import Ledger
+from controllers.memory.tile import Linear, Tile
+from controllers.program.program import Program
+from controllers.program.steps import Steps
+from hitmap.shape import Shape
+from hitmap.strided import Geometry, Strided
+
+
+class Executor(Protocol):
+    """What the engine asks of a controller; `OpenCLExecutor` and `ReferenceExecutor` have it."""
+
+    @property
+    def device(self) -> Device: ...
+    @property
+    def shares_host(self) -> bool: ...
+    @property
+    def ledger(self) -> Ledger: ...
+    @property
+    def clock(self) -> Clock: ...
+    def read_clock(self) -> None: ...
+    def tile(self, geometry: Geometry, dtype: np.dtype[Any]) -> Tile: ...
+    def staging(self, n_elements: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]: ...
+    def launch_command(
+        self,
+        program: Program,
+        stage: int,
+        reads: Mapping[str, Tile],
+        written: Tile,
+        over: Shape,
+        steps: Steps,
+    ) -> Command: ...
+    def copy_command(
+        self, source: Linear, target: Linear, itemsize: int, move: tuple[Strided, Strided]
+    ) -> Command: ...
+    def constants_nbytes(self, program: Program, stage: int) -> int: ...
+    def clear(self, tile: Tile) -> None: ...
+    def move_to(self, tile: Tile, cells: Shape, values: npt.NDArray[Any]) -> None: ...
+    def move_from(self, tile: Tile, cells: Shape) -> npt.NDArray[Any]: ...
+    def configurations(
+        self, program: Program, stage: int, boxes: Iterable[Placed], n_steps: int
+    ) -> list[Configuration]: ...
+    def usual_steps(self, program: Program, placed: Placed) -> int: ...
+    def flush(self) -> None: ...
+    def wait(self, patience_s: float | None = None, keep: object = None) -> bool: ...
+
+
+class DeviceExecutor(Executor, Protocol):
+    """... and of one whose device has memory of its own."""
+
+    def device_staging(self, n_elements: int, dtype: np.dtype[Any]) -> Linear: ...
+    def download_command(
+        self, source: Linear, cells: Strided, target: npt.NDArray[Any]
+    ) -> Command: ...
+    def upload_command(
+        self, source: npt.NDArray[Any], target: Linear, cells: Strided
+    ) -> Command: ...

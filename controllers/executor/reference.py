@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""The NumPy reference as a device: the same verbs, done by the host at once."""
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.device import Device
+from controllers.device.event import Command, Event, HostEvent
+from controllers.executor.clock import Clock
+from controllers.kernel.configuration import Configuration, Placed, numpy_configurations
+from controllers.memory.ledger import Ledger, cap_for
+from controllers.memory.tile import Linear, Tile, host_tile_memory
+from controllers.program.program import Program
+from controllers.program.reference import apply_steps
+from controllers.program.steps import Steps
+from hitmap.shape import Shape
+from hitmap.strided import Geometry, Strided
+
+
+class ReferenceExecutor:
+    """Runs programs in NumPy (`program.reference`): slow, needs no OpenCL, right by definition."""
+
+    shares_host = True
+
+    def __init__(self, device: Device, *, memory_cap: str | int | None = None) -> None:
+        self.device = device
+        self.ledger = Ledger(device.name, cap_for(device.capacity_bytes, memory_cap))
+        self.clock = Clock()    # the host's own
+
+    def __repr__(self) -> str:
+        return "<ReferenceExecutor>"
+
+    def tile(self, geometry: Geometry, dtype: np.dtype[Any]) -> Tile:
+        """A new tile, zeroed."""
+        host = host_tile_memory(geometry.n_elements, dtype, self.ledger)
+        return Tile(geometry, dtype, host, None)
+
+    def staging(self, n_elements: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        """Host memory for packed cells."""
+        array = np.zeros(n_elements, dtype)
+        self.ledger.hold(array, array.nbytes, "host staging")
+        return array
+
+    def launch_command(
+        self,
+        program: Program,
+        stage: int,
+        reads: Mapping[str, Tile],
+        written: Tile,
+        over: Shape,
+        steps: Steps,
+    ) -> Command:
+        """Compute the cells `over` of `written` by so many steps of stage number `stage`."""
+        described, target = program.stages[stage], written.view(over)
+
+        def cells_of(field: str, cells: Shape) -> npt.NDArray[Any]:
+            return reads[field].view(cells)
+
+        def compute() -> None:
+            target[...] = apply_steps(described, cells_of, over, steps, program.dtype)
+
+        return _at_once(compute)
+
+    def copy_command(
+        self, source: Linear, target: Linear, itemsize: int, move: tuple[Strided, Strided]
+    ) -> Command:
+        """Copy one box of cells between two arrays."""
+        assert isinstance(source, np.ndarray) and isinstance(target, np.ndarray)
+        taken, given = move[0].view(source), move[1].view(target)
+        return _at_once(lambda: np.copyto(given, taken))
+
+    def constants_nbytes(self, program: Program, stage: int) -> int:
+        """Bytes of tables that a launch of a stage takes: none."""
+        return 0
+
+    def clear(self, tile: Tile) -> None:
+        """All of `tile` becomes 0."""
+        assert tile.host is not None, "tiles of the reference are in host memory"
+        tile.host[...] = 0
+
+    def move_to(self, tile: Tile, cells: Shape, values: npt.NDArray[Any]) -> None:
+        """`values` become the cells `cells` of `tile`."""
+        tile.view(cells)[...] = values
+
+    def move_from(self, tile: Tile, cells: Shape) -> npt.NDArray[Any]:
+        """The cells `cells` of `tile` as a new array."""
+        target = np.array(tile.view(cells))
+        self.ledger.hold(target, target.nbytes, "host images")
+        return target
+
+    def configurations(
+        self, program: Program, stage: int, boxes: Iterable[Placed], n_steps: int
+    ) -> list[Configuration]:
+        """NumPy has nothing to configure."""
+        return numpy_configurations(program.stages[stage], boxes, self.device.name)
+
+    def usual_steps(self, program: Program, placed: Placed) -> int:
+        """One: several steps at once are no faster here."""
+        return 1
+
+    def read_clock(self) -> None:
+        """It is the host's own."""
+
+    def flush(self) -> None:
+        """Nothing is ever pending."""
+
+    def wait(self, patience_s: float | None = None, keep: object = None) -> bool:
+        """Nothing is ever pending."""
+        return True
+
+
+def _at_once(work: Callable[[], None]) -> Command:
+    def command(wait_for: Sequence[Event] | None = None) -> Event:
+        for event in wait_for or ():
+            event.wait()
+        start = time.perf_counter_ns()
+        work()
+        return HostEvent(start, time.perf_counter_ns())
+
+    return command

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+"""How the kernels of a stage are built and launched: what a device has chosen, or would.
+
+Values for people to read; they need no OpenCL.  A device may compute some boxes by one kernel and
+the others, narrow ones, by another.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+
+from controllers import kgt
+from controllers.kernel.registry import GENERIC, SPECIALISED, KernelChoice
+from controllers.kernel.variant import Kernel
+from controllers.kgt.cell import work_sizes
+from controllers.kgt.kernel import WorkSizes
+from controllers.program.program import Program, Stage
+from hitmap.shape import Shape
+from hitmap.strided import Geometry
+
+# A box of cells, and how the tiles of the fields lie in memory that it is computed in.
+Placed: TypeAlias = tuple[Shape, Mapping[str, Geometry]]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A box of `extent` cells; the sizes are in OpenCL's order, () where there are none."""
+
+    extent: tuple[int, ...]
+    global_size: tuple[int, ...] = ()
+    local_size: tuple[int, ...] = ()
+
+    @property
+    def n_cells(self) -> int:
+        return prod(self.extent)
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A kernel of one stage on one device, and the distinct launches of it.
+
+    origin: where its text comes from.  options: of the build, None where a device chooses them.
+    """
+
+    device: str
+    stage: str
+    kernel: str
+    origin: str
+    options: tuple[str, ...] | None
+    launches: tuple[Launch, ...] = ()
+
+
+def with_launches(
+    boxes: Iterable[Placed],
+    kernel_of: Callable[[Placed], tuple[Configuration, WorkSizes | None]],
+    *,
+    is_cpu: bool,
+) -> list[Configuration]:
+    """The kernels of some boxes, each with what it is launched on; empty boxes are left out."""
+    found: dict[Configuration, dict[Launch, None]] = {}
+    for box, geometries in boxes:
+        if not box.empty:
+            kernel, work_sizes = kernel_of((box, geometries))
+            sizes = ((), ()) if work_sizes is None else work_sizes(box.extent, is_cpu)
+            found.setdefault(kernel, {})[Launch(box.extent, *sizes)] = None
+    return [replace(kernel, launches=tuple(launches)) for kernel, launches in found.items()]
+
+
+def launch_of(
+    program: Program,
+    stage: Stage,
+    placed: Placed,
+    n_steps: int = 1,
+    *,
+    cache_bytes: int = 0,
+    local_bytes: int = 0,
+    max_items: int = 0,
+    units: int = 0,
+    nvidia: bool = False,
+) -> kgt.Launch:
+    """What is known of a launch of `n_steps` time steps, and of the device (`kgt.Launch`)."""
+    box, geometries = placed
+    fields = dict.fromkeys((stage.writes, *stage.fields_read))
+    n_elements = sum(geometries[field].n_elements for field in stage.fields_read)
+    nbytes = (n_elements + geometries[stage.writes].n_elements) * np.dtype(program.dtype).itemsize
+    where = {field: geometries[field].strided(box) for field in fields}
+    return kgt.Launch(
+        where, nbytes > cache_bytes, n_steps, local_bytes, max_items, units, nvidia
+    )
+
+
+def planned_configurations(
+    program: Program,
+    stage: Stage,
+    choice: KernelChoice,
+    boxes: Iterable[Placed],
+    kind: str,
+    n_steps: int = 1,
+) -> list[Configuration]:
+    """What a device of a kind would choose, as far as it is known without one.
+
+    Fields are taken to exceed its cache.
+    """
+    if kind == "reference":
+        return numpy_configurations(stage, boxes, kind)
+
+    def kernel_of(placed: Placed) -> tuple[Configuration, WorkSizes]:
+        launch = launch_of(program, stage, placed, n_steps)
+        made = kgt.choose(program, stage, kind, launch)
+        terms, used = kgt.terms_of(stage), choice
+        if choice == SPECIALISED and made is None and kgt.loops_over_terms(stage):
+            used = GENERIC
+        generated = kgt.generate(program, stage, made)
+        name, sizes = generated.name, generated.work_sizes
+        if isinstance(used, Kernel):
+            name, sizes = used.name, work_sizes
+        elif used == GENERIC:
+            name, sizes = "generic_stencil", work_sizes
+        origin = origin_of(used, "", made, len(terms[0]) if terms else 0)
+        return Configuration(kind.upper(), stage.name, name, origin, None), sizes
+
+    return with_launches(boxes, kernel_of, is_cpu=kind == "cpu")
+
+
+def numpy_configurations(
+    stage: Stage, boxes: Iterable[Placed], device: str
+) -> list[Configuration]:
+    """Of the NumPy reference, which has nothing to configure."""
+    numpy = Configuration(device, stage.name, "reference", "NumPy", ())
+    return with_launches(boxes, lambda placed: (numpy, None), is_cpu=True)
+
+
+def origin_of(
+    choice: KernelChoice, file: str = "", made: kgt.Configuration = None, n_terms: int = 0
+) -> str:
+    """Where the text of a kernel comes from.
+
+    file: the one of the variant that is used.  made: the configuration of a generated kernel.
+    n_terms: those that the generic kernel takes as data.
+    """
+    if isinstance(choice, Kernel):
+        files = [file] if file else [variant.source.file for variant in choice.variants]
+        return ", ".join(filter(None, files)) or "a text of the program's"
+    if choice == GENERIC:
+        return f"kernels_cl/generic_stencil.cl, with {n_terms} terms as data"
+    return f"generated, {kgt.described(made)}"

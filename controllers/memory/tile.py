@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""Tiles: boxes of cells in the memory of one controller."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.memory.ledger import Ledger
+from hitmap.conversion import converted
+from hitmap.shape import Shape
+from hitmap.strided import Geometry, Strided
+
+if TYPE_CHECKING:
+    import pyopencl as cl
+
+# Linear memory that cells lie in: a buffer, or a flat host array.
+Linear: TypeAlias = "Union[cl.Buffer, npt.NDArray[Any]]"
+
+PAGE = 4096
+SLACK = 2 * PAGE    # bytes that `aligned` takes beside the elements
+ALIGNMENT = 128     # bytes; what PoCL gives its own buffers, a cache line pair on CPUs
+
+
+class Tile:
+    """A box of cells, owned cells and halo, of one field at one time level.
+
+    `host` is the tile's memory as a flat array where the controller computes in host memory
+    (host and device are then one allocation), else None: the tile is *internal*.  `buffer`
+    is its OpenCL side, None for the NumPy reference.
+    """
+
+    def __init__(
+        self,
+        geometry: Geometry,
+        dtype: np.dtype[Any],
+        host: npt.NDArray[Any] | None,
+        buffer: cl.Buffer | None,
+    ) -> None:
+        self.geometry = geometry
+        self.dtype = dtype
+        self.host = host
+        self.buffer = buffer
+
+    @property
+    def nbytes(self) -> int:
+        return self.geometry.n_elements * self.dtype.itemsize
+
+    @property
+    def linear(self) -> Linear:
+        """What the commands of its controller work on."""
+        if self.buffer is not None:
+            return self.buffer
+        assert self.host is not None, "a tile lies on the host, on a device, or on both"
+        return self.host
+
+    def strided(self, cells: Shape) -> Strided:
+        """Where `cells` lie in the tile's memory."""
+        return self.geometry.strided(cells)
+
+    def view(self, cells: Shape) -> npt.NDArray[Any]:
+        """The cells in host memory, writable; only where the controller shares it."""
+        assert self.host is not None, "an internal tile has no host image"
+        return self.strided(cells).view(self.host)
+
+
+@dataclass(frozen=True)
+class TileView:
+    """What `init` and `output` see of one place.
+
+    `array` is writable and holds the owned cells without halo; `shape` is their global box,
+    possibly without cells; `domain` the extents of the whole field.
+    """
+
+    array: npt.NDArray[Any]
+    shape: Shape
+    domain: tuple[int, ...]
+    place: int
+
+    def write(self, values: npt.ArrayLike) -> None:
+        """Set the cells; ValueError where a value does not fit the dtype, which `array` converts.
+
+        >>> tile = TileView(np.zeros(2, np.uint8), Shape.of_extent((2,)), (2,), 0)
+        >>> tile.write([7, 2**40 + 7])
+        Traceback (most recent call last):
+        ValueError: cell (1) holds 1099511627783, but uint8 takes whole numbers from 0 to 255...
+        """
+        self.array[...] = converted(values, self.array.shape, self.array.dtype)
+
+
+def aligned(n_elements: int, dtype: np.dtype[Any], stagger: int = 0) -> npt.NDArray[Any]:
+    """Zeroed host memory whose first byte lies `stagger` cache-line pairs after a page's start.
+
+    Arrays that start at the same place of a page make loops that read one and write the
+    other slow, by a factor of two on some CPUs (docs/performance.md): stagger them.
+    """
+    nbytes = n_elements * dtype.itemsize
+    raw = np.zeros(nbytes + SLACK, np.uint8)
+    start = -raw.ctypes.data % PAGE + stagger * ALIGNMENT % PAGE
+    return raw[start : start + nbytes].view(dtype)
+
+
+def host_tile_memory(
+    n_elements: int, dtype: np.dtype[Any], ledger: Ledger, stagger: int = 0
+) -> npt.NDArray[Any]:
+    """`aligned` memory of a tile, in the account of its device."""
+    nbytes = n_elements * dtype.itemsize
+    ledger.check(nbytes, "tiles")
+    host = aligned(n_elements, dtype, stagger)
+    ledger.hold(host, nbytes, "tiles")
+    ledger.hold(host, SLACK, "alignment")
+    return host

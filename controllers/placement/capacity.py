@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""Whether a plan fits in the memory of its devices: decided by all ranks, before any allocates."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from controllers.executor.executor import Executor
+from controllers.memory.ledger import MemoryCapError, sizes
+from controllers.plan import Plan
+from hitmap.comm import Communicator
+
+_NARROW = {"float64": "float32", "int64": "int32"}
+
+
+def check_capacity(plan: Plan, executors: Mapping[int, Executor], comm: Communicator) -> None:
+    """`MemoryCapError` on all ranks where a device of any of them has not enough memory left.
+
+    plan: of this rank.  What is in use already stays in use: at a redistribution the old tiles
+    are in memory beside the new ones.  Collective.
+    """
+    everyone = [problem for rank in comm.allgather(_problems(plan, executors)) for problem in rank]
+    if everyone:
+        more = len(everyone) - 1
+        also = f", and {more} more {'devices lack' if more > 1 else 'device lacks'} memory"
+        narrower = f", {_NARROW[plan.program.dtype]}," if plan.program.dtype in _NARROW else ""
+        raise MemoryCapError(
+            f"{everyone[0]}{also if more else ''}; use more devices{narrower} or a larger "
+            f"--memory-cap"
+        )
+
+
+def fits(
+    plan: Plan, executors: Mapping[int, Executor], largest_bytes: int, comm: Communicator
+) -> bool:
+    """Whether it does, on all ranks, with no tile of over `largest_bytes`.  Collective."""
+    itemsize = np.dtype(plan.program.dtype).itemsize
+    small = all(
+        plan.geometry(field.name, place).n_elements * itemsize <= largest_bytes
+        for field in plan.program.fields
+        for place in plan.places
+    )
+    return all(comm.allgather(small and not _problems(plan, executors)))
+
+
+def _problems(plan: Plan, executors: Mapping[int, Executor]) -> list[str]:
+    """What this rank's devices have not enough memory for."""
+    problems = []
+    for executor in dict.fromkeys(executors[place] for place in plan.places):
+        places = [place for place in plan.places if executors[place] is executor]
+        needed = nbytes_needed(plan, executor, places)
+        if executor.ledger.on_device + needed > executor.ledger.cap_bytes:
+            problems.append(_problem(plan, executor, places, needed))
+    return problems
+
+
+def nbytes_needed(plan: Plan, executor: Executor, places: Sequence[int]) -> int:
+    """What the engine allocates on the device of `executor` for `places`, which live there."""
+    tables = {
+        stage: executor.constants_nbytes(plan.program, stage)
+        for stage in range(len(plan.program.stages))
+    }
+    return sum(plan.memory(place).on_device for place in places) + sum(
+        tables[operation.stage]
+        for operation in plan.operations
+        if operation.stage is not None and operation.place in places
+    )
+
+
+def _problem(plan: Plan, executor: Executor, places: Sequence[int], needed: int) -> str:
+    ledger = executor.ledger
+    need, used, cap = sizes(needed, ledger.on_device, ledger.cap_bytes)
+    fields = " and ".join(f'field "{field.name}"' for field in plan.program.fields)
+    verb = "needs" if len(plan.program.fields) == 1 else "need"
+    where = f"place {places[0]}" if len(places) == 1 else f"places {', '.join(map(str, places))}"
+    beside = f", where {used} are in use" if ledger.on_device else ""
+    return f'{fields} {verb} {need} on "{ledger.device}" ({where}){beside}, the cap is {cap}'

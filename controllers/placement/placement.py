@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: MIT
+"""Which place lives where: the devices of all ranks become controllers, and these get places."""
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+
+import numpy as np
+import pyopencl as cl
+
+from controllers.check import Setting, device_for, open_executor
+from controllers.device import (
+    Device,
+    NoDeviceError,
+    assign,
+    choose_usable,
+    probe_wanted,
+    problems,
+)
+from controllers.device.verdict import Verdict
+from controllers.executor.executor import Executor
+from controllers.executor.kernel_check import KernelError, check_kernel
+from controllers.executor.opencl import OpenCLExecutor
+from controllers.executor.reference import ReferenceExecutor
+from controllers.kernel.build import BuildError, where
+from controllers.kernel.registry import SPECIALISED, KernelChoice
+from controllers.kernel.variant import Kernel
+from controllers.memory.ledger import MemoryCapError
+from controllers.placement.partition import largest_tile, make_layout
+from controllers.plan import Location
+from controllers.process.errand import errand
+from controllers.process.foreign_options import foreign_options, left_out
+from controllers.program.program import Program
+from controllers.report.report import DeviceReport
+from hitmap.agreement import agree
+from hitmap.comm import Communicator, node_ranks
+from hitmap.layout import MAX_BLOCKS, Layout
+from hitmap.node import first_of_node
+from hitmap.shape import Shape
+
+_logger = logging.getLogger(__name__)
+
+@dataclass(frozen=True)
+class Placement:
+    """The locations of all places, and the executors of this rank's ones."""
+
+    locations: tuple[Location, ...]
+    executors: dict[int, Executor]
+
+    @property
+    def n_places(self) -> int:
+        return len(self.locations)
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The places of this rank."""
+        return tuple(self.executors)
+
+    @property
+    def first_launches(self) -> str:
+        """A label for the first launches on this rank's devices, in which drivers may crash."""
+        devices = {where(executor.device) for executor in self.executors.values()}
+        return f"kernels are launched for the first time on {', '.join(sorted(devices))}"
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The rank of each place."""
+        return tuple(location.rank for location in self.locations)
+
+
+@dataclass(frozen=True)
+class Controllers:
+    """The controllers of all ranks, in order of rank, and the executors of this rank's ones."""
+
+    rank: int
+    locations: tuple[Location, ...]
+    executors: tuple[Executor, ...]
+    largest_bytes: int      # the largest single allocation that all of them allow
+
+    def consecutive(self, n_each: int = 1) -> Placement:
+        """The first `n_each` places on the first controller, the next ones on the second ..."""
+        if n_each < 1:
+            raise ValueError(f"a controller holds at least one place, got {n_each}")
+        return self._placement([where for where in self.locations for _ in range(n_each)])
+
+    def in_turn(self, n_places: int) -> Placement:
+        """Places dealt to the controllers one by one, as to players: not sorted by rank."""
+        return self._placement([*islice(cycle(self.locations), n_places)])
+
+    def report(self) -> list[DeviceReport]:
+        """The memory of this rank's devices."""
+        here = [where for where in self.locations if where.rank == self.rank]
+        return [
+            DeviceReport.of(where.rank, where.controller, executor.ledger)
+            for where, executor in zip(here, self.executors, strict=True)
+        ]
+
+    def _placement(self, locations: Sequence[Location]) -> Placement:
+        executors = {
+            place: self.executors[where.controller]
+            for place, where in enumerate(locations)
+            if where.rank == self.rank
+        }
+        return Placement(tuple(locations), executors)
+
+
+def _tried(everyone: Sequence[Sequence[str]]) -> list[Verdict]:
+    with errand("the trial of drivers"):
+        return probe_wanted(everyone)
+
+
+def assigned_devices(
+    comm: Communicator, selectors: str | Sequence[str] | None, check: Setting = "off"
+) -> list[Device]:
+    """The devices of this rank, of those that `selectors` name on its host.
+
+    With `check` "oclgrind" it is the simulator in place of each of them.
+
+    Drivers that a small kernel aborts or hangs are left out.  Of these, and of CPUs that compute
+    with more threads than this process has cores, a warning on rank 0 tells.  Collective; fails on
+    all ranks or on none.
+    """
+    wanted = [selectors] if isinstance(selectors, str) else list(selectors or [])
+    local_rank, n_local = node_ranks(comm)
+    failure: Exception | None = None
+    try:
+        everyone = comm.allgather(wanted)
+        verdicts = first_of_node(comm, lambda: _tried(everyone))
+        devices = assign(choose_usable(wanted, verdicts), local_rank, n_local)
+        devices = [device_for(device, check) for device in devices]
+    except (ValueError, RuntimeError, cl.Error) as error:
+        failure = error
+    _fail_together(comm, failure)
+    _warn_once(comm, [*problems(verdicts), *_crowded(devices, comm.rank)])
+    return devices
+
+
+def one_device(selector: str) -> Device:
+    """The device that `selector` names; by default the GPU, else the CPU.  For one process."""
+    wanted = [selector] if selector else []
+    verdicts = probe_wanted([wanted])
+    found = choose_usable(wanted, verdicts)
+    for text in problems(verdicts):
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
+    if len(found) > 1 and selector:
+        names = ", ".join(device.name for device in found)
+        raise ValueError(
+            f"a controller has one device, but {selector!r} fits {len(found)}: {names}; choose one "
+            f"by position, such as gpu:0, or open all with Controller.each({selector!r})"
+        )
+    return assign(found[:1], 0, 1)[0]
+
+
+def open_controllers(
+    comm: Communicator,
+    selectors: str | Sequence[str] | None,
+    program: Program,
+    *,
+    zero_copy: bool = True,
+    kernel: KernelChoice = SPECIALISED,
+    memory_cap: str | int | None = None,
+    check: Setting = "off",
+) -> Controllers:
+    """Choose and open the devices of every rank; collective, fails on all ranks or on none.
+
+    Without `zero_copy`, devices that share the host's memory are used as if they did not.
+    `kernel` says how the program's stages are computed; a kernel of the user's own is checked.
+    `memory_cap` is what each of the devices may take, else the environment's, else its memory.
+    """
+    if program.math == "fast":
+        agree(comm, "build options of the environment", sorted(foreign_options().items()))
+    devices = assigned_devices(comm, selectors, check)
+    _warn_once(comm, left_out(comm.rank, program.math))
+    executors: list[Executor] = []
+    failure: Exception | None = None
+    try:
+        executors = [
+            open_device(device, program, zero_copy, kernel, memory_cap, check) for device in devices
+        ]
+    except (ValueError, RuntimeError, MemoryCapError, cl.Error) as error:
+        failure = error
+    _fail_together(comm, failure)
+    for device in devices:
+        _logger.info("rank %d computes on %s", comm.rank, device.name)
+    mine = [
+        (executor.shares_host, device.name, device.kind, device.max_allocation_bytes)
+        for device, executor in zip(devices, executors)
+    ]
+    everyone = comm.allgather(mine)
+    locations = tuple(
+        Location(rank, controller, shares_host, name, kind)
+        for rank, controllers in enumerate(everyone)
+        for controller, (shares_host, name, kind, _) in enumerate(controllers)
+    )
+    largest_bytes = min(nbytes for controllers in everyone for *_, nbytes in controllers)
+    return Controllers(comm.rank, locations, tuple(executors), largest_bytes)
+
+
+def divided(
+    controllers: Controllers,
+    program: Program,
+    domain: Shape,
+    partition: str | None,
+    weights: Sequence[float] | None,
+    *,
+    align: int | Sequence[int],
+    block: int | Sequence[int] | None,
+    n_each: int,
+) -> tuple[Layout, Placement]:
+    """The domain cut into places, and where these are; `n_each` places on every controller.
+
+    More, in equal parts, where a tile would exceed the largest single allocation of a device;
+    ValueError where no number of places helps.
+    """
+    for finer in _divisions(controllers, program, domain, n_each):
+        placement = controllers.consecutive(n_each * finer)
+        parts = None if weights is None else [w for w in weights for _ in range(finer)]
+        layout = make_layout(
+            domain, placement.n_places, partition, parts, align=align, block=block
+        )
+        if partition == "cyclic":
+            return layout, controllers.in_turn(layout.n_places)
+        if largest_tile(program, layout) <= controllers.largest_bytes:
+            return layout, placement
+    raise ValueError(
+        f"no {partition or 'bands'} of {domain} have tiles of at most "
+        f"{controllers.largest_bytes} bytes, the largest allocation of a device, and at most "
+        f"{MAX_BLOCKS} places; use partition='blocks', a smaller field or more devices"
+    )
+
+
+def _divisions(
+    controllers: Controllers, program: Program, domain: Shape, n_each: int
+) -> Iterator[int]:
+    """Into how many parts to divide each place: 1, then as many as the bytes need at the least."""
+    yield 1
+    n_places = n_each * len(controllers.locations)
+    n_bytes = domain.n_cells * np.dtype(program.dtype).itemsize
+    finer = max(2, -(-n_bytes // (n_places * controllers.largest_bytes)))
+    while finer <= min(max(domain.extent), MAX_BLOCKS // n_places):
+        yield finer
+        finer += -(-finer // 16)
+
+
+def open_device(
+    device: Device,
+    program: Program,
+    zero_copy: bool = True,
+    kernel: KernelChoice = SPECIALISED,
+    memory_cap: str | int | None = None,
+    check: Setting = "off",
+) -> Executor:
+    """The executor of `device`, its kernels for `program` built."""
+    if device.kind == "reference":
+        if isinstance(kernel, Kernel):
+            raise ValueError(
+                f"the reference device computes descriptions and cannot run the kernel "
+                f"{kernel.name!r}, which is OpenCL C; choose another device, or no kernel"
+            )
+        return ReferenceExecutor(device, memory_cap=memory_cap)
+    def opened(check: Setting) -> OpenCLExecutor:
+        return open_executor(
+            device, check, zero_copy=zero_copy, kernel=kernel, memory_cap=memory_cap
+        )
+
+    controller = opened("off")
+    for stage in range(len(program.stages)):
+        controller.build(program, stage)
+    if isinstance(kernel, Kernel):
+        check_kernel(controller, program, kernel)
+    return controller if check == "off" else opened(check)
+
+
+def _crowded(devices: Sequence[Device], rank: int) -> list[str]:
+    """CPUs that compute with more threads than the launcher has left cores for."""
+    n_cores = len(os.sched_getaffinity(0))
+    return [
+        f"rank {rank} may use {n_cores} of the {device.compute_units} cores that {device.name} "
+        f"computes with, and will be slow; `python -m controllers doctor` says how to start ranks "
+        f"that are not bound"
+        for device in devices
+        if device.kind == "cpu" and device.compute_units > n_cores
+    ]
+
+
+def _warn_once(comm: Communicator, told: Sequence[str]) -> None:
+    """Warn on rank 0 of what the ranks have to say, once where they say the same."""
+    everyone = comm.gather(told)
+    for text in dict.fromkeys(text for texts in everyone or () for text in texts):
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
+
+
+def _fail_together(comm: Communicator, failure: Exception | None) -> None:
+    """Raise the error of the first rank that has one, on all ranks, naming the rank."""
+    kinds = (NoDeviceError, BuildError, KernelError, MemoryCapError, ValueError, RuntimeError)
+    kind = next((n for n, known in enumerate(kinds) if isinstance(failure, known)), len(kinds) - 1)
+    problems = comm.allgather(None if failure is None else (kind, str(failure)))
+    for rank, problem in enumerate(problems):
+        if problem is not None:
+            prefix = f"rank {rank}: " if comm.size > 1 else ""
+            raise kinds[problem[0]](prefix + problem[1])

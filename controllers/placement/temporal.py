@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""Temporal blocking: how many time steps a launch computes, the same at all places.
+
+Halos are as many times the reach, and are exchanged once per launch.  The result has the same bits
+whatever the number is; all ranks choose the same one, from what all of them hold.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from controllers import kgt
+from controllers.executor.executor import Executor
+from controllers.kernel.configuration import Placed, launch_of
+from controllers.kernel.registry import SPECIALISED, KernelChoice
+from controllers.plan import Plan
+from controllers.program.identifier import short
+from controllers.program.program import Program
+from controllers.program.steps import can_combine
+from hitmap.comm import Communicator
+from hitmap.layout import Layout
+
+MOST_STEPS = 256    # of a launch; no kernel has room for what so many reach
+THICK = 4       # a halo is at most one part in so many of what a place owns, on any axis
+
+
+def plan_with_steps(
+    make: Callable[[int], Plan],
+    choice: KernelChoice,
+    wanted: int | None = None,
+    *,
+    watched: bool = False,
+    usual: Callable[[Plan], int] | None = None,
+    fits: Callable[[Plan], bool] = lambda plan: True,
+) -> Plan:
+    """A plan of `wanted` steps per launch, or by default of as many as promise to be fast.
+
+    make: gives the plan of a number of steps per launch.  watched: by the checked mode, which
+    looks at every step.  usual: how many are fast, given the plan of single steps; by default
+    what the kinds of the devices say.  fits: whether there is memory for a plan.  ValueError where
+    `wanted` steps cannot be computed at once.
+    """
+    if wanted is not None:
+        _check(wanted, choice, watched)
+        plan = make(wanted)
+        if wanted > 1:
+            for kind, placed in _boxes(plan):
+                _kernel(plan, kind, placed)
+        return plan
+    single = make(1)
+    if choice != SPECIALISED or watched or not can_combine(single.program):
+        return single
+    n_usual = usual(single) if usual is not None else _usual_steps(single)
+    for n_steps in _candidates(single, n_usual):
+        plan = make(n_steps)
+        if fits(plan) and all(_suits(plan, kind, placed) for kind, placed in _boxes(plan)):
+            return plan
+    return single
+
+
+def agreed_steps(plan: Plan, executors: Mapping[int, Executor], comm: Communicator) -> int:
+    """How many steps are fast on the devices of all ranks; `plan` is of single steps.
+
+    Collective: what was found by tuning is in the cache of each rank's host.
+    """
+    program, stage = plan.program, plan.program.stages[0]
+    mine = [
+        executors[place].usual_steps(program, placed)
+        for place in plan.places
+        for placed in plan.launched(stage, place)
+    ]
+    everyone = [n_steps for rank in comm.allgather(sorted(set(mine))) for n_steps in rank]
+    return min(everyone, default=1)
+
+
+def check_steps(wanted: int) -> None:
+    """ValueError where no launch computes so many steps, whatever the program."""
+    if wanted < 1:
+        raise ValueError(f"a launch computes at least 1 step, got {wanted}")
+    if wanted > MOST_STEPS:
+        raise ValueError(
+            f"a launch computes at most {MOST_STEPS} steps, got {short(wanted)}; use fewer, or "
+            f"leave it out"
+        )
+
+
+def _check(wanted: int, choice: KernelChoice, watched: bool) -> None:
+    check_steps(wanted)
+    if wanted > 1 and choice != SPECIALISED:
+        raise ValueError(
+            f"launches of {wanted} steps need kernels that are generated for the program; leave "
+            f"out the kernel, or the steps per launch"
+        )
+    if wanted > 1 and watched:
+        raise ValueError(
+            f"the checked mode looks at every step, got launches of {wanted} steps; leave out one "
+            f"of the two"
+        )
+
+
+def _usual_steps(single: Plan) -> int:
+    program, kinds = single.program, {where.kind for where in single.locations}
+    return min(kgt.usual_steps(program, program.stages[0], kind) for kind in kinds)
+
+
+def _candidates(single: Plan, n_steps: int) -> Iterator[int]:
+    """Numbers of steps over 1, the best one first, with halos that are not too thick."""
+    most = _thickest(single.program, single.layout, single.periodic)
+    while n_steps > 1:
+        if n_steps <= most:
+            yield n_steps
+        n_steps //= 2
+
+
+def _thickest(program: Program, layout: Layout, periodic: Sequence[bool]) -> int:
+    """So many steps have halos of at most a quarter of what any place owns."""
+    reach = [low + high for low, high in program.reach]
+    limits = [
+        n // (THICK * r)
+        for owned in layout.owned
+        if not owned.empty
+        for n, r, whole, wraps in zip(owned.extent, reach, layout.domain.extent, periodic)
+        if r and (wraps or n < whole)
+    ]
+    return min(limits, default=max(layout.domain.extent))
+
+
+def _boxes(plan: Plan) -> Iterator[tuple[str, Placed]]:
+    """The kinds of devices with the boxes launched there, but for boxes that are alike."""
+    seen: set[object] = set()
+    for place, where in enumerate(plan.locations):
+        for stage in plan.program.stages:
+            for box, geometries in plan.launched(stage, place):
+                lie = [geometry.strided(box) for geometry in geometries.values()]
+                key = where.kind, box.extent, *((a.first % 16, a.pitches) for a in lie)
+                if key not in seen:
+                    seen.add(key)
+                    yield where.kind, (box, geometries)
+
+
+def _kernel(plan: Plan, kind: str, placed: Placed) -> None:
+    """ValueError where a device of this kind has no kernel that computes the box."""
+    (stage,) = plan.program.stages
+    if kind != "reference":
+        launch = launch_of(plan.program, stage, placed, plan.steps_per_launch)
+        kgt.choose(plan.program, stage, kind, launch)
+
+
+def _suits(plan: Plan, kind: str, placed: Placed) -> bool:
+    try:
+        _kernel(plan, kind, placed)
+    except ValueError:
+        return False
+    return True

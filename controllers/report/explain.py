@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: MIT
+"""What a program, a layout and a plan amount to, as text: before a run, or without any device.
+
+All of it follows from a `Plan`, its kernels' configurations and the sizes of its places.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from typing import TypeVar
+
+from controllers.kernel.configuration import Configuration
+from controllers.kgt.comment import cost
+from controllers.plan import Plan
+from controllers.plan.needed import cells_needed
+from controllers.plan.size import PlaceSize, place_sizes
+from controllers.plan.text import steps
+from controllers.program.formula import formula
+from controllers.program.program import Program
+from controllers.report.report import format_table
+
+MAX_LINES = 40          # of a list
+MAX_TRANSFERS = 120     # of a plan that is printed whole
+MAX_PLACES = 48         # characters for the numbers of alike places
+
+_T = TypeVar("_T")
+
+
+def explain(
+    plan: Plan, configurations: Sequence[Configuration], sizes: Sequence[PlaceSize] | None = None
+) -> str:
+    """Program, layout, messages, plan, kernels, and bytes per place.
+
+    Long lists are cut; of a plan with very many messages the operations of one rank are shown.
+    """
+    sections = [
+        _program(plan),
+        _layout(plan),
+        _messages(plan),
+        _plan(plan),
+        _kernels(configurations),
+        size_table(plan, place_sizes(plan) if sizes is None else sizes),
+    ]
+    return "\n\n".join(sections)
+
+
+def _program(plan: Plan) -> str:
+    program, domain = plan.program, plan.layout.domain
+    names = ", ".join(field.name for field in program.fields)
+    fields = f"field{'s' if len(program.fields) > 1 else ''} {names}"
+    math = "" if program.math == "strict" else f", math {program.math}"
+    lines = [f"program {program.name}: {program.dtype}{math}, {_axes(program)}, {fields}"]
+    for stage in program.stages:
+        lines.append(f"  stage {stage.name}")
+        lines += [f"    {line}" for line in formula(stage).splitlines()]
+        lines.append(f"    {cost(program, stage)}")
+        updated = stage.updated(domain, plan.periodic)
+        lines.append(
+            f"    computes {updated}, {updated.n_cells} of {domain.n_cells} cells; the others keep "
+            f"their values"
+            if updated != domain
+            else "    computes all cells"
+        )
+    for axis, ((low, high), wraps) in enumerate(zip(program.reach, plan.periodic)):
+        boundary = "periodic" if wraps else "fixed"
+        lines.append(f"  axis {axis}: reach {low} below and {high} above, {boundary} boundary")
+    return "\n".join(lines)
+
+
+def _axes(program: Program) -> str:
+    return "1 axis" if program.n_axes == 1 else f"{program.n_axes} axes"
+
+
+def _layout(plan: Plan) -> str:
+    """Who owns what; places that own boxes of one extent on one kind of device are alike."""
+    layout = plan.layout
+    extent = " x ".join(map(str, layout.domain.extent))
+    rows = []
+    for place, (where, owned) in enumerate(zip(plan.locations, layout.owned)):
+        rows.append(
+            (
+                str(place),
+                str(where.rank),
+                str(where.controller),
+                where.device or ("CPU" if where.shares_host else "GPU"),
+                "host" if where.shares_host else "device",
+                str(owned),
+                str(owned.n_cells),
+                f"{owned.n_cells / layout.domain.n_cells:.1%}",
+            )
+        )
+    head = ("place", "rank", "controller", "device", "memory", "owns", "cells", "share")
+    table = format_table(head, _cut(rows, _row_left_out), left=("device", "memory", "owns"))
+    title = f"layout: {extent} cells over {_counted(layout.n_places, 'place')}"
+    return "\n".join([title, *_indented(table)])
+
+
+def _row_left_out(count: int) -> tuple[str, ...]:
+    return ("...", "", "", f"{count} more", "", "", "", "")
+
+
+def _messages(plan: Plan) -> str:
+    lines = []
+    for field, pattern in plan.patterns.items():
+        needed = cells_needed(plan, field)
+        excess = pattern.n_cells - needed
+        more = f", {excess / needed:.1%}" if excess and needed else ""
+        lines.append(
+            f"messages of field {field} per {plan.step_name}: "
+            f"{_counted(pattern.n_cells, 'cell')} in "
+            f"{_counted(len(pattern.messages), 'message')}, {excess} more than the least possible"
+            f"{more}"
+        )
+        listed = _cut([str(m) for m in pattern.messages], lambda n: f"... {n} more")
+        lines += [f"  {line}" for line in listed]
+    return "\n".join(lines)
+
+
+def _plan(plan: Plan) -> str:
+    if len(plan.transfers) <= MAX_TRANSFERS:
+        return str(plan)
+    rank = _busiest_rank(plan)
+    title = f"plan of {plan.program.name}: too long to be printed whole; rank {rank}, as one of all"
+    return "\n".join([title, *steps(plan.of_rank(rank))])
+
+
+def _kernels(configurations: Sequence[Configuration]) -> str:
+    lines = ["kernels"]
+    for configuration in dict.fromkeys(configurations):
+        built = configuration
+        options = "chosen on the device" if built.options is None else " ".join(built.options)
+        lines.append(
+            f"  {built.device}: stage {built.stage} by kernel {built.kernel} ({built.origin}), "
+            f"build options: {options or 'none'}"
+        )
+        for launch in built.launches:
+            cells = " x ".join(map(str, launch.extent))
+            sizes = (
+                f": {' x '.join(map(str, launch.global_size))} work-items in groups of "
+                f"{' x '.join(map(str, launch.local_size))}"
+                if launch.global_size
+                else ""
+            )
+            lines.append(f"    {cells} cells{sizes}")
+    return "\n".join(lines)
+
+
+def size_table(plan: Plan, sizes: Sequence[PlaceSize]) -> str:
+    """Per place, cells, what it moves in a step, and bytes; places with the same figures share
+    a line."""
+    head = ("places", "cells", "halo", "border", "inner", "sends", "bytes out", "receives",
+            "bytes in", "copies", "tiles", "staging", "memory")  # fmt: skip
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for size in sizes:
+        alike.setdefault(_figures(size), []).append(size.place)
+    rows = _cut(
+        [(numbers(places), *map(str, figures)) for figures, places in alike.items()],
+        lambda n: (f"... {n} kinds more", *[""] * (len(head) - 1)),
+    )
+    totals = [sum(column) for column in zip(*map(_figures, sizes))]
+    rows.append(("all", *map(str, totals)))
+    title = f"per place and {plan.step_name}: cells, messages and bytes; bytes of memory"
+    nbytes = [size.memory.nbytes for size in sizes]
+    least, most = min(nbytes), max(nbytes)
+    last = f"  {f'{least} to {most}' if least < most else most} bytes of memory per place"
+    table = format_table(head, rows, left=("places",))
+    return "\n".join([title, *_indented(table), last])
+
+
+def _figures(size: PlaceSize) -> tuple[int, ...]:
+    memory = size.memory
+    staging = memory.device_staging + memory.host_staging
+    return (
+        size.owned, size.halo, size.border, size.inner, size.sends, size.bytes_sent,
+        size.receives, size.bytes_received, size.copies, memory.tiles, staging, memory.nbytes,
+    )  # fmt: skip
+
+
+def numbers(places: Sequence[int]) -> str:
+    """Rising numbers as ranges, cut where there are many.
+
+    >>> numbers([0, 1, 2, 5, 7, 8]), numbers([3])
+    ('0-2, 5, 7-8', '3')
+    """
+    parts = []
+    for _, run in groupby(enumerate(places), lambda pair: pair[1] - pair[0]):
+        members = [place for _, place in run]
+        parts.append(str(members[0]) if len(members) == 1 else f"{members[0]}-{members[-1]}")
+    text = ", ".join(parts)
+    if len(text) <= MAX_PLACES:
+        return text
+    return f"{text[: text.rindex(',', 0, MAX_PLACES - 12)]}, ... ({len(places)})"
+
+
+def _busiest_rank(plan: Plan) -> int:
+    """The rank of the place with the most messages."""
+    counts = [0] * plan.layout.n_places
+    for transfer in plan.transfers:
+        counts[transfer.message.source] += 1
+        counts[transfer.message.target] += 1
+    return plan.locations[counts.index(max(counts))].rank
+
+
+def _cut(items: Sequence[_T], left_out: Callable[[int], _T]) -> list[_T]:
+    """`items`, of many the first and the last ones, and what says how many are left out."""
+    if len(items) <= MAX_LINES:
+        return [*items]
+    n_last = MAX_LINES // 4
+    n_first = MAX_LINES - n_last
+    return [*items[:n_first], left_out(len(items) - n_first - n_last), *items[-n_last:]]
+
+
+def _indented(text: str) -> Iterable[str]:
+    return (f"  {line}" for line in text.splitlines())
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
