@@ -76,3 +76,9 @@ def test_the_readme_holds_the_two_commands_that_ci_runs() -> None:
     assert [command.split(" && ")[0].strip() for command in commands] == [
         'pip install ".[local]"', 'pip install ".[test]"'
     ]  # fmt: skip
+
+
+def test_the_page_of_the_architecture_lists_the_rooms_in_the_order_of_their_imports() -> None:
+    rooms = re.findall(r"^\| `(\w+)` \|", text("docs/architecture.md"), re.MULTILINE)
+    layers = lines("importlinter:contract:layers", "layers")
+    assert [f"({room})" for room in reversed(rooms)] == layers[1:], "above (__main__)"
