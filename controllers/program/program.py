@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: MIT
 """Programs: the fields, and the stages of one step, with no word on where they run.
 
-Reach, offsets and cost are derived from the expression trees.  Which cells are computed follows
-from the *declared* shape of a stage, which may be larger than what it reads (EPSILOD's rule,
-DESIGN.md "Boundaries").
+Reach, offsets and cost are derived from the expressions.  Which cells are computed follows from the
+*declared* offsets of a stage, which may be larger than what it reads (EPSILOD's rule, DESIGN.md
+"Boundaries").
 """
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from functools import cached_property, reduce
+from itertools import chain
 from typing import Literal, get_args
 
 import numpy as np
 
-from controllers.program.expression import Constant, Expression, count, reads, walk
+from controllers.program.expression import Constant, Expression, Read, count, reads, walk
 from controllers.program.identifier import check_field_name, check_identifier, short
 from hitmap.shape import Shape
 
@@ -41,45 +44,86 @@ class Field:
             )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stage:
-    """One parallel update: `writes` gets the value of `expression` in each cell that is computed.
+    """One parallel update of one or several fields: `Stage("flow", {"u": new_u, "v": new_v}, box)`.
 
-    `shape` is declared: the inclusive first and last offset per axis; every read must lie in it.
-    Two stages are equal when they share the very same expression object.
+    `updates` says what each field gets, in each cell that is computed.  They are simultaneous: all
+    of them read the values that the fields have when the stage begins.  `offsets` are declared: the
+    inclusive first and last one per axis; every read must lie in them.
+    Two stages are equal when they share the very same expression objects.
     """
 
     name: str
-    writes: str
-    expression: Expression
-    shape: Offsets
+    updates: Mapping[str, Expression]
+    offsets: Offsets
 
     def __post_init__(self) -> None:
         check_identifier(self.name, "stage")
-        check_shape(self.shape, f"stage {self.name!r}")
-        for read in reads(self.expression):
-            inside = len(read.offset) == len(self.shape) and all(
-                low <= step <= high for step, (low, high) in zip(read.offset, self.shape)
+        object.__setattr__(self, "updates", dict(self.updates))     # the caller's may change
+        if not self.updates:
+            raise ValueError(f"stage {self.name!r} updates no field; give at least one")
+        check_offsets(self.offsets, f"stage {self.name!r}")
+        for read in self.reads:
+            inside = len(read.offset) == len(self.offsets) and all(
+                low <= step <= high for step, (low, high) in zip(read.offset, self.offsets)
             )
             if not inside:
                 raise ValueError(
                     f"stage {self.name!r} reads {read.field!r} at {read.offset}, outside its "
-                    f"declared shape {self.shape}; declare a larger shape"
+                    f"declared offsets {self.offsets}; declare larger ones"
                 )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stage) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[str, Offsets, tuple[tuple[str, int], ...]]:
+        updates = tuple((field, id(value)) for field, value in self.updates.items())
+        return self.name, self.offsets, updates
+
+    @cached_property
+    def reads(self) -> tuple[Read, ...]:
+        """Its distinct reads, in order of first use."""
+        every = (read for expression in self.updates.values() for read in reads(expression))
+        return tuple(dict.fromkeys(every))
 
     @cached_property    # asked for at each read of an expression
     def fields_read(self) -> tuple[str, ...]:
         """The fields it reads, in order of first use; each once."""
-        return tuple(dict.fromkeys(read.field for read in reads(self.expression)))
+        return tuple(dict.fromkeys(read.field for read in self.reads))
+
+    @property
+    def writes(self) -> str:
+        """The field it updates; ValueError where there are several."""
+        return self._one_update[0]
+
+    @property
+    def expression(self) -> Expression:
+        """What the field that it updates gets; ValueError where there are several."""
+        return self._one_update[1]
+
+    @cached_property
+    def _one_update(self) -> tuple[str, Expression]:
+        if len(self.updates) > 1:
+            raise ValueError(
+                f"stage {self.name!r} updates several fields ({', '.join(self.updates)}), which "
+                f"only stages of one field can do here; write one stage per field"
+            )
+        (update,) = self.updates.items()
+        return update
 
     def updated(self, domain: Shape, periodic: tuple[bool, ...]) -> Shape:
         """The cells this stage computes; see `Program.updated`."""
-        if not len(self.shape) == len(domain.extent) == len(periodic):
+        if not len(self.offsets) == len(domain.extent) == len(periodic):
             raise ValueError(
-                f"stage {self.name!r} has {len(self.shape)} axes, got a domain of "
+                f"stage {self.name!r} has {len(self.offsets)} axes, got a domain of "
                 f"{len(domain.extent)} and {len(periodic)} boundaries; give one per axis"
             )
-        axes = list(zip(domain.lower, domain.upper, self.shape, periodic))
+        axes = list(zip(domain.lower, domain.upper, self.offsets, periodic))
         lower = tuple(a if p else a + max(0, -low) for a, _, (low, _), p in axes)
         upper = tuple(b if p else b - max(0, high) for _, b, (_, high), p in axes)
         return Shape(lower, tuple(max(a, b) for a, b in zip(lower, upper)))
@@ -89,6 +133,11 @@ class Stage:
 class Program:
     """The stages of one step and the fields they use; all of one dtype and number of axes.
 
+    The stages run in order, each sees what the ones before it wrote; cells that a stage does not
+    compute keep their value.  `renames` ends the step: {"old": "u"} gives the field old the version
+    that u had when the step began, whole, boundary cells included, while u goes on with what the
+    stages wrote; {"a": "b", "b": "a"} swaps.  Nothing is copied, so a version gets one name at
+    most; the one that old had is dropped.
     math: "strict", which is evaluated as written, or "fast", for floats: generated kernels may
     divide constants beforehand and contract a product and a sum.  The reference is always strict.
     """
@@ -97,9 +146,11 @@ class Program:
     fields: tuple[Field, ...]
     stages: tuple[Stage, ...]
     math: Math = "strict"
+    renames: Mapping[str, str] = dataclass_field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         check_identifier(self.name, "program")
+        object.__setattr__(self, "renames", dict(self.renames))     # the caller's may change
         names = [field.name for field in self.fields]
         if not names or not self.stages:
             raise ValueError(f"program {self.name!r} needs at least one field and one stage")
@@ -108,11 +159,20 @@ class Program:
                 f"program {self.name!r} has two fields of one name: {', '.join(names)}"
             )
         if len({field.dtype for field in self.fields}) > 1:
+            dtypes = ", ".join(f"{field.name}: {field.dtype}" for field in self.fields)
             raise ValueError(
-                f"program {self.name!r} mixes dtypes; give all its fields the same one"
+                f"program {self.name!r} mixes dtypes ({dtypes}), but a step computes in one so "
+                f"far; give all its fields the same one"
             )
-        if len({len(stage.shape) for stage in self.stages}) > 1:
+        if len({len(stage.offsets) for stage in self.stages}) > 1:
             raise ValueError(f"program {self.name!r} mixes stages of unlike numbers of axes")
+        self._check_math()
+        for stage in self.stages:
+            _check_constants(stage, self.dtype)
+            self._check_fields(f"stage {stage.name!r} uses", {*stage.updates, *stage.fields_read})
+        self._check_renames()
+
+    def _check_math(self) -> None:
         if self.math not in get_args(Math):
             raise ValueError(f"math is one of {', '.join(get_args(Math))}, got {self.math!r}")
         if self.math == "fast" and self.dtype in INTEGERS:
@@ -120,14 +180,33 @@ class Program:
                 f"math='fast' is for {' and '.join(FLOATS)}, program {self.name!r} computes in "
                 f"{self.dtype}; leave it out"
             )
-        for stage in self.stages:
-            _check_constants(stage, self.dtype)
-            for used in {stage.writes, *stage.fields_read}:
-                if used not in names:
-                    raise ValueError(
-                        f"stage {stage.name!r} uses the field {used!r}, the program has "
-                        f"{', '.join(names)}"
-                    )
+
+    def _check_fields(self, user: str, used: Iterable[str]) -> None:
+        names = [field.name for field in self.fields]
+        for name in used:
+            if name not in names:
+                raise ValueError(
+                    f"{user} the field {name!r}, the program has {', '.join(names)}"
+                )
+
+    def _check_renames(self) -> None:
+        """Each field has one version when a step ends, and no version has two names."""
+        self._check_fields("a rename uses", (*self.renames, *self.renames.values()))
+        what = f"program {self.name!r} renames"
+        for new, old in self.renames.items():
+            if new in self.written:
+                raise ValueError(
+                    f"{what} {old!r} to {new!r}, which a stage writes too, so that {new!r} would "
+                    f"have two versions; write another field, or leave the rename out"
+                )
+            others = [name for name in self.renames if self.renames[name] == old and name != new]
+            if not others and old not in self.written and old not in self.renames:
+                others = [old]
+            if others or new == old:
+                raise ValueError(
+                    f"{what} {old!r} to {new!r}, but its version stays {(others or [old])[0]!r} "
+                    f"too; let a stage copy it, or give {old!r} another version"
+                )
 
     def with_math(self, math: Math) -> Program:
         """The same in another arithmetic; ValueError for "fast" on integers."""
@@ -136,12 +215,17 @@ class Program:
     @property
     def n_axes(self) -> int:
         """Axes of the domain, 1 to 4."""
-        return len(self.stages[0].shape)
+        return len(self.stages[0].offsets)
 
     @property
     def dtype(self) -> str:
         """The dtype of all fields."""
         return self.fields[0].dtype
+
+    @cached_property
+    def written(self) -> tuple[str, ...]:
+        """The fields that stages write, in order of first writing; each once."""
+        return tuple(dict.fromkeys(name for stage in self.stages for name in stage.updates))
 
     def field(self, name: str) -> Field:
         """The field called `name`; KeyError where there is none."""
@@ -152,7 +236,7 @@ class Program:
 
     def offsets(self, field: str) -> tuple[tuple[int, ...], ...]:
         """The distinct offsets at which stages read `field`, the zero one too, by first use."""
-        every = (read for stage in self.stages for read in reads(stage.expression))
+        every = (read for stage in self.stages for read in stage.reads)
         return tuple(dict.fromkeys(read.offset for read in every if read.field == field))
 
     @property
@@ -167,27 +251,27 @@ class Program:
     @property
     def flops_per_cell(self) -> int:
         """Arithmetic operations that one step does for one cell."""
-        return sum(sum(count(stage.expression).values()) for stage in self.stages)
+        every = (value for stage in self.stages for value in stage.updates.values())
+        return sum(sum(count(expression).values()) for expression in every)
 
     @property
     def bytes_per_cell(self) -> int:
         """Bytes one step must move for one cell: every field is read once and written once."""
-        read = {read.field for stage in self.stages for read in reads(stage.expression)}
-        written = {stage.writes for stage in self.stages}
-        return (len(read) + len(written)) * np.dtype(self.dtype).itemsize
+        read = {name for stage in self.stages for name in stage.fields_read}
+        return (len(read) + len(self.written)) * np.dtype(self.dtype).itemsize
 
     def updated(self, domain: Shape, periodic: tuple[bool, ...]) -> Shape:
         """The cells of `domain` that a step computes; the others keep their values.
 
-        On a periodic axis all of them, on a fixed one those whose declared shape stays in the
-        domain. Empty where the domain is smaller than the shape.  With several stages, the hull of
-        theirs.
+        On a periodic axis all of them, on a fixed one those whose declared offsets stay in the
+        domain. Empty where the domain is smaller than the offsets.  With several stages, the hull
+        of theirs.
         """
         return reduce(Shape.hull, (stage.updated(domain, periodic) for stage in self.stages))
 
 
 def _check_constants(stage: Stage, dtype: str) -> None:
-    for node in walk(stage.expression):
+    for node in chain.from_iterable(map(walk, stage.updates.values())):
         if isinstance(node, Constant):
             if dtype in INTEGERS:
                 whole_number(node.value, dtype, f"stage {stage.name!r}: the constant")
@@ -221,11 +305,11 @@ def whole_number(value: float, dtype: str, what: str) -> int:
     return int(value)
 
 
-def check_shape(shape: Offsets, what: str) -> None:
-    """Raise ValueError unless `shape` has 1 to 4 axes, with ordered ends within 2^31 - 1 cells."""
-    if not 1 <= len(shape) <= MAX_AXES:
-        raise ValueError(f"{what}: a shape has 1 to {MAX_AXES} axes, got {len(shape)}")
-    for axis, (low, high) in enumerate(shape):
+def check_offsets(offsets: Offsets, what: str) -> None:
+    """Raise ValueError unless there are 1 to 4 axes, with ordered ends within 2^31 - 1 cells."""
+    if not 1 <= len(offsets) <= MAX_AXES:
+        raise ValueError(f"{what}: a shape has 1 to {MAX_AXES} axes, got {len(offsets)}")
+    for axis, (low, high) in enumerate(offsets):
         if low > high:
             raise ValueError(
                 f"{what}: the shape's first offset must not exceed its last, got "

@@ -55,7 +55,7 @@ def can_combine(program: Program) -> bool:
 
 def offsets_read(stage: Stage, field: str, count: int) -> Shape:
     """A box of offsets: all that `count` steps, over 1, may read of `field` around a cell."""
-    cell = Shape.of_extent((1,) * len(stage.shape))
+    cell = Shape.of_extent((1,) * len(stage.offsets))
     if field == stage.writes:
         return cell.grow(*_reach(stage, count))
     return _around(stage, field, cell.grow(*_reach(stage, count - 1)))

@@ -61,7 +61,7 @@ def test_a_reach_beyond_the_domain_wraps_more_than_once() -> None:
 
 def test_overflow_and_division_by_zero_make_no_warnings() -> None:
     u = Read("u", (0,))
-    stage = Stage("s", "u", (u * 1e38) / (u - u), ((0, 0),))
+    stage = Stage("s", {"u": (u * 1e38) / (u - u)}, ((0, 0),))
     program = Program("s", (Field("u", "float32"),), (stage,))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
