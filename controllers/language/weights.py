@@ -16,16 +16,8 @@ import numpy.typing as npt
 
 from controllers.program.expression import Constant, Expression, Read
 from controllers.program.identifier import check_identifier, short
-from controllers.program.program import (
-    DTYPES,
-    INTEGERS,
-    Field,
-    Offsets,
-    Program,
-    Stage,
-    check_offsets,
-    whole_number,
-)
+from controllers.program.offsets import Offsets, check_offsets
+from controllers.program.program import DTYPES, INTEGERS, Field, Program, Stage, whole_number
 from hitmap.argument import whole, wrong
 
 MAX_WEIGHTS = 65536

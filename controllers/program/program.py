@@ -18,14 +18,12 @@ import numpy as np
 
 from controllers.program.expression import Constant, Expression, Read, count, reads, walk
 from controllers.program.identifier import check_field_name, check_identifier, short
+from controllers.program.offsets import Offsets, check_offsets
 from hitmap.shape import Shape
 
 FLOATS = ("float32", "float64")
 INTEGERS = ("uint8", "int16", "int32", "int64")
 DTYPES = FLOATS + INTEGERS
-MAX_AXES = 4
-MAX_OFFSET = 2**31 - 1  # times a pitch it must stay within 64 bits
-Offsets = tuple[tuple[int, int], ...]
 Math = Literal["strict", "fast"]
 
 
@@ -82,8 +80,7 @@ class Stage:
 
     @property
     def _identity(self) -> tuple[str, Offsets, tuple[tuple[str, int], ...]]:
-        updates = tuple((field, id(value)) for field, value in self.updates.items())
-        return self.name, self.offsets, updates
+        return self.name, self.offsets, tuple((f, id(value)) for f, value in self.updates.items())
 
     @cached_property
     def reads(self) -> tuple[Read, ...]:
@@ -169,7 +166,7 @@ class Program:
         self._check_math()
         for stage in self.stages:
             _check_constants(stage, self.dtype)
-            self._check_fields(f"stage {stage.name!r} uses", {*stage.updates, *stage.fields_read})
+            self._check_fields(f"stage {stage.name!r} uses", (*stage.updates, *stage.fields_read))
         self._check_renames()
 
     def _check_math(self) -> None:
@@ -185,27 +182,24 @@ class Program:
         names = [field.name for field in self.fields]
         for name in used:
             if name not in names:
-                raise ValueError(
-                    f"{user} the field {name!r}, the program has {', '.join(names)}"
-                )
+                raise ValueError(f"{user} the field {name!r}, the program has {', '.join(names)}")
 
     def _check_renames(self) -> None:
         """Each field has one version when a step ends, and no version has two names."""
         self._check_fields("a rename uses", (*self.renames, *self.renames.values()))
-        what = f"program {self.name!r} renames"
         for new, old in self.renames.items():
             if new in self.written:
                 raise ValueError(
-                    f"{what} {old!r} to {new!r}, which a stage writes too, so that {new!r} would "
-                    f"have two versions; write another field, or leave the rename out"
+                    f"program {self.name!r} renames {old!r} to {new!r}, which a stage writes too, "
+                    f"so that {new!r} has two versions; write another field, or rename none to it"
                 )
-            others = [name for name in self.renames if self.renames[name] == old and name != new]
-            if not others and old not in self.written and old not in self.renames:
-                others = [old]
-            if others or new == old:
+            names = [name for name in self.renames if self.renames[name] == old]
+            if old not in self.written and old not in self.renames:
+                names.append(old)
+            if len(names) > 1:
                 raise ValueError(
-                    f"{what} {old!r} to {new!r}, but its version stays {(others or [old])[0]!r} "
-                    f"too; let a stage copy it, or give {old!r} another version"
+                    f"program {self.name!r} renames {old!r} to {new!r}, so that one version has "
+                    f"the names {', '.join(names)}; let a stage copy it, or drop one of the names"
                 )
 
     def with_math(self, math: Math) -> Program:
@@ -303,21 +297,3 @@ def whole_number(value: float, dtype: str, what: str) -> int:
             f"scale it, or use float64"
         )
     return int(value)
-
-
-def check_offsets(offsets: Offsets, what: str) -> None:
-    """Raise ValueError unless there are 1 to 4 axes, with ordered ends within 2^31 - 1 cells."""
-    if not 1 <= len(offsets) <= MAX_AXES:
-        raise ValueError(f"{what}: a shape has 1 to {MAX_AXES} axes, got {len(offsets)}")
-    for axis, (low, high) in enumerate(offsets):
-        if low > high:
-            raise ValueError(
-                f"{what}: the shape's first offset must not exceed its last, got "
-                f"({short(low)}, {short(high)}) "
-                f"on axis {axis}; swap them"
-            )
-        if max(-low, high) > MAX_OFFSET:
-            raise ValueError(
-                f"{what}: an offset is at most {MAX_OFFSET} cells, got ({short(low)}, "
-                f"{short(high)}) on axis {axis}; use a smaller shape"
-            )

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controllers.program.expression import reads
-from controllers.program.program import Offsets, Program, Stage
+from controllers.program.offsets import Offsets
+from controllers.program.program import Program, Stage
 from hitmap.shape import Shape
 
 
