@@ -156,7 +156,7 @@ def random_floats(rng: random.Random) -> Program:
     shape = tuple((-rng.randint(0, most), rng.randint(0, most)) for _ in range(n_axes))
     fields = [names[0], *(rng.choice(names) for _ in range(rng.randint(0, 7)))]
     every = [Read(field, tuple(rng.randint(*ends) for ends in shape)) for field in fields]
-    stage = Stage("random", names[0], random_tree(rng, every, dtype), shape)
+    stage = Stage("random", {names[0]: random_tree(rng, every, dtype)}, shape)
     return Program("random", tuple(Field(name, dtype) for name in names), (stage,))
 
 

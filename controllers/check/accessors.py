@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from controllers.kernel.build import accessors
-from controllers.program.program import MAX_AXES
+from controllers.program.offsets import MAX_AXES
 from hitmap.shape import Shape
 
 REPORT = "cell_report_"     # and the name of a tile: a parameter

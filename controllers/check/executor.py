@@ -33,7 +33,8 @@ from controllers.kgt import Launch
 from controllers.language.weights import FIELD
 from controllers.memory.allocation import device_memory
 from controllers.memory.tile import PAGE, Tile, host_tile_memory
-from controllers.program.program import MAX_AXES, Program
+from controllers.program.offsets import MAX_AXES
+from controllers.program.program import Program
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 

@@ -93,7 +93,7 @@ class Monitor:
         """All commands are complete: the owned cells must hold the field after `n_steps` steps."""
         self.clocks.saw_all()
         time = n_steps * self.versions.n_stages
-        for field in {stage.writes for stage in self.plan.program.stages}:
+        for field in self.plan.program.written:
             for place in self.plan.places:
                 key = TileKey(field, self.plan.level(n_steps), place)
                 (part,) = self._parts(Access(key, (self.plan.layout.owned[place],)))

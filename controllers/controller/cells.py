@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.controller.tied_tile import BOX_REMEDY, Selection, Target, TiedTile, selection_of
-from controllers.program.program import MAX_AXES
+from controllers.program.offsets import MAX_AXES
 from hitmap.argument import wrong
 from hitmap.conversion import converted
 from hitmap.shape import Shape

@@ -84,7 +84,7 @@ class Engine:
 
     def newest(self, field: str, place: int) -> Tile:
         """The tile that holds the cells of `field` as they are now."""
-        written = any(stage.writes == field for stage in self.plan.program.stages)
+        written = field in self.plan.program.written
         level = self.plan.level(self._n_done) if written else 0
         return self.tiles[TileKey(field, level, place)]
 

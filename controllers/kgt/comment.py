@@ -85,7 +85,7 @@ def _pattern(program: Program, stage: Stage) -> list[str]:
     weights, factor = sum_and_factor
     title = f"Weights over the offsets {_shape_text(stage)}, [] marks the cell itself"
     title += f"; divided by {_number(factor, program.dtype)}:" if factor != 1 else ":"
-    if math.prod(high - low + 1 for low, high in stage.shape) <= MAX_DRAWN:
+    if math.prod(high - low + 1 for low, high in stage.offsets) <= MAX_DRAWN:
         rows = list(_drawing(stage, {at: _number(w, program.dtype) for at, w in weights.items()}))
         if len(rows) <= MAX_ROWS and max(map(len, rows)) <= MAX_LINE:
             return [title, "", *rows]
@@ -93,7 +93,7 @@ def _pattern(program: Program, stage: Stage) -> list[str]:
 
 
 def _shape_text(stage: Stage) -> str:
-    return " x ".join(f"{low}..{high}" for low, high in stage.shape)
+    return " x ".join(f"{low}..{high}" for low, high in stage.offsets)
 
 
 def _number(value: float, dtype: str) -> str:
@@ -102,7 +102,7 @@ def _number(value: float, dtype: str) -> str:
 
 def _drawing(stage: Stage, weights: Mapping[tuple[int, ...], str]) -> Iterator[str]:
     """One row of text per row of the pattern's last axis; planes and blocks under their offsets."""
-    ranges = [range(low, high + 1) for low, high in stage.shape]
+    ranges = [range(low, high + 1) for low, high in stage.offsets]
     *outer, row_range = ranges[-2:]
     width = max(map(len, weights.values()))
     for plane in product(*ranges[:-2]):

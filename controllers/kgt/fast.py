@@ -36,8 +36,11 @@ def stage_of(program: Program, stage: Stage) -> Stage:
             return _divided(left, right.value, program.dtype)
         return Operation(symbol, left, right)
 
-    expression = evaluate(stage.expression, lambda read: read, Constant, operation)
-    return replace(stage, expression=expression)
+    updates = {
+        field: evaluate(expression, lambda read: read, Constant, operation)
+        for field, expression in stage.updates.items()
+    }
+    return replace(stage, updates=updates)
 
 
 def _divided(expression: Expression, divisor: float, dtype: str) -> Expression:

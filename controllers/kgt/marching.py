@@ -221,7 +221,7 @@ def _march(program: Program, stage: Stage, made: MarchingConfiguration) -> list[
     registers = Registers.of(stage, made.lanes, made.axis, cell)
     target = f"{stage.writes}_new", cell_index(stage.writes, stage)
     found = quotient_of(stage.expression, program.dtype) if made.reciprocals else None
-    part = replace(stage, expression=found[0]) if found else stage
+    part = replace(stage, updates={stage.writes: found[0]}) if found else stage
     kind = lanes.type(cell) if found else f"const {lanes.type(cell)}"
     value = assignment("kgt_cells item_value", part, program.dtype, registers.read, lanes)
     value = [line.replace("kgt_cells", kind) for line in value]

@@ -90,7 +90,7 @@ class _Cut:
     """Joins parts, bottom up; what is complete before its partner becomes a kept value."""
 
     def __init__(self, stage: Stage, streams: bool) -> None:
-        self.field, self.streams, self.n_axes = stage.writes, streams, len(stage.shape)
+        self.field, self.streams, self.n_axes = stage.writes, streams, len(stage.offsets)
         self.kept: list[tuple[int, Expression]] = []
         self.depths: list[int] = []
         self._raw: dict[tuple[int, ...], int] = {}

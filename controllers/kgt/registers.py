@@ -66,7 +66,7 @@ class Registers:
     def read(self, read: Read) -> str:
         """C text of a read: a register, or two of them side by side.
 
-        >>> stage = Stage("s", "u", Read("u", (-1, 1)), ((-1, 1), (-1, 1)))
+        >>> stage = Stage("s", {"u": Read("u", (-1, 1))}, ((-1, 1), (-1, 1)))
         >>> Registers.of(stage, 4, 0, "float").read(Read("u", (-1, 1)))
         '(float4)(at_u_m1.s123, at_u_m1_r1)'
         """

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controllers.program.program import Offsets
+from controllers.program.offsets import Offsets
 
 
 @dataclass(frozen=True)

@@ -241,7 +241,7 @@ def _ahead(stage: Stage, made: RowsConfiguration, rows: str) -> list[str]:
         offsets = [read.offset for read in reads(stage.expression) if read.field == field]
         newest = [max(axis) for axis in zip(*offsets)][-3:-2]   # of the planes; none in 2-D
         away = (*newest, made.rows + made.ahead - 1, 0)
-        step = Read(field, (0,) * (len(stage.shape) - len(away)) + away)
+        step = Read(field, (0,) * (len(stage.offsets) - len(away)) + away)
         at = element(step, f"c_{field}[item] + item_x")
         lines.append(f"{INDENT * 2}KGT_PREFETCH({field} + {at});")
     return [*lines, f"{INDENT}}}"]

@@ -66,7 +66,7 @@ class Tile:
     @classmethod
     def of(cls, stage: Stage, made: Form) -> Tile:
         """The tile for `stage`; ValueError where no cell of it would be written."""
-        n_axes, steps = len(stage.shape), made.steps_per_launch
+        n_axes, steps = len(stage.offsets), made.steps_per_launch
         axes = tuple(range(min(1, n_axes - 1), n_axes))
         offsets = [at.offset for at in reads(stage.expression) if at.field == stage.writes]
         low = tuple(max([0, *(-at[axis] for at in offsets)]) for axis in range(n_axes))

@@ -28,7 +28,7 @@ from controllers.kgt.tile_text import (
 from controllers.program.expression import Expression, Read
 from controllers.program.program import Stage
 
-ANY_SHAPE = ((-(2**31) + 1, 2**31 - 1),) * 4
+ANY_OFFSETS = ((-(2**31) + 1, 2**31 - 1),) * 4
 INNER, ENDS, EDGE = "inner", "ends", "edge"
 
 
@@ -42,7 +42,7 @@ class TileMarch:
     ) -> None:  # fmt: skip
         self.stage, self.dtype, self.tile, self.pipeline = stage, dtype, tile, pipeline
         self.own, self.cell = stage.writes, OPENCL_TYPES[dtype]
-        self.n_axes = len(stage.shape)
+        self.n_axes = len(stage.offsets)
         self.steps, self.vector, self.prefetch = steps, vector, prefetch
         self.ahead, self.unroll = (ahead, unroll) if tile.streams else (0, 1)
         self.exchange = TileExchange(stage, tile, self.cell, shuffles)
@@ -241,7 +241,8 @@ class TileMarch:
 
     def _value(self, target: str, tree: Expression, arrival: int, mode: str) -> list[str]:
         """C lines: assign a part of the expression that is complete at `arrival`."""
-        part = replace(self.stage, expression=tree, shape=ANY_SHAPE[: self.n_axes])
+        everywhere = ANY_OFFSETS[: self.n_axes]
+        part = replace(self.stage, updates={self.own: tree}, offsets=everywhere)
         return assignment(target, part, self.dtype, lambda at: self._read(at, arrival, mode))
 
     def _read(self, read: Read, arrival: int, mode: str) -> str:

@@ -23,7 +23,7 @@ class TileStart:
     ) -> None:  # fmt: skip
         self.stage, self.tile, self.own = stage, tile, stage.writes
         self.fields = used_fields(stage)
-        self.n_axes, self.last = len(stage.shape), len(stage.shape) - 1
+        self.n_axes, self.last = len(stage.offsets), len(stage.offsets) - 1
         self.steps, self.length, self.vector = steps, length, vector
         self.ahead, self.unroll = ahead, unroll
         # how far the planes that are computed lie behind the one that arrives

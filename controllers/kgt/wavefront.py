@@ -35,7 +35,8 @@ from controllers.kgt.levels import Levels
 from controllers.kgt.rings import Rings
 from controllers.kgt.slices import functions
 from controllers.program.expression import reads
-from controllers.program.program import Offsets, Program, Stage
+from controllers.program.offsets import Offsets
+from controllers.program.program import Program, Stage
 from controllers.program.steps import own_reach
 
 MIN_ITEMS = 8       # work-items, where bands do not fall below MIN_BAND slices

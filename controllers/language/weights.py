@@ -16,16 +16,8 @@ import numpy.typing as npt
 
 from controllers.program.expression import Constant, Expression, Read
 from controllers.program.identifier import check_identifier, short
-from controllers.program.program import (
-    DTYPES,
-    INTEGERS,
-    Field,
-    Offsets,
-    Program,
-    Stage,
-    check_shape,
-    whole_number,
-)
+from controllers.program.offsets import Offsets, check_offsets
+from controllers.program.program import DTYPES, INTEGERS, Field, Program, Stage, whole_number
 from hitmap.argument import whole, wrong
 
 MAX_WEIGHTS = 65536
@@ -48,7 +40,7 @@ class Stencil:
 
     def __post_init__(self) -> None:
         check_identifier(self.name, "stencil")
-        check_shape(self.shape, f"stencil {self.name!r}")
+        check_offsets(self.shape, f"stencil {self.name!r}")
         if self._n_offsets > MAX_WEIGHTS or len(self.weights) != self._n_offsets:
             raise ValueError(
                 f"stencil {self.name!r}: its shape {self.shape} has {self._n_offsets} offsets "
@@ -122,7 +114,7 @@ class Stencil:
                 total = term if total is None else total + term
         assert total is not None, "some weight is not zero"
         result = total if factor == 1 else total / Constant(factor)
-        stage = Stage(self.name, FIELD, result, self.shape)
+        stage = Stage(self.name, {FIELD: result}, self.shape)
         return Program(self.name, (Field(FIELD, dtype),), (stage,))
 
     def _rounded(self, value: float, dtype: str) -> float:
@@ -150,7 +142,7 @@ def checked_ends(shape: Sequence[Sequence[int]], what: str) -> Offsets:
     if not isinstance(shape, (list, tuple, np.ndarray)):
         raise wrong(what, "a shape, one pair (first, last) per axis,", shape, "write [(-1, 1)]")
     ends = tuple(_pair(pair, what) for pair in shape)
-    check_shape(ends, what)
+    check_offsets(ends, what)
     return ends
 
 

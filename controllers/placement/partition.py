@@ -122,7 +122,7 @@ def check_some_computed(program: Program, domain: Shape, periodic: tuple[bool, .
     """ValueError where a step changes no cell at all, since the domain is too small for that."""
     for axis, length in enumerate(program.updated(domain, periodic).extent):
         if length == 0:
-            low, high = program.stages[0].shape[axis]
+            low, high = program.stages[0].offsets[axis]
             raise ValueError(
                 f"the stencil {program.name!r} reaches from {low} to {high} on axis {axis}, where "
                 f"the field has {domain.extent[axis]} cells, so that no cell would be computed; "

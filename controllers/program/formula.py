@@ -21,10 +21,10 @@ def formula(stage: Stage) -> str:
 
     >>> u = Read("u", (0, 0))
     >>> shape = ((0, 0), (0, 1))
-    >>> print(formula(Stage("s", "u", (u - (u + 0.5 * Read("u", (0, 1)))) / 4, shape)))
+    >>> print(formula(Stage("s", {"u": (u - (u + 0.5 * Read("u", (0, 1)))) / 4}, shape)))
     u[i, j] = (u[i, j] - (u[i, j] + 0.5 * u[i, j+1])) / 4
     """
-    target = cell(Read(stage.writes, (0,) * len(stage.shape)))
+    target = cell(Read(stage.writes, (0,) * len(stage.offsets)))
     n_operations = sum(count(stage.expression).values())
     if n_operations > MAX_OPERATIONS:
         return f"{target} = ... ({n_operations} operations)"

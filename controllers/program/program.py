@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: MIT
 """Programs: the fields, and the stages of one step, with no word on where they run.
 
-Reach, offsets and cost are derived from the expression trees.  Which cells are computed follows
-from the *declared* shape of a stage, which may be larger than what it reads (EPSILOD's rule,
-DESIGN.md "Boundaries").
+Reach, offsets and cost are derived from the expressions.
 """
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from functools import cached_property, reduce
+from itertools import chain
 from typing import Literal, get_args
 
 import numpy as np
 
-from controllers.program.expression import Constant, Expression, count, reads, walk
+from controllers.program.expression import Constant, count, walk
 from controllers.program.identifier import check_field_name, check_identifier, short
+from controllers.program.offsets import Offsets
+from controllers.program.stage import Stage as Stage
 from hitmap.shape import Shape
 
 FLOATS = ("float32", "float64")
 INTEGERS = ("uint8", "int16", "int32", "int64")
 DTYPES = FLOATS + INTEGERS
-MAX_AXES = 4
-MAX_OFFSET = 2**31 - 1  # times a pitch it must stay within 64 bits
-Offsets = tuple[tuple[int, int], ...]
 Math = Literal["strict", "fast"]
 
 
@@ -42,53 +42,14 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Stage:
-    """One parallel update: `writes` gets the value of `expression` in each cell that is computed.
-
-    `shape` is declared: the inclusive first and last offset per axis; every read must lie in it.
-    Two stages are equal when they share the very same expression object.
-    """
-
-    name: str
-    writes: str
-    expression: Expression
-    shape: Offsets
-
-    def __post_init__(self) -> None:
-        check_identifier(self.name, "stage")
-        check_shape(self.shape, f"stage {self.name!r}")
-        for read in reads(self.expression):
-            inside = len(read.offset) == len(self.shape) and all(
-                low <= step <= high for step, (low, high) in zip(read.offset, self.shape)
-            )
-            if not inside:
-                raise ValueError(
-                    f"stage {self.name!r} reads {read.field!r} at {read.offset}, outside its "
-                    f"declared shape {self.shape}; declare a larger shape"
-                )
-
-    @cached_property    # asked for at each read of an expression
-    def fields_read(self) -> tuple[str, ...]:
-        """The fields it reads, in order of first use; each once."""
-        return tuple(dict.fromkeys(read.field for read in reads(self.expression)))
-
-    def updated(self, domain: Shape, periodic: tuple[bool, ...]) -> Shape:
-        """The cells this stage computes; see `Program.updated`."""
-        if not len(self.shape) == len(domain.extent) == len(periodic):
-            raise ValueError(
-                f"stage {self.name!r} has {len(self.shape)} axes, got a domain of "
-                f"{len(domain.extent)} and {len(periodic)} boundaries; give one per axis"
-            )
-        axes = list(zip(domain.lower, domain.upper, self.shape, periodic))
-        lower = tuple(a if p else a + max(0, -low) for a, _, (low, _), p in axes)
-        upper = tuple(b if p else b - max(0, high) for _, b, (_, high), p in axes)
-        return Shape(lower, tuple(max(a, b) for a, b in zip(lower, upper)))
-
-
-@dataclass(frozen=True)
 class Program:
     """The stages of one step and the fields they use; all of one dtype and number of axes.
 
+    The stages run in order, each sees what the ones before it wrote; cells that a stage does not
+    compute keep their value.  `renames` ends the step: {"old": "u"} gives the field old the version
+    that u had when the step began, whole, boundary cells included, while u goes on with what the
+    stages wrote; {"a": "b", "b": "a"} swaps.  Nothing is copied, so a version gets one name at
+    most; the one that old had is dropped.
     math: "strict", which is evaluated as written, or "fast", for floats: generated kernels may
     divide constants beforehand and contract a product and a sum.  The reference is always strict.
     """
@@ -97,9 +58,11 @@ class Program:
     fields: tuple[Field, ...]
     stages: tuple[Stage, ...]
     math: Math = "strict"
+    renames: Mapping[str, str] = dataclass_field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         check_identifier(self.name, "program")
+        object.__setattr__(self, "renames", dict(self.renames))     # the caller's may change
         names = [field.name for field in self.fields]
         if not names or not self.stages:
             raise ValueError(f"program {self.name!r} needs at least one field and one stage")
@@ -108,11 +71,20 @@ class Program:
                 f"program {self.name!r} has two fields of one name: {', '.join(names)}"
             )
         if len({field.dtype for field in self.fields}) > 1:
+            dtypes = ", ".join(f"{field.name}: {field.dtype}" for field in self.fields)
             raise ValueError(
-                f"program {self.name!r} mixes dtypes; give all its fields the same one"
+                f"program {self.name!r} mixes dtypes ({dtypes}), but a step computes in one so "
+                f"far; give all its fields the same one"
             )
-        if len({len(stage.shape) for stage in self.stages}) > 1:
+        if len({len(stage.offsets) for stage in self.stages}) > 1:
             raise ValueError(f"program {self.name!r} mixes stages of unlike numbers of axes")
+        self._check_math()
+        for stage in self.stages:
+            _check_constants(stage, self.dtype)
+            self._check_fields(f"stage {stage.name!r} uses", (*stage.updates, *stage.fields_read))
+        self._check_renames()
+
+    def _check_math(self) -> None:
         if self.math not in get_args(Math):
             raise ValueError(f"math is one of {', '.join(get_args(Math))}, got {self.math!r}")
         if self.math == "fast" and self.dtype in INTEGERS:
@@ -120,14 +92,30 @@ class Program:
                 f"math='fast' is for {' and '.join(FLOATS)}, program {self.name!r} computes in "
                 f"{self.dtype}; leave it out"
             )
-        for stage in self.stages:
-            _check_constants(stage, self.dtype)
-            for used in {stage.writes, *stage.fields_read}:
-                if used not in names:
-                    raise ValueError(
-                        f"stage {stage.name!r} uses the field {used!r}, the program has "
-                        f"{', '.join(names)}"
-                    )
+
+    def _check_fields(self, user: str, used: Iterable[str]) -> None:
+        names = [field.name for field in self.fields]
+        for name in used:
+            if name not in names:
+                raise ValueError(f"{user} the field {name!r}, the program has {', '.join(names)}")
+
+    def _check_renames(self) -> None:
+        """Each field has one version when a step ends, and no version has two names."""
+        self._check_fields("a rename uses", (*self.renames, *self.renames.values()))
+        for new, old in self.renames.items():
+            if new in self.written:
+                raise ValueError(
+                    f"program {self.name!r} renames {old!r} to {new!r}, which a stage writes too, "
+                    f"so that {new!r} has two versions; write another field, or rename none to it"
+                )
+            names = [name for name in self.renames if self.renames[name] == old]
+            if old not in self.written and old not in self.renames:
+                names.append(old)
+            if len(names) > 1:
+                raise ValueError(
+                    f"program {self.name!r} renames {old!r} to {new!r}, so that one version has "
+                    f"the names {', '.join(names)}; let a stage copy it, or drop one of the names"
+                )
 
     def with_math(self, math: Math) -> Program:
         """The same in another arithmetic; ValueError for "fast" on integers."""
@@ -136,12 +124,17 @@ class Program:
     @property
     def n_axes(self) -> int:
         """Axes of the domain, 1 to 4."""
-        return len(self.stages[0].shape)
+        return len(self.stages[0].offsets)
 
     @property
     def dtype(self) -> str:
         """The dtype of all fields."""
         return self.fields[0].dtype
+
+    @cached_property
+    def written(self) -> tuple[str, ...]:
+        """The fields that stages write, in order of first writing; each once."""
+        return tuple(dict.fromkeys(name for stage in self.stages for name in stage.updates))
 
     def field(self, name: str) -> Field:
         """The field called `name`; KeyError where there is none."""
@@ -152,7 +145,7 @@ class Program:
 
     def offsets(self, field: str) -> tuple[tuple[int, ...], ...]:
         """The distinct offsets at which stages read `field`, the zero one too, by first use."""
-        every = (read for stage in self.stages for read in reads(stage.expression))
+        every = (read for stage in self.stages for read in stage.reads)
         return tuple(dict.fromkeys(read.offset for read in every if read.field == field))
 
     @property
@@ -167,27 +160,27 @@ class Program:
     @property
     def flops_per_cell(self) -> int:
         """Arithmetic operations that one step does for one cell."""
-        return sum(sum(count(stage.expression).values()) for stage in self.stages)
+        every = (value for stage in self.stages for value in stage.updates.values())
+        return sum(sum(count(expression).values()) for expression in every)
 
     @property
     def bytes_per_cell(self) -> int:
         """Bytes one step must move for one cell: every field is read once and written once."""
-        read = {read.field for stage in self.stages for read in reads(stage.expression)}
-        written = {stage.writes for stage in self.stages}
-        return (len(read) + len(written)) * np.dtype(self.dtype).itemsize
+        read = {name for stage in self.stages for name in stage.fields_read}
+        return (len(read) + len(self.written)) * np.dtype(self.dtype).itemsize
 
     def updated(self, domain: Shape, periodic: tuple[bool, ...]) -> Shape:
         """The cells of `domain` that a step computes; the others keep their values.
 
-        On a periodic axis all of them, on a fixed one those whose declared shape stays in the
-        domain. Empty where the domain is smaller than the shape.  With several stages, the hull of
-        theirs.
+        On a periodic axis all of them, on a fixed one those whose declared offsets stay in the
+        domain. Empty where the domain is smaller than the offsets.  With several stages, the hull
+        of theirs.
         """
         return reduce(Shape.hull, (stage.updated(domain, periodic) for stage in self.stages))
 
 
 def _check_constants(stage: Stage, dtype: str) -> None:
-    for node in walk(stage.expression):
+    for node in chain.from_iterable(map(walk, stage.updates.values())):
         if isinstance(node, Constant):
             if dtype in INTEGERS:
                 whole_number(node.value, dtype, f"stage {stage.name!r}: the constant")
@@ -219,21 +212,3 @@ def whole_number(value: float, dtype: str, what: str) -> int:
             f"scale it, or use float64"
         )
     return int(value)
-
-
-def check_shape(shape: Offsets, what: str) -> None:
-    """Raise ValueError unless `shape` has 1 to 4 axes, with ordered ends within 2^31 - 1 cells."""
-    if not 1 <= len(shape) <= MAX_AXES:
-        raise ValueError(f"{what}: a shape has 1 to {MAX_AXES} axes, got {len(shape)}")
-    for axis, (low, high) in enumerate(shape):
-        if low > high:
-            raise ValueError(
-                f"{what}: the shape's first offset must not exceed its last, got "
-                f"({short(low)}, {short(high)}) "
-                f"on axis {axis}; swap them"
-            )
-        if max(-low, high) > MAX_OFFSET:
-            raise ValueError(
-                f"{what}: an offset is at most {MAX_OFFSET} cells, got ({short(low)}, "
-                f"{short(high)}) on axis {axis}; use a smaller shape"
-            )

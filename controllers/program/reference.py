@@ -7,14 +7,14 @@ Kernels must give the same bits.  It is written to be read, not to be fast.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from controllers.program.expression import Read, Symbol, evaluate
+from controllers.program.expression import Expression, Read, Symbol, evaluate
 from controllers.program.program import INTEGERS, Program, Stage
 from controllers.program.steps import Steps
 from hitmap.argument import instance, sequence, whole, wrong
@@ -40,24 +40,31 @@ def quotient(a: npt.NDArray[np.int64], b: npt.NDArray[np.int64]) -> npt.NDArray[
     return result
 
 
-def apply_stage(
-    stage: Stage, read: Callable[[Read], npt.NDArray[Any]], dtype: str
+def values_of(
+    expression: Expression, read: Callable[[Read], npt.NDArray[Any]], dtype: str
 ) -> npt.NDArray[Any]:
-    """The new values of a box of cells.
+    """The values of an expression in a box of cells.
 
     `read` returns, for each read, the array of the old values that the cells of the box see there:
     all of the box's extent and of `dtype`.  The result may be one of these arrays
     itself.  Overflow, NaN and division by zero follow IEEE 754, without warnings; integers wrap.
     """
     if dtype in INTEGERS:
-        return _apply_to_integers(stage, read).astype(dtype)
+        return _whole_values_of(expression, read).astype(dtype)
     scalar = np.dtype(
         dtype
     ).type  # typed constants: Python floats would be promoted differently by old NumPy
     with np.errstate(all="ignore"):
-        result = evaluate(stage.expression, read, scalar, lambda s, a, b: OPERATIONS[s](a, b))
+        result = evaluate(expression, read, scalar, lambda s, a, b: OPERATIONS[s](a, b))
     assert result.dtype == dtype, f"computed in {result.dtype} instead of {dtype}"
     return np.asarray(result)
+
+
+def apply_stage(
+    stage: Stage, read: Callable[[Read], npt.NDArray[Any]], dtype: str
+) -> npt.NDArray[Any]:
+    """The new values of a box of cells of the one field that `stage` updates; see `values_of`."""
+    return values_of(stage.expression, read, dtype)
 
 
 def apply_steps(
@@ -90,13 +97,13 @@ def apply_steps(
     return own[over.slices(known.lower)]
 
 
-def _apply_to_integers(
-    stage: Stage, read: Callable[[Read], npt.NDArray[Any]]
+def _whole_values_of(
+    expression: Expression, read: Callable[[Read], npt.NDArray[Any]]
 ) -> npt.NDArray[np.int64]:
     operations = {**OPERATIONS, "/": quotient}
     with np.errstate(all="ignore"):
         result = evaluate(
-            stage.expression,
+            expression,
             lambda node: read(node).astype(np.int64),
             lambda value: np.asarray(value, np.int64),
             lambda s, a, b: np.asarray(operations[s](a, b)),
@@ -105,14 +112,32 @@ def _apply_to_integers(
     return result
 
 
+@overload
 def reference_run(
-    program: Program, array: npt.NDArray[Any], n_steps: int, periodic: tuple[bool, ...]
-) -> npt.NDArray[Any]:
-    """A new array: the field `array` (C order, its boundary cells included) after `n_steps` steps.
+    program: Program, arrays: npt.NDArray[Any], n_steps: int, periodic: tuple[bool, ...]
+) -> npt.NDArray[Any]: ...
 
-    Per axis, `periodic` closes it to a ring, for any reach; otherwise it is fixed: a cell whose
-    declared stencil shape leaves the array keeps its value.  For programs of one field and one
-    stage.
+
+@overload
+def reference_run(
+    program: Program,
+    arrays: Mapping[str, npt.NDArray[Any]],
+    n_steps: int,
+    periodic: tuple[bool, ...],
+) -> dict[str, npt.NDArray[Any]]: ...
+
+
+def reference_run(
+    program: Program,
+    arrays: npt.NDArray[Any] | Mapping[str, npt.NDArray[Any]],
+    n_steps: int,
+    periodic: tuple[bool, ...],
+) -> npt.NDArray[Any] | dict[str, npt.NDArray[Any]]:
+    """New arrays: the fields `arrays` (their boundary cells included) after `n_steps` steps.
+
+    One array for a program of one field, else one for each name.  Per axis, `periodic` closes it
+    to a ring, for any reach; otherwise it is fixed: a cell where the declared offsets of a stage
+    leave the array keeps its value.
 
     >>> from controllers.language.weights import Stencil
     >>> mean = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float64")
@@ -120,30 +145,84 @@ def reference_run(
     [0.0, 0.0, 6.0, 8.0]
     >>> reference_run(mean, np.array([0., 4., 0., 8.]), 1, (True,)).tolist()
     [6.0, 0.0, 6.0, 0.0]
+
+    The stages of a step run in order, the updates of one stage at once; then fields are renamed.
+
+    >>> from controllers.program.program import Field
+    >>> u, old, next_u = Read("u", (0,)), Read("old", (0,)), Read("u", (1,))
+    >>> leap = Stage("leap", {"u": old + next_u}, ((0, 1),))
+    >>> fields = Field("u", "int32"), Field("old", "int32")
+    >>> program = Program("wave", fields, (leap,), renames={"old": "u"})
+    >>> start = {"u": np.int32([1, 2, 3]), "old": np.int32([10, 20, 30])}
+    >>> {name: array.tolist() for name, array in reference_run(program, start, 1, (False,)).items()}
+    {'u': [12, 23, 3], 'old': [1, 2, 3]}
     """
     if not isinstance(program, Program):
         raise wrong("program", "a Program", program, 'of a stencil it is .program("float32")')
-    if len(program.fields) != 1 or len(program.stages) != 1:
-        raise ValueError(
-            f"program {program.name!r}: the reference runs one field and one stage so far"
-        )
-    instance(array, np.ndarray, "array", "use numpy.asarray")
-    if array.dtype != program.dtype:
-        raise ValueError(
-            f"the array holds {array.dtype}, the program computes in {program.dtype}; convert it"
-        )
+    several = isinstance(arrays, Mapping)
+    state = _checked(program, arrays if isinstance(arrays, Mapping) else _only(program, arrays))
     n_steps = whole(n_steps, "n_steps")
     if n_steps < 0:
         raise ValueError(f"the number of steps cannot be negative, got {n_steps}")
     periodic = tuple(sequence(periodic, "periodic", "True or False, one per axis"))
-    (stage,) = program.stages
-    updated = program.updated(Shape.of_extent(array.shape), periodic)
-    result: npt.NDArray[Any] = array.copy()
     for _ in range(n_steps):
-        old = result.copy()
-        read = partial(neighbours, old, updated, periodic)
-        result[updated.slices((0,) * array.ndim)] = apply_stage(stage, read, program.dtype)
-    return result
+        state = _after_step(program, state, periodic)
+    return state if several else state[program.fields[0].name]
+
+
+def _only(program: Program, array: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
+    if len(program.fields) > 1:
+        names = ", ".join(field.name for field in program.fields)
+        raise ValueError(
+            f"program {program.name!r} has the fields {names}, got one array; give one for each "
+            f"name, {{{program.fields[0].name!r}: ..., ...}}"
+        )
+    return {program.fields[0].name: array}
+
+
+def _checked(
+    program: Program, arrays: Mapping[str, npt.NDArray[Any]]
+) -> dict[str, npt.NDArray[Any]]:
+    """Copies of the arrays of all fields, in the program's order."""
+    names = [field.name for field in program.fields]
+    if sorted(arrays) != sorted(names):
+        raise ValueError(
+            f"program {program.name!r} has the fields {', '.join(names)}, got arrays of "
+            f"{', '.join(map(str, arrays)) or 'none'}; give one for each"
+        )
+    for array in arrays.values():
+        instance(array, np.ndarray, "array", "use numpy.asarray")
+        if array.dtype != program.dtype:
+            raise ValueError(
+                f"the array holds {array.dtype}, the program computes in {program.dtype}; "
+                f"convert it"
+            )
+    if len({array.shape for array in arrays.values()}) > 1:
+        shapes = ", ".join(f"{name}: {arrays[name].shape}" for name in names)
+        raise ValueError(f"the arrays have unlike shapes ({shapes}); give all fields the same one")
+    return {name: arrays[name].copy() for name in names}
+
+
+def _after_step(
+    program: Program, before: Mapping[str, npt.NDArray[Any]], periodic: tuple[bool, ...]
+) -> dict[str, npt.NDArray[Any]]:
+    """The fields after a step; no array of `before` is changed, but some are handed on."""
+    now = dict(before)
+    for stage in program.stages:
+        domain = Shape.of_extent(now[program.fields[0].name].shape)
+        box = stage.updated(domain, periodic)
+
+        def read(node: Read, box: Shape = box) -> npt.NDArray[Any]:
+            return neighbours(now[node.field], box, periodic, node)
+
+        values = {
+            field: values_of(expression, read, program.dtype)
+            for field, expression in stage.updates.items()
+        }
+        for field, value in values.items():     # only now: all updates read the old values
+            now[field] = now[field].copy()
+            now[field][box.slices(domain.lower)] = value
+    return {**now, **{new: before[old] for new, old in program.renames.items()}}
 
 
 def neighbours(

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controllers.program.expression import reads
-from controllers.program.program import Offsets, Program, Stage
+from controllers.program.offsets import Offsets
+from controllers.program.program import Program, Stage
 from hitmap.shape import Shape
 
 
@@ -55,7 +56,7 @@ def can_combine(program: Program) -> bool:
 
 def offsets_read(stage: Stage, field: str, count: int) -> Shape:
     """A box of offsets: all that `count` steps, over 1, may read of `field` around a cell."""
-    cell = Shape.of_extent((1,) * len(stage.shape))
+    cell = Shape.of_extent((1,) * len(stage.offsets))
     if field == stage.writes:
         return cell.grow(*_reach(stage, count))
     return _around(stage, field, cell.grow(*_reach(stage, count - 1)))

@@ -237,5 +237,5 @@ def test_all_ranks_get_the_same_explanation_of_all_places() -> None:
 
 
 def test_stages_with_several_fields_are_explained_too() -> None:
-    stage = Stage("sum", "w", Read("u", (0,)) + Read("v", (1,)), ((0, 1),))
+    stage = Stage("sum", {"w": Read("u", (0,)) + Read("v", (1,))}, ((0, 1),))
     assert formula(stage) == "w[i] = u[i] + v[i+1]"

@@ -87,7 +87,7 @@ def test_a_division_stays_where_a_constant_would_leave_the_range(factor: float) 
 def test_other_expressions_lose_the_divisions_by_constants_alone() -> None:
     u, v = Read("u", (0,)), Read("v", (0,))
     for expression, left in (((u * v + u) / 3, 0), (u / v, 1), ((u - v / 7) / 3 / v, 1)):
-        stage = Stage("s", "u", expression, ((0, 0),))
+        stage = Stage("s", {"u": expression}, ((0, 0),))
         fields = (Field("u", "float64"), Field("v", "float64"))
         program = Program("s", fields, (stage,), "fast")
         assert count(stage_of(program, stage).expression)["/"] == left

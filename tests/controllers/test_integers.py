@@ -77,7 +77,7 @@ def random_tree(rng: np.random.Generator, depth: int) -> Expression:
 def test_random_trees_divide_by_anything_without_a_fault(dtype: str, number: int) -> None:
     rng = np.random.default_rng([5, number])
     tree = random_tree(rng, 5) + Read("u", (0,)) / Read("u", (1,))
-    program = Program("p", (Field("u", dtype),), (Stage("tree", "u", tree, ((-1, 1),)),))
+    program = Program("p", (Field("u", dtype),), (Stage("tree", {"u": tree}, ((-1, 1),)),))
     field = extreme(rng, (300,), dtype)
     with Computation(program, field.shape, boundary="periodic", devices="cpu") as run:
         run.scatter(field)
@@ -99,7 +99,7 @@ def test_the_narrowest_type_in_which_nothing_overflows_is_used() -> None:
 
 
 def test_a_quotient_by_zero_is_zero_and_the_most_negative_number_may_wrap() -> None:
-    stage = Stage("s", "u", Read("u", (0,)) / Read("u", (1,)), ((0, 1),))
+    stage = Stage("s", {"u": Read("u", (0,)) / Read("u", (1,))}, ((0, 1),))
     values = {(0,): np.array([5, -(2**63), -(2**63)]), (1,): np.array([0, -1, 1])}
     result = apply_stage(stage, lambda read: values[read.offset], "int64")
     assert result.tolist() == [0, -(2**63), -(2**63)]

@@ -123,7 +123,7 @@ def test_random_trees_equal_the_reference_bit_for_bit(queue: cl.CommandQueue, se
     tree = random_tree(rng, 6) + Read("u", (0, 0))
     fields = (Field("u", ("float32", "float64")[seed % 2]),)
     check_bits(
-        queue, Program("p", fields, (Stage("tree", "u", tree, ((-1, 1),) * 2),)), rng, is_cpu=True
+        queue, Program("p", fields, (Stage("tree", {"u": tree}, ((-1, 1),) * 2),)), rng, is_cpu=True
     )
 
 
@@ -140,7 +140,8 @@ def test_a_right_leaning_sum_keeps_its_order_and_a_bounded_depth() -> None:
     tree: Expression = Read("u", (0,))
     for _ in range(1000):
         tree = Read("u", (0,)) + tree
-    text = " ".join(" ".join(assignment("x", Stage("s", "u", tree, ((0, 0),)), "float32")).split())
+    stage = Stage("s", {"u": tree}, ((0, 0),))
+    text = " ".join(" ".join(assignment("x", stage, "float32")).split())
     assert "u[c] + (u[c] + (u[c]" in text
     assert max(statement.count("(") for statement in text.split(";")) < 100
 
@@ -229,7 +230,7 @@ def test_patterns_of_three_and_four_axes_are_drawn_by_planes_and_large_ones_are_
 
 def test_an_expression_that_is_no_weighted_sum_is_announced_by_its_shape() -> None:
     u = Read("u", (0, 1))
-    stage = Stage("s", "u", u * u, ((0, 0), (-1, 1)))
+    stage = Stage("s", {"u": u * u}, ((0, 0), (-1, 1)))
     text = "\n".join(head_comment(Program("p", (Field("u", "float32"),), (stage,)), stage, "x"))
     assert "0..0 x -1..1" in text
 
@@ -237,7 +238,7 @@ def test_an_expression_that_is_no_weighted_sum_is_announced_by_its_shape() -> No
 def test_several_fields_have_their_own_first_element_and_pitches() -> None:
     tree = Read("u", (0, 1)) * Read("v", (1, 0)) + Read("u", (0, 0))
     fields = tuple(Field(name, "float64") for name in ("u", "v", "w"))
-    stage = Stage("mix", "w", tree, ((0, 1), (0, 1)))
+    stage = Stage("mix", {"w": tree}, ((0, 1), (0, 1)))
     kernel = generate(Program("p", fields, (stage,)), stage)
     assert kernel.buffers == (("u", "in"), ("v", "in"), ("w", "out"))
     assert kernel.fields == ("u", "v", "w")

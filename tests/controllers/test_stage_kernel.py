@@ -73,7 +73,7 @@ def test_the_generic_kernel_is_one_text_for_all_patterns() -> None:
 
 def test_the_generic_kernel_refuses_what_is_no_weighted_sum() -> None:
     u = Read("u", (0,))
-    program = Program("p", (Field("u", "float32"),), (Stage("square", "u", u * u, ((0, 0),)),))
+    program = Program("p", (Field("u", "float32"),), (Stage("square", {"u": u * u}, ((0, 0),)),))
     with pytest.raises(ValueError, match="'square' is no weighted sum.*specialised"):
         Computation(program, 9, devices="cpu", kernel="generic")
 

@@ -50,7 +50,7 @@ def test_flat_nested_and_array_patterns_are_the_same_stencil() -> None:
 
 def test_the_declared_shape_is_kept_where_outer_weights_are_zero() -> None:
     program = Stencil.of("s", [(-2, 2)], [0, 0, 1, 0, 0], 1).program("float32")
-    assert program.stages[0].shape == ((-2, 2),)
+    assert program.stages[0].offsets == ((-2, 2),)
     assert program.reach == ((0, 0),)
 
 

@@ -32,7 +32,7 @@ def test_what_is_read_grows_with_the_steps_and_ends_with_the_domain() -> None:
 
 
 def test_a_single_step_needs_no_reads_of_the_own_field() -> None:
-    stage = Stage("copy", "v", Read("u", (0, 1)), NEAR)
+    stage = Stage("copy", {"v": Read("u", (0, 1))}, NEAR)
     steps = Steps.of(stage, 1, Shape.of_extent((20, 10)), (False, True))
     assert steps.computed == Shape((1, 0), (19, 10))
     assert steps.read(stage, "u", Shape((1, 0), (19, 10))) == Shape((1, 1), (19, 11))
@@ -47,7 +47,7 @@ def test_a_periodic_axis_has_no_end() -> None:
 
 def test_other_fields_are_read_around_all_cells_that_are_computed() -> None:
     expression = Read("u", (0, -1)) * Read("k", (0, 1)) + Read("u", (0, 0))
-    stage = Stage("s", "u", expression, NEAR)
+    stage = Stage("s", {"u": expression}, NEAR)
     steps = Steps.of(stage, 3, Shape.of_extent((9, 30)), (False, False))
     over = Shape((4, 10), (5, 11))
     assert steps.read(stage, "u", over) == Shape((4, 7), (5, 11))
@@ -58,8 +58,8 @@ def test_other_fields_are_read_around_all_cells_that_are_computed() -> None:
 
 def test_programs_of_one_stage_that_reads_what_it_writes_combine_steps() -> None:
     fields = (Field("u", "float32"), Field("v", "float32"))
-    own = Stage("own", "u", Read("u", (0, 1)) + Read("v", (0, 0)), NEAR)
-    other = Stage("other", "v", Read("u", (0, 1)) + Constant(1), NEAR)
+    own = Stage("own", {"u": Read("u", (0, 1)) + Read("v", (0, 0))}, NEAR)
+    other = Stage("other", {"v": Read("u", (0, 1)) + Constant(1)}, NEAR)
     assert can_combine(Program("p", fields, (own,)))
     assert not can_combine(Program("p", fields, (other,)))
     assert not can_combine(Program("p", fields, (own, other)))

@@ -54,7 +54,7 @@ def random_program(rng: random.Random) -> Program:
         Read(rng.choice(names[1:] or names), tuple(rng.randint(*ends) for ends in shape))
         for _ in range(rng.randint(1, 9))
     ]
-    stage = Stage("random", names[0], random_tree(rng, reads, dtype), shape)
+    stage = Stage("random", {names[0]: random_tree(rng, reads, dtype)}, shape)
     return Program("random", tuple(Field(name, dtype) for name in names), (stage,))
 
 
@@ -166,7 +166,7 @@ def test_a_random_stage_equals_the_reference_bit_for_bit(
 
 def test_a_stage_that_reads_nothing_is_computed_by_vectors(cpu_queue: cl.CommandQueue) -> None:
     for dtype in ("float32", "uint8", "int64"):
-        program = Program("p", (Field("u", dtype),), (Stage("s", "u", Constant(7), ((0, 0),)),))
+        program = Program("p", (Field("u", dtype),), (Stage("s", {"u": Constant(7)}, ((0, 0),)),))
         box = Shape((3,), (200,))
         marching = MarchingConfiguration(4, 1, 0, (64, 1, 1))
         for made in (RowsConfiguration(lanes=8, rows=1), marching):
@@ -179,7 +179,7 @@ def test_64_bit_quotients_of_cells_by_cells_have_the_reference_bits(
 ) -> None:
     tree = Read("u", (0, -1)) * Read("u", (1, 0)) / (Read("v", (0, 0)) + Read("v", (-1, 1)))
     fields = (Field("u", "int64"), Field("v", "int64"))
-    program = Program("p", fields, (Stage("s", "v", tree, ((-1, 1),) * 2),))
+    program = Program("p", fields, (Stage("s", {"v": tree}, ((-1, 1),) * 2),))
     box = Shape((5, 6), (22, 90))
     for made in (RowsConfiguration(lanes=8, rows=2), MarchingConfiguration(2, 4, 0, (32, 4, 1))):
         tiles = random_tiles(random.Random(2), program, box, 4)

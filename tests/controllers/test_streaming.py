@@ -150,7 +150,7 @@ def test_of_a_sum_the_partial_sums_are_kept_and_of_a_field_only_the_arriving_pla
     pipeline = Pipeline.of(CORNERS.stages[0], streams=True)
     assert (pipeline.lag, [value.depth for value in pipeline.values]) == (1, [1, 1])
     assert not any(value.raw for value in pipeline.values)
-    back = Stage("s", "u", (Read("u", (-2, 0)) + Read("u", (-1, 0))) / 2, ((-2, 0), (0, 0)))
+    back = Stage("s", {"u": (Read("u", (-2, 0)) + Read("u", (-1, 0))) / 2}, ((-2, 0), (0, 0)))
     pipeline = Pipeline.of(back, streams=True)
     assert pipeline.lag == 0 and [value.raw for value in pipeline.values] == [True, False]
     assert pipeline.result == Read(KEPT, (1, 1))
@@ -195,9 +195,9 @@ def test_groups_are_the_shorter_the_fewer_there_are_for_the_units_of_a_device() 
 
 
 def test_what_it_cannot_compute_is_refused_with_the_reason() -> None:
-    whole = Program("p", (Field("u", "int32"),), (Stage("s", "u", Read("u", (0,)), ((0, 0),)),))
+    whole = Program("p", (Field("u", "int32"),), (Stage("s", {"u": Read("u", (0,))}, ((0, 0),)),))
     other = Program(
-        "p", (Field("u", "float32"),), (Stage("s", "u", Constant(1), ((0, 0),)),)
+        "p", (Field("u", "float32"),), (Stage("s", {"u": Constant(1)}, ((0, 0),)),)
     )
     for program in (whole, other):
         with pytest.raises(ValueError, match="reads the field it writes, in float32 or float64"):

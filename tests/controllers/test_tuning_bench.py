@@ -56,7 +56,7 @@ def bench(executor: OpenCLExecutor) -> Bench:
 
 def two_fields() -> Program:
     read = Read("u", (0, 1)) * Read("v", (-1, 0)) + Read("u", (0, 0))
-    stage = Stage("both", "u", read, ((-1, 0), (0, 1)))
+    stage = Stage("both", {"u": read}, ((-1, 0), (0, 1)))
     return Program("both", (Field("u", "int32"), Field("v", "int32")), (stage,))
 
 

@@ -50,11 +50,11 @@ def own_stage(rng: random.Random) -> Program:
         (stage,) = program.stages
         offsets = {read.offset for read in reads(stage.expression)}
         if all(max(map(abs, offset)) <= 3 for offset in offsets):
-            own = tuple(rng.randint(max(-3, low), min(3, high)) for low, high in stage.shape)
+            own = tuple(rng.randint(max(-3, low), min(3, high)) for low, high in stage.offsets)
             tree = random_tree(
                 rng, [*reads(stage.expression), Read(stage.writes, own)], program.dtype
             )
-            stage = Stage("random", stage.writes, tree, stage.shape)
+            stage = Stage("random", {stage.writes: tree}, stage.offsets)
             return Program("random", program.fields, (stage,))
 
 
@@ -220,7 +220,7 @@ def test_default_rings_fit_whatever_the_stage_and_search_spaces_hold_them() -> N
     for n_axes, far in itertools.product((1, 2, 3, 4), (1, 2, 5)):
         tree = Read("u", (-far,) * n_axes) + Read("u", (far,) * n_axes)
         for dtype in ("float32", "float64"):
-            stage = Stage("s", "u", tree, ((-far, far),) * n_axes)
+            stage = Stage("s", {"u": tree}, ((-far, far),) * n_axes)
             program = Program("p", (Field("u", dtype),), (stage,))
             made = WavefrontConfiguration.default(program, stage, streaming=True)
             assert made.local_bytes(program, stage) <= 1 << 20, (n_axes, far)
@@ -232,7 +232,7 @@ def test_what_a_wavefront_cannot_do_is_refused() -> None:
         WavefrontConfiguration(steps_per_launch=1)
     with pytest.raises(ValueError, match="two vectors of 16 cells, got 20 cells"):
         WavefrontConfiguration(segment=20)
-    stage = Stage("copy", "u", Read("v", (0,)), ((0, 0),))
+    stage = Stage("copy", {"u": Read("v", (0,))}, ((0, 0),))
     program = Program("p", (Field("u", "float32"), Field("v", "float32")), (stage,))
     with pytest.raises(ValueError, match="'copy' does not read the field 'u' that it writes"):
         generate(program, stage, WavefrontConfiguration())
