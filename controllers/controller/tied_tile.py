@@ -58,7 +58,7 @@ class Cells(ABC):
         They are an open grid, as `numpy.ogrid` makes: `i, j = tile.indices()`, then
         `tile.write(i + 10 * j)`.
         """
-        return np.ix_(*(np.arange(lo, hi) for lo, hi in zip(self.box.lower, self.box.upper)))
+        return self.box.indices()
 
     def select(self, box: Shape) -> Selection:
         """The part `box`, in global indices."""
