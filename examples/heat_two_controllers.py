@@ -17,10 +17,8 @@ HEAT = controllers.Stencil.of("heat", [(-1, 1), (-1, 1)], [[0, 1, 0], [1, 4, 1],
 
 def hot_corner(tile: controllers.TileView) -> None:
     """Each place sets the cells that it owns, by their global indices."""
-    rows, columns = (
-        np.arange(lower, upper) for lower, upper in zip(tile.shape.lower, tile.shape.upper)
-    )
-    tile.array[...] = (rows[:, None] < 160) & (columns < 80)
+    rows, columns = tile.indices()
+    tile.array[...] = (rows < 160) & (columns < 80)
 
 
 def main() -> None:

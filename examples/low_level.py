@@ -32,7 +32,7 @@ ENERGY = Kernel.of("energy", """
         CELL;
         const float dx = NEAR(u, 0, 1) - HERE(u), dy = NEAR(u, 1, 0) - HERE(u);
         HERE(e) = dx * dx + dy * dy;
-    }""", roles={"e": "out"})  # fmt: skip
+    }""", roles={"e": "writing"})  # fmt: skip
 
 
 def reference() -> np.ndarray:

@@ -26,7 +26,7 @@ PRODUCT = Kernel.of("product", """
         float sum = 0;
         for (long k = 0; k < n; ++k) sum += AT(a, INDEX(0), k) * AT(b, k, INDEX(1));
         HERE(c) = sum;
-    }""", roles={"c": "out"}, scalars={"n": INNER})  # fmt: skip
+    }""", roles={"c": "writing"}, scalars={"n": INNER})  # fmt: skip
 
 
 def matrix(shape: Shape) -> np.ndarray:

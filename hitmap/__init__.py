@@ -6,8 +6,9 @@ Usable alone, in any program that keeps arrays in blocks.  Importing it needs no
 from hitmap.agreement import agree, raise_together
 from hitmap.comm import Communicator, SerialCommunicator, default_communicator, node_ranks
 from hitmap.cut import split_even, split_weighted
-from hitmap.halo import HaloPattern, Message
+from hitmap.halo import HaloPattern
 from hitmap.layout import Layout
+from hitmap.message import Message
 from hitmap.npy import NpyWriter, open_npy, read_part
 from hitmap.redistribute import Redistribution
 from hitmap.region import Region

@@ -49,12 +49,16 @@ def agree(comm: Communicator, what: str, value: object) -> None:
     _compare(comm, _Statement(what, ((what, plain(value)),)))
 
 
-def agree_on_call(comm: Communicator, call: str, facts: Mapping[str, object]) -> None:
+def agree_on_call(
+    comm: Communicator, call: str, facts: Mapping[str, object], problem: str | None = None
+) -> None:
     """ValueError on every rank unless all are about to make the same call.  Collective.
 
-    `facts` are the arguments, and whatever else must be the same, by name.
+    `facts` are the arguments, and whatever else must be the same, by name; `problem` is what is
+    wrong with those of this rank, named on all.
     """
-    _compare(comm, _Statement(call, tuple((name, plain(fact)) for name, fact in facts.items())))
+    stated = tuple((name, plain(fact)) for name, fact in facts.items())
+    _compare(comm, _Statement(call, stated, problem))
 
 
 def hook_wanted() -> bool:

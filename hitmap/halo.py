@@ -9,47 +9,19 @@ places need no special care.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
+from hashlib import blake2b
 from itertools import product
 
+from hitmap.comm import Communicator, SerialCommunicator
+from hitmap.exchange import Arrays, Exchange, holders
 from hitmap.layout import Layout
+from hitmap.message import Message, counted
 from hitmap.region import Region
+from hitmap.scatter import MESSAGE_NBYTES
 from hitmap.shape import Shape
 
 _Shift = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """Cells that one place sends to another, or to itself across a periodic end.
-
-    `halo` holds the boxes as the target numbers them, outside its owned box, disjoint, packed
-    one after another, each in C order.  Target coordinates are source coordinates plus `shift`:
-    multiples of the domain's extent, 0 on fixed axes.
-    """
-
-    source: int
-    target: int
-    shift: tuple[int, ...]
-    halo: tuple[Shape, ...]
-
-    @property
-    def border(self) -> tuple[Shape, ...]:
-        """The same cells as the source numbers them, inside its owned box."""
-        back = tuple(-step for step in self.shift)
-        return tuple(box.shift(back) for box in self.halo)
-
-    @property
-    def n_cells(self) -> int:
-        """Cells in the message."""
-        return sum(box.n_cells for box in self.halo)
-
-    def __str__(self) -> str:
-        text = f"place {self.source} -> {self.target}: {' + '.join(map(str, self.border))}"
-        if any(self.shift):
-            text += f" as {' + '.join(map(str, self.halo))}"
-        return f"{text}, {_counted(self.n_cells, 'cell')}"
 
 
 class HaloPattern:
@@ -104,6 +76,7 @@ class HaloPattern:
         for message in self.messages:
             self._incoming[message.target].append(message)
             self._outgoing[message.source].append(message)
+        self._exchanges: dict[tuple[tuple[int, ...], int], Exchange] = {}   # by ranks and rank
 
     def full(self, place: int) -> Shape:
         """The hull of the cells a place owns and of its halo; empty if it owns none."""
@@ -117,6 +90,42 @@ class HaloPattern:
         """The messages that a place sends, in order."""
         return tuple(self._outgoing[place])
 
+    def exchange(
+        self,
+        arrays: Arrays,
+        comm: Communicator | None = None,
+        *,
+        message_nbytes: int = MESSAGE_NBYTES,
+    ) -> None:
+        """Refresh the halos of `arrays` with what the places own that hold these cells.
+
+        arrays: {place: array [*full(place).extent]}, for the places of this rank; those without
+        cells may be left out.  Each place is on one rank of `comm`, None being this process alone.
+        Collective, in messages of at most `message_nbytes`; owned cells are left as they are.
+        ValueError on all ranks unless the arrays fit, and all have the same dtype.
+
+        >>> import numpy as np
+        >>> pattern = HaloPattern(Layout.bands(Shape.of_extent((4,)), 2), [(-1,), (1,)], (True,))
+        >>> arrays = {0: np.array([-9, 1, 2, -9]), 1: np.array([-9, 3, 4, -9])}
+        >>> pattern.exchange(arrays)
+        >>> {place: array.tolist() for place, array in arrays.items()}
+        {0: [4, 1, 2, 3], 1: [2, 3, 4, 1]}
+        """
+        comm = SerialCommunicator() if comm is None else comm
+        ranks, dtype = holders(arrays, self._full, self._digest, comm)
+        if dtype is None:
+            return
+        key = ranks, comm.rank
+        if key not in self._exchanges:
+            self._exchanges[key] = Exchange(self.messages, self._full, *key)
+        self._exchanges[key].run(arrays, comm, dtype, message_nbytes)
+
+    @cached_property
+    def _digest(self) -> str:
+        """A text that is the same where full boxes and messages are."""
+        text = repr((self._full, self.messages)).encode()
+        return f"{self.n_cells} cells in {len(self.messages)} messages, {blake2b(text).hexdigest()}"
+
     def _packed(
         self, layout: Layout, source: int, target: int, shift: _Shift, region: Region
     ) -> tuple[Shape, ...]:
@@ -124,13 +133,9 @@ class HaloPattern:
         return _packed(region, layout.owned[source].shift(shift), tiles)
 
     def __str__(self) -> str:
-        sent, n_messages = _counted(self.n_cells, "cell"), _counted(len(self.messages), "message")
+        sent, n_messages = counted(self.n_cells, "cell"), counted(len(self.messages), "message")
         total = f"{sent} in {n_messages}, {self.n_cells - self.n_cells_needed} more than needed"
         return "\n".join([*map(str, self.messages), total])
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _check(

@@ -12,6 +12,9 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from hitmap.argument import wholes
 
 
@@ -149,6 +152,15 @@ class Shape:
             tuple(map(min, self.lower, other.lower)),
             tuple(map(max, self.upper, other.upper)),
         )
+
+    def indices(self) -> tuple[npt.NDArray[np.intp], ...]:
+        """The indices of the cells, an array per axis, which broadcast to all (an open grid).
+
+        >>> i, j = Shape((0, 5), (2, 8)).indices()
+        >>> (10 * i + j).tolist()
+        [[5, 6, 7], [15, 16, 17]]
+        """
+        return np.ix_(*(np.arange(lo, hi) for lo, hi in zip(self.lower, self.upper, strict=True)))
 
     def slices(self, origin: tuple[int, ...]) -> tuple[slice, ...]:
         """NumPy index of this box in an array whose first cell is `origin`.

@@ -174,7 +174,7 @@ class Case:
                 raise
 
     def _set(self, tile: TileView) -> None:
-        tile.array[...] = self.field[tile.shape.slices((0,) * len(self.extent))]
+        tile.array[...] = self.field[tile.box.slices((0,) * len(self.extent))]
 
 
 def difference(result: npt.NDArray[np.floating], expected: npt.NDArray[np.floating]) -> str | None:

@@ -21,7 +21,7 @@ SLOW = {
     "sh": (
         "checking", "explain", "failures", "kernels", "performance", "troubleshooting", "tuning",
     ),
-    "python": ("controllers", "failures", "hitmap", "kernels"),
+    "python": ("controllers", "failures", "kernels"),
     "pycon": (),
 }
 

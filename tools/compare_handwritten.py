@@ -97,7 +97,7 @@ def compare(comm: MPI.Intracomm, device: str, size: int, rounds: int) -> None:
         theirs = HandWritten(comm, controller.context.devices[0], owned, field)
 
         def load(tile: TileView) -> None:
-            tile.array[...] = field[tile.shape.slices((0, 0))]
+            tile.array[...] = field[tile.box.slices((0, 0))]
 
         ours.load(load)
         runs: tuple[Callable[[int], None], ...] = (ours.run, theirs.run)

@@ -39,9 +39,9 @@ def initial(first: int, count: int, dtype: str) -> Array:
 def fill(tile: TileView) -> None:
     """The initial values of the rows of one place."""
     row, dtype = prod(tile.domain[1:]), str(tile.array.dtype)
-    for number in range(0, tile.shape.extent[0], 64):
+    for number in range(0, tile.box.extent[0], 64):
         part = tile.array[number : number + 64]
-        part[...] = initial((tile.shape.lower[0] + number) * row, part.size, dtype).reshape(
+        part[...] = initial((tile.box.lower[0] + number) * row, part.size, dtype).reshape(
             part.shape
         )
 
@@ -97,7 +97,7 @@ class Large:
             run.load(fill)
             run.run(N_STEPS)
             run.visit(lambda tile: self.compare(
-                "load, visit", tile.array, tile.shape.lower[0], cuts
+                "load, visit", tile.array, tile.box.lower[0], cuts
             ))  # fmt: skip
             path = folder / "large.npy"
             run.save(path)

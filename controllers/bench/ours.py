@@ -33,7 +33,7 @@ class Ours(Comparator):
         self.n_at_once = self._computation.plan.steps_per_launch
 
         def load(tile: TileView) -> None:
-            tile.array[...] = problem.initial[tile.shape.slices((0,) * len(problem.extent))]
+            tile.array[...] = problem.initial[tile.box.slices((0,) * len(problem.extent))]
 
         self._computation.load(load)
 

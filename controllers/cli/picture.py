@@ -72,12 +72,12 @@ def sampled(computation: Computation) -> npt.NDArray[Any] | None:
     parts: list[tuple[tuple[slice, ...], npt.NDArray[Any]]] = []
 
     def take(tile: TileView) -> None:
-        ends = zip(axes, tile.shape.lower, tile.shape.upper)
+        ends = zip(axes, tile.box.lower, tile.box.upper)
         inside = [_between(axis, lower, upper) for axis, lower, upper in ends]
         if all(last > first for first, last in inside):
             here = tuple(
                 slice(axis[first] - lower, axis[last - 1] - lower + 1, axis.step)
-                for axis, (first, last), lower in zip(axes, inside, tile.shape.lower)
+                for axis, (first, last), lower in zip(axes, inside, tile.box.lower)
             )
             parts.append((tuple(slice(*ends) for ends in inside), tile.array[here].copy()))
 

@@ -69,7 +69,7 @@ def _computation(job: Job, options: argparse.Namespace, comm: Communicator) -> C
 def _load(options: argparse.Namespace, computation: Computation) -> None:
     """Set the field, from the file or the hash; each rank reads only what it needs.  Collective."""
     if options.input is None:
-        computation.load(lambda tile: hash_field.fill(tile.array, tile.shape, tile.domain))
+        computation.load(lambda tile: hash_field.fill(tile.array, tile.box, tile.domain))
         return
     try:
         computation.load_file(options.input)

@@ -8,17 +8,21 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 
-from controllers.controller.tied_tile import Selection, Target, selection_of
+from controllers.controller.tied_tile import Cells, cells_of
 from controllers.device.event import Event
+from controllers.kgt.parameter import word_of
 from controllers.memory.coherence import Side
 
 
 @dataclass(frozen=True)
 class Access:
-    """A selection with the role it has for a kernel or a host task."""
+    """A tile or selection with the role it has for a kernel or a host task."""
 
-    selection: Selection
+    cells: Cells
     role: Literal["in", "out", "inout"]
+
+    def __repr__(self) -> str:
+        return f"{word_of(self.role)}({self.cells!r})"
 
     @property
     def reads(self) -> bool:
@@ -30,32 +34,32 @@ class Access:
 
     def view(self) -> npt.NDArray[Any]:
         """The host's image of the cells; read-only if they are only read."""
-        view = self.selection.tile.image(self.selection.cells)
+        view = self.cells.tile.image(self.cells.box)
         if not self.writes:
             view.flags.writeable = False
         return view
 
 
-def reading(target: Target) -> Access:
+def reading(target: Cells) -> Access:
     """`target` is read."""
-    return Access(selection_of(target), "in")
+    return Access(cells_of(target), "in")
 
 
-def writing(target: Target) -> Access:
+def writing(target: Cells) -> Access:
     """All cells of `target` are written, none is read before."""
-    return Access(selection_of(target), "out")
+    return Access(cells_of(target), "out")
 
 
-def updating(target: Target) -> Access:
+def updating(target: Cells) -> Access:
     """`target` is read and written."""
-    return Access(selection_of(target), "inout")
+    return Access(cells_of(target), "inout")
 
 
 def before(side: Side, accesses: Iterable[Access]) -> list[Event]:
     """What a command or task with these accesses waits for."""
     events: list[Event] = []
     for access in accesses:
-        coherence, cells = access.selection.tile.coherence, [access.selection.cells]
+        coherence, cells = access.cells.tile.coherence, [access.cells.box]
         look = coherence.before_write if access.writes else coherence.before_read
         events += look(side, cells)
     return list(dict.fromkeys(events))
@@ -64,5 +68,5 @@ def before(side: Side, accesses: Iterable[Access]) -> list[Event]:
 def record(side: Side, accesses: Iterable[Access], event: Event) -> None:
     """`event` is that of a command or task with these accesses."""
     for access in accesses:
-        coherence, cells = access.selection.tile.coherence, [access.selection.cells]
+        coherence, cells = access.cells.tile.coherence, [access.cells.box]
         (coherence.wrote if access.writes else coherence.read)(side, cells, event)

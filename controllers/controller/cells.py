@@ -1,30 +1,29 @@
 # SPDX-License-Identifier: MIT
-"""What the verbs of a controller are told of cells: which ones, of what dtype, with what values."""
+"""What the verbs of a controller are told of cells: which, of what dtype, with what values."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from controllers.controller.tied_tile import BOX_REMEDY, Selection, Target, TiedTile, selection_of
-from controllers.program.offsets import MAX_AXES
-from hitmap.argument import wrong
+from hitmap.argument import sizes_of, wrong
 from hitmap.conversion import converted
 from hitmap.shape import Shape
 
 _KINDS = "biufcV"   # of dtypes: truth values, numbers, structures
 
 
-def box_of(over: Shape | Target) -> Shape:
-    """The cells that a launch computes; TypeError or ValueError where `over` has none to say."""
-    if not isinstance(over, (Shape, TiedTile, Selection)):
-        raise wrong("the cells of a launch", "a Shape, tile or selection", over, BOX_REMEDY)
-    box = over if isinstance(over, Shape) else selection_of(over).cells
-    if not 1 <= box.n_axes <= MAX_AXES:
-        raise ValueError(
-            f"a launch is over a box of 1 to {MAX_AXES} axes, got {box}; launch over another box"
-        )
+def box_of_tile(cells: Shape | Sequence[int] | npt.NDArray[Any]) -> Shape:
+    """The cells of a new tile; from the origin, where they are extents or those of an array."""
+    if isinstance(cells, Shape):
+        box = cells
+    else:
+        extent = cells.shape if isinstance(cells, np.ndarray) else sizes_of(cells, "box")
+        box = Shape.of_extent(extent)
+    if box.empty or not box.extent:
+        raise ValueError(f"a tile needs at least one cell, got {box}; use a larger box")
     return box
 
 

@@ -15,9 +15,9 @@ from controllers.check.finding import CheckError, Complaint
 from controllers.check.inspection import Inspection, Run, Use
 from controllers.check.memory import TileMemory
 from controllers.controller.access import Access
-from controllers.controller.tied_tile import TiedTile
+from controllers.controller.tied_tile import Cells
 from controllers.controller.user_launch import Argument, UserLaunch
-from controllers.device.event import Command, Event
+from controllers.device.event import Command, Event, settle_event
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.variant import Kernel
 from hitmap.shape import Shape
@@ -46,7 +46,11 @@ class CheckedLaunches:
         accesses: Sequence[Access],
         grouped: bool,
     ) -> Command:
-        """The launch `forward`, inspected when it is called; raises `CheckError`."""
+        """The launch `forward`, inspected when it is called; raises `CheckError`.
+
+        Waits until nobody uses its tiles.
+        """
+        _settle(accesses)
         uses = _uses(self._executor, accesses, arguments)
         runs = [Run(0, lambda: forward(None)), Run(1, lambda: forward(None))]
         if not grouped and not self._executor.simulated:
@@ -84,14 +88,11 @@ def launches_of(executor: OpenCLExecutor, rank: int) -> CheckedLaunches | None:
     return CheckedLaunches(executor, rank) if isinstance(executor, CheckedExecutor) else None
 
 
-def settle(accesses: Sequence[Access]) -> None:
+def _settle(accesses: Sequence[Access]) -> None:
     """Block until nobody uses the tiles; whether their users failed is seen by what depends."""
     for access in accesses:
-        for event in access.selection.tile.coherence.pending():
-            try:
-                event.wait()
-            except Exception:  # raised again by the launch, or by `Controller.wait`
-                pass
+        for event in access.cells.tile.coherence.pending():
+            settle_event(event)     # errors are raised by the launch, or by `Controller.wait`
 
 
 def _uses(
@@ -100,23 +101,17 @@ def _uses(
     """Each tile once, with all that the launch may do to it."""
     tiles: dict[int, list[Access]] = {}
     for access in accesses:
-        tiles.setdefault(id(access.selection.tile), []).append(access)
+        tiles.setdefault(id(access.cells.tile), []).append(access)
     uses = []
     for mine in tiles.values():
-        tile = mine[0].selection.tile
+        tile = mine[0].cells.tile
         assert tile.memory is not None, "a tile with an image on the device"
         memory = TileMemory(executor, tile.memory)
-        name = next(n for n, argument in arguments.items() if _tile(argument) is tile)
-        reads = memory.mask([a.selection.cells for a in mine if a.reads])
-        writes = memory.mask([a.selection.cells for a in mine if a.writes])
+        name = next(n for n, a in arguments.items() if isinstance(a, Cells) and a.tile is tile)
+        reads = memory.mask([a.cells.box for a in mine if a.reads])
+        writes = memory.mask([a.cells.box for a in mine if a.writes])
         uses.append(Use(name, name, memory, reads, writes))
     return uses
-
-
-def _tile(argument: Argument) -> TiedTile | None:
-    if isinstance(argument, TiedTile):
-        return argument
-    return getattr(argument, "tile", None)
 
 
 def _new_nan(kernel: str, uses: Sequence[Use], inspection: Inspection) -> Complaint | None:

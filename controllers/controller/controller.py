@@ -8,8 +8,8 @@ abstraction to ease the use of hardware accelerators", doi:10.1177/1094342017702
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from types import TracebackType
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType, TracebackType
 from typing import Any, get_args
 
 import numpy as np
@@ -17,32 +17,22 @@ import numpy.typing as npt
 
 from controllers.check import Check, device_for, open_executor, setting_of
 from controllers.controller.access import Access, before, record
-from controllers.controller.cells import box_of, cell_dtype, cell_values
-from controllers.controller.checked_launch import launches_of, settle
-from controllers.controller.later import Later, Worker, check_outside, enqueued, inside_task
-from controllers.controller.tied_tile import DONE, Kind, Selection, Target, TiedTile, selection_of
-from controllers.controller.user_launch import Argument, UserLaunch
+from controllers.controller.cells import box_of_tile, cell_dtype, cell_values
+from controllers.controller.commands import Commands
+from controllers.controller.later import check_outside, inside_task
+from controllers.controller.launches import Given, Launches, arguments_of
+from controllers.controller.tied_tile import DONE, Cells, Kind, TiedTile, box_of, cells_of
 from controllers.device import Device
-from controllers.device.event import (
-    COMPLETE,
-    AllOf,
-    Command,
-    Enqueued,
-    Event,
-    HostEvent,
-    settle_event,
-    wait_for_all,
-)
+from controllers.device.event import COMPLETE, Event, HostEvent, settle_event, wait_for_all
 from controllers.device.selection import check_selector, check_selectors
 from controllers.kernel.variant import Kernel
 from controllers.memory.coherence import Side
 from controllers.placement.placement import assigned_devices, one_device
 from controllers.process.waiter import PATIENCE_S
 from hitmap.argument import function as function_argument
-from hitmap.argument import instance, one_of, sizes_of
+from hitmap.argument import instance, one_of
 from hitmap.comm import Communicator, SerialCommunicator
 from hitmap.shape import Shape
-from hitmap.strided import Geometry
 
 FORGET_EVERY = 64   # commands between two looks at which events are over
 
@@ -83,13 +73,10 @@ class Controller:
         self.executor = open_executor(
             self.device, setting, zero_copy=zero_copy, memory_cap=memory_cap
         )
-        self._checked = launches_of(self.executor, rank)
-        self._tasks = Worker("host tasks")
-        self._commands = Worker("commands after host tasks")
-        self._launches: dict[object, UserLaunch] = {}
+        self._commands = Commands(self.executor)
+        self._launches = Launches(self._commands, rank)
         self._tiles: list[TiedTile] = []
-        self._n_commands = 0
-        self._closed = False
+        self._n_verbs = 0
 
     @classmethod
     def each(
@@ -119,32 +106,33 @@ class Controller:
 
     def tile(
         self,
-        box: Shape | Sequence[int],
-        dtype: npt.DTypeLike = "float32",
+        cells: Shape | Sequence[int] | npt.NDArray[Any],
+        dtype: npt.DTypeLike | None = None,
         kind: Kind = "tied",
     ) -> TiedTile:
-        """A new tile, zeroed: `box` in global indices, or its extents from the origin.
+        """A new tile: of a box in global indices, of extents from the origin, or like an array.
 
+        A tile of an array takes over its shape, its values and, unless `dtype` is another, its
+        dtype.  Others are zeroed, and of "float32" by default.
         kind: "tied", "internal" (no image on the host) or "host" (none on the device).  It lives
         until it is freed or the controller is closed.  MemoryCapError where it does not fit.
         """
-        self._check_open()
-        shape = box if isinstance(box, Shape) else Shape.of_extent(sizes_of(box, "box"))
-        if shape.empty or not shape.extent:
-            raise ValueError(f"a tile needs at least one cell, got {shape}; use a larger box")
+        self._commands.check()
+        array, box = cells if isinstance(cells, np.ndarray) else None, box_of_tile(cells)
         one_of(kind, get_args(Kind), "the kind of a tile")
-        geometry, element = Geometry.dense(shape), cell_dtype(dtype)
-        memory = None if kind == "host" else self.executor.tile(geometry, element)
-        host = memory.host if memory is not None and kind == "tied" else None
-        if host is None and kind != "internal":
-            host = self.executor.image(geometry.n_elements, element)
-        tile = TiedTile(self, geometry, element, kind, memory, host)
+        if dtype is None:
+            dtype = "float32" if array is None else array.dtype
+        element = cell_dtype(dtype)
+        values = None if array is None else cell_values(array, box.extent, element)
+        tile = TiedTile.zeroed(self._commands, box, element, kind)
         self._tiles.append(tile)
+        if values is not None:
+            tile.write(values)
         return tile
 
     def free(self, tile: TiedTile) -> None:
         """Give the memory of `tile` back when all that uses it is done."""
-        self._check(tile)
+        self._own(tile)
         for event in tile.coherence.pending():
             settle_event(event)
         self._tiles = [other for other in self._tiles if other is not tile]
@@ -153,7 +141,7 @@ class Controller:
     def swap(self, one: TiedTile, other: TiedTile) -> None:
         """Exchange the contents of two tiles of the same box, dtype and kind, without copying."""
         for tile in (one, other):
-            self._check(tile)
+            self._own(tile)
         if (one.box, one.dtype, one.kind) != (other.box, other.dtype, other.kind):
             raise ValueError(f"only tiles of the same form can be swapped, got {one} and {other}")
         one.memory, other.memory = other.memory, one.memory
@@ -163,46 +151,38 @@ class Controller:
     def launch(
         self,
         kernel: Kernel,
-        over: Shape | Target,
+        over: Shape | Cells,
+        arguments: Mapping[str, Given] = MappingProxyType({}),
         /,
         *,
         group: Sequence[int] | None = None,
-        **arguments: Argument,
+        **named: Given,
     ) -> Event:
         """Run `kernel` for each cell of `over`; arguments by the names of its parameters.
 
-        A tile or selection is read, written or both, as a whole, as the role of its parameter says:
-        declared in `Kernel.roles`, else "in" for pointers to const and "inout" for others.  Give
-        a selection where a kernel touches less.  "out" promises that the cells of `over` are all
-        written and none is read.  Parameters that the accessors declare (docs/controllers.md) are
-        set from the tiles and from `over`; a pointer to local memory takes its number of elements.
+        A name that Python or this call keeps for itself, such as "group", goes into the dict
+        `arguments`.
+        A tile or selection is read, written or both, as a whole, as `reading(tile)`,
+        `writing(tile)` or `updating(tile)` say, or else the role that `Kernel.roles` declares, or
+        else "reading" for pointers to const and "updating" for others.  Give a selection where a
+        kernel touches less.  "writing" promises that the cells of `over` are all written and none
+        is read.  Parameters that the accessors declare (docs/controllers.md) are set from the
+        tiles and from `over`; a pointer to local memory takes its number of elements.
         ValueError where `over` leads HERE or NEAR out of a tile or selection, TypeError where the
         structs of a tile are laid out otherwise than the kernel's (docs/controllers.md).
 
         group: extents of a work-group, one per axis, for kernels that use local memory or group
             functions; the launch is then rounded up to whole groups, and `CELL` tests the bounds.
         """
+        self._commands.check()
         instance(kernel, Kernel, "kernel", "write Kernel.of(name, source)")
-        cells = box_of(over)
-        if cells.empty:
+        box, given = box_of(over), arguments_of(kernel, arguments, named)
+        if box.empty:
             return DONE
-        launch = self._launch_of(kernel, cells.n_axes, group is not None)
-        for argument in arguments.values():
-            if isinstance(argument, (TiedTile, Selection)):
-                self._check(selection_of(argument).tile, "device")
-        accesses = launch.accesses(cells, arguments)
-        if self._checked is None:   # which says which work-item it is
-            launch.check_cells(cells, arguments)
-        for access in accesses:
-            if access.reads:
-                self._refresh("device", access.selection)
-        command = launch.command(cells, arguments, kernel.scalars, group)
-        if self._checked is not None:
-            settle(accesses)
-            grouped = group is not None
-            command = self._checked.command(command, kernel, cells, arguments, accesses, grouped)
-        event = self._issue(command, before("device", accesses))
+        command, accesses = self._launches.prepared(kernel, box, given, group)
+        event = self._commands.issue(command, before("device", accesses))
         record("device", accesses, event)
+        self._tidy()
         return event
 
     def host_task(self, function: Callable[..., object], *accesses: Access) -> Event:
@@ -214,15 +194,14 @@ class Controller:
         thread of their own.  What the function raises is raised by `wait`, and by all that depends
         on the task.
         """
-        self._check_open()
+        self._commands.check()
         function_argument(function, "function")
         for access in accesses:
             instance(access, Access, "an access", "write reading(tile), writing or updating")
-            owner = access.selection.tile.controller
-            owner._check(access.selection.tile, "host")
+            access.cells.tile.check(image="host")
         for access in accesses:
             if access.reads:
-                access.selection.tile.controller._refresh("host", access.selection)
+                access.cells.refresh("host")
         views = [access.view() for access in accesses]
         after = before("host", accesses)
 
@@ -234,63 +213,40 @@ class Controller:
                 function(*views)
             return HostEvent(start, time.perf_counter_ns())
 
-        task = self._tasks.submit(work)
+        task = self._commands.task(work)
         record("host", accesses, task)
         self._tidy()
         return task
 
-    def move_to(self, target: Target) -> Event:
+    def move_to(self, target: Cells) -> Event:
         """Host to device: the cells of `target` that are stale there.
 
         The event is complete when the device's image of `target` is up to date.
         """
-        self._check(selection_of(target).tile, "device")
-        return self._refresh("device", selection_of(target))
+        return self._moved("device", target)
 
-    def move_from(self, target: Target) -> Event:
+    def move_from(self, target: Cells) -> Event:
         """Device to host: the cells of `target` that are stale there.
 
         The event is complete when the host's image of `target` is up to date.
         """
-        self._check(selection_of(target).tile, "host")
-        return self._refresh("host", selection_of(target))
+        return self._moved("host", target)
 
-    def wait(self) -> None:
-        """Block until all commands and host tasks so far are done; raises the first error."""
+    def wait(self, *targets: Cells) -> None:
+        """Block until all commands and host tasks so far are done; raises the first error.
+
+        targets: tiles or selections; wait just for what uses them, and for what that needs.
+        """
         check_outside("a verb of a controller")
-        errors = [self._tasks.finish(), self._commands.finish()]
-        self.executor.wait()
+        if targets:
+            for target in targets:
+                self._own(cells_of(target).tile)
+                wait_for_all(target.users())
+            return
+        error = self._commands.finish()
         self._tidy(always=True)
-        for error in errors:
-            if error is not None:
-                raise error
-
-    def read(self, target: Target) -> npt.NDArray[Any]:
-        """A copy of the cells of `target`; waits for all that writes them, moves the stale ones."""
-        selection = selection_of(target)
-        tile, cells = selection.tile, selection.cells
-        self._check(tile)
-        if tile.host is None:
-            assert tile.memory is not None, "an internal tile that is not free"
-            wait_for_all(tile.coherence.before_read("device", [cells]))
-            return self.executor.move_from(tile.memory, cells)
-        self._refresh("host", selection).wait()
-        return np.array(tile.image(cells))
-
-    def write(self, target: Target, values: npt.ArrayLike) -> None:
-        """New values for the cells of `target`; waits for all that uses them."""
-        selection = selection_of(target)
-        tile, cells = selection.tile, selection.cells
-        self._check(tile)
-        array = cell_values(values, cells.extent, tile.dtype)
-        side: Side = "device" if tile.host is None else "host"
-        wait_for_all(tile.coherence.before_write(side, [cells]))
-        if tile.host is None:
-            assert tile.memory is not None, "an internal tile that is not free"
-            self.executor.move_to(tile.memory, cells, array)
-        else:
-            tile.image(cells)[...] = array
-        tile.coherence.wrote(side, [cells], DONE)
+        if error is not None:
+            raise error
 
     def close(self) -> None:
         """Wait, free all tiles, end the threads; raises the first error of what it waited for."""
@@ -318,69 +274,26 @@ class Controller:
 
     def _release(self, patience_s: float | None = None) -> None:
         """End the threads and free all tiles, but for what is not over after `patience_s`."""
-        done = self._tasks.close(patience_s) and self._commands.close(patience_s)
-        if done and self.executor.wait(patience_s, keep=self):
+        if self._commands.close(patience_s, keep=self):
             for tile in list(self._tiles):
                 self.free(tile)
-        self._closed = True
+        self._commands.closed = True
 
-    def _refresh(self, side: Side, selection: Selection) -> Event:
-        """Copy the stale cells of one side; the event is that of all its cells."""
-        tile, cells = selection.tile, [selection.cells]
-        stale = tile.coherence.stale(side, cells)
-        if stale:
-            assert tile.memory is not None and tile.host is not None, "two images"
-            other: Side = "host" if side == "device" else "device"
-            after = tile.coherence.before_read(other, stale)
-            after += tile.coherence.before_write(side, stale)
-            to_device = side == "device"
-            command = self.executor.move_command(tile.memory, tile.host, stale, to_device=to_device)
-            tile.coherence.copied(side, stale, self._issue(command, after))
-        return AllOf(tile.coherence.before_read(side, cells))
-
-    def _issue(self, command: Command, after: Sequence[Event]) -> Event:
-        """Enqueue `command`, at once or when the host tasks that it depends on are done."""
+    def _moved(self, side: Side, target: Cells) -> Event:
+        """The event of the image of `target` on one side, up to date."""
+        self._own(cells_of(target).tile, side)
+        event = target.refresh(side)
         self._tidy()
-        if any(isinstance(event, Later) and event.pending for event in after):
-            return self._commands.submit(lambda: self._enqueue(command, after))
-        return self._enqueue(command, after)
-
-    def _enqueue(self, command: Command, after: Sequence[Event]) -> Event:
-        wait_for = [event.event for event in enqueued(after) if isinstance(event, Enqueued)]
-        event = Enqueued(command(wait_for or None), self.executor.waiter)
-        self.executor.flush()   # the other queue, or a host task, may wait for it
         return event
 
-    def _launch_of(self, kernel: Kernel, n_axes: int, grouped: bool) -> UserLaunch:
-        """`kernel` built for this device, once."""
-        roles = tuple(sorted(kernel.roles.items()))
-        key = (kernel.name, kernel.variants, roles, n_axes, grouped)
-        if key not in self._launches:
-            if self._checked is not None:
-                self._launches[key] = self._checked.build(kernel, n_axes, grouped)
-            else:
-                self._launches[key] = UserLaunch(self.executor, kernel, n_axes, grouped=grouped)
-        return self._launches[key]
-
-    def _check(self, tile: TiedTile, image: Side | None = None) -> None:
+    def _own(self, tile: TiedTile, image: Side | None = None) -> None:
         """ValueError where `tile` cannot be used here, or lacks an image."""
-        check_outside("a verb of a controller")
         instance(tile, TiedTile, "a tile", "make one with controller.tile(...)")
-        if tile.controller is not self:
-            raise ValueError(f"{tile!r} belongs to {tile.controller!r}; use that one, or copy it")
-        self._check_open()
-        if tile.freed:
-            raise ValueError(f"the tile {tile.box} has been freed; make a new one")
-        if image is not None and (tile.memory if image == "device" else tile.host) is None:
-            raise ValueError(f"{tile!r} has no image on the {image}; make it a tied tile")
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise RuntimeError(f"{self!r} is closed; make a new one")
+        tile.check(self._commands, image)
 
     def _tidy(self, always: bool = False) -> None:
         """Forget events that are over, now and then: they would pile up in the histories."""
-        self._n_commands += 1
-        if always or self._n_commands % FORGET_EVERY == 0:
+        self._n_verbs += 1
+        if always or self._n_verbs % FORGET_EVERY == 0:
             for tile in self._tiles:
                 tile.coherence.forget(lambda e: e.command_execution_status == COMPLETE)

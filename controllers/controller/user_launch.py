@@ -13,7 +13,7 @@ import pyopencl as cl
 from controllers.controller.access import Access
 from controllers.controller.footprint import touches
 from controllers.controller.structure import check_structure
-from controllers.controller.tied_tile import Selection, TiedTile, selection_of
+from controllers.controller.tied_tile import Cells, TiedTile
 from controllers.device.event import Command
 from controllers.executor.opencl import OpenCLExecutor, SharedKernel
 from controllers.kernel.build import build_user_kernel
@@ -25,7 +25,7 @@ from hitmap.argument import wholes
 from hitmap.shape import Shape
 from hitmap.strided import Strided
 
-Argument: TypeAlias = Union[TiedTile, Selection, float, np.generic]
+Argument: TypeAlias = Union[Cells, float, np.generic]    # of one parameter
 
 _OF_BOX = re.compile(r"(extent|lower)_\d")
 _GROUPED_AXES = 3
@@ -62,15 +62,15 @@ class UserLaunch:
                     f"{', '.join(p for p in known if not _OF_BOX.fullmatch(p))}"
                 )
             parameter = known[name]
-            is_tile = isinstance(argument, (TiedTile, Selection))
+            is_tile = isinstance(argument, Cells)
             if is_tile != (parameter.role in TILE_ROLES):
                 wanted = "a tile or selection" if parameter.role in TILE_ROLES else "a number"
                 raise TypeError(
                     f"kernel {self._title!r}: {name!r} takes {wanted}, got "
                     f"{type(argument).__name__}"
                 )
-            if isinstance(argument, (TiedTile, Selection)):
-                accesses.append(self._access(parameter, selection_of(argument), over))
+            if isinstance(argument, Cells):
+                accesses.append(self._access(parameter, argument, over))
         return accesses
 
     def check_cells(self, over: Shape, arguments: Mapping[str, Argument]) -> None:
@@ -80,8 +80,8 @@ class UserLaunch:
         """
         for touch in self._touches:
             argument = arguments.get(touch.name)
-            if isinstance(argument, (TiedTile, Selection)):
-                cells = selection_of(argument).cells
+            if isinstance(argument, Cells):
+                cells = argument.box
                 if cells.n_axes != over.n_axes or len(touch.offset or over.extent) != over.n_axes:
                     continue
                 within = touch.launched_within(cells, over)
@@ -107,11 +107,10 @@ class UserLaunch:
         values: dict[str, object] = {**box_values(over)}
         numbers = dict(scalars)
         for name, argument in arguments.items():
-            if isinstance(argument, (TiedTile, Selection)):
-                selection = selection_of(argument)
-                tile = selection.tile
-                assert tile.memory is not None, "a tile with an image on the device"
-                values |= {**self._tile_arguments(name, selection, over), name: tile.memory.buffer}
+            if isinstance(argument, Cells):
+                memory = argument.tile.memory
+                assert memory is not None, "a tile with an image on the device"
+                values |= {**self._tile_arguments(name, argument, over), name: memory.buffer}
             else:
                 numbers[name] = argument  # type: ignore[assignment]
         for parameter in self._built.parameters:
@@ -121,27 +120,27 @@ class UserLaunch:
         bound = bind(self._title, self._built.parameters, values, numbers)
         return self._executor.launch_once_command(self._kernel, bound, self._sizes(over, group))
 
-    def _tile_arguments(self, name: str, selection: Selection, over: Shape) -> dict[str, object]:
-        where = _start(selection.tile, over)
-        if selection.cells.n_axes != over.n_axes:
+    def _tile_arguments(self, name: str, cells: Cells, over: Shape) -> dict[str, object]:
+        where = _start(cells.tile, over)
+        if cells.box.n_axes != over.n_axes:
             return {**tile_values(name, where)}
-        cells = selection.cells.shift(tuple(-first for first in over.lower))
-        return self._executor.tile_arguments(name, where, cells)
+        reachable = cells.box.shift(tuple(-first for first in over.lower))
+        return self._executor.tile_arguments(name, where, reachable)
 
-    def _access(self, parameter: Parameter, selection: Selection, over: Shape) -> Access:
-        tile, dtype = selection.tile, cell_dtype(parameter.type_name)
-        if tile.dtype.kind == "V" and dtype is None:
-            self._check_structure(parameter, tile.dtype)
-        if dtype is not None and dtype != tile.dtype:
+    def _access(self, parameter: Parameter, cells: Cells, over: Shape) -> Access:
+        dtype = cell_dtype(parameter.type_name)
+        if cells.dtype.kind == "V" and dtype is None:
+            self._check_structure(parameter, cells.dtype)
+        if dtype is not None and dtype != cells.dtype:
             raise TypeError(
                 f"kernel {self._title!r}: {parameter.name!r} is a {parameter.type_name}, and the "
-                f"tile holds {tile.dtype}; make them agree"
+                f"tile holds {cells.dtype}; make them agree"
             )
         role = parameter.role
         assert role in ("in", "out", "inout"), "the role of a tile"
-        inside = over.n_axes == tile.box.n_axes and selection.cells in over
+        inside = over.n_axes == cells.box.n_axes and cells.box in over
         # cells of `out` beyond the launch are kept, not written
-        return Access(selection, "inout" if role == "out" and not inside else role)
+        return Access(cells, "inout" if role == "out" and not inside else role)
 
     def _check_structure(self, parameter: Parameter, dtype: np.dtype[Any]) -> None:
         """TypeError where the cells of `parameter` are laid out otherwise than `dtype`."""

@@ -91,6 +91,16 @@ class KernelSource:
                 return _braced(self.code[found.end() :])
         return ""
 
+    def may_name(self, parameter: str) -> bool:
+        """Whether the code of whole kernels holds this name, or may get it from elsewhere.
+
+        >>> source = KernelSource("__kernel void a(__global int *x) {}")
+        >>> source.may_name("x"), source.may_name("y")
+        (True, False)
+        """
+        elsewhere = not self.kernels or "#include" in self.text or "##" in self.text
+        return elsewhere or re.search(rf"\b{re.escape(parameter)}\b", self.code) is not None
+
     @property
     def code(self) -> str:
         """The text without comments and texts in quotes, continued lines put together."""

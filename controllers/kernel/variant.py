@@ -15,16 +15,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import get_args
+from typing import Literal, TypeAlias, Union, cast, get_args
 
 import numpy as np
 
 from controllers.device.device import Device, Kind
 from controllers.kernel.source import KernelSource, SourceLike
-from controllers.kgt.parameter import TILE_ROLES, Role
+from controllers.kgt.parameter import ROLE_WORDS, TILE_ROLES, Role
 from hitmap.argument import instance, number, one_of, wrong
 
 ANY = ""
+RoleWord: TypeAlias = Union[Literal["reading", "writing", "updating"], Role]
 _GENERIC, _KIND, _VENDOR, _NAME = range(1, 5)
 
 
@@ -55,7 +56,8 @@ class Variant:
 class Kernel:
     """Variants of one kernel, values for scalar parameters of its own, and declared roles.
 
-    Roles that are not declared are read from `const` (`controllers.kgt.parameter`).
+    Roles are "reading", "writing" or "updating", or as we call them "in", "out" and "inout", which
+    `roles` holds; those not declared are read from `const` (`controllers.kgt.parameter`).
     """
 
     name: str
@@ -66,11 +68,16 @@ class Kernel:
     def __post_init__(self) -> None:
         what = f"kernel {self.name!r}"
         instance(self.name, str, "the name of a kernel", "write it in quotes")
+        roles: dict[str, Role] = {}
         for given, called in ((self.roles, "roles"), (self.scalars, "scalars")):
             if not isinstance(given, Mapping):
                 raise wrong(f"{what}: {called}", "a dict", given, "write {name: value}")
-        for name, role in self.roles.items():
-            one_of(role, TILE_ROLES, f"{what}: the role of {name!r}")
+        for name, word in self.roles.items():
+            role = ROLE_WORDS.get(word, word) if isinstance(word, str) else word
+            if role not in TILE_ROLES:
+                one_of(word, ROLE_WORDS, f"{what}: the role of {name!r}")
+            roles[name] = role
+        object.__setattr__(self, "roles", roles)
         for name, value in self.scalars.items():
             if not isinstance(value, (bool, np.bool_)):
                 number(value, f"{what}: the scalar {name!r}")
@@ -83,14 +90,14 @@ class Kernel:
         *,
         device: str = ANY,
         scalars: Mapping[str, float] | None = None,
-        roles: Mapping[str, Role] | None = None,
+        roles: Mapping[str, RoleWord] | None = None,
     ) -> Kernel:
         """A kernel of one variant; `source` is OpenCL C or the path of a file.
 
         >>> Kernel.of("twice", "NEW(u) = 2 * HERE(u);").with_variant("...", "gpu").devices
         ('', 'gpu')
         """
-        kernel = cls(name, (), scalars or {}, roles or {})
+        kernel = cls(name, (), scalars or {}, cast("Mapping[str, Role]", roles or {}))
         return replace(
             kernel, scalars=dict(kernel.scalars), roles=dict(kernel.roles)
         ).with_variant(source, device)
@@ -103,8 +110,15 @@ class Kernel:
     def with_variant(self, source: SourceLike, device: str = ANY) -> Kernel:
         """The same with one more variant, which replaces one for the same devices."""
         word = instance(device, str, "device", 'write a kind or name, such as "gpu"').strip()
+        variant = Variant(word, KernelSource.of(source))
+        unknown = [name for name in self.roles if not variant.source.may_name(name)]
+        if unknown:
+            raise ValueError(
+                f"kernel {self.name!r}: the role of {unknown[0]!r} is declared, and the text names "
+                f"no {unknown[0]!r}; write the name of a parameter"
+            )
         others = (one for one in self.variants if one.device.lower() != word.lower())
-        return replace(self, variants=(*others, Variant(word, KernelSource.of(source))))
+        return replace(self, variants=(*others, variant))
 
     def with_scalars(self, values: Mapping[str, float]) -> Kernel:
         """The same with more values for scalar parameters."""

@@ -17,6 +17,8 @@ from hitmap.argument import number, short
 
 Role = Literal["in", "out", "inout", "local", "scalar"]
 TILE_ROLES: tuple[Role, ...] = ("in", "out", "inout")
+# What users call them: by these words, or as we do.
+ROLE_WORDS: dict[str, Role] = {"reading": "in", "writing": "out", "updating": "inout"}
 
 SCALAR_TYPES = {
     "char": "int8", "uchar": "uint8", "short": "int16", "ushort": "uint16",
@@ -75,6 +77,15 @@ def cell_dtype(pointer: str) -> np.dtype[np.generic] | None:
     return np.dtype(name) if name else None
 
 
+def word_of(role: Role) -> str:
+    """What users call a role.
+
+    >>> word_of("inout")
+    'updating'
+    """
+    return next((word for word, named in ROLE_WORDS.items() if named == role), role)
+
+
 def with_roles(
     parameters: Iterable[Parameter], roles: Mapping[str, Role], kernel: str
 ) -> tuple[Parameter, ...]:
@@ -84,12 +95,12 @@ def with_roles(
         is_tile = before.role in TILE_ROLES
         if before.role != after.role and (before.role == "in" or not is_tile):
             raise ValueError(
-                f"kernel {kernel!r}: {after.name!r} is declared {after.role!r}, but its "
+                f"kernel {kernel!r}: {after.name!r} is declared {word_of(after.role)!r}, but its "
                 f"parameter is {'a pointer to const' if is_tile else 'no tile'}"
             )
         if after.role == "in" and before.role != "in":
             raise ValueError(
-                f"kernel {kernel!r}: {after.name!r} is declared 'in', but its parameter is no "
+                f"kernel {kernel!r}: {after.name!r} is declared 'reading', but its parameter is no "
                 f"pointer to const; write `__global const {after.type_name}`"
             )
     missing = [name for name in roles if name not in {p.name for p in result}]

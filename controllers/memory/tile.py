@@ -44,6 +44,10 @@ class Tile:
         self.host = host
         self.buffer = buffer
 
+    def __repr__(self) -> str:
+        where = "a device" if self.host is None else "the host"
+        return f"<tile {self.geometry.box} of {self.dtype} on {where}>"
+
     @property
     def nbytes(self) -> int:
         return self.geometry.n_elements * self.dtype.itemsize
@@ -70,14 +74,36 @@ class Tile:
 class TileView:
     """What `init` and `output` see of one place.
 
-    `array` is writable and holds the owned cells without halo; `shape` is their global box,
-    possibly without cells; `domain` the extents of the whole field.
+    `array` is writable and holds the owned cells without halo; `box` says which these are, in
+    global indices, possibly none; `domain` the extents of the whole field.
     """
 
     array: npt.NDArray[Any]
-    shape: Shape
+    box: Shape
     domain: tuple[int, ...]
     place: int
+
+    def __repr__(self) -> str:
+        return f"<place {self.place}: {self.box} of {self.domain} cells of {self.array.dtype}>"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells per axis, as of `array`."""
+        return self.array.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What each cell holds."""
+        return self.array.dtype
+
+    def indices(self) -> tuple[npt.NDArray[np.intp], ...]:
+        """The global indices of the cells, an array per axis, which broadcast to all.
+
+        >>> i, j = TileView(np.zeros((1, 2)), Shape((4, 6), (5, 8)), (9, 9), 0).indices()
+        >>> (10 * i + j).tolist()
+        [[46, 47]]
+        """
+        return self.box.indices()
 
     def write(self, values: npt.ArrayLike) -> None:
         """Set the cells; ValueError where a value does not fit the dtype, which `array` converts.

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Union
 
-from hitmap.halo import Message
+from hitmap.message import Message
 from hitmap.shape import Shape
 
 Verb = Literal["launch", "copy", "pack", "download", "send", "receive", "upload", "unpack"]

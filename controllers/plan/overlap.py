@@ -13,7 +13,7 @@ import numpy as np
 
 from controllers.plan.operation import Location
 from controllers.program.program import Program
-from hitmap.halo import Message
+from hitmap.message import Message
 from hitmap.shape import Shape
 
 Overlap = Literal["auto", "on", "off"]

@@ -22,8 +22,9 @@ from controllers.plan.text import describe
 from controllers.program.program import Program, Stage
 from controllers.program.steps import Steps, can_combine, offsets_read
 from hitmap.border import split_border
-from hitmap.halo import HaloPattern, Message
+from hitmap.halo import HaloPattern
 from hitmap.layout import Layout
+from hitmap.message import Message
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
 

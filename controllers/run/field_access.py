@@ -81,7 +81,7 @@ class FieldAccess:
             agree_on_call(self._comm, f"load_file of {path}", {"the content": fingerprint(path)})
         try:
             with errand(f"the reading of {path}"):
-                self.load(lambda tile: read_into(whole, tile.shape, tile.array), "load_file")
+                self.load(lambda tile: read_into(whole, tile.box, tile.array), "load_file")
         except (OSError, ValueError) as error:
             problem = _of_file(path, error)
         raise_together(self._comm, problem)

@@ -159,7 +159,7 @@ def test_without_check_the_engine_is_the_usual_one(monkeypatch: pytest.MonkeyPat
     with heat(check=None) as run:
         assert type(run._engine) is Engine
     with Controller("cpu:0") as controller:
-        assert controller._checked is None
+        assert controller._launches.checked is None
 
 
 def test_the_environment_asks_for_a_check(monkeypatch: pytest.MonkeyPatch) -> None:

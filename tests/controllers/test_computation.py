@@ -179,7 +179,7 @@ def test_blocks_are_dealt_to_the_controllers_in_turn(devices: Any, zero_copy: bo
         seen = np.zeros_like(FIELD)
 
         def see(tile: TileView) -> None:
-            seen[tile.shape.slices((0, 0))] += tile.array
+            seen[tile.box.slices((0, 0))] += tile.array
 
         run.visit(see)
         assert np.array_equal(seen, expected(6))

@@ -41,6 +41,7 @@ JOIN = Kernel.of("join", """
 class Modelled:
     """A tile and what it should hold."""
 
+    controller: Controller
     tile: TiedTile
     model: npt.NDArray[np.int32]
 
@@ -72,7 +73,7 @@ class Programs(RuleBasedStateMachine):
 
     def allocate(self, controller: Controller, kind: Kind) -> None:
         tile = controller.tile(DOMAIN, "int32", kind)
-        self.tiles.append(Modelled(tile, np.zeros(DOMAIN.extent, np.int32)))
+        self.tiles.append(Modelled(controller, tile, np.zeros(DOMAIN.extent, np.int32)))
 
     def pick(
         self, data: st.DataObject, like: Modelled | None = None, tied: bool = False
@@ -80,7 +81,7 @@ class Programs(RuleBasedStateMachine):
         """A tile other than `like`, of the same controller."""
         fitting = [
             one for one in self.tiles
-            if (like is None or (one is not like and one.tile.controller is like.tile.controller))
+            if (like is None or (one is not like and one.controller is like.controller))
             and (not tied or one.tile.kind == "tied")
         ]  # fmt: skip
         return data.draw(st.sampled_from(fitting))
@@ -89,10 +90,10 @@ class Programs(RuleBasedStateMachine):
     def replace(self, data: st.DataObject, number: int, kind: Kind) -> None:
         """Free one tile, allocate another one; of each kind some stay."""
         old = self.pick(data)
-        forms = [(one.tile.controller, one.tile.kind) for one in self.tiles]
-        if forms.count((old.tile.controller, old.tile.kind)) > 1:
+        forms = [(one.controller, one.tile.kind) for one in self.tiles]
+        if forms.count((old.controller, old.tile.kind)) > 1:
             self.tiles.remove(old)
-            old.tile.controller.free(old.tile)
+            old.controller.free(old.tile)
             assert old.tile.freed
         if len(self.tiles) < MOST_TILES:
             self.allocate(self.controllers[number], kind)
@@ -101,7 +102,7 @@ class Programs(RuleBasedStateMachine):
     def add(self, data: st.DataObject, cells: Shape, by: int, turns: int) -> None:
         one = self.pick(data)
         selection, model = one.part(cells)
-        one.tile.controller.launch(ADD, cells, u=selection, by=by, turns=turns)
+        one.controller.launch(ADD, cells, u=selection, by=by, turns=turns)
         model += np.int32(by)
 
     @rule(data=st.data(), cells=boxes(Shape((-3, 2), (6, 8))), whole=st.booleans())
@@ -114,7 +115,7 @@ class Programs(RuleBasedStateMachine):
         rows = np.arange(cells.lower[0], cells.upper[0], dtype=np.int32)[:, None]
         model[...] = 3 * here_model + near_model + rows
         kept = c.tile if whole else target
-        c.tile.controller.launch(JOIN, target, a=here, b=near, c=kept)
+        c.controller.launch(JOIN, target, a=here, b=near, c=kept)
 
     @rule(data=st.data(), one=boxes(), sleeps=st.booleans(), number=st.integers(0, 1))
     def task(self, data: st.DataObject, one: Shape, sleeps: bool, number: int) -> None:
@@ -134,18 +135,19 @@ class Programs(RuleBasedStateMachine):
 
     @rule(data=st.data(), cells=boxes(), value=st.integers(-9, 9))
     def fill(self, data: st.DataObject, cells: Shape, value: int) -> None:
-        selection, model = self.pick(data, tied=True).part(cells)
-        selection.tile.controller.host_task(lambda x: x.fill(value), writing(selection))
+        one = self.pick(data, tied=True)
+        selection, model = one.part(cells)
+        one.controller.host_task(lambda x: x.fill(value), writing(selection))
         model[...] = value
 
     @rule(data=st.data(), cells=boxes(), to_device=st.booleans())
     def move(self, data: st.DataObject, cells: Shape, to_device: bool) -> None:
-        selection, model = self.pick(data, tied=True).part(cells)
-        controller = selection.tile.controller
+        one = self.pick(data, tied=True)
+        selection, model = one.part(cells)
         if to_device:
-            controller.move_to(selection)
+            one.controller.move_to(selection)
         else:
-            controller.move_from(selection).wait()
+            one.controller.move_from(selection).wait()
             assert np.array_equal(selection.tile.image(cells), model)
 
     @rule(data=st.data())
@@ -153,7 +155,7 @@ class Programs(RuleBasedStateMachine):
         a = self.pick(data)
         b = self.pick(data, like=a)
         if a.tile.kind == b.tile.kind:
-            a.tile.controller.swap(a.tile, b.tile)
+            a.controller.swap(a.tile, b.tile)
             a.model, b.model = b.model, a.model
 
     @rule(data=st.data(), outer=boxes())
@@ -178,7 +180,7 @@ class Programs(RuleBasedStateMachine):
         for one in self.tiles:
             assert np.array_equal(one.tile.read(), one.model)
         for one in self.tiles:
-            one.tile.controller.free(one.tile)
+            one.controller.free(one.tile)
 
 
 @pytest.fixture(scope="module", params=ways_to_open(two_images=True))

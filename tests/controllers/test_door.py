@@ -208,12 +208,12 @@ CONTROLLERS: Sequence[Row] = [
     ("a tile or selection.*got None", TE, lambda b: writing(None)),  # type: ignore[arg-type]
     ("a tile or selection.*got Shape", TE, lambda b: updating(Shape((0,), (1,)))),  # type: ignore[arg-type]
     ("a tile or selection.*got ndarray", TE, lambda b: b.controller.move_to(np.zeros(3))),  # type: ignore[arg-type]
-    ("a tile or selection.*got int 3", TE, lambda b: b.controller.read(3)),  # type: ignore[arg-type]
-    ("a TiedTile.*got Selection", TE, lambda b: b.controller.free(b.u.whole)),  # type: ignore[arg-type]
+    ("a tile or selection.*got int 3", TE, lambda b: b.controller.wait(3)),  # type: ignore[arg-type]
+    ("a TiedTile.*got Selection", TE, lambda b: b.controller.free(b.u[:])),  # type: ignore[arg-type]
     ("a TiedTile.*got int 3", TE, lambda b: b.controller.swap(b.u, 3)),  # type: ignore[arg-type]
-    ("role of 'u' is one of in, out, inout, got 'output'", VE,
+    ("role of 'u' is one of reading, writing, updating, got 'output'", VE,
      lambda b: Kernel.of("k", "NEW(u) = 1;", roles={"u": "output"})),  # type: ignore[dict-item]
-    ("role of 'u'.*in, out, inout.*'local'", VE,
+    ("role of 'u'.*reading, writing, updating.*'local'", VE,
      lambda b: Kernel.of("k", "NEW(u) = 1;", roles={"u": "local"})),
     ("roles: a dict.*got list", TE, lambda b: Kernel.of("k", "NEW(u) = 1;", roles=["u"])),  # type: ignore[arg-type]
     ("scalar 'a': a number.*got str 'b'", TE,
@@ -240,7 +240,7 @@ def test_integers_of_numpy_are_whole_numbers(bench: Bench) -> None:
     stencil(np.array([9, 8]), np.array(STAR.shape), np.array(STAR.weights).reshape(3, 3), n * 2)
     made(places_per_controller=n, align=n, memory_cap=np.int64(2**30))
     bench.run.run(np.int8(1))
-    assert bench.controller.tile(np.array([3, 4]), "uint8").box == Shape((0, 0), (3, 4))
+    assert bench.controller.tile([np.int32(3), n * 2], "uint8").box == Shape((0, 0), (3, 4))
     assert Shape((n,), (np.uint8(5),)) == Shape((2,), (5,))
     bench.launch(n=np.uint8(3), group=(n, n))
     assert (bench.u.read() == 3).all()

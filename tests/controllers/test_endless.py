@@ -131,13 +131,15 @@ USES: dict[str, Callable[[Controller, TiedTile, Any], object]] = {
 class Misused:
     """A host task that uses its own tile, its controller, or its event."""
 
-    def __init__(self, use: Callable[[Controller, TiedTile, Any], object], tile: TiedTile) -> None:
+    def __init__(
+        self, use: Callable[[Controller, TiedTile, Any], object], owner: Controller, tile: TiedTile
+    ) -> None:
         self.event: SimpleQueue[Event] = SimpleQueue()
-        self._use, self._tile = use, tile
+        self._use, self._owner, self._tile = use, owner, tile
 
     def __call__(self, cells: object) -> None:
         event = self.event.get(timeout=UNTIL_S)
-        self._use(self._tile.controller, self._tile, event)
+        self._use(self._owner, self._tile, event)
 
 
 def test_a_host_task_that_uses_a_controller_is_refused() -> None:
@@ -145,7 +147,7 @@ def test_a_host_task_that_uses_a_controller_is_refused() -> None:
         for what, use in USES.items():
             for owner in (controller, other):
                 tile = owner.tile((4,), "int32")
-                task = Misused(use, tile)
+                task = Misused(use, owner, tile)
                 event = controller.host_task(task, updating(tile))
                 task.event.put(event)
                 with pytest.raises(RuntimeError, match=r"within a host task.*reading\(tile\)"):

@@ -19,10 +19,10 @@ def test_declared_roles_are_taken_where_const_allows_them() -> None:
 @pytest.mark.parametrize(
     ("roles", "fault"),
     [
-        ({"a": "out"}, "'a' is declared 'out', but its parameter is a pointer to const"),
-        ({"a": "inout"}, "'a' is declared 'inout'"),
-        ({"b": "in"}, r"'b' is declared 'in'.*write `__global const float\*`"),
-        ({"n": "in"}, "'n' is declared 'in', but its parameter is no tile"),
+        ({"a": "out"}, "'a' is declared 'writing', but its parameter is a pointer to const"),
+        ({"a": "inout"}, "'a' is declared 'updating'"),
+        ({"b": "in"}, r"'b' is declared 'reading'.*write `__global const float\*`"),
+        ({"n": "in"}, "'n' is declared 'reading', but its parameter is no tile"),
         ({"c": "in"}, "no parameter 'c'; it has a, b, n"),
     ],
 )

@@ -33,7 +33,7 @@ def loader(field: npt.NDArray[Any]) -> Callable[[TileView], None]:
     """An `init` that sets the cells of `field`."""
 
     def init(tile: TileView) -> None:
-        tile.array[...] = field[tile.shape.slices((0,) * field.ndim)]
+        tile.array[...] = field[tile.box.slices((0,) * field.ndim)]
 
     return init
 
@@ -50,7 +50,7 @@ def computed(
     result = np.full_like(field, np.nan)
 
     def output(tile: TileView) -> None:
-        result[tile.shape.slices((0,) * field.ndim)] = tile.array
+        result[tile.box.slices((0,) * field.ndim)] = tile.array
 
     stencil_computation(
         field.shape, shape, pattern, factor, n_steps, None, loader(field), output,
@@ -132,9 +132,9 @@ def test_init_and_output_are_called_once_per_place_with_its_owned_cells(zero_cop
     seen: list[tuple[int, str, tuple[int, ...]]] = []
 
     def look(tile: TileView) -> None:
-        assert tile.array.shape == tile.shape.extent
+        assert tile.array.shape == tile.box.extent
         assert tile.array.dtype == np.float32 and tile.array.flags.writeable
-        seen.append((tile.place, str(tile.shape), tile.domain))
+        seen.append((tile.place, str(tile.box), tile.domain))
 
     with computation((10, 9), places_per_controller=3, zero_copy=zero_copy) as c:
         c.load(look)

@@ -168,7 +168,7 @@ def test_a_second_ctrl_c_tears_the_field_until_it_is_set_anew(devices: str) -> N
     with computation(devices, overlap="on") as run:
         for mend in (
             lambda: run.scatter(FIELD),
-            lambda: run.load(lambda tile: np.copyto(tile.array, FIELD[tile.shape.slices((0, 0))])),
+            lambda: run.load(lambda tile: np.copyto(tile.array, FIELD[tile.box.slices((0, 0))])),
             lambda: run.load_file("in.npy"),
         ):
             np.save("in.npy", FIELD)

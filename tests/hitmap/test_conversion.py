@@ -57,7 +57,7 @@ WAYS: dict[str, Way] = {
     "scatter of a computation": _computed(lambda run, values: run.scatter(values)),
     "a file": _computed(_from_file),
     "write in a load": _computed(
-        lambda run, values: run.load(lambda tile: tile.write(values[tile.shape.slices((0,))]))
+        lambda run, values: run.load(lambda tile: tile.write(values[tile.box.slices((0,))]))
     ),
     "scatter": _scattered,
     "a tied tile": _tied,

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: MIT
+"""An opened device: its context, its queues, its memory, and copies between host and device.
+
+Commands are bound once and called often: a `*_command` method returns a function that
+enqueues the command, with all arguments set, and returns its event at once.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyopencl as cl
+
+from controllers.device import Device
+from controllers.device.event import Command, in_order
+from controllers.executor.clearing import Clearing
+from controllers.executor.clock import Clock
+from controllers.executor.transfer import box_command, clock_reading, copy_box, run_command
+from controllers.kernel.build import where
+from controllers.kernel.crash import labelled
+from controllers.memory.allocation import device_memory, pinned_memory
+from controllers.memory.ledger import HostPurpose, Ledger, cap_for
+from controllers.memory.tile import Linear, Tile, host_tile_memory
+from controllers.process.waiter import Waiter
+from hitmap.shape import Shape
+from hitmap.strided import Geometry, Strided, whole_vectors
+
+STAGGER = 5     # cache-line pairs between the starts of successive tiles, modulo a page
+
+
+class OpenedDevice:
+    """One device: an in-order queue for kernels, another one for transfers, and memory.
+
+    Where the device shares the host's memory, tiles are host arrays that kernels use in
+    place; elsewhere they are internal, and `staging` is pinned.  All that is allocated is in
+    the account of `ledger`, whose cap is `memory_cap` (see `controllers.memory.ledger.cap_for`).
+    """
+
+    def __init__(self, device: Device, zero_copy: bool, memory_cap: str | int | None) -> None:
+        assert device.handle is not None, "an OpenCL device"
+        self.device = device
+        self.shares_host = device.shares_host and zero_copy
+        cap_bytes = cap_for(device.capacity_bytes, memory_cap)
+        self.ledger = Ledger(device.name, cap_bytes, device.max_allocation_bytes)
+        self.context = cl.Context([device.handle])
+        profiling = cl.command_queue_properties.PROFILING_ENABLE
+        self.compute = cl.CommandQueue(self.context, properties=profiling)
+        self.transfer = cl.CommandQueue(self.context, properties=profiling)
+        self._clearing = Clearing(self.compute)
+        self._n_tiles = 0
+        self.waiter = Waiter()
+        self.clock = Clock(clock_reading(self.transfer))
+
+    def tile(self, geometry: Geometry, dtype: np.dtype[Any]) -> Tile:
+        """A new tile, zeroed."""
+        self._n_tiles += 1
+        if self.shares_host:
+            stagger = STAGGER * self._n_tiles
+            host = host_tile_memory(geometry.n_elements, dtype, self.ledger, stagger)
+            flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
+            return Tile(geometry, dtype, host, cl.Buffer(self.context, flags, hostbuf=host))
+        nbytes = geometry.n_elements * dtype.itemsize
+        buffer = device_memory(self.context, self.ledger, nbytes, "tiles")
+        tile = Tile(geometry, dtype, None, buffer)
+        self.clear(tile)
+        return tile
+
+    def staging(self, n_elements: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        """Host memory for packed cells: pinned where that makes transfers faster."""
+        return self._host_memory(n_elements, dtype, "host staging")
+
+    def image(self, n_elements: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        """Host memory, zeroed, for cells that also lie on the device, or for such of the host."""
+        array = self._host_memory(n_elements, dtype, "host images")
+        array[...] = 0
+        return array
+
+    def _host_memory(
+        self, n_elements: int, dtype: np.dtype[Any], purpose: HostPurpose
+    ) -> npt.NDArray[Any]:
+        if not self.shares_host:
+            return pinned_memory(self.transfer, self.ledger, n_elements, dtype, purpose)
+        array = np.zeros(n_elements, dtype)
+        self.ledger.hold(array, array.nbytes, purpose)
+        return array
+
+    def device_staging(self, n_elements: int, dtype: np.dtype[Any]) -> cl.Buffer:
+        """Device memory for packed cells."""
+        nbytes = whole_vectors(max(1, n_elements)) * dtype.itemsize
+        return device_memory(self.context, self.ledger, nbytes, "device staging")
+
+    def constants(self, array: npt.NDArray[Any]) -> cl.Buffer:
+        """Device memory that holds `array`."""
+        buffer = device_memory(self.context, self.ledger, array.nbytes, "constants")
+        cl.enqueue_copy(self.compute, buffer, array)
+        return buffer
+
+    def clear(self, tile: Tile) -> None:
+        """All of `tile` becomes 0, halo and padding too; no kernel may be using it."""
+        if tile.host is not None:
+            tile.host[...] = 0
+            return
+        assert tile.buffer is not None
+        self._clearing.run(tile.buffer, tile.nbytes)
+
+    def download_command(
+        self, source: Linear, cells: Strided, target: npt.NDArray[Any]
+    ) -> Command:
+        """Copy contiguous cells of a buffer to `target`, contiguous host memory of that size."""
+        return run_command(self.transfer, source, cells, target, to_device=False)
+
+    def upload_command(
+        self, source: npt.NDArray[Any], target: Linear, cells: Strided
+    ) -> Command:
+        """Copy `source`, contiguous host memory, to contiguous cells of a buffer."""
+        return run_command(self.transfer, target, cells, source, to_device=True)
+
+    def move_command(
+        self, tile: Tile, image: npt.NDArray[Any], boxes: Sequence[Shape], *, to_device: bool
+    ) -> Command:
+        """Copy boxes of cells between a tile and its image, a flat array of the same geometry."""
+        assert tile.buffer is not None, "an OpenCL tile"
+        return in_order([
+            box_command(self.transfer, tile.buffer, tile.strided(box), image, to_device=to_device)
+            for box in boxes
+        ])  # fmt: skip
+
+    def move_to(self, tile: Tile, cells: Shape, values: npt.NDArray[Any]) -> None:
+        """Host to device: `values` become the cells `cells` of `tile`; returns when they are.
+
+        No kernel may be using the cells.
+        """
+        assert values.shape == cells.extent, "as many values as cells"
+        if tile.host is not None:
+            tile.view(cells)[...] = values
+            return
+        assert tile.buffer is not None
+        source = np.ascontiguousarray(values, tile.dtype)
+        copy_box(self.transfer, tile.buffer, tile.strided(cells), source, to_device=True)
+
+    def move_from(self, tile: Tile, cells: Shape) -> npt.NDArray[Any]:
+        """Device to host: the cells `cells` of `tile` as a new array; no kernel writes them."""
+        target = np.empty(cells.extent, tile.dtype)
+        self.ledger.hold(target, target.nbytes, "host images")
+        if tile.host is not None:
+            target[...] = tile.view(cells)
+            return target
+        assert tile.buffer is not None
+        copy_box(self.transfer, tile.buffer, tile.strided(cells), target, to_device=False)
+        return target
+
+    def read_clock(self) -> None:
+        """Compare the device's clock, which events are timed by, with the host's; some 0.5 ms."""
+        self.clock.add(clock_reading(self.transfer))
+
+    def flush(self) -> None:
+        """Let the device start on all that is enqueued."""
+        self.compute.flush()
+        self.transfer.flush()
+
+    def wait(self, patience_s: float | None = None, keep: object = None) -> bool:
+        """Block until the device has nothing left to do; False if it takes longer than that.
+
+        Ctrl-C ends the wait.  `keep` is what commands use that may still be under way then.
+        """
+
+        def finish() -> object:
+            labelled(f"kernels are waited for on {where(self.device)}", self.compute.finish)()
+            self.transfer.finish()
+            return keep
+
+        return self.waiter.wait(finish, patience_s)
