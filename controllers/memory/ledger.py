@@ -13,6 +13,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from controllers.process.error import ControllersError
 from controllers.program.identifier import short
 
 DevicePurpose = Literal["tiles", "alignment", "device staging", "constants"]
@@ -27,8 +28,10 @@ MAX_BYTES = 2**63
 _CAP = re.compile(r"(\d+(?:\.\d+)?) ?([kmgt]?)(?:i?b)?", re.IGNORECASE)
 
 
-class MemoryCapError(MemoryError):
+class MemoryCapError(ControllersError, MemoryError):
     """What is to be allocated exceeds the cap of a device, or its largest single allocation."""
+
+    __module__ = "controllers"
 
 
 class Ledger:

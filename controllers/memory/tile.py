@@ -2,7 +2,8 @@
 """Tiles: boxes of cells in the memory of one controller."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
@@ -68,21 +69,38 @@ class Tile:
 
 @dataclass(frozen=True)
 class TileView:
-    """What `init` and `output` see of one place.
+    """What `init` and `output` see of one place: the cells that it owns, of one or more fields.
 
-    `array` is writable and holds the owned cells without halo; `shape` is their global box,
-    possibly without cells; `domain` the extents of the whole field.
+    `arrays` has the cells of each field, writable, without halo; `shape` is their global box,
+    possibly without cells; `domain` the extents of the whole field.  `tile["v"]` is the same of
+    one field, `tile.array` the cells where there is only one.
     """
 
-    array: npt.NDArray[Any]
+    arrays: Mapping[str, npt.NDArray[Any]]
     shape: Shape
     domain: tuple[int, ...]
     place: int
 
+    def __getitem__(self, field: str) -> TileView:
+        if field not in self.arrays:
+            raise KeyError(f"there is no field {field!r} here; there are {', '.join(self.arrays)}")
+        return replace(self, arrays={field: self.arrays[field]})
+
+    @property
+    def array(self) -> npt.NDArray[Any]:
+        """The cells of the one field; ValueError where there are several."""
+        if len(self.arrays) > 1:
+            first = next(iter(self.arrays))
+            raise ValueError(
+                f"the tile has the fields {', '.join(self.arrays)}; say which one, such as "
+                f"tile[{first!r}].array"
+            )
+        return next(iter(self.arrays.values()))
+
     def write(self, values: npt.ArrayLike) -> None:
         """Set the cells; ValueError where a value does not fit the dtype, which `array` converts.
 
-        >>> tile = TileView(np.zeros(2, np.uint8), Shape.of_extent((2,)), (2,), 0)
+        >>> tile = TileView({"u": np.zeros(2, np.uint8)}, Shape.of_extent((2,)), (2,), 0)
         >>> tile.write([7, 2**40 + 7])
         Traceback (most recent call last):
         ValueError: cell (1) holds 1099511627783, but uint8 takes whole numbers from 0 to 255...
