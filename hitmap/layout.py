@@ -213,7 +213,7 @@ class Layout:
 
     def __repr__(self) -> str:
         cells = " x ".join(map(str, self.domain.extent))
-        return f"<Layout of {cells} cells: {self.n_places} places>"
+        return f"<Layout of {cells} cells, places: {self.n_places}>"
 
     def __str__(self) -> str:
         return "\n".join(

@@ -63,6 +63,10 @@ class Device:
     part: Part | None = None
     handle: cl.Device | None = field(default=None, compare=False, repr=False)
 
+    def __repr__(self) -> str:
+        units, memory = self.compute_units, self.memory_bytes / 2**30
+        return f"<Device {self.name}: {self.kind}, {units} compute units, {memory:.1f} GiB>"
+
     @property
     def capacity_bytes(self) -> int:
         """What its memory holds: of a device that shares the host's memory, all of that.

@@ -25,8 +25,8 @@ from controllers.kernel.build_log import with_lines, without_counts
 from controllers.kernel.crash import labelled, tell_of_crashes
 from controllers.kernel.variant import Kernel
 from controllers.kgt.parameter import Parameter, Role, with_roles
-from controllers.process.error import ControllersError
 from controllers.process.errand import errand
+from controllers.process.error import ControllersError
 from controllers.process.foreign_options import (
     foreign_options,
     refuse_foreign_options,

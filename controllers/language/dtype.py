@@ -9,14 +9,14 @@ from controllers.program.program import DTYPES
 from hitmap.argument import one_of, wrong
 
 
-def dtype_name(dtype: npt.DTypeLike) -> str:
+def dtype_name(dtype: npt.DTypeLike | None) -> str:
     """The name of a dtype of fields; TypeError where it is none, ValueError where no field has it.
 
     >>> dtype_name(np.float32), dtype_name("f4"), dtype_name(np.dtype("int64")), dtype_name(float)
     ('float32', 'float32', 'int64', 'float64')
     """
     try:
-        name = "" if dtype is None else np.dtype(dtype).name
+        name = "" if dtype is None else str(np.dtype(dtype).name)
     except TypeError:
         name = ""
     if not name:

@@ -46,7 +46,7 @@ class Request:
         cls,
         program: Described,
         sizes: Sizes,
-        dtype: npt.DTypeLike = None,
+        dtype: npt.DTypeLike | None = None,
         boundary: str | Sequence[str] = "fixed",
         division: Division | None = None,
         execution: Execution | None = None,
@@ -87,12 +87,24 @@ def grouped(
     for name in keywords:
         if name not in known:
             close = get_close_matches(name, known, 1)
-            meant = f"did you mean {close[0]}?  " if close else ""
-            raise TypeError(f"there is no keyword {name!r}; {meant}There are {', '.join(known)}")
+            meant = f"; did you mean {close[0]}?" if close else ""
+            raise TypeError(f"there is no keyword {name!r}{meant} (there are {', '.join(known)})")
     return (
         merged(Division, division, "division", keywords),
         merged(Execution, execution, "execution", keywords),
     )
+
+
+def divided_anew(
+    before: Division, given: Division | None, keywords: Mapping[str, Any]
+) -> Division:
+    """What is asked for in place of an earlier division, whose places per controller it keeps."""
+    usual = Division(places_per_controller=before.places_per_controller)
+    unknown = [name for name in keywords if name not in DivisionKeywords.__annotations__]
+    if unknown:
+        known = ", ".join(DivisionKeywords.__annotations__)
+        raise TypeError(f"there is no keyword {unknown[0]!r}; a division has {known}")
+    return merged(Division, usual if given is None else given, "division", keywords)
 
 
 def merged(
@@ -105,7 +117,7 @@ def merged(
 
 
 def _program(
-    program: Described, dtype: npt.DTypeLike, initial: npt.NDArray[Any] | None
+    program: Described, dtype: npt.DTypeLike | None, initial: npt.NDArray[Any] | None
 ) -> Program:
     if isinstance(program, Stencil):
         if dtype is None:
