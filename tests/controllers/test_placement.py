@@ -116,11 +116,6 @@ def test_an_opencl_device_is_opened_with_its_kernels_built() -> None:
         assert location.shares_host == controller.shares_host == (zero_copy and device.shares_host)
 
 
-def test_a_controller_without_places_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one place, got 0"):
-        place_on(COMM, "reference", PROGRAM, 0)
-
-
 def test_a_host_without_devices_says_what_would_help(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(usable, "find_devices", lambda: [reference_device()])
     for selector in (None, "gpu"):
