@@ -18,42 +18,74 @@ if TYPE_CHECKING:
     from controllers.check import CheckError
     from controllers.controller.access import reading, updating, writing
     from controllers.controller.controller import Controller
+    from controllers.controller.tied_tile import Selection, TiedTile
+    from controllers.device import Device, NoDeviceError
+    from controllers.device.listing import devices
+    from controllers.executor.kernel_check import KernelError
+    from controllers.kernel.build import BuildError
     from controllers.kernel.registry import register_stencil
     from controllers.kernel.variant import Kernel
-    from controllers.language.pattern_file import read_patterns
+    from controllers.language.pattern_file import PatternFileError, read_patterns
     from controllers.language.weights import Stencil
+    from controllers.memory.ledger import MemoryCapError
     from controllers.memory.tile import TileView
     from controllers.plan import Plan
-    from controllers.program.program import Program
+    from controllers.process.error import ControllersError
+    from controllers.program.expression import Read
+    from controllers.program.program import Field, Program, Stage
     from controllers.program.reference import reference_run
     from controllers.report.report import Report
     from controllers.run.computation import Computation
+    from controllers.run.dry_run import dry_run
     from controllers.run.skeleton import stencil_computation
+    from controllers.settings.division import Division
+    from controllers.settings.execution import Execution
+    from controllers.tuning.offline import tune
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BuildError": "controllers.kernel.build",
     "CheckError": "controllers.check",
     "Computation": "controllers.run.computation",
     "Controller": "controllers.controller.controller",
+    "ControllersError": "controllers.process.error",
+    "Device": "controllers.device",
+    "Division": "controllers.settings.division",
+    "Execution": "controllers.settings.execution",
+    "Field": "controllers.program.program",
     "Kernel": "controllers.kernel.variant",
+    "KernelError": "controllers.executor.kernel_check",
+    "MemoryCapError": "controllers.memory.ledger",
+    "NoDeviceError": "controllers.device",
+    "PatternFileError": "controllers.language.pattern_file",
     "Plan": "controllers.plan",
     "Program": "controllers.program.program",
+    "Read": "controllers.program.expression",
     "Report": "controllers.report.report",
+    "Selection": "controllers.controller.tied_tile",
+    "Stage": "controllers.program.program",
     "Stencil": "controllers.language.weights",
+    "TiedTile": "controllers.controller.tied_tile",
     "TileView": "controllers.memory.tile",
-    "reading": "controllers.controller.access",
+    "devices": "controllers.device.listing",
+    "dry_run": "controllers.run.dry_run",
     "read_patterns": "controllers.language.pattern_file",
+    "reading": "controllers.controller.access",
     "reference_run": "controllers.program.reference",
     "register_stencil": "controllers.kernel.registry",
     "stencil_computation": "controllers.run.skeleton",
+    "tune": "controllers.tuning.offline",
     "updating": "controllers.controller.access",
     "writing": "controllers.controller.access",
 }
 __all__ = [
-    "CheckError", "Computation", "Controller", "Kernel", "Plan", "Program", "Report", "Stencil",
-    "TileView", "read_patterns", "reading", "reference_run", "register_stencil",
-    "stencil_computation", "updating", "writing",
+    "BuildError", "CheckError", "Computation", "Controller", "ControllersError", "Device",
+    "Division", "Execution", "Field", "Kernel", "KernelError", "MemoryCapError",
+    "NoDeviceError", "PatternFileError", "Plan", "Program", "Read", "Report", "Selection",
+    "Stage", "Stencil", "TiedTile", "TileView", "devices", "dry_run", "read_patterns",
+    "reading", "reference_run", "register_stencil", "stencil_computation", "tune", "updating",
+    "writing",
 ]  # fmt: skip
 
 
@@ -61,6 +93,10 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'controllers' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__doc__", "__version__"]
 
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())     # silent until it is asked

@@ -13,7 +13,7 @@ import numpy as np
 import controllers
 
 N, STEPS, CHECKED = 1024, 500, 20
-HEAT = controllers.Stencil.of("heat", [(-1, 1), (-1, 1)], [[0, 1, 0], [1, 4, 1], [0, 1, 0]], 8)
+HEAT = controllers.Stencil.of("heat", pattern=[[0, 1, 0], [1, 4, 1], [0, 1, 0]], factor=8)
 
 
 def plate() -> np.ndarray:
@@ -26,14 +26,12 @@ def plate() -> np.ndarray:
 
 def main() -> None:
     start = plate()
-    program = HEAT.program("float32")
-    with controllers.Computation(program, start.shape) as heat:
-        heat.scatter(start if heat.comm.rank == 0 else None)
+    with controllers.Computation(HEAT, start) as heat:      # the array is the initial field
         heat.run(CHECKED)               # a look after a few steps ...
         early = heat.gather()
         heat.run(STEPS - CHECKED)       # ... and on
         final = heat.gather()
-        report = heat.report()
+        program, report = heat.program, heat.report()
 
     if early is not None and final is not None:     # rank 0 has them
         right = controllers.reference_run(program, start, CHECKED, (False, False))

@@ -12,7 +12,7 @@ import sys
 import numpy as np
 
 import controllers
-from controllers.device import choose, find_devices
+from controllers.device import choose
 
 EXTENT, STEPS, TRIAL = (1001, 997), 60, 4
 BLUR = controllers.Stencil.of(
@@ -22,7 +22,7 @@ BLUR = controllers.Stencil.of(
 
 def selectors() -> list[str]:
     """What there is: the most unlike devices first."""
-    kinds = {device.kind for device in find_devices()}
+    kinds = {device.kind for device in controllers.devices()}
     return [*sorted(kinds & {"gpu"}), *sorted(kinds & {"cpu"}), "reference"][:2]
 
 
@@ -35,7 +35,7 @@ def speed(devices: list[str], number: int) -> float:
 
 
 def n_places(devices: list[str]) -> int:
-    return len(choose(devices, find_devices()))
+    return len(choose(devices, controllers.devices()))
 
 
 def main(*wanted: str) -> None:

@@ -23,3 +23,7 @@ __all__ = [
     "install_abort_hook", "node_ranks", "open_npy", "raise_together", "read_part", "scatter",
     "split_even", "split_weighted",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__doc__"]

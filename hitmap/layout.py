@@ -85,6 +85,21 @@ class Layout:
         axes = tuple(range(domain.n_axes)) if axes is None else axes
         steps = per_axis("align", align, domain.n_axes)
         topology = Topology.balanced(n_places, domain.extent, axes, steps)
+        return cls.grid(domain, topology.dims, steps)
+
+    @classmethod
+    def grid(
+        cls, domain: Shape, dims: Sequence[int], align: int | Sequence[int] = 1
+    ) -> Layout:
+        """Blocks with even cuts, `dims[axis]` of them along each axis.
+
+        >>> print(Layout.grid(Shape.of_extent((4, 9)), (1, 3)))
+        place 0: [0:4, 0:3]
+        place 1: [0:4, 3:6]
+        place 2: [0:4, 6:9]
+        """
+        topology = Topology(per_axis("dims", dims, domain.n_axes))
+        steps = per_axis("align", align, domain.n_axes)
         cuts = map(split_even, domain.extent, topology.dims, steps)
         return cls(domain, _boxes_between(domain, list(cuts)), topology)
 
@@ -195,6 +210,10 @@ class Layout:
                     places[between] |= 1 << place
             index.append((cuts, places))
         return index
+
+    def __repr__(self) -> str:
+        cells = " x ".join(map(str, self.domain.extent))
+        return f"<Layout of {cells} cells, places: {self.n_places}>"
 
     def __str__(self) -> str:
         return "\n".join(

@@ -29,12 +29,13 @@ from injection import (
     without_edge,
     without_operations,
 )
-from stencil_cases import Case, Combination, Division
+from stencil_cases import Case, Combination
 
 from controllers.language.weights import Stencil
-from controllers.placement.partition import make_layout, periodic_axes
 from controllers.plan import Edge, Location, Operation, Plan
 from controllers.plan.operation import implied
+from controllers.settings.division import Division
+from controllers.settings.domain import periodic_axes
 from hitmap import Shape
 from hitmap.comm import Communicator, default_communicator
 
@@ -68,9 +69,7 @@ class Setting:
         ]
         return Plan(
             self.case.program,
-            make_layout(
-                Shape.of_extent(self.case.extent), len(locations), combination.partition, None
-            ),
+            combination.division.layout_of(Shape.of_extent(self.case.extent), len(locations)),
             periodic_axes(self.case.boundary, len(self.case.extent)),
             locations,
             overlap=combination.overlap,  # type: ignore[arg-type]

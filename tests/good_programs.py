@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 from kernel_ways import extreme, integer_stencil, kernel_for
-from stencil_cases import Division, difference, random_case
+from stencil_cases import difference, random_case
 from wrong_kernels import INNER, launch, stencil
 
 from controllers import Computation
@@ -30,7 +30,7 @@ def good_case(number: int, check: bool | str) -> None:
         run.scatter(case.field)
         for number, n_steps in enumerate(case.runs):
             if number:
-                run.redistribute(**Division("blocks").arguments)
+                run.redistribute(partition="blocks")
             run.run(n_steps)
             result = run.gather()
             assert result is not None

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from math import prod
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from controllers.language.weights import Stencil
 from controllers.memory.tile import TileView
-from controllers.placement.partition import periodic_axes
 from controllers.program.program import Program
 from controllers.program.reference import reference_run
 from controllers.run.computation import Computation
+from controllers.settings.division import Division
+from controllers.settings.domain import periodic_axes
 from hitmap.comm import Communicator
 
 PLACES = (1, 2, 3, 4, 6)
@@ -33,21 +33,8 @@ OVERLAPS = ("on", "off", "auto")
 MEMORIES = (True, False)    # zero_copy
 PER_CASE = 4
 MAX_CELLS = {1: 3000, 2: 3000, 3: 3000, 4: 2000}
+EVEN = Division()
 MAX_TERMS = 30              # weights that are not zero; a longer sum only compiles longer
-
-
-@dataclass(frozen=True)
-class Division:
-    """The arguments that say how a field is divided."""
-
-    partition: str = "bands"
-    weights: tuple[float, ...] | None = None
-    align: tuple[int, ...] | int = 1
-    block: tuple[int, ...] | None = None
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 @dataclass(frozen=True)
@@ -60,7 +47,7 @@ class Combination:
     partition: str = "bands"
     overlap: str = "auto"
     zero_copy: bool = True
-    division: Division = Division()
+    division: Division = EVEN
     then: Division | None = None    # how the field is divided before the last run
     scatters: bool = False          # the field comes by `scatter`, else by `load`
     steps_per_launch: int | None = 1        # where there are kernels for it; None: by default
@@ -134,7 +121,7 @@ class Case:
             "overlap": combination.overlap,
             "places_per_controller": combination.places_per_controller,
             "zero_copy": combination.zero_copy,
-            **combination.division.arguments,
+            "division": combination.division,
         }
         n_steps = combination.steps_per_launch
         try:
@@ -157,7 +144,8 @@ class Case:
             problems = []
             for number, n_steps in enumerate(self.runs):
                 if combination.then is not None and number == len(self.runs) - 1:
-                    self._redistribute(computation, combination.then)
+                    n_each = combination.places_per_controller
+                    self._redistribute(computation, combination.then, n_each)
                 computation.run(n_steps)
                 result = computation.gather()
                 if result is not None:
@@ -165,10 +153,10 @@ class Case:
                     problems += [f"run {number}: {found}"] if found else []
             return comm.bcast("; ".join(problems) or None)
 
-    def _redistribute(self, computation: Computation, division: Division) -> None:
+    def _redistribute(self, computation: Computation, division: Division, n_each: int) -> None:
         """The new places may have no kernels of as many steps: then the field stays as it is."""
         try:
-            computation.redistribute(**division.arguments)
+            computation.redistribute(division, places_per_controller=n_each)
         except ValueError as error:
             if "no kernel computes" not in str(error):
                 raise

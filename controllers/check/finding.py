@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from controllers.process.error import ControllersError
 from hitmap.comm import Communicator
 
 Kind = Literal[
@@ -38,7 +39,7 @@ class Complaint:
     index: Index = None
 
 
-class CheckError(RuntimeError):
+class CheckError(ControllersError, RuntimeError):
     """The checked mode has found a fault; raised on all ranks of a computation.
 
     kind: a word for it, one of `controllers.check.finding.Kind`.  what: a sentence.
@@ -46,6 +47,8 @@ class CheckError(RuntimeError):
     rank, step: where it was found, and in which step of the field (for a `Controller`, in which of
         its launches), counted from 0.
     """
+
+    __module__ = "controllers"
 
     def __init__(self, complaint: Complaint, rank: int, step: int) -> None:
         self.kind, self.what = complaint.kind, complaint.what

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import warnings
 from collections.abc import Sequence
 
-import controllers.device  # what finds devices is loaded when it is asked for
-from controllers.device import Device, computing, loading_usable, probe, problems
+from controllers.device import Device
+from controllers.device.listing import devices
 from controllers.report.report import format_table
 from hitmap.comm import Communicator
 
@@ -28,11 +27,7 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
     """Print the devices, on rank 0."""
     if comm.rank != 0:
         return
-    verdicts = probe()
-    with loading_usable(verdicts):
-        found = computing(controllers.device.find_devices(), verdicts)
-    for text in problems(verdicts):
-        warnings.warn(text, RuntimeWarning, stacklevel=2)
+    found = devices()
     listed = list(zip(selectors(found), found))
     if options.json:
         print(json.dumps([_as_dict(selector, device) for selector, device in listed]), flush=True)
@@ -52,9 +47,9 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
     print(format_table(head, rows, left=("selector", "name", "dtypes", "driver")), flush=True)
 
 
-def selectors(devices: Sequence[Device]) -> list[str]:
+def selectors(found: Sequence[Device]) -> list[str]:
     """For each device its kind, with its position where there are several of the kind."""
-    kinds = [device.kind for device in devices]
+    kinds = [device.kind for device in found]
     return [
         f"{kind}:{kinds[:number].count(kind)}" if kinds.count(kind) > 1 else kind
         for number, kind in enumerate(kinds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from controllers.cli.job import Job, boundary_of, check
+from controllers.cli.job import Job, check
 from controllers.cli.outcome import USAGE, Failure, on_root
 from controllers.run.dry_run import DryRun, dry_run
 from hitmap.comm import Communicator
@@ -18,26 +18,15 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
 
 
 def _print(job: Job, options: argparse.Namespace) -> None:
-    planned = _planned(job, options)
+    planned = _planned(job, options.dry_run)
     print(json.dumps(planned.as_dict()) if options.json else planned, flush=True)
 
 
-def _planned(job: Job, options: argparse.Namespace) -> DryRun:
+def _planned(job: Job, n_controllers: int) -> DryRun:
     try:
         return dry_run(
-            job.stencil.program(job.dtype),
-            job.extent,
-            options.dry_run,
-            partition=options.partition,
-            weights=options.weights,
-            align=options.align,
-            block=options.block,
-            boundary=boundary_of(options),
-            devices=options.device,
-            overlap=options.overlap,
-            kernel=job.kernel,
-            steps_per_launch=options.steps_per_launch,
-            math=options.math,
-        )
+            job.program, job.extent, n_controllers, boundary=job.boundary,
+            division=job.division, execution=job.execution,
+        )  # fmt: skip
     except ValueError as error:
         raise Failure(USAGE, str(error)) from None

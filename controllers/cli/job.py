@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from controllers.cli.files import check_targets, open_field, reason
 from controllers.cli.outcome import USAGE, Failure
@@ -16,19 +17,23 @@ from controllers.kernel.registry import GENERIC, SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.language.pattern_file import read_patterns
 from controllers.language.weights import Stencil
-from controllers.placement.partition import check_some_computed, domain_of, periodic_axes
 from controllers.program.identifier import short
-from controllers.program.program import DTYPES
+from controllers.program.program import DTYPES, Program
+from controllers.settings.division import Division
+from controllers.settings.domain import check_some_computed, domain_of, periodic_axes
+from controllers.settings.execution import Execution
+from controllers.settings.request import merged
 
 
 @dataclass(frozen=True)
 class Job:
     """What is to be run, checked: the same on all ranks."""
 
-    stencil: Stencil
-    kernel: KernelChoice
-    dtype: str
+    program: Program
     extent: tuple[int, ...]
+    boundary: tuple[str, ...]
+    division: Division
+    execution: Execution
 
 
 def check(options: argparse.Namespace) -> Job:
@@ -52,17 +57,32 @@ def check(options: argparse.Namespace) -> Job:
                 f"convert it while reading, with --dtype float64 for example",
             )
     try:
-        program = stencil.program(dtype)
-        domain, boundary = domain_of(program, extent), boundary_of(options)
-        check_some_computed(program, domain, periodic_axes(boundary, program.n_axes))
+        program, boundary = stencil.program(dtype), _boundary(options)
+        periodic = periodic_axes(boundary, program.n_axes)
+        check_some_computed(program, domain_of(program, extent), periodic)
+        division, execution = _division(options), _execution(options, kernel)
     except ValueError as error:
         raise Failure(USAGE, str(error)) from None
-    return Job(stencil, kernel, dtype, extent)
+    return Job(program, extent, boundary, division, execution)
 
 
-def boundary_of(options: argparse.Namespace) -> list[str]:
+def _boundary(options: argparse.Namespace) -> tuple[str, ...]:
     """The words of --boundary, which may stand between commas too."""
-    return [word for text in options.boundary for word in text.split(",") if word]
+    return tuple(word for text in options.boundary for word in text.split(",") if word)
+
+
+def _division(options: argparse.Namespace) -> Division:
+    return merged(Division, None, "division", _given(options))
+
+
+def _execution(options: argparse.Namespace, kernel: KernelChoice) -> Execution:
+    given = {**_given(options), "devices": options.device or None, "kernel": kernel}
+    return merged(Execution, None, "execution", {**given, "trace": options.trace is not None})
+
+
+def _given(options: argparse.Namespace) -> dict[str, Any]:
+    """The options by name, those that a command has and that were given."""
+    return {name: value for name, value in vars(options).items() if value is not None}
 
 
 def _kernel(wanted: str) -> KernelChoice:

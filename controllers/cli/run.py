@@ -7,7 +7,7 @@ import json
 import sys
 
 from controllers.cli import hash_field
-from controllers.cli.job import Job, boundary_of, check
+from controllers.cli.job import Job, check
 from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, on_root
 from controllers.cli.picture import draw, sampled
 from controllers.device import NoDeviceError
@@ -21,7 +21,7 @@ from hitmap.comm import Communicator
 def command(options: argparse.Namespace, comm: Communicator) -> None:
     """Check, compute, write, report.  Collective."""
     job = on_root(comm, lambda: check(options))
-    with _computation(job, options, comm) as computation:
+    with _computation(job, comm) as computation:
         is_root = comm.rank == 0
         if options.explain:
             text = computation.explain()
@@ -35,35 +35,20 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
         print(json.dumps(report.as_dict()) if options.json else report.table(), flush=True)
 
 
-def _computation(job: Job, options: argparse.Namespace, comm: Communicator) -> Computation:
+def _computation(job: Job, comm: Communicator) -> Computation:
     """Devices opened, field divided; what does not fit together is an error of usage."""
     try:
         return Computation(
-            job.stencil.program(job.dtype),
-            job.extent,
-            partition=options.partition,
-            weights=options.weights,
-            align=options.align,
-            block=options.block,
-            boundary=boundary_of(options),
-            devices=options.device,
-            comm=comm,
-            overlap=options.overlap,
-            steps_per_launch=options.steps_per_launch,
-            kernel=job.kernel,
-            math=options.math,
-            memory_cap=options.memory_cap,
-            trace=options.trace is not None,
-            watchdog=options.watchdog,
-            check=options.check,
-            tune=options.tune,
-        )
+            job.program, job.extent, boundary=job.boundary, comm=comm,
+            division=job.division, execution=job.execution,
+        )  # fmt: skip
     except NoDeviceError as error:
         raise Failure(NO_DEVICE, str(error)) from None
     except (ValueError, MemoryCapError) as error:
         raise Failure(USAGE, str(error)) from None
     except BuildError as error:
-        raise Failure(USAGE if isinstance(job.kernel, Kernel) else FAILED, str(error)) from None
+        own = isinstance(job.execution.kernel, Kernel)
+        raise Failure(USAGE if own else FAILED, str(error)) from None
 
 
 def _load(options: argparse.Namespace, computation: Computation) -> None:

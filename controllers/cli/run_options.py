@@ -11,11 +11,12 @@ from controllers.cli.outcome import USAGE, Failure
 from controllers.cli.verbose import telling
 from controllers.kernel.registry import GENERIC, SPECIALISED
 from controllers.memory.ledger import ENVIRONMENT, parse_cap
-from controllers.placement.partition import BOUNDARIES, PARTITIONS
-from controllers.placement.temporal import MOST_STEPS, check_steps
 from controllers.program.identifier import short
 from controllers.program.program import DTYPES, Math
-from controllers.run.watchdog import limit
+from controllers.settings.division import PARTITIONS
+from controllers.settings.domain import BOUNDARIES
+from controllers.settings.execution import MOST_STEPS, check_steps
+from controllers.settings.watchdog import limit
 from hitmap.comm import Communicator
 
 HELP = "apply a stencil to a field, many times"
@@ -56,6 +57,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="cut the field at multiples of N cells only: one for all axes or one per axis")
     add("--block", metavar="N", type=positive, nargs="+",
         help="extent of the blocks of a cyclic partition: one for all axes or one per axis")
+    add("--dims", metavar="N", type=positive, nargs="+",
+        help="how many places there are along each axis, in place of a partition")
     add("--device", metavar="SELECTOR", action="append", default=[],
         help="gpu, cpu, accelerator, reference, part of a name such as nvidia, nvidia:1 for the "
         "second of these, cpu/1,1 for parts of a CPU by cores; may be repeated; see the command "

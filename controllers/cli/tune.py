@@ -7,12 +7,12 @@ import json
 from dataclasses import asdict
 
 from controllers import kgt
-from controllers.cli.job import Job, boundary_of, check
+from controllers.cli.job import Job, check
 from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, on_root
 from controllers.device import NoDeviceError
 from controllers.kernel.build import BuildError
 from controllers.report.report import format_table
-from controllers.tuning import Tried, Tuned, tune_program
+from controllers.tuning import Tried, Tuned, tune
 from hitmap.comm import Communicator
 
 MAX_LINES = 30      # of a table
@@ -29,17 +29,11 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
 
 def _tuned(job: Job, options: argparse.Namespace, comm: Communicator) -> list[Tuned]:
     try:
-        return tune_program(
-            job.stencil.program(job.dtype),
-            job.extent,
-            boundary=boundary_of(options),
-            devices=options.device,
-            comm=comm,
-            memory_cap=options.memory_cap,
-            seconds=options.seconds,
-            search=options.search,
-            seed=options.seed,
-        )
+        return tune(
+            job.program, job.extent, boundary=job.boundary, comm=comm,
+            division=job.division, execution=job.execution,
+            seconds=options.seconds, search=options.search, seed=options.seed,
+        )  # fmt: skip
     except NoDeviceError as error:
         raise Failure(NO_DEVICE, str(error)) from None
     except ValueError as error:

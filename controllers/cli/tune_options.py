@@ -7,8 +7,8 @@ import importlib
 
 from controllers.cli.run_options import count, duration, file_name, memory_cap, positive
 from controllers.kernel.registry import SPECIALISED
-from controllers.placement.partition import BOUNDARIES
 from controllers.program.program import DTYPES
+from controllers.settings.domain import BOUNDARIES
 from hitmap.comm import Communicator
 
 HELP = "find the fastest configurations of a stencil's kernels, for later runs"

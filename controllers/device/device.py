@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from controllers.process.error import ControllersError
 from controllers.program.program import DTYPES
 
 if TYPE_CHECKING:
@@ -22,8 +23,10 @@ ROUNDED_DIVIDE = "-cl-fp32-correctly-rounded-divide-sqrt"
 Kind = Literal["gpu", "accelerator", "cpu", "reference"]
 
 
-class NoDeviceError(RuntimeError):
+class NoDeviceError(ControllersError, RuntimeError):
     """There is no device to run on; the message says what would help."""
+
+    __module__ = "controllers"
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,10 @@ class Device:
     max_items: int = 0
     part: Part | None = None
     handle: cl.Device | None = field(default=None, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        units, memory = self.compute_units, self.memory_bytes / 2**30
+        return f"<Device {self.name}: {self.kind}, {units} compute units, {memory:.1f} GiB>"
 
     @property
     def capacity_bytes(self) -> int:

@@ -19,6 +19,7 @@ from controllers.device.event import Command
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.variant import Kernel
 from controllers.memory.tile import Tile
+from controllers.process.error import ControllersError
 from controllers.program.program import INTEGERS, Program
 from controllers.program.steps import Steps
 from hitmap.shape import Shape
@@ -35,8 +36,10 @@ MAX_LISTED = 9          # offsets in a message
 SEED = 2024
 
 
-class KernelError(ValueError):
+class KernelError(ControllersError, ValueError):
     """A kernel that does other than its stencil declares; says kernel, device and offset."""
+
+    __module__ = "controllers"
 
 
 def check_kernel(controller: OpenCLExecutor, program: Program, kernel: Kernel) -> None:

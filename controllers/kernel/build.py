@@ -26,6 +26,7 @@ from controllers.kernel.crash import labelled, tell_of_crashes
 from controllers.kernel.variant import Kernel
 from controllers.kgt.parameter import Parameter, Role, with_roles
 from controllers.process.errand import errand
+from controllers.process.error import ControllersError
 from controllers.process.foreign_options import (
     foreign_options,
     refuse_foreign_options,
@@ -56,8 +57,10 @@ _NO_REASON = (
 )
 
 
-class BuildError(RuntimeError):
+class BuildError(ControllersError, RuntimeError):
     """OpenCL C that does not compile: says kernel, device, options and the compiler's log."""
+
+    __module__ = "controllers"
 
 
 @dataclass(frozen=True)

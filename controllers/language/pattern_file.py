@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Union
 
 from controllers.language.weights import Stencil, checked_ends
+from controllers.process.error import ControllersError
 from controllers.program.identifier import check_identifier, short
 from hitmap.files import NoTextError, decoded, open_regular
 
@@ -33,8 +34,10 @@ PathLike = Union[str, "os.PathLike[str]"]
 _QUIET = {tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER}
 
 
-class PatternFileError(ValueError):
+class PatternFileError(ControllersError, ValueError):
     """A pattern file that cannot be used; the message begins with the file and the line."""
+
+    __module__ = "controllers"
 
 
 class _Fault(Exception):

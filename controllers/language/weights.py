@@ -14,10 +14,11 @@ from typing import Any, Union
 import numpy as np
 import numpy.typing as npt
 
+from controllers.language.dtype import dtype_name
 from controllers.program.expression import Constant, Expression, Read
 from controllers.program.identifier import check_identifier, short
 from controllers.program.offsets import Offsets, check_offsets
-from controllers.program.program import DTYPES, INTEGERS, Field, Program, Stage, whole_number
+from controllers.program.program import INTEGERS, Field, Program, Stage, whole_number
 from hitmap.argument import whole, wrong
 
 MAX_WEIGHTS = 65536
@@ -62,19 +63,32 @@ class Stencil:
 
     @classmethod
     def of(
-        cls, name: str, shape: Sequence[Sequence[int]], pattern: Pattern, factor: float
+        cls,
+        name: str,
+        shape: Sequence[Sequence[int]] | None = None,
+        pattern: Pattern = (),
+        factor: float = 1,
     ) -> Stencil:
         """A stencil from plain numbers; `pattern` is flat (C order) or nested as the shape says.
 
-        >>> Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2)
-        Stencil(name='mean', shape=((-1, 1),), weights=(1, 0, 1), factor=2)
+        Without a shape it is nested, and odd along each axis: its middle is the cell itself.
+
+        >>> Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).weights
+        (1, 0, 1)
+        >>> Stencil.of("sum", pattern=[[1, 2, 1]]).shape
+        ((0, 0), (-1, 1))
         """
         what = f"stencil {str(name)!r}"
-        ends = checked_ends(shape, what)
-        extent = tuple(high - low + 1 for low, high in ends)
         nested = pattern.tolist() if isinstance(pattern, np.ndarray) else pattern
+        ends = _ends_around_middle(nested, what) if shape is None else checked_ends(shape, what)
+        extent = tuple(high - low + 1 for low, high in ends)
         weights = tuple(_number(value, what) for value in _flat(nested, extent, what))
         return cls(name, ends, weights, _number(factor, what))
+
+    def __repr__(self) -> str:
+        n_read = sum(weight != 0 for weight in self.weights)
+        ends = " x ".join(f"({low}, {high})" for low, high in self.shape)
+        return f"<Stencil {self.name}: {n_read} weights over {ends}, factor {self.factor}>"
 
     @property
     def n_axes(self) -> int:
@@ -85,8 +99,8 @@ class Stencil:
     def _n_offsets(self) -> int:
         return math.prod(high - low + 1 for low, high in self.shape)
 
-    def program(self, dtype: str) -> Program:
-        """The program that applies this stencil to one field, "u", of `dtype`.
+    def program(self, dtype: npt.DTypeLike) -> Program:
+        """The program that applies this stencil to one field, "u", of `dtype`, however spelt.
 
         Weights and factor are rounded once to the dtype.  Terms are in C order and summed left to
         right from the first; weights that are zero then are skipped, a weight of 1 makes no
@@ -98,7 +112,7 @@ class Stencil:
         >>> Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32").flops_per_cell
         2
         """
-        dtype = dtype.name if isinstance(dtype, np.dtype) else dtype
+        dtype = dtype_name(dtype)
         weights = [self._rounded(weight, dtype) for weight in self.weights]
         factor = self._rounded(self.factor, dtype)
         if factor == 0 or not any(weights):
@@ -118,8 +132,6 @@ class Stencil:
         return Program(self.name, (Field(FIELD, dtype),), (stage,))
 
     def _rounded(self, value: float, dtype: str) -> float:
-        if dtype not in DTYPES:
-            raise ValueError(f"the dtype is one of {', '.join(DTYPES)}, got {dtype!r}")
         if dtype in INTEGERS:
             number = "factor" if value == self.factor else "weight"
             return whole_number(value, dtype, f"stencil {self.name!r}: the {number}")
@@ -142,6 +154,23 @@ def checked_ends(shape: Sequence[Sequence[int]], what: str) -> Offsets:
     if not isinstance(shape, (list, tuple, np.ndarray)):
         raise wrong(what, "a shape, one pair (first, last) per axis,", shape, "write [(-1, 1)]")
     ends = tuple(_pair(pair, what) for pair in shape)
+    check_offsets(ends, what)
+    return ends
+
+
+def _ends_around_middle(pattern: Pattern, what: str) -> Offsets:
+    """The offsets of a nested pattern whose middle is the cell itself."""
+    extent, level = [], pattern
+    while isinstance(level, (list, tuple)) and level:
+        extent.append(len(level))
+        level = level[0]
+    if not extent or any(count % 2 == 0 for count in extent):
+        raise ValueError(
+            f"{what}: without a shape, the pattern is nested with odd numbers of weights, its "
+            f"middle the cell itself; got {' x '.join(map(str, extent)) or short(pattern)}; give "
+            f"a shape"
+        )
+    ends = tuple((-(count // 2), count // 2) for count in extent)
     check_offsets(ends, what)
     return ends
 

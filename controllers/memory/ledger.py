@@ -13,6 +13,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from controllers.process.error import ControllersError
 from controllers.program.identifier import short
 
 DevicePurpose = Literal["tiles", "alignment", "device staging", "constants"]
@@ -27,8 +28,10 @@ MAX_BYTES = 2**63
 _CAP = re.compile(r"(\d+(?:\.\d+)?) ?([kmgt]?)(?:i?b)?", re.IGNORECASE)
 
 
-class MemoryCapError(MemoryError):
+class MemoryCapError(ControllersError, MemoryError):
     """What is to be allocated exceeds the cap of a device, or its largest single allocation."""
+
+    __module__ = "controllers"
 
 
 class Ledger:
@@ -41,7 +44,7 @@ class Ledger:
     >>> ledger.take(600, "tiles")
     Traceback (most recent call last):
     ...
-    controllers.memory.ledger.MemoryCapError: tiles need 600 B on "GPU", where 600 B are in use...
+    controllers.MemoryCapError: tiles need 600 B on "GPU", where 600 B are in use...
     """
 
     def __init__(self, device: str, cap_bytes: int, largest_bytes: int | None = None) -> None:

@@ -2,7 +2,8 @@
 """Tiles: boxes of cells in the memory of one controller."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
@@ -72,34 +73,53 @@ class Tile:
 
 @dataclass(frozen=True)
 class TileView:
-    """What `init` and `output` see of one place.
+    """What `init` and `output` see of one place: the cells that it owns, of one or more fields.
 
-    `array` is writable and holds the owned cells without halo; `box` says which these are, in
-    global indices, possibly none; `domain` the extents of the whole field.
+    `arrays` has the cells of each field, writable, without halo; `box` says which these are, in
+    global indices, possibly none; `domain` the extents of the whole field.  `tile["v"]` is the same
+    of one field, `tile.array` the cells where there is only one.
     """
 
-    array: npt.NDArray[Any]
+    arrays: Mapping[str, npt.NDArray[Any]]
     box: Shape
     domain: tuple[int, ...]
     place: int
 
     def __repr__(self) -> str:
-        return f"<place {self.place}: {self.box} of {self.domain} cells of {self.array.dtype}>"
+        fields = ", ".join(f"{name}: {array.dtype}" for name, array in self.arrays.items())
+        return f"<place {self.place}: {self.box} of {self.domain} cells of {fields}>"
+
+    def __getitem__(self, field: str) -> TileView:
+        if field not in self.arrays:
+            raise KeyError(f"there is no field {field!r} here; there are {', '.join(self.arrays)}")
+        return replace(self, arrays={field: self.arrays[field]})
+
+    @property
+    def array(self) -> npt.NDArray[Any]:
+        """The cells of the one field; ValueError where there are several."""
+        if len(self.arrays) > 1:
+            first = next(iter(self.arrays))
+            raise ValueError(
+                f"the tile has the fields {', '.join(self.arrays)}; say which one, such as "
+                f"tile[{first!r}].array"
+            )
+        return next(iter(self.arrays.values()))
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Cells per axis, as of `array`."""
-        return self.array.shape
+        return self.box.extent
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What each cell holds."""
+        """What each cell of the one field holds; ValueError where there are several."""
         return self.array.dtype
 
     def indices(self) -> tuple[npt.NDArray[np.intp], ...]:
         """The global indices of the cells, an array per axis, which broadcast to all.
 
-        >>> i, j = TileView(np.zeros((1, 2)), Shape((4, 6), (5, 8)), (9, 9), 0).indices()
+        >>> tile = TileView({"u": np.zeros((1, 2))}, Shape((4, 6), (5, 8)), (9, 9), 0)
+        >>> i, j = tile.indices()
         >>> (10 * i + j).tolist()
         [[46, 47]]
         """
@@ -108,7 +128,7 @@ class TileView:
     def write(self, values: npt.ArrayLike) -> None:
         """Set the cells; ValueError where a value does not fit the dtype, which `array` converts.
 
-        >>> tile = TileView(np.zeros(2, np.uint8), Shape.of_extent((2,)), (2,), 0)
+        >>> tile = TileView({"u": np.zeros(2, np.uint8)}, Shape.of_extent((2,)), (2,), 0)
         >>> tile.write([7, 2**40 + 7])
         Traceback (most recent call last):
         ValueError: cell (1) holds 1099511627783, but uint8 takes whole numbers from 0 to 255...

@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 
-import numpy as np
 import pyopencl as cl
 
 from controllers.check import Setting, device_for, open_executor
@@ -30,19 +29,19 @@ from controllers.kernel.build import BuildError, where
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.memory.ledger import MemoryCapError
-from controllers.placement.partition import largest_tile, make_layout
 from controllers.plan import Location
 from controllers.process.errand import errand
 from controllers.process.foreign_options import foreign_options, left_out
 from controllers.program.program import Program
 from controllers.report.report import DeviceReport
+from controllers.settings.execution import Execution
 from hitmap.agreement import agree
 from hitmap.comm import Communicator, node_ranks
-from hitmap.layout import MAX_BLOCKS, Layout
 from hitmap.node import first_of_node
-from hitmap.shape import Shape
 
 _logger = logging.getLogger(__name__)
+DEFAULT = Execution()
+
 
 @dataclass(frozen=True)
 class Placement:
@@ -83,8 +82,6 @@ class Controllers:
 
     def consecutive(self, n_each: int = 1) -> Placement:
         """The first `n_each` places on the first controller, the next ones on the second ..."""
-        if n_each < 1:
-            raise ValueError(f"a controller holds at least one place, got {n_each}")
         return self._placement([where for where in self.locations for _ in range(n_each)])
 
     def in_turn(self, n_places: int) -> Placement:
@@ -157,30 +154,23 @@ def one_device(selector: str) -> Device:
 
 def open_controllers(
     comm: Communicator,
-    selectors: str | Sequence[str] | None,
     program: Program,
+    execution: Execution = DEFAULT,
     *,
-    zero_copy: bool = True,
     kernel: KernelChoice = SPECIALISED,
-    memory_cap: str | int | None = None,
-    check: Setting = "off",
 ) -> Controllers:
     """Choose and open the devices of every rank; collective, fails on all ranks or on none.
 
-    Without `zero_copy`, devices that share the host's memory are used as if they did not.
-    `kernel` says how the program's stages are computed; a kernel of the user's own is checked.
-    `memory_cap` is what each of the devices may take, else the environment's, else its memory.
+    `kernel` is what the execution's one means; one of the user's own is checked.
     """
     if program.math == "fast":
         agree(comm, "build options of the environment", sorted(foreign_options().items()))
-    devices = assigned_devices(comm, selectors, check)
+    devices = assigned_devices(comm, execution.devices, execution.checked)
     _warn_once(comm, left_out(comm.rank, program.math))
     executors: list[Executor] = []
     failure: Exception | None = None
     try:
-        executors = [
-            open_device(device, program, zero_copy, kernel, memory_cap, check) for device in devices
-        ]
+        executors = [open_device(device, program, execution, kernel) for device in devices]
     except (ValueError, RuntimeError, MemoryCapError, cl.Error) as error:
         failure = error
     _fail_together(comm, failure)
@@ -200,59 +190,11 @@ def open_controllers(
     return Controllers(comm.rank, locations, tuple(executors), largest_bytes)
 
 
-def divided(
-    controllers: Controllers,
-    program: Program,
-    domain: Shape,
-    partition: str | None,
-    weights: Sequence[float] | None,
-    *,
-    align: int | Sequence[int],
-    block: int | Sequence[int] | None,
-    n_each: int,
-) -> tuple[Layout, Placement]:
-    """The domain cut into places, and where these are; `n_each` places on every controller.
-
-    More, in equal parts, where a tile would exceed the largest single allocation of a device;
-    ValueError where no number of places helps.
-    """
-    for finer in _divisions(controllers, program, domain, n_each):
-        placement = controllers.consecutive(n_each * finer)
-        parts = None if weights is None else [w for w in weights for _ in range(finer)]
-        layout = make_layout(
-            domain, placement.n_places, partition, parts, align=align, block=block
-        )
-        if partition == "cyclic":
-            return layout, controllers.in_turn(layout.n_places)
-        if largest_tile(program, layout) <= controllers.largest_bytes:
-            return layout, placement
-    raise ValueError(
-        f"no {partition or 'bands'} of {domain} have tiles of at most "
-        f"{controllers.largest_bytes} bytes, the largest allocation of a device, and at most "
-        f"{MAX_BLOCKS} places; use partition='blocks', a smaller field or more devices"
-    )
-
-
-def _divisions(
-    controllers: Controllers, program: Program, domain: Shape, n_each: int
-) -> Iterator[int]:
-    """Into how many parts to divide each place: 1, then as many as the bytes need at the least."""
-    yield 1
-    n_places = n_each * len(controllers.locations)
-    n_bytes = domain.n_cells * np.dtype(program.dtype).itemsize
-    finer = max(2, -(-n_bytes // (n_places * controllers.largest_bytes)))
-    while finer <= min(max(domain.extent), MAX_BLOCKS // n_places):
-        yield finer
-        finer += -(-finer // 16)
-
-
 def open_device(
     device: Device,
     program: Program,
-    zero_copy: bool = True,
+    execution: Execution = DEFAULT,
     kernel: KernelChoice = SPECIALISED,
-    memory_cap: str | int | None = None,
-    check: Setting = "off",
 ) -> Executor:
     """The executor of `device`, its kernels for `program` built."""
     if device.kind == "reference":
@@ -261,17 +203,20 @@ def open_device(
                 f"the reference device computes descriptions and cannot run the kernel "
                 f"{kernel.name!r}, which is OpenCL C; choose another device, or no kernel"
             )
-        return ReferenceExecutor(device, memory_cap=memory_cap)
+        return ReferenceExecutor(device, memory_cap=execution.memory_cap)
+
     def opened(check: Setting) -> OpenCLExecutor:
         return open_executor(
-            device, check, zero_copy=zero_copy, kernel=kernel, memory_cap=memory_cap
-        )
+            device, check, zero_copy=execution.zero_copy, kernel=kernel,
+            memory_cap=execution.memory_cap,
+        )  # fmt: skip
 
     controller = opened("off")
     for stage in range(len(program.stages)):
         controller.build(program, stage)
     if isinstance(kernel, Kernel):
         check_kernel(controller, program, kernel)
+    check = execution.checked
     return controller if check == "off" else opened(check)
 
 

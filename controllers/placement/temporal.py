@@ -13,13 +13,12 @@ from controllers.executor.executor import Executor
 from controllers.kernel.configuration import Placed, launch_of
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.plan import Plan
-from controllers.program.identifier import short
 from controllers.program.program import Program
 from controllers.program.steps import can_combine
+from controllers.settings.execution import check_steps
 from hitmap.comm import Communicator
 from hitmap.layout import Layout
 
-MOST_STEPS = 256    # of a launch; no kernel has room for what so many reach
 THICK = 4       # a halo is at most one part in so many of what a place owns, on any axis
 
 
@@ -70,17 +69,6 @@ def agreed_steps(plan: Plan, executors: Mapping[int, Executor], comm: Communicat
     ]
     everyone = [n_steps for rank in comm.allgather(sorted(set(mine))) for n_steps in rank]
     return min(everyone, default=1)
-
-
-def check_steps(wanted: int) -> None:
-    """ValueError where no launch computes so many steps, whatever the program."""
-    if wanted < 1:
-        raise ValueError(f"a launch computes at least 1 step, got {wanted}")
-    if wanted > MOST_STEPS:
-        raise ValueError(
-            f"a launch computes at most {MOST_STEPS} steps, got {short(wanted)}; use fewer, or "
-            f"leave it out"
-        )
 
 
 def _check(wanted: int, choice: KernelChoice, watched: bool) -> None:

@@ -23,7 +23,7 @@ def cells_needed(plan: Plan, field: str) -> int:
 
     >>> from controllers import Stencil, dry_run
     >>> corners = Stencil.of("c", [(-1, 1), (-1, 1)], [1, 0, 1, 0, 0, 0, 1, 0, 1], 4)
-    >>> plan = dry_run.dry_run(corners.program("float32"), (4, 4), 2, steps_per_launch=2).plan
+    >>> plan = dry_run(corners.program("float32"), (4, 4), 2, steps_per_launch=2).plan
     >>> plan.patterns["u"].n_cells, cells_needed(plan, "u")
     (16, 12)
     """

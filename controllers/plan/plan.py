@@ -258,5 +258,12 @@ class Plan:
     def _here(self, place: int) -> bool:
         return self.only_rank is None or self.locations[place].rank == self.only_rank
 
+    def __repr__(self) -> str:
+        cells = " x ".join(map(str, self.layout.domain.extent))
+        return (
+            f"<Plan of {self.program.name}: {cells} cells, places: {self.layout.n_places}, "
+            f"steps per launch: {self.steps_per_launch}>"
+        )
+
     def __str__(self) -> str:
         return describe(self)

@@ -117,6 +117,11 @@ class Program:
                     f"the names {', '.join(names)}; let a stage copy it, or drop one of the names"
                 )
 
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{field.name} {field.dtype}" for field in self.fields)
+        stages = ", ".join(f"{stage.name} sets {stage.writes}" for stage in self.stages)
+        return f"<Program {self.name}: {fields}; {stages}; {self.n_axes} axes, math {self.math}>"
+
     def with_math(self, math: Math) -> Program:
         """The same in another arithmetic; ValueError for "fast" on integers."""
         return replace(self, math=math)

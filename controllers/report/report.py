@@ -174,10 +174,7 @@ class Report:
         head = ("place", "rank", "device", "share", "memory", "cells/s", "computing",
                 "exchange not hidden", "hidden", "longest wait")  # fmt: skip
         rows = [_row(place) for place in self.places]
-        total = (
-            f"{self.steps} steps of {self.cells} cells in {duration(self.seconds)}: "
-            f"{duration(self.seconds_per_step)} per step, {_number(self.cells_per_s)} cells/s"
-        )
+        total = self._total()
         if self.steps_per_launch > 1:
             total += f", {self.steps_per_launch} steps per launch"
         table = format_table(head, rows, left=("device", "longest wait"))
@@ -185,6 +182,16 @@ class Report:
         if self.tuning is not None:
             rest.append(str(self.tuning))
         return "\n".join([table, total, *rest])
+
+    def __repr__(self) -> str:
+        return f"<Report: {self._total()}, places: {len(self.places)}>"
+
+    def _total(self) -> str:
+        """A line on all steps."""
+        return (
+            f"{self.steps} steps of {self.cells} cells in {duration(self.seconds)}: "
+            f"{duration(self.seconds_per_step)} per step, {_number(self.cells_per_s)} cells/s"
+        )
 
     def _math(self) -> list[str]:
         """A line on arithmetic that is not the strict one."""

@@ -12,15 +12,16 @@ import inspect
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from controllers.run.state import State, Use
-from hitmap.agreement import agree_on_call
+from hitmap.agreement import agree_on_call, on_all_ranks, raise_together
 from hitmap.comm import Communicator
 
 N_REMEMBERED = 8
+_R = TypeVar("_R")
 
 
 class Call:
@@ -102,6 +103,29 @@ class Calls:
         return self._comm.size == 1
 
 
+def refuse_together(comm: Communicator, make: Callable[[], _R]) -> _R:
+    """What `make` makes of arguments; what it raises, and that on all ranks, where it cannot.
+
+    The others come to know of it by the next agreement with all ranks, in a ValueError.
+    """
+    try:
+        return make()
+    except (TypeError, ValueError) as error:
+        if comm.size > 1:
+            with suppress(ValueError):
+                raise_together(comm, str(error))
+        raise on_all_ranks(error) from None
+
+
+def stated(facts: Mapping[str, object]) -> dict[str, object]:
+    """Facts by name, where some values are groups that have several."""
+    found: dict[str, object] = {}
+    for name, value in facts.items():
+        group = getattr(value, "facts", None)
+        found.update({name: value} if group is None else group)
+    return found
+
+
 class _Owner(Protocol):
     """An object with collective methods."""
 
@@ -116,7 +140,6 @@ class _Owner(Protocol):
 
 _Self = TypeVar("_Self", bound=_Owner)
 _P = ParamSpec("_P")
-_R = TypeVar("_R")
 _Method = Callable[Concatenate[_Self, _P], _R]
 
 
@@ -125,6 +148,7 @@ def collective(
 ) -> Callable[[_Method[_Self, _P, _R]], _Method[_Self, _P, _R]]:
     """Marks a method that all ranks call together, the arguments `same` being equal on all.
 
+    Of the object they are attributes that say which object is meant.
     use: what it does with the field, which decides in which states it may be called; `or_closed`:
     after the end, too.
     """
@@ -138,7 +162,10 @@ def collective(
                 if not self.calls.alone:
                     given = signature.bind(self, *args, **kwargs)
                     given.apply_defaults()
-                    facts = {key: given.arguments[key] for key in same}
+                    facts = stated({
+                        key: given.arguments[key] if key in given.arguments else getattr(self, key)
+                        for key in same
+                    })  # fmt: skip
                     before = {} if use == "sets" else self.facts
                     self.calls.agree(name, {**before, **self.state.facts(use), **facts})
                 self.state.check(name, use)

@@ -8,20 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import get_args
+from typing import TYPE_CHECKING
+
+import numpy.typing as npt
 
 from controllers.kernel.configuration import Configuration, planned_configurations
-from controllers.kernel.registry import GENERIC, SPECIALISED, KernelChoice, check_math
-from controllers.kernel.variant import Kernel
-from controllers.placement.partition import domain_of, make_layout, periodic_axes
+from controllers.kernel.registry import KernelChoice, check_math, find_kernel
 from controllers.placement.temporal import plan_with_steps
-from controllers.plan import Location, Overlap, Plan
+from controllers.plan import Location, Plan
 from controllers.plan.needed import cells_needed
 from controllers.plan.size import PlaceSize, place_sizes
-from controllers.program.program import Math, Program
 from controllers.report.explain import explain
-from controllers.run.door import check_options, check_program
-from hitmap.argument import one_of, whole
+from controllers.settings.division import Division
+from controllers.settings.domain import domain_of, periodic_axes
+from controllers.settings.execution import Execution
+from controllers.settings.request import Described, Request, Sizes
+from hitmap.argument import whole
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from controllers.settings.request import Keywords
 
 # Selectors whose devices compute in the host's memory; all others have memory of their own.
 ON_HOST = ("cpu", "reference")
@@ -34,6 +41,9 @@ class DryRun:
     plan: Plan
     configurations: tuple[Configuration, ...]
     sizes: tuple[PlaceSize, ...]
+
+    def __repr__(self) -> str:
+        return f"<DryRun of {self.plan!r}>"
 
     def __str__(self) -> str:
         return explain(self.plan, self.configurations, self.sizes)
@@ -59,55 +69,45 @@ class DryRun:
 
 
 def dry_run(
-    program: Program,
-    sizes: int | Sequence[int],
+    program: Described,
+    sizes: Sizes,
     n_controllers: int,
     *,
-    partition: str | None = None,
-    weights: Sequence[float] | None = None,
-    align: int | Sequence[int] = 1,
-    block: int | Sequence[int] | None = None,
+    dtype: npt.DTypeLike | None = None,
     boundary: str | Sequence[str] = "fixed",
-    devices: str | Sequence[str] | None = None,
-    overlap: Overlap = "auto",
-    kernel: KernelChoice = SPECIALISED,
-    steps_per_launch: int | None = None,
-    math: Math = "strict",
+    division: Division | None = None,
+    execution: Execution | None = None,
+    **keywords: Unpack[Keywords],
 ) -> DryRun:
     """Plan a run on `n_controllers` ranks with a device each; the options are `Computation`'s.
 
-    `devices` are dealt to the ranks in turn; they say whether a place computes in the host's
-    memory (cpu, reference) or in a device's own (all others, and the default).  ValueError where
-    the options do not fit together.
+    Devices are dealt to the ranks in turn; they say whether a place computes in the host's
+    memory (cpu, reference) or in a device's own (all others, and the default).  What matters only
+    while steps are run has no effect.  ValueError where the options do not fit together.
     """
-    program = check_program(program)
-    check_options(
-        sizes=sizes, partition=partition, weights=weights, align=align, block=block,
-        boundary=boundary, devices=devices, steps_per_launch=steps_per_launch,
-    )  # fmt: skip
-    one_of(overlap, get_args(Overlap), "overlap")
-    if not isinstance(kernel, Kernel):
-        one_of(kernel, (SPECIALISED, GENERIC), "kernel")
+    request = Request.of(program, sizes, dtype, boundary, division, execution, keywords)
     n_controllers = whole(n_controllers, "n_controllers")
     if n_controllers < 1:
         raise ValueError(f"a dry run is for at least 1 place, got {n_controllers}")
-    check_math(math, kernel)
-    program = program.with_math(math)
-    domain = domain_of(program, sizes)
-    layout = make_layout(
-        domain, n_controllers, partition, weights, align=align, block=block
-    )
-    wanted = [devices] if isinstance(devices, str) else list(devices or ["gpu"])
-    controllers = [_location(rank, wanted[rank % len(wanted)]) for rank in range(n_controllers)]
-    in_turn = [controllers[place % n_controllers] for place in range(layout.n_places)]
-    periodic = periodic_axes(boundary, program.n_axes)
+    division, execution = request.division, request.execution
+    kernel = find_kernel(execution.kernel)
+    check_math(execution.math, kernel)
+    planned = request.program.with_math(execution.math)
+    layout = division.layout_of(domain_of(planned, request.sizes), n_controllers)
+    wanted = execution.devices or ("gpu",)
+    words = [wanted] if isinstance(wanted, str) else list(wanted)
+    ranks = [_location(rank, words[rank % len(words)]) for rank in range(n_controllers)]
+    n_each = 1 if division.is_dealt else division.places_per_controller
+    locations = [ranks[place // n_each % n_controllers] for place in range(layout.n_places)]
+    periodic = periodic_axes(request.boundary, planned.n_axes)
 
     def plan_of(n_steps: int) -> Plan:
         return Plan(
-            program, layout, periodic, in_turn, overlap=overlap, steps_per_launch=n_steps
-        )
+            planned, layout, periodic, locations,
+            overlap=execution.overlap, steps_per_launch=n_steps,
+        )  # fmt: skip
 
-    plan = plan_with_steps(plan_of, kernel, steps_per_launch)
+    plan = plan_with_steps(plan_of, kernel, execution.steps_per_launch)
     return DryRun(plan, _configurations(plan, kernel), place_sizes(plan))
 
 

@@ -8,7 +8,7 @@ a field of which some cells are newer than others, after a run or a load that wa
 # docs/decisions/0025-a-run-ends-at-a-step-that-all-share.md
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Literal
 
@@ -27,7 +27,7 @@ class State:
     def __init__(self) -> None:
         self.closed = False
         self._verb = ""         # under way
-        self._torn = ""         # by what the field is
+        self._torn: dict[str, str] = {}     # by what which field is
         self._remedy = _SET_ANEW
 
     def __str__(self) -> str:
@@ -61,27 +61,35 @@ class State:
 
     def facts(self, use: Use) -> dict[str, object]:
         """What must be the same on all ranks for a verb that does this with the field."""
-        needed = {"nothing": "", "reads": self._torn, "sets": self._torn * self._is_lost}
+        torn = self._torn_by
+        needed = {"nothing": "", "reads": torn, "sets": torn * self._is_lost}
         return {"what the field is torn by": needed[use] or None}
 
     def check(self, verb: str, use: Use) -> None:
         """RuntimeError where the field is not as the verb needs it: on all ranks alike."""
         if self._torn and (use == "reads" or (use == "sets" and self._is_lost)):
             raise on_all_ranks(RuntimeError(
-                f"{verb}: the field is torn, as {self._torn} was broken off: some of its cells "
+                f"{verb}: the field is torn, as {self._torn_by} was broken off: some of its cells "
                 f"are newer than others; {self._remedy}"
             ))  # fmt: skip
 
-    def tear(self, verb: str, *, is_lost: bool = False) -> None:
+    def tear(self, verb: str, fields: Iterable[str], *, is_lost: bool = False) -> None:
         """`verb` was broken off; `is_lost`: no other verb can mend that."""
-        self._torn, self._remedy = verb, _START_ANEW if is_lost else _SET_ANEW
+        self._torn.update(dict.fromkeys(fields, verb))
+        self._remedy = _START_ANEW if is_lost else _SET_ANEW
 
     @contextmanager
-    def setting(self, verb: str) -> Iterator[None]:
-        """All cells are set meanwhile: the field is whole in the end, and torn before."""
-        self.tear(verb)
+    def setting(self, verb: str, fields: Iterable[str]) -> Iterator[None]:
+        """All cells of these are set meanwhile: they are whole in the end, and torn before."""
+        names = tuple(fields)
+        self.tear(verb, names)
         yield
-        self._torn = ""
+        for name in names:
+            del self._torn[name]
+
+    @property
+    def _torn_by(self) -> str:
+        return ", ".join(dict.fromkeys(self._torn.values()))
 
     @property
     def _is_lost(self) -> bool:

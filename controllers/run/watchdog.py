@@ -26,10 +26,10 @@ from controllers.engine import Engine, activity, describe
 from controllers.process.errand import errands
 from controllers.run.alarm import Alarm, Word
 from controllers.run.call import Calls
+from controllers.settings.watchdog import VARIABLE
 from hitmap.abort import FAILED, end_job, this_rank
 from hitmap.comm import Communicator
 
-VARIABLE = "CONTROLLERS_WATCHDOG"
 NOTICE_S = 30.0     # after which a run says where it is, once
 LOOK_S = 0.5        # between two looks, at most
 ANSWER_S = 2.0      # for other ranks to answer
@@ -68,21 +68,6 @@ class Watched:
         yield from errands()
         if self.engine is not None:
             yield from describe(self.engine)
-
-
-def limit(watchdog: float | str | None) -> float | None:
-    """Seconds, or None for no watchdog, which 0 says as well.
-
-    >>> limit("2.5"), limit(0), limit(None)
-    (2.5, None, None)
-    """
-    try:
-        seconds = float(watchdog or 0)
-    except ValueError:
-        seconds = -1
-    if not 0 <= seconds < math.inf:
-        raise ValueError(f"the watchdog takes seconds, 0 for none, got {watchdog!r}")
-    return seconds or None
 
 
 class Watchdog:

@@ -6,7 +6,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
+from typing import TYPE_CHECKING
 
+import numpy.typing as npt
 import pyopencl as cl
 
 from controllers import kgt
@@ -15,21 +17,31 @@ from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.registry import SPECIALISED
 from controllers.kernel.winners import Winner
 from controllers.memory.ledger import MemoryCapError
-from controllers.placement.partition import domain_of, periodic_axes
-from controllers.placement.placement import divided, open_controllers
+from controllers.placement.placement import open_controllers
+from controllers.placement.places import divide
 from controllers.placement.temporal import plan_with_steps
 from controllers.plan import Location, Plan
 from controllers.program.program import Program
 from controllers.program.steps import can_combine
+from controllers.settings.division import Division
+from controllers.settings.domain import domain_of, periodic_axes
+from controllers.settings.execution import Execution
+from controllers.settings.request import Described, Request, Sizes
 from controllers.tuning.bench import Bench
 from controllers.tuning.search import search_named
 from controllers.tuning.site import WORTH
 from controllers.tuning.space import Space
 from controllers.tuning.spending import Spending
-from controllers.tuning.trials import Budget, Trials, tune
+from controllers.tuning.trials import Budget, Trials
+from controllers.tuning.trials import tune as try_out
 from hitmap.agreement import agree, raise_together
 from hitmap.comm import Communicator, default_communicator
 from hitmap.layout import Layout
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from controllers.settings.request import Keywords
 
 
 @dataclass(frozen=True)
@@ -64,40 +76,45 @@ class Tuned:
     rank: int = 0
 
 
-def tune_program(
-    program: Program,
-    sizes: int | Sequence[int],
+def tune(
+    program: Described,
+    sizes: Sizes,
     *,
+    dtype: npt.DTypeLike | None = None,
     boundary: str | Sequence[str] = "fixed",
-    devices: str | Sequence[str] | None = None,
     comm: Communicator | None = None,
-    memory_cap: str | int | None = None,
     seconds: float = 30.0,
     search: str = "hill_climb",
     seed: int = 0,
+    division: Division | None = None,
+    execution: Execution | None = None,
+    **keywords: Unpack[Keywords],
 ) -> list[Tuned]:
     """Find the fastest configurations of a program's kernels, and keep them for later runs.
 
-    The first arguments are those of `Computation`.  seconds: of the search for each stage on each
+    The other arguments are those of `Computation`; of the execution the devices, the memory cap
+    and the arithmetic matter.  seconds: of the search for each stage on each
     device; nothing is begun that would exceed them, as far as can be told from what came before.
     search: "hill_climb", "random" or "exhaustive", which has no limit but `seconds`.
     Returns what all ranks have found.  Collective.
     """
+    request = Request.of(program, sizes, dtype, boundary, division, execution, keywords)
     comm = default_communicator() if comm is None else comm
-    agree(comm, "what to tune", (program.name, sizes, boundary, seconds, search, seed))
+    facts = request.program.name, seconds, search, seed, *sorted(request.facts.items())
+    agree(comm, "what to tune", facts)
     search_named(search)
-    domain, periodic = domain_of(program, sizes), periodic_axes(boundary, program.n_axes)
-    controllers = open_controllers(comm, devices, program, memory_cap=memory_cap)
-    layout, placement = divided(
-        controllers, program, domain, None, None, align=1, block=None, n_each=1
-    )
-    plans = _plans(program, layout, periodic, placement.locations, comm.rank)
+    tuned = request.program.with_math(request.execution.math)
+    domain = domain_of(tuned, request.sizes)
+    periodic = periodic_axes(request.boundary, tuned.n_axes)
+    controllers = open_controllers(comm, tuned, request.execution)
+    layout, placement = divide(controllers, tuned, domain, request.division)
+    plans = _plans(tuned, layout, periodic, placement.locations, comm.rank)
     found: list[Tuned] = []
     problem = None
     try:
         for executor, number in _stages(plans[1], placement.executors):
-            made = _Search(plans, placement.executors, executor, number)
-            found.append(made.tuned(Budget(seconds=seconds), search, seed))
+            site = _Search(plans, placement.executors, executor, number)
+            found.append(site.tuned(Budget(seconds=seconds), search, seed))
     except (MemoryCapError, RuntimeError, cl.Error) as error:
         problem = str(error)
     raise_together(comm, problem)
@@ -173,7 +190,7 @@ class _Search:
         if not candidates:
             return Tuned(*where, 1, (), None, time.monotonic() - start, kept=False)
         left = replace(budget, seconds=budget.seconds - (time.monotonic() - start))
-        trials = tune(Space(candidates), bench.measure, left, search_named(search), seed)
+        trials = try_out(Space(candidates), bench.measure, left, search_named(search), seed)
         default = trials.space.default
         best = trials.best if trials.ratios[trials.best] <= WORTH else default
         kept, choices = False, self._executor.choices
@@ -182,9 +199,9 @@ class _Search:
             kept = choices.keep(bench.key, winner)
             choices.keep_steps(bench.program, bench.stage, bench.launch, winner)
         others = sorted(
-            (made for made in trials.ratios if made != default), key=trials.ratios.__getitem__
+            (one for one in trials.ratios if one != default), key=trials.ratios.__getitem__
         )
-        tried = tuple(_tried(trials, made) for made in (default, *others))
+        tried = tuple(_tried(trials, one) for one in (default, *others))
         seconds = time.monotonic() - start
         return Tuned(*where, len(trials.space), tried, best, seconds, kept)
 
@@ -217,8 +234,8 @@ class _Search:
         )
 
 
-def _tried(trials: Trials[kgt.Configuration], made: kgt.Configuration) -> Tried:
-    seconds, ratio = trials.seconds(made), trials.ratios[made]
+def _tried(trials: Trials[kgt.Configuration], config: kgt.Configuration) -> Tried:
+    seconds, ratio = trials.seconds(config), trials.ratios[config]
     if not isfinite(seconds):
-        return Tried(made, None, None, trials.discarded.get(made, "not measured"))
-    return Tried(made, seconds, ratio)
+        return Tried(config, None, None, trials.discarded.get(config, "not measured"))
+    return Tried(config, seconds, ratio)

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
+import importlib
 import importlib.resources
 import json
 import os
+import pickle
+import pydoc
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +14,8 @@ from pathlib import Path
 import pytest
 
 import controllers
+import hitmap
+from controllers import ControllersError
 
 LOADED = "import json, sys; {}; print(json.dumps(sorted(sys.modules)))"
 HEAVY = ("pyopencl", "mpi4py.MPI", "matplotlib")
@@ -28,7 +33,8 @@ def test_a_public_name_can_be_imported_and_has_a_docstring(name: str) -> None:
     found = getattr(controllers, name)
     assert found.__name__ == name
     assert found.__doc__
-    assert found.__module__.startswith("controllers.")
+    is_error = isinstance(found, type) and issubclass(found, Exception)
+    assert found.__module__ == "controllers" if is_error else found.__module__ != "controllers"
 
 
 def test_all_public_names_are_listed_in_order() -> None:
@@ -38,6 +44,32 @@ def test_all_public_names_are_listed_in_order() -> None:
     exec("from controllers import *", namespace)
     assert {*namespace} - {"__builtins__"} == {*controllers.__all__}
     assert {*controllers._HOMES} == {*controllers.__all__}
+
+
+def test_every_error_class_is_public_and_has_the_one_base() -> None:
+    for home in (*controllers._HOMES.values(), "controllers.cli.run", "controllers.doctor.facts"):
+        importlib.import_module(home)
+    found = {ControllersError, *ControllersError.__subclasses__()}
+    assert {kind.__name__ for kind in found} <= {*controllers.__all__}
+    for kind in found - {ControllersError}:
+        assert len(kind.__bases__) == 2 and kind.__bases__[1].__module__ == "builtins"
+        assert pickle.loads(pickle.dumps(kind)) is kind
+    own = {
+        kind.__name__
+        for name, module in sys.modules.items() if name.startswith("controllers.")
+        for kind in vars(module).values()
+        if isinstance(kind, type) and issubclass(kind, Exception)
+        and kind.__name__.endswith("Error") and kind.__module__.startswith("controllers")
+    }  # fmt: skip
+    assert own <= {*controllers.__all__}
+
+
+def test_dir_and_help_show_what_is_public() -> None:
+    assert {*dir(controllers)} - {"__doc__", "__version__"} == {*controllers.__all__}
+    assert {*dir(hitmap)} - {"__doc__"} == {*hitmap.__all__}
+    text = pydoc.plain(pydoc.render_doc(controllers))
+    for name in ("Computation", "dry_run", "MemoryCapError"):
+        assert name in text
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

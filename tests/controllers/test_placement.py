@@ -15,6 +15,7 @@ from controllers.executor.reference import ReferenceExecutor
 from controllers.language.weights import Stencil
 from controllers.placement.placement import Placement, open_controllers
 from controllers.program.program import Program
+from controllers.settings.execution import Execution
 from hitmap import SerialCommunicator
 
 PROGRAM = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32")
@@ -29,17 +30,19 @@ def place_on(
     *,
     zero_copy: bool = True,
 ) -> Placement:
-    return open_controllers(comm, devices, program, zero_copy=zero_copy).consecutive(n_each)
+    execution = Execution(devices=devices, zero_copy=zero_copy)
+    return open_controllers(comm, program, execution).consecutive(n_each)
 
 
 HEAD = """
 from controllers.device import NoDeviceError
 from controllers.placement.placement import open_controllers
 from controllers.language.weights import Stencil
+from controllers.settings.execution import Execution
 from hitmap import default_communicator
 
-def place_on(comm, devices, program, n_each=1, **options):
-    return open_controllers(comm, devices, program, **options).consecutive(n_each)
+def place_on(comm, devices, program, n_each=1):
+    return open_controllers(comm, program, Execution(devices=devices)).consecutive(n_each)
 
 comm = default_communicator()
 program = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32")
@@ -113,11 +116,6 @@ def test_an_opencl_device_is_opened_with_its_kernels_built() -> None:
         assert location.shares_host == controller.shares_host == (zero_copy and device.shares_host)
 
 
-def test_a_controller_without_places_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one place, got 0"):
-        place_on(COMM, "reference", PROGRAM, 0)
-
-
 def test_a_host_without_devices_says_what_would_help(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(usable, "find_devices", lambda: [reference_device()])
     for selector in (None, "gpu"):
@@ -161,6 +159,6 @@ def test_a_cpu_with_more_threads_than_cores_is_told_of() -> None:
     os.sched_setaffinity(0, {min(everything)})
     try:
         with pytest.warns(RuntimeWarning, match="may use 1 of the .* cores.*doctor"):
-            open_controllers(SerialCommunicator(), "cpu:0", program)
+            open_controllers(SerialCommunicator(), program, Execution(devices="cpu:0"))
     finally:
         os.sched_setaffinity(0, everything)

@@ -14,7 +14,7 @@ from sample import sample
 from controllers.cli import main
 from controllers.run.call import Calls, noted
 from controllers.run.state import State
-from controllers.run.watchdog import limit
+from controllers.settings.watchdog import limit
 from hitmap.comm import SerialCommunicator
 
 HEAD = """

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""The places that a division makes of a domain, on the controllers that there are."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from controllers.placement.placement import Controllers, Placement
+from controllers.program.program import Program
+from controllers.settings.division import Division
+from hitmap.layout import MAX_BLOCKS, Layout
+from hitmap.shape import Shape
+from hitmap.strided import Geometry
+
+
+def divide(
+    controllers: Controllers, program: Program, domain: Shape, division: Division
+) -> tuple[Layout, Placement]:
+    """The domain cut into places, and where these are.
+
+    Into more, in equal parts, where a tile would exceed the largest single allocation of a device
+    and the division leaves their number open; ValueError where no number of places helps.
+    """
+    n_controllers = len(controllers.locations)
+    if division.is_dealt:
+        layout = division.layout_of(domain, n_controllers)
+        return layout, controllers.in_turn(layout.n_places)
+    for finer in _divisions(controllers, program, domain, division):
+        several = division.finer(finer)
+        layout = several.layout_of(domain, n_controllers)
+        if largest_tile(program, layout) <= controllers.largest_bytes:
+            return layout, controllers.consecutive(several.places_per_controller)
+    raise ValueError(
+        f"no {division.kind} of {domain} have tiles of at most "
+        f"{controllers.largest_bytes} bytes, the largest allocation of a device, and at most "
+        f"{MAX_BLOCKS} places; use partition='blocks', a smaller field or more devices"
+    )
+
+
+def _divisions(
+    controllers: Controllers, program: Program, domain: Shape, division: Division
+) -> Iterator[int]:
+    """Into how many parts to divide each place: 1, then as many as the bytes need at the least."""
+    yield 1
+    if division.is_exact:
+        return
+    n_places = division.places_per_controller * len(controllers.locations)
+    n_bytes = domain.n_cells * np.dtype(program.dtype).itemsize
+    finer = max(2, -(-n_bytes // (n_places * controllers.largest_bytes)))
+    while finer <= min(max(domain.extent), MAX_BLOCKS // n_places):
+        yield finer
+        finer += -(-finer // 16)
+
+
+def largest_tile(program: Program, layout: Layout) -> int:
+    """Bytes of the largest tile of a field of `program`.
+
+    With its halo on all sides, and rows padded as in the memory of a device.
+    """
+    low, high = zip(*program.reach)
+    tiles = [owned.grow(low, high) for owned in layout.owned if not owned.empty]
+    most = max(Geometry.padded(tile).n_elements for tile in tiles)
+    return most * np.dtype(program.dtype).itemsize

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""From a request to what runs: agree, divide, plan, bind, warm.
+
+All ranks take these steps together; after a new division the last four are taken again.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controllers.check import CheckedEngine
+from controllers.engine import Engine
+from controllers.kernel.crash import labelled
+from controllers.kernel.registry import KernelChoice, agreed_kernel, check_math
+from controllers.kernel.stage_kernel import domain_values
+from controllers.kernel.variant import Kernel
+from controllers.placement.capacity import check_capacity, fits
+from controllers.placement.placement import Controllers, Placement, open_controllers
+from controllers.placement.places import divide
+from controllers.placement.temporal import agreed_steps, plan_with_steps
+from controllers.plan import Plan
+from controllers.program.program import Program
+from controllers.run.watchdog import Watched
+from controllers.settings.domain import domain_of, periodic_axes
+from controllers.settings.execution import Execution
+from controllers.settings.request import Request
+from controllers.tuning import check_tuning
+from hitmap.comm import Communicator
+from hitmap.layout import Layout
+from hitmap.shape import Shape
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What all ranks have agreed on, and the controllers that were opened for it."""
+
+    program: Program
+    domain: Shape
+    periodic: tuple[bool, ...]
+    kernel: KernelChoice
+    execution: Execution
+    controllers: Controllers
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether every access is watched."""
+        return self.execution.checked != "off"
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """A program on places, ready to step."""
+
+    terms: Terms
+    layout: Layout
+    placement: Placement
+    engine: Engine
+
+
+def assemble(
+    request: Request,
+    comm: Communicator,
+    messages: Communicator,
+    watched: Watched,
+    terms: Terms | None = None,
+) -> Assembly:
+    """From what is asked for to what runs, by five steps; collective.
+
+    messages: a duplicate of `comm`, for the engine alone.  terms: those of an earlier assembly, of
+    which only the division changes.
+    """
+    terms = agree(request, comm) if terms is None else terms
+    layout, placement = divide(terms.controllers, terms.program, terms.domain, request.division)
+    plan = plan_on(layout, placement, terms, comm)
+    engine = bind(plan, placement, terms, messages, watched)
+    warm(engine, placement, terms)
+    return Assembly(terms, layout, placement, engine)
+
+
+def agree(request: Request, comm: Communicator) -> Terms:
+    """The program with its arithmetic, its kernels, and the devices of all ranks, opened."""
+    execution = request.execution
+    program = request.program.with_math(execution.math)
+    domain = domain_of(program, request.sizes)
+    periodic = periodic_axes(request.boundary, program.n_axes)
+    kernel = agreed_kernel(comm, execution.kernel)
+    check_math(execution.math, kernel, checked=execution.checked != "off")
+    check_tuning(execution.tune, kernel, execution.checked)
+    own = kernel.with_scalars(domain_values(domain)) if isinstance(kernel, Kernel) else kernel
+    controllers = open_controllers(comm, program, execution, kernel=own)
+    return Terms(program, domain, periodic, kernel, execution, controllers)
+
+
+def plan_on(layout: Layout, placement: Placement, terms: Terms, comm: Communicator) -> Plan:
+    """This rank's part of the plan; refused where it does not fit in memory."""
+
+    def plan_of(n_steps: int) -> Plan:
+        return Plan(
+            terms.program, layout, terms.periodic, placement.locations,
+            overlap=terms.execution.overlap, only_rank=comm.rank, steps_per_launch=n_steps,
+        )  # fmt: skip
+
+    largest_bytes = terms.controllers.largest_bytes
+    plan = plan_with_steps(
+        plan_of, terms.kernel, terms.execution.steps_per_launch, watched=terms.is_checked,
+        usual=lambda plan: agreed_steps(plan, placement.executors, comm),
+        fits=lambda plan: fits(plan, placement.executors, largest_bytes, comm),
+    )  # fmt: skip
+    check_capacity(plan, placement.executors, comm)
+    return plan
+
+
+def bind(
+    plan: Plan, placement: Placement, terms: Terms, messages: Communicator, watched: Watched
+) -> Engine:
+    """The plan tied to tiles, kernels and messages, and watched by the watchdog."""
+    kind = CheckedEngine if terms.is_checked else Engine
+    engine = kind(plan, placement.executors, messages)
+    watched.engine = engine
+    if terms.execution.limit_s is not None:
+        engine.watch()
+    return engine
+
+
+def warm(engine: Engine, placement: Placement, terms: Terms) -> None:
+    """Every kernel launched and all memory touched, so that steps cost what they always will."""
+    if not terms.is_checked:    # a checked engine wants cells that have been set
+        first = labelled(placement.first_launches, engine.run)
+        first(engine.plan.n_phases * engine.plan.steps_per_launch)

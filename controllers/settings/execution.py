@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""Executions: on which devices a program is computed, by which kernels, and what is watched."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypedDict, get_args
+
+import numpy as np
+
+from controllers.check.setting import Check, Setting, setting_of
+from controllers.device.selection import check_selectors
+from controllers.kernel.variant import Kernel
+from controllers.memory.ledger import parse_cap
+from controllers.plan.overlap import Overlap
+from controllers.program.identifier import short
+from controllers.program.program import Math
+from controllers.settings.watchdog import limit, limit_of
+from hitmap.argument import number, one_of, whole, wrong
+
+MOST_STEPS = 256    # of a launch; no kernel has room for what so many reach
+
+
+class ExecutionKeywords(TypedDict, total=False):
+    """The fields of an `Execution`, as keywords of calls."""
+
+    devices: str | Sequence[str] | None
+    overlap: Overlap
+    steps_per_launch: int | None
+    math: Math
+    kernel: str | Kernel | None
+    tune: float
+    check: Check
+    watchdog: float | str | None
+    trace: bool
+    memory_cap: str | int | None
+    zero_copy: bool
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How a program is executed; the result has the same bits, but for `math` and your `kernel`.
+
+    devices: selectors such as "gpu", "cpu", "nvidia:1", "cpu/1,1", "reference"; by default
+        all GPUs of a node, else its CPU.  The ranks of a node share them in order.
+    overlap: "on", "off", or "auto", which hands borders over beside the computation where
+        that is estimated to pay.
+    steps_per_launch: time steps that one launch computes, with halos of as many times the reach
+        and one exchange (docs/performance.md); by default what promises to be fast, and fits.
+    math: "strict" (the default: the bits of the reference), or "fast": operations contracted, and
+        constants divided beforehand; the bits then depend on the device and on the division.
+    kernel: "specialised" (the default: generated for the program), "generic" (one that takes
+        any weighted stencil as data), or a kernel of your own, a `Kernel` or the name of a
+        registered one; the program then says what it reads, not what it computes.
+    tune: for so many seconds, the first steps try other configurations of the kernels and go on
+        with the fastest, which is kept for later runs (docs/tuning.md); 0, the default, takes
+        what was kept or is good in general.
+    check: watch every access, and raise `CheckError` where one is wrong (docs/checking.md): True,
+        or "oclgrind" to run all kernels under Oclgrind.  By default what the environment variable
+        CONTROLLERS_CHECK says, else False.  Slow.
+    watchdog: seconds after which the job ends if no step or call has ended, every rank saying
+        where it is; 0 for never.  By default what the variable CONTROLLERS_WATCHDOG says.
+        Without it they say so once, after 30 s, and go on.
+    trace: record a timeline of the runs, for `save_trace`.
+    memory_cap: the most that a run may take of the memory of each device, in bytes or such as
+        "4g"; by default what the environment variable CONTROLLERS_MEMORY_CAP says, else all.
+        What does not fit is refused, by a `MemoryCapError`, before anything is allocated.
+    zero_copy: use host memory in place on devices that share it; False treats them like
+        devices with memory of their own.
+    """
+
+    devices: str | Sequence[str] | None = None
+    overlap: Overlap = "auto"
+    steps_per_launch: int | None = None
+    math: Math = "strict"
+    kernel: str | Kernel | None = None
+    tune: float = 0.0
+    check: Check = None
+    watchdog: float | str | None = None
+    trace: bool = False
+    memory_cap: str | int | None = None
+    zero_copy: bool = True
+
+    def __post_init__(self) -> None:
+        check_selectors(self.devices, "devices")
+        if self.devices is not None and not isinstance(self.devices, str):
+            object.__setattr__(self, "devices", tuple(self.devices))
+        one_of(self.overlap, get_args(Overlap), "overlap")
+        if self.steps_per_launch is not None:
+            check_steps(whole(self.steps_per_launch, "steps_per_launch"))
+        one_of(self.math, get_args(Math), "math")
+        if not isinstance(self.kernel, (str, Kernel, type(None))):
+            remedy = "write kernel=Kernel.of(...)"
+            raise wrong("kernel", "a Kernel, or the name of one", self.kernel, remedy)
+        if not 0 <= number(self.tune, "tune") < math.inf:
+            raise ValueError(f"tune is a number of seconds, at least 0, got {self.tune}")
+        if self.check is not None:
+            setting_of(self.check)
+        if self.watchdog is not None:
+            seconds = self.watchdog
+            limit(seconds if isinstance(seconds, str) else number(seconds, "watchdog"))
+        _flag(self.trace, "trace")
+        if self.memory_cap is not None:
+            cap = self.memory_cap
+            parse_cap(cap if isinstance(cap, str) else whole(cap, "memory_cap"))
+        _flag(self.zero_copy, "zero_copy")
+
+    @property
+    def checked(self) -> Setting:
+        """The checked mode that is wanted, by default by the environment."""
+        return setting_of(self.check)
+
+    @property
+    def limit_s(self) -> float | None:
+        """Seconds of the watchdog, by default those of the environment; None for no limit."""
+        return limit_of(self.watchdog)
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What all ranks must say alike; devices and their memory are each rank's own."""
+        return {
+            "overlap": self.overlap,
+            "steps_per_launch": self.steps_per_launch,
+            "math": self.math,
+            "tune": self.tune,
+            "check": self.checked,
+            "watchdog": self.limit_s,
+            "trace": self.trace,
+        }
+
+
+def check_steps(wanted: int) -> None:
+    """ValueError where no launch computes so many steps, whatever the program."""
+    if wanted < 1:
+        raise ValueError(f"a launch computes at least 1 step, got {wanted}")
+    if wanted > MOST_STEPS:
+        raise ValueError(
+            f"a launch computes at most {MOST_STEPS} steps, got {short(wanted)}; use fewer, or "
+            f"leave it out"
+        )
+
+
+def _flag(value: object, what: str) -> None:
+    if not isinstance(value, (bool, np.bool_)):
+        raise wrong(what, "True or False", value, "write one of the two")
