@@ -34,8 +34,8 @@ NEAR = ((-1, 1),)
 COUPLED = Program(
     "coupled",
     (Field("u", "float32"), Field("v", "float32")),
-    (Stage("one", "u", Read("u", (-1,)) + Read("u", (1,)), NEAR),
-     Stage("two", "v", Read("v", (0,)) + Read("u", (0,)), NEAR)),
+    (Stage("one", {"u": Read("u", (-1,)) + Read("u", (1,))}, NEAR),
+     Stage("two", {"v": Read("v", (0,)) + Read("u", (0,))}, NEAR)),
 )  # fmt: skip
 
 
