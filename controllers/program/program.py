@@ -1,19 +1,31 @@
 # SPDX-License-Identifier: MIT
 """Programs: the fields, and the stages of one step, with no word on where they run.
 
-Reach, offsets and cost are derived from the expression trees.  Which cells are computed follows
+Reach, offsets and cost are derived from the expressions.  Which cells are computed follows
 from the *declared* shape of a stage, which may be larger than what it reads (EPSILOD's rule,
 DESIGN.md "Boundaries").
 """
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Literal, get_args
 
 import numpy as np
 
-from controllers.program.expression import Constant, Expression, count, reads, walk
+from controllers.program.expression import (
+    Constant,
+    Expression,
+    Operation,
+    Read,
+    Symbol,
+    count,
+    flops,
+    reads,
+    walk,
+)
+from controllers.program.functions import FUNCTIONS, Function
 from controllers.program.identifier import check_field_name, check_identifier, short
 from hitmap.shape import Shape
 
@@ -41,7 +53,7 @@ class Field:
             )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stage:
     """One parallel update: `writes` gets the value of `expression` in each cell that is computed.
 
@@ -57,7 +69,7 @@ class Stage:
     def __post_init__(self) -> None:
         check_identifier(self.name, "stage")
         check_shape(self.shape, f"stage {self.name!r}")
-        for read in reads(self.expression):
+        for read in self.reads:
             inside = len(read.offset) == len(self.shape) and all(
                 low <= step <= high for step, (low, high) in zip(read.offset, self.shape)
             )
@@ -67,10 +79,30 @@ class Stage:
                     f"declared shape {self.shape}; declare a larger shape"
                 )
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stage) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[str, str, Offsets, int]:
+        return self.name, self.writes, self.shape, id(self.expression)
+
+    @cached_property
+    def reads(self) -> tuple[Read, ...]:
+        """Its distinct reads, in order of first use."""
+        return reads(self.expression)
+
+    @cached_property
+    def operations(self) -> Counter[Symbol]:
+        """How many operations of each symbol one cell takes; what is shared counts once."""
+        return count(self.expression)
+
     @cached_property    # asked for at each read of an expression
     def fields_read(self) -> tuple[str, ...]:
         """The fields it reads, in order of first use; each once."""
-        return tuple(dict.fromkeys(read.field for read in reads(self.expression)))
+        return tuple(dict.fromkeys(read.field for read in self.reads))
 
     def updated(self, domain: Shape, periodic: tuple[bool, ...]) -> Shape:
         """The cells this stage computes; see `Program.updated`."""
@@ -121,7 +153,7 @@ class Program:
                 f"{self.dtype}; leave it out"
             )
         for stage in self.stages:
-            _check_constants(stage, self.dtype)
+            _check_nodes(stage, self.dtype, self.math)
             for used in {stage.writes, *stage.fields_read}:
                 if used not in names:
                     raise ValueError(
@@ -152,7 +184,7 @@ class Program:
 
     def offsets(self, field: str) -> tuple[tuple[int, ...], ...]:
         """The distinct offsets at which stages read `field`, the zero one too, by first use."""
-        every = (read for stage in self.stages for read in reads(stage.expression))
+        every = (read for stage in self.stages for read in stage.reads)
         return tuple(dict.fromkeys(read.offset for read in every if read.field == field))
 
     @property
@@ -167,12 +199,12 @@ class Program:
     @property
     def flops_per_cell(self) -> int:
         """Arithmetic operations that one step does for one cell."""
-        return sum(sum(count(stage.expression).values()) for stage in self.stages)
+        return sum(flops(stage.operations) for stage in self.stages)
 
     @property
     def bytes_per_cell(self) -> int:
         """Bytes one step must move for one cell: every field is read once and written once."""
-        read = {read.field for stage in self.stages for read in reads(stage.expression)}
+        read = {name for stage in self.stages for name in stage.fields_read}
         written = {stage.writes for stage in self.stages}
         return (len(read) + len(written)) * np.dtype(self.dtype).itemsize
 
@@ -186,16 +218,44 @@ class Program:
         return reduce(Shape.hull, (stage.updated(domain, periodic) for stage in self.stages))
 
 
-def _check_constants(stage: Stage, dtype: str) -> None:
+def _check_nodes(stage: Stage, dtype: str, math: Math) -> None:
+    """Refuse what cannot be stored, or is not for `dtype`, or not in this arithmetic."""
+    if stage.expression.is_condition:
+        raise ValueError(
+            f"stage {stage.name!r} gives {stage.writes!r} a condition, {stage.expression}, and a "
+            f"field holds numbers; choose them by where(condition, 1, 0)"
+        )
+    symbols: dict[Symbol, None] = {}
     for node in walk(stage.expression):
-        if isinstance(node, Constant):
-            if dtype in INTEGERS:
-                whole_number(node.value, dtype, f"stage {stage.name!r}: the constant")
-            elif abs(node.value) > float(np.finfo(dtype).max):
-                raise ValueError(
-                    f"stage {stage.name!r}: the constant {node.value} is beyond the range of "
-                    f"{dtype}, {np.finfo(dtype).max:.7g}; use a wider dtype or scale it"
-                )
+        if isinstance(node, Operation):
+            symbols[node.symbol] = None
+        elif isinstance(node, Constant):
+            _check_constant(node.value, dtype, stage)
+    for symbol in symbols:
+        _check_function(FUNCTIONS[symbol], dtype, math, stage)
+
+
+def _check_constant(value: float, dtype: str, stage: Stage) -> None:
+    if dtype in INTEGERS:
+        whole_number(value, dtype, f"stage {stage.name!r}: the constant")
+    elif abs(value) > float(np.finfo(dtype).max):
+        raise ValueError(
+            f"stage {stage.name!r}: the constant {value} is beyond the range of "
+            f"{dtype}, {np.finfo(dtype).max:.7g}; use a wider dtype or scale it"
+        )
+
+
+def _check_function(function: Function, dtype: str, math: Math, stage: Stage) -> None:
+    if dtype in INTEGERS and function.integers is None:
+        raise ValueError(
+            f"stage {stage.name!r}: {function.name!r} is for {' and '.join(FLOATS)}, and the "
+            f"program computes in {dtype}; use one of these"
+        )
+    if math == "strict" and not function.strict:
+        raise ValueError(
+            f"stage {stage.name!r}: devices round {function.name!r} differently, so strict "
+            f"arithmetic refuses it; take the device's own by math='fast'"
+        )
 
 
 def whole_number(value: float, dtype: str, what: str) -> int:
