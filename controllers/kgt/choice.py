@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
 from controllers.kgt.comment import weighted_sum
-from controllers.kgt.emitter import in_vectors, used_fields
+from controllers.kgt.emitter import check_vectors, in_vectors, used_fields
 from controllers.kgt.generator import Configuration, generate
 from controllers.kgt.marching import MarchingConfiguration
 from controllers.kgt.rows import RowsConfiguration
@@ -196,6 +196,8 @@ def configuration_of(
     """The default configuration of a strategy, for a large box."""
     if strategy not in STRATEGIES:
         raise ValueError(f"the strategy is one of {', '.join(STRATEGIES)}, got {strategy!r}")
+    if strategy != "cell":
+        check_vectors(stage, strategy)
     if strategy == "rows":
         return RowsConfiguration.default(program, stage, exceeds_cache)
     if strategy == "wavefront":

@@ -251,6 +251,15 @@ def in_vectors(stage: Stage) -> bool:
     return all(FUNCTIONS[symbol].vectors for symbol in stage.operations)
 
 
+def check_vectors(stage: Stage, strategy: str) -> None:
+    """Raise ValueError where a strategy that computes vectors cannot compute the stage."""
+    if not in_vectors(stage):
+        raise ValueError(
+            f"stage {stage.name!r}: the strategy {strategy!r} is for sums, products and quotients; "
+            f"take 'cell', which computes all functions"
+        )
+
+
 def helpers(stage: Stage, dtype: str) -> list[str]:
     """C lines: the functions that the stage's expression calls, in the order of the table."""
     used = () if dtype in INTEGERS else stage.operations

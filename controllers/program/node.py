@@ -195,7 +195,7 @@ def where(condition: Expression, if_true: Operand, if_false: Operand) -> Operati
     >>> where(u < 0, -u, u)
     <where(Operation, Operation, Read)>
     """
-    return Operation("where", _node(condition), _node(if_true), _node(if_false))
+    return _applied(np.where, (condition, if_true, if_false))
 
 
 def ordered(*expressions: Expression) -> list[Expression]:
