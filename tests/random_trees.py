@@ -9,7 +9,7 @@ from controllers.program.program import INTEGERS
 
 
 def random_tree(rng: random.Random, reads: list[Read], dtype: str) -> Expression:
-    """A tree over all `reads`, with constants; or a sum divided by a factor, as stencils are."""
+    """A graph over all `reads`, with constants; or a sum divided by a factor, as stencils are."""
     whole = dtype in INTEGERS
 
     def constant() -> Constant:
@@ -23,7 +23,11 @@ def random_tree(rng: random.Random, reads: list[Read], dtype: str) -> Expression
         for node in nodes[1:]:
             tree = tree + node
         return tree / rng.choice([4, 3, -7, 1])
+    made: list[Operation] = []
     while len(nodes) > 1:
         at = rng.randrange(len(nodes) - 1)
-        nodes[at : at + 2] = [Operation(rng.choice(SYMBOLS), nodes[at], nodes[at + 1])]
+        made.append(Operation(rng.choice(SYMBOLS), nodes[at], nodes[at + 1]))
+        nodes[at : at + 2] = [made[-1]]
+    for shared in rng.sample(made, min(2, len(made))):
+        nodes[0] = Operation(rng.choice(SYMBOLS), nodes[0], shared)
     return Operation("-", nodes[0], constant())

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
 from controllers.kgt.comment import weighted_sum
-from controllers.kgt.emitter import used_fields
+from controllers.kgt.emitter import check_vectors, in_vectors, used_fields
 from controllers.kgt.generator import Configuration, generate
 from controllers.kgt.marching import MarchingConfiguration
 from controllers.kgt.rows import RowsConfiguration
@@ -79,7 +79,7 @@ def choose(
     """
     if launch is not None and launch.n_steps > 1:
         return _of_several_steps(program, stage, kind, launch)
-    if loops_over_terms(stage):
+    if loops_over_terms(stage) or not in_vectors(stage):
         return None
     if kind == "cpu":
         exceeds = launch is None or launch.exceeds_cache
@@ -117,7 +117,7 @@ def loops_over_terms(stage: Stage) -> bool:
 
 def usual_steps(program: Program, stage: Stage, kind: str) -> int:
     """How many steps of a large box are best computed by one launch."""
-    if program.flops_per_cell > MOST_FLOPS:
+    if program.flops_per_cell > MOST_FLOPS or not in_vectors(stage):
         return 1
     if kind == "cpu":
         return WavefrontConfiguration.default(program, stage).steps_per_launch
@@ -130,7 +130,7 @@ def usual_steps(program: Program, stage: Stage, kind: str) -> int:
 def step_counts(program: Program, stage: Stage, kind: str) -> tuple[int, ...]:
     """Numbers of steps per launch that may be tried for a large box on a device of this kind."""
     made: WavefrontConfiguration | StreamingConfiguration | None = None
-    if loops_over_terms(stage):
+    if loops_over_terms(stage) or not in_vectors(stage):
         return (1,)
     if kind == "cpu":
         made = WavefrontConfiguration.default(program, stage)
@@ -150,8 +150,9 @@ def _of_several_steps(program: Program, stage: Stage, kind: str, launch: Launch)
         made = wavefront.fitting(program, stage, launch.local_bytes or LOCAL_BYTES)
     if kind == "gpu":
         made = _streaming(program, stage, launch)
-    if made is not None and generate(program, stage, made).suits(launch.fields.values()):
-        return made
+    if made is not None and in_vectors(stage):
+        if generate(program, stage, made).suits(launch.fields.values()):
+            return made
     extent = " x ".join(map(str, launch.extent))
     raise ValueError(
         f"no kernel computes {launch.n_steps} steps of {extent} cells at once on a {kind}; use "
@@ -195,6 +196,8 @@ def configuration_of(
     """The default configuration of a strategy, for a large box."""
     if strategy not in STRATEGIES:
         raise ValueError(f"the strategy is one of {', '.join(STRATEGIES)}, got {strategy!r}")
+    if strategy != "cell":
+        check_vectors(stage, strategy)
     if strategy == "rows":
         return RowsConfiguration.default(program, stage, exceeds_cache)
     if strategy == "wavefront":

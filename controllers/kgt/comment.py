@@ -6,6 +6,7 @@ It holds names that are identifiers and numbers printed anew, nothing else that 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import product
 
@@ -16,13 +17,20 @@ from controllers.kgt.emitter import (
     OPENCL_TYPES,
     arithmetic_type,
     decimal,
-    divides,
+    loose_functions,
 )
-from controllers.program.expression import Constant, Expression, Operation, Read, count, reads
+from controllers.program.expression import (
+    Constant,
+    Expression,
+    Operation,
+    Read,
+    flops,
+    reads,
+)
+from controllers.program.functions import FUNCTIONS
 from controllers.program.program import INTEGERS, Program, Stage
 
 MAX_ROWS, MAX_DRAWN = 64, 1024  # lines, and offsets, of a drawing
-OPERATION_NAMES = {"+": "addition", "-": "subtraction", "*": "product", "/": "division"}
 
 
 def head_comment(
@@ -41,9 +49,11 @@ def head_comment(
         cost(program, stage),
         *_arithmetic(program, stage),
     ]
-    if program.dtype == "float32" and program.math == "strict" and divides(stage, program.dtype):
+    loose = loose_functions(stage, program.dtype)
+    if program.dtype == "float32" and program.math == "strict" and loose:
+        nouns = " or ".join(f"{function.noun}s" for function in loose)
         lines += [
-            "Where a device rounds float divisions loosely, strict bits need the build option",
+            f"Where a device rounds float {nouns} loosely, strict bits need the build option",
             "-cl-fp32-correctly-rounded-divide-sqrt.",
         ]
     return lines
@@ -64,17 +74,16 @@ def _arithmetic(program: Program, stage: Stage) -> list[str]:
 
 
 def cost(program: Program, stage: Stage) -> str:
-    operations = count(stage.expression)
-    each = ", ".join(
-        f"{operations[symbol]} {name}{'s' * (operations[symbol] > 1)}"
-        for symbol, name in OPERATION_NAMES.items()
-        if operations[symbol]
-    )
+    operations, nouns = stage.operations, Counter[str]()
+    for function in FUNCTIONS.values():
+        if function.flops:
+            nouns[function.noun] += operations[function.name]
+    each = ", ".join(f"{n} {noun}{'s' * (n > 1)}" for noun, n in nouns.items() if n)
     n_fields = len({read.field for read in reads(stage.expression)}) + 1
     n_bytes = n_fields * np.dtype(program.dtype).itemsize
     unit = "operations" if program.dtype in INTEGERS else "flops"
-    flops = f"{sum(operations.values())} {unit} ({each})" if each else f"no {unit}"
-    return f"Per cell: {flops}; {n_bytes} bytes, each field read once or written once."
+    total = f"{flops(operations)} {unit} ({each})" if each else f"no {unit}"
+    return f"Per cell: {total}; {n_bytes} bytes, each field read once or written once."
 
 
 def _pattern(program: Program, stage: Stage) -> list[str]:

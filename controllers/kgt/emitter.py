@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""Expression trees as OpenCL C: the same tree, operation by operation.
+"""Expressions as OpenCL C: the same operations, in the same order.
 
-C evaluates a + b + c as (a + b) + c, so parentheses appear only where the tree differs from
+C evaluates a + b + c as (a + b) + c, so parentheses appear only where the expression differs from
 that.  A long expression is broken before its + and -, and cut into temporaries, which keeps
 compilers out of trouble (their parsers recurse) and changes no bits: a temporary has the type of
-the arithmetic, which is the field's or, for integers, what `controllers.kgt.integer` says.
+the arithmetic, which is the field's or, for integers, what `controllers.kgt.integer` says.  An
+operation that is used several times is a temporary too.
 """
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from controllers.kgt.c_text import Text, converted, joined
 from controllers.kgt.integer import integer_literal, integer_type
 from controllers.kgt.lanes import SCALAR, Lanes
 from controllers.program.expression import (
@@ -25,6 +26,7 @@ from controllers.program.expression import (
     evaluate,
     walk,
 )
+from controllers.program.functions import ATOM, FUNCTIONS, Function
 from controllers.program.program import INTEGERS, Stage
 
 OPENCL_TYPES = {
@@ -38,17 +40,6 @@ OPENCL_TYPES = {
 MAX_LEAVES = 64  # reads and constants in one C expression
 MAX_LINE = 96
 INDENT = "    "
-_SUM, _PRODUCT, _ATOM = range(3)  # how tightly the outermost operation of a text binds
-
-
-@dataclass(frozen=True)
-class _Text:
-    """C text of a subtree, in parts between which a line may be broken."""
-
-    parts: tuple[str, ...]
-    binding: int
-    n_leaves: int
-    constant: float | None = None
 
 
 def assignment(
@@ -74,33 +65,34 @@ def assignment(
     promoted = arithmetic == "int" and lanes.width == 1     # by C itself
     names = (f"t{number}" for number in itertools.count())
 
-    def temporary(text: _Text) -> _Text:
+    def temporary(text: Text) -> Text:
         name = next(names)
-        lines.extend(statement(f"const {lanes.type(arithmetic)} {name}", text.parts))
-        return _Text((name,), _ATOM, 1)
+        kind = "int" if text.truth else lanes.type(arithmetic)
+        lines.extend(statement(f"const {kind} {name}", text.parts))
+        return Text((name,), ATOM, 1, truth=text.truth)
 
-    def short(text: _Text) -> _Text:
+    def short(text: Text) -> Text:
         return text if text.n_leaves < MAX_LEAVES else temporary(text)
 
-    def operation(symbol: Symbol, left: _Text, right: _Text) -> _Text:
-        divisor = right.constant if symbol == "/" else None
+    def operation(symbol: Symbol, *operands: Text) -> Text:
+        divisor = operands[1].constant if symbol == "/" else None
         if divisor is not None and has_exact_reciprocal(divisor, dtype):
-            symbol, right = "*", constant(1 / divisor)
-        left, right = short(left), short(right)
-        if symbol == "/" and arithmetic == "ulong":
-            return _signed_quotient(left, right, lanes)
-        return _joined(symbol, left, right)
+            symbol, operands = "*", (operands[0], constant(1 / divisor))
+        operands = tuple(map(short, operands))
+        if dtype in INTEGERS:
+            return _of_integers(symbol, operands, arithmetic, lanes)
+        return joined(FUNCTIONS[symbol], FUNCTIONS[symbol].text, operands)
 
-    def constant(value: float) -> _Text:
+    def constant(value: float) -> Text:
         return _constant(value, dtype, arithmetic, lanes)
 
-    def read(read: Read) -> _Text:
-        text = _Text(((read_text or _element_of(stage))(read),), _ATOM, 1)
-        return text if promoted or arithmetic == field_type else _converted(arithmetic, text, lanes)
+    def read(read: Read) -> Text:
+        text = Text(((read_text or _element_of(stage))(read),), ATOM, 1)
+        return text if promoted or arithmetic == field_type else converted(arithmetic, text, lanes)
 
-    text = evaluate(stage.expression, read, constant, operation)
+    text = evaluate(stage.expression, read, constant, operation, temporary)
     if field_type != arithmetic:
-        text = _converted(field_type, text if lanes.width == 1 else temporary(text), lanes)
+        text = converted(field_type, text if lanes.width == 1 else temporary(text), lanes)
     return lines + statement(target, text.parts)
 
 
@@ -115,47 +107,43 @@ def arithmetic_type(stage: Stage, dtype: str) -> str:
     return OPENCL_TYPES[dtype]
 
 
-def _constant(value: float, dtype: str, arithmetic: str, lanes: Lanes) -> _Text:
+def _constant(value: float, dtype: str, arithmetic: str, lanes: Lanes) -> Text:
     if dtype in INTEGERS:
         text = integer_literal(int(value), arithmetic)
         if arithmetic == "ulong" and lanes.width > 1:   # it may be converted, as vectors are
             text = f"({lanes.type(arithmetic)}){text}"
-        return _Text((text,), _ATOM, 1, value)
-    return _Text((literal(value, dtype),), _ATOM, 1, float(np.dtype(dtype).type(value)))
+        return Text((text,), ATOM, 1, value)
+    return Text((literal(value, dtype),), ATOM, 1, float(np.dtype(dtype).type(value)))
 
 
-def _joined(symbol: Symbol, left: _Text, right: _Text) -> _Text:
-    binding = _SUM if symbol in "+-" else _PRODUCT
-    before = left.parts if left.binding >= binding else _parenthesised(left.parts)
-    after = right.parts if right.binding > binding else _parenthesised(right.parts)
-    if binding == _SUM:
-        parts = (*before, f"{symbol} {after[0]}", *after[1:])
-    else:
-        parts = (*before[:-1], f"{before[-1]} {symbol} {after[0]}", *after[1:])
-    return _Text(parts, binding, left.n_leaves + right.n_leaves)
+def _of_integers(
+    symbol: Symbol, operands: Sequence[Text], arithmetic: str, lanes: Lanes
+) -> Text:
+    """An operation as if in int64; functions and `ulong` take operands that are turned signed."""
+    function = FUNCTIONS[symbol]
+    rule = function.integers
+    assert rule is not None, f"a program refuses {symbol!r} on integers"
+    if symbol == "/" and arithmetic == "ulong":
+        return _signed_quotient(operands[0], operands[1], lanes)
+    text = rule.text or function.text
+    if rule.wraps or (not rule.text and arithmetic != "ulong"):
+        return joined(function, text, operands)
+    signed = "long" if arithmetic == "ulong" else arithmetic
+    result = joined(function, text, [converted(signed, one, lanes) for one in operands])
+    return result if result.truth else converted(arithmetic, result, lanes)
 
 
-def _converted(type_name: str, text: _Text, lanes: Lanes) -> _Text:
-    before, after = lanes.conversion(type_name)
-    parts = text.parts if after or text.binding == _ATOM else _parenthesised(text.parts)
-    parts = (before + parts[0], *parts[1:])
-    return _Text((*parts[:-1], parts[-1] + after), _ATOM, text.n_leaves)
-
-
-def _signed_quotient(left: _Text, right: _Text, lanes: Lanes) -> _Text:
+def _signed_quotient(left: Text, right: Text, lanes: Lanes) -> Text:
     """The quotient of two signed numbers that are written as `ulong`."""
     if right.constant == -1:
-        return _joined("-", _Text(("0UL",), _ATOM, 1), left)    # wraps, where `long` is undefined
+        zero = Text(("0UL",), ATOM, 1)     # wraps, where `long` is undefined
+        return joined(FUNCTIONS["-"], FUNCTIONS["-"].text, (zero, left))
+    division = FUNCTIONS["/"]
     if right.constant:
-        divisor = _Text((integer_literal(int(right.constant), "long"),), _ATOM, 1)
-        return _converted("ulong", _joined("/", _converted("long", left, lanes), divisor), lanes)
-    parts = (*left.parts[:-1], f"{left.parts[-1]},", *right.parts[:-1], f"{right.parts[-1]})")
-    return _Text((f"kgt_quotient({parts[0]}", *parts[1:]), _ATOM, left.n_leaves + right.n_leaves)
-
-
-def _parenthesised(parts: tuple[str, ...]) -> tuple[str, ...]:
-    opened = (f"({parts[0]}", *parts[1:])
-    return (*opened[:-1], f"{opened[-1]})")
+        divisor = Text((integer_literal(int(right.constant), "long"),), ATOM, 1)
+        signed = joined(division, division.text, (converted("long", left, lanes), divisor))
+        return converted("ulong", signed, lanes)
+    return joined(division, "kgt_quotient({0},\n{1})", (left, right))
 
 
 def statement(target: str, parts: Sequence[str]) -> list[str]:
@@ -237,10 +225,43 @@ def has_exact_reciprocal(value: float, dtype: str) -> bool:
 
 
 def divides(stage: Stage, dtype: str) -> bool:
-    """Whether a division is left in the generated code."""
-    operations = (node for node in walk(stage.expression) if isinstance(node, Operation))
-    return any(
-        node.symbol == "/"
-        and not (isinstance(node.right, Constant) and has_exact_reciprocal(node.right.value, dtype))
-        for node in operations
-    )
+    """Whether a division is left in the generated code, or what else `loose` drivers round so."""
+    return bool(loose_functions(stage, dtype))
+
+
+def loose_functions(stage: Stage, dtype: str) -> tuple[Function, ...]:
+    """What the generated code has of functions that are `loose` in the table, in its order."""
+    found = {
+        node.symbol
+        for node in walk(stage.expression)
+        if isinstance(node, Operation) and not _is_product(node, dtype)
+    }
+    return tuple(row for row in FUNCTIONS.values() if row.loose and row.name in found)
+
+
+def _is_product(node: Operation, dtype: str) -> bool:
+    """Whether it is a division that becomes a multiplication."""
+    right = node.right
+    divisor = right.value if node.symbol == "/" and isinstance(right, Constant) else None
+    return divisor is not None and has_exact_reciprocal(divisor, dtype)
+
+
+def in_vectors(stage: Stage) -> bool:
+    """Whether all that the stage computes can be written for vectors of cells."""
+    return all(FUNCTIONS[symbol].vectors for symbol in stage.operations)
+
+
+def check_vectors(stage: Stage, strategy: str) -> None:
+    """Raise ValueError where a strategy that computes vectors cannot compute the stage."""
+    if not in_vectors(stage):
+        raise ValueError(
+            f"stage {stage.name!r}: the strategy {strategy!r} is for sums, products and quotients; "
+            f"take 'cell', which computes all functions"
+        )
+
+
+def helpers(stage: Stage, dtype: str) -> list[str]:
+    """C lines: the functions that the stage's expression calls, in the order of the table."""
+    used = () if dtype in INTEGERS else stage.operations
+    texts = [row.helper for row in FUNCTIONS.values() if row.helper and row.name in used]
+    return "\n".join([*texts, ""]).replace("VALUE", OPENCL_TYPES[dtype]).splitlines()

@@ -31,10 +31,10 @@ def stage_of(program: Program, stage: Stage) -> Stage:
     if program.math == "strict":
         return stage
 
-    def operation(symbol: Symbol, left: Expression, right: Expression) -> Expression:
-        if symbol == "/" and isinstance(right, Constant):
-            return _divided(left, right.value, program.dtype)
-        return Operation(symbol, left, right)
+    def operation(symbol: Symbol, *operands: Expression) -> Expression:
+        if symbol == "/" and isinstance(operands[1], Constant):
+            return _divided(operands[0], operands[1].value, program.dtype)
+        return Operation(symbol, *operands)
 
     updates = {
         field: evaluate(expression, lambda read: read, Constant, operation)
@@ -49,17 +49,19 @@ def _divided(expression: Expression, divisor: float, dtype: str) -> Expression:
     A division by a power of two is a product anyway.
     """
     if has_exact_reciprocal(divisor, dtype):
-        return expression / divisor
+        return Operation("/", expression, Constant(divisor))
     terms = _terms(expression)
     if all(weight == 1 for _, weight, _ in terms):
         scale = _quotient(1, divisor, dtype)
-        return expression / divisor if scale is None else scale * expression
+        if scale is None:
+            return Operation("/", expression, Constant(divisor))
+        return Operation("*", Constant(scale), expression)
     total: Expression | None = None
     for symbol, weight, read in terms:
         scaled = _quotient(weight, divisor, dtype)
         if scaled is None:
-            return expression / divisor
-        term = read if scaled == 1 else Constant(scaled) * read
+            return Operation("/", expression, Constant(divisor))
+        term = read if scaled == 1 else Operation("*", Constant(scaled), read)
         total = term if total is None else Operation(symbol, total, term)
     assert total is not None, "a sum has terms"
     return total

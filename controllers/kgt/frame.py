@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from controllers.kgt import emitter
 from controllers.kgt.comment import head_comment
 from controllers.kgt.emitter import INDENT, OPENCL_TYPES, divides, used_fields
 from controllers.kgt.fast import CONTRACTION
@@ -47,6 +48,7 @@ def kernel(
         *(["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if program.dtype == "float64" else []),
         "",
         *([*quotient(lanes), ""] if _divides_by_cells([*helpers, *body]) else []),
+        *emitter.helpers(stage, program.dtype),
         *helpers,
         *(_fixed_group(group) if group else ()),
         f"__kernel void {name}(",

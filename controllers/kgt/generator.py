@@ -6,6 +6,7 @@ from typing import TypeAlias, Union
 
 from controllers.kgt import fast
 from controllers.kgt.cell import cell_kernel
+from controllers.kgt.emitter import check_vectors
 from controllers.kgt.kernel import GeneratedKernel
 from controllers.kgt.marching import MarchingConfiguration, marching_kernel
 from controllers.kgt.rows import RowsConfiguration, rows_kernel
@@ -27,6 +28,8 @@ def generate(
     program: Program, stage: Stage, configuration: Configuration = None
 ) -> GeneratedKernel:
     """The kernel of one stage of `program`; the same arguments give the same text."""
+    if configuration is not None:
+        check_vectors(stage, configuration.strategy)
     stage = fast.stage_of(program, stage)
     if isinstance(configuration, RowsConfiguration):
         return rows_kernel(program, stage, configuration)

@@ -7,16 +7,13 @@ a division taken as signed.  A narrow type is also the faster one.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from controllers.kgt.lanes import Lanes
 from controllers.program.expression import Expression, Symbol, evaluate
+from controllers.program.functions import BEYOND, FUNCTIONS, Range
 
-Range = tuple[int, int]
 _TYPES = (("int", 2**31), ("long", 2**63))
-_BEYOND = 2**64     # a range that fits no signed type
 
 
 def quotient(lanes: Lanes) -> list[str]:
@@ -46,14 +43,19 @@ def integer_type(expression: Expression, dtype: str) -> str:
     info = np.iinfo(dtype)
 
     def noted(values: Range) -> Range:
-        ranges.append((max(values[0], -_BEYOND), min(values[1], _BEYOND)))
+        ranges.append((max(values[0], -BEYOND), min(values[1], BEYOND)))
         return ranges[-1]
+
+    def operation(symbol: Symbol, *operands: Range) -> Range:
+        rule = FUNCTIONS[symbol].integers
+        assert rule is not None, f"a program refuses {symbol!r} on integers"
+        return noted(rule.bounds(*operands))
 
     evaluate(
         expression,
         lambda read: noted((int(info.min), int(info.max))),
         lambda value: noted((int(value), int(value))),
-        lambda symbol, left, right: noted(_RANGES[symbol](left, right)),
+        operation,
     )
     low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
     return next((name for name, limit in _TYPES if -limit <= low and high < limit), "ulong")
@@ -69,24 +71,3 @@ def integer_literal(value: int, type_name: str) -> str:
     if (type_name, -value) in _TYPES:   # its absolute value has no literal of the type
         return f"({value + 1}{suffix} - 1)"
     return f"({value}{suffix})" if value < 0 else f"{value}{suffix}"
-
-
-def _quotients(left: Range, right: Range) -> Range:
-    divisor, last = right
-    if divisor != last or divisor == 0:
-        return -_BEYOND, _BEYOND
-    ends = [abs(end) // abs(divisor) * (1 if (end < 0) == (divisor < 0) else -1) for end in left]
-    return min(ends), max(ends)
-
-
-def _products(left: Range, right: Range) -> Range:
-    ends = [a * b for a in left for b in right]
-    return min(ends), max(ends)
-
-
-_RANGES: dict[Symbol, Callable[[Range, Range], Range]] = {
-    "+": lambda left, right: (left[0] + right[0], left[1] + right[1]),
-    "-": lambda left, right: (left[0] - right[1], left[1] - right[0]),
-    "*": _products,
-    "/": _quotients,
-}

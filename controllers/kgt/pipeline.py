@@ -94,6 +94,7 @@ class _Cut:
         self.kept: list[tuple[int, Expression]] = []
         self.depths: list[int] = []
         self._raw: dict[tuple[int, ...], int] = {}
+        self._known: dict[Expression, int] = {}     # equal ones are one object
 
     def read(self, node: Read) -> _Part:
         """A leaf: a cell of the stage's own field arrives with its plane."""
@@ -101,15 +102,13 @@ class _Cut:
             return _Part(None, node)
         return _Part(node.offset[0] if self.streams else 0, node)
 
-    def operation(self, symbol: Symbol, left: _Part, right: _Part) -> _Part:
-        """The operation takes place when both operands are complete."""
-        arrivals = [part.arrival for part in (left, right) if part.arrival is not None]
+    def operation(self, symbol: Symbol, *parts: _Part) -> _Part:
+        """The operation takes place when all operands are complete."""
+        arrivals = [part.arrival for part in parts if part.arrival is not None]
         arrival = max(arrivals, default=None)
         if arrival is None:
-            return _Part(None, Operation(symbol, left.tree, right.tree))
-        return _Part(
-            arrival, Operation(symbol, self.until(arrival, left), self.until(arrival, right))
-        )
+            return _Part(None, Operation(symbol, *(part.tree for part in parts)))
+        return _Part(arrival, Operation(symbol, *(self.until(arrival, part) for part in parts)))
 
     def until(self, arrival: int, part: _Part) -> Expression:
         """The part at a later arrival: itself, or what is kept of it."""
@@ -123,8 +122,10 @@ class _Cut:
         """The number of a kept value; what arrives at one place of the plane is kept once."""
         if isinstance(tree, Read) and tree.field == self.field:
             known = self._raw.setdefault(tree.offset[1:], len(self.kept))
-            if known < len(self.kept):
-                return known
+        else:
+            known = self._known.setdefault(tree, len(self.kept))
+        if known < len(self.kept):
+            return known
         self.kept.append((arrival, tree))
         self.depths.append(0)
         return len(self.kept) - 1

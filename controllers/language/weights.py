@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.language.dtype import dtype_name
-from controllers.program.expression import Constant, Expression, Read
+from controllers.program.expression import Constant, Expression, Operation, Read
 from controllers.program.identifier import check_identifier, short
 from controllers.program.offsets import Offsets, check_offsets
 from controllers.program.program import INTEGERS, Field, Program, Stage, whole_number
@@ -124,10 +124,10 @@ class Stencil:
         for offset, weight in zip(product(*(range(a, b + 1) for a, b in self.shape)), weights):
             if weight:
                 read = Read(FIELD, offset)
-                term = read if weight == 1 else Constant(weight) * read
-                total = term if total is None else total + term
+                term = read if weight == 1 else Operation("*", Constant(weight), read)
+                total = term if total is None else Operation("+", total, term)
         assert total is not None, "some weight is not zero"
-        result = total if factor == 1 else total / Constant(factor)
+        result = total if factor == 1 else Operation("/", total, Constant(factor))
         stage = Stage(self.name, {FIELD: result}, self.shape)
         return Program(self.name, (Field(FIELD, dtype),), (stage,))
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import textwrap
 
-from controllers.program.expression import Constant, Expression, Read, Symbol, count, evaluate
+from controllers.program.expression import Expression, Read, Symbol, evaluate
+from controllers.program.functions import ATOM, CHOICE, FUNCTIONS, needed, strength
 from controllers.program.program import Stage
 
 AXES = "ijkl"
 MAX_OPERATIONS = 100    # of an expression that is printed
 WIDTH = 96
-_STRENGTH = {"+": 1, "-": 1, "*": 2, "/": 2}
-_LEAF = 3
 
 _Text = tuple[str, int]     # with how strongly it binds
 
@@ -25,7 +24,7 @@ def formula(stage: Stage) -> str:
     u[i, j] = (u[i, j] - (u[i, j] + 0.5 * u[i, j+1])) / 4
     """
     target = cell(Read(stage.writes, (0,) * len(stage.offsets)))
-    n_operations = sum(count(stage.expression).values())
+    n_operations = sum(stage.operations.values())
     if n_operations > MAX_OPERATIONS:
         return f"{target} = ... ({n_operations} operations)"
     lines = textwrap.wrap(
@@ -36,8 +35,28 @@ def formula(stage: Stage) -> str:
 
 
 def expression_text(expression: Expression) -> str:
-    """The expression with no more parentheses than its order of evaluation needs."""
-    return evaluate(expression, lambda read: (cell(read), _LEAF), _constant, _joined)[0]
+    """The expression with no more parentheses than its order of evaluation needs.
+
+    Where it would be long, operations that are used several times have names.
+
+    >>> x = Read("u", (0,))
+    >>> for _ in range(7):
+    ...     x = x + x
+    >>> expression_text(x)[:53]
+    't5 + t5 with t0 = u[i] + u[i], t1 = t0 + t0, t2 = t1 '
+    """
+    named: list[str] = []
+
+    def name(text: _Text) -> _Text:
+        named.append(f"t{len(named)} = {text[0]}")
+        return f"t{len(named) - 1}", ATOM
+
+    n_written = evaluate(expression, lambda read: 0, lambda value: 0, lambda _, *n: 1 + sum(n))
+    shared = name if n_written > MAX_OPERATIONS else None
+    text, _ = evaluate(
+        expression, lambda read: (cell(read), ATOM), _constant, _joined, shared
+    )
+    return f"{text} with {', '.join(named)}" if named else text
 
 
 def cell(read: Read) -> str:
@@ -50,13 +69,16 @@ def cell(read: Read) -> str:
 
 
 def _constant(value: float) -> _Text:
-    text = str(Constant(value).value).removesuffix(".0")
-    return text, _LEAF if value >= 0 else 0
+    text = str(value).removesuffix(".0")
+    return text, CHOICE if text.startswith("-") else ATOM
 
 
-def _joined(symbol: Symbol, left: _Text, right: _Text) -> _Text:
+def _joined(symbol: Symbol, *operands: _Text) -> _Text:
     """Left to right without parentheses; a right operand as strong as the operator needs them."""
-    strength = _STRENGTH[symbol]
-    left_text = left[0] if left[1] >= strength else f"({left[0]})"
-    right_text = right[0] if right[1] > strength else f"({right[0]})"
-    return f"{left_text} {symbol} {right_text}", strength
+    function = FUNCTIONS[symbol]
+    notation = function.for_people
+    texts = (
+        text if binding >= needed(function, notation, number) else f"({text})"
+        for number, (text, binding) in enumerate(operands)
+    )
+    return notation.format(*texts), strength(function, notation)

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from functools import cached_property, reduce
-from itertools import chain
 from typing import Literal, get_args
 
 import numpy as np
 
-from controllers.program.expression import Constant, count, walk
+from controllers.program.expression import Constant, Operation, Symbol, flops, walk
+from controllers.program.functions import FUNCTIONS, Function
 from controllers.program.identifier import check_field_name, check_identifier, short
 from controllers.program.offsets import Offsets
 from controllers.program.stage import Stage as Stage
@@ -80,7 +80,7 @@ class Program:
             raise ValueError(f"program {self.name!r} mixes stages of unlike numbers of axes")
         self._check_math()
         for stage in self.stages:
-            _check_constants(stage, self.dtype)
+            _check_nodes(stage, self.dtype, self.math)
             self._check_fields(f"stage {stage.name!r} uses", (*stage.updates, *stage.fields_read))
         self._check_renames()
 
@@ -165,8 +165,7 @@ class Program:
     @property
     def flops_per_cell(self) -> int:
         """Arithmetic operations that one step does for one cell."""
-        every = (value for stage in self.stages for value in stage.updates.values())
-        return sum(sum(count(expression).values()) for expression in every)
+        return sum(flops(stage.operations) for stage in self.stages)
 
     @property
     def bytes_per_cell(self) -> int:
@@ -184,16 +183,45 @@ class Program:
         return reduce(Shape.hull, (stage.updated(domain, periodic) for stage in self.stages))
 
 
-def _check_constants(stage: Stage, dtype: str) -> None:
-    for node in chain.from_iterable(map(walk, stage.updates.values())):
-        if isinstance(node, Constant):
-            if dtype in INTEGERS:
-                whole_number(node.value, dtype, f"stage {stage.name!r}: the constant")
-            elif abs(node.value) > float(np.finfo(dtype).max):
-                raise ValueError(
-                    f"stage {stage.name!r}: the constant {node.value} is beyond the range of "
-                    f"{dtype}, {np.finfo(dtype).max:.7g}; use a wider dtype or scale it"
-                )
+def _check_nodes(stage: Stage, dtype: str, math: Math) -> None:
+    """Refuse what cannot be stored, or is not for `dtype`, or not in this arithmetic."""
+    for field, expression in stage.updates.items():
+        if expression.is_condition:
+            raise ValueError(
+                f"stage {stage.name!r} gives {field!r} a condition, {expression}, and a field "
+                f"holds numbers; choose them by where(condition, 1, 0)"
+            )
+    symbols: dict[Symbol, None] = {}
+    for node in walk(*stage.updates.values()):
+        if isinstance(node, Operation):
+            symbols[node.symbol] = None
+        elif isinstance(node, Constant):
+            _check_constant(node.value, dtype, stage)
+    for symbol in symbols:
+        _check_function(FUNCTIONS[symbol], dtype, math, stage)
+
+
+def _check_constant(value: float, dtype: str, stage: Stage) -> None:
+    if dtype in INTEGERS:
+        whole_number(value, dtype, f"stage {stage.name!r}: the constant")
+    elif abs(value) > float(np.finfo(dtype).max):
+        raise ValueError(
+            f"stage {stage.name!r}: the constant {value} is beyond the range of "
+            f"{dtype}, {np.finfo(dtype).max:.7g}; use a wider dtype or scale it"
+        )
+
+
+def _check_function(function: Function, dtype: str, math: Math, stage: Stage) -> None:
+    if dtype in INTEGERS and function.integers is None:
+        raise ValueError(
+            f"stage {stage.name!r}: {function.name!r} is for {' and '.join(FLOATS)}, and the "
+            f"program computes in {dtype}; use one of these"
+        )
+    if math == "strict" and not function.strict:
+        raise ValueError(
+            f"stage {stage.name!r}: devices round {function.name!r} differently, so strict "
+            f"arithmetic refuses it; take the device's own by math='fast'"
+        )
 
 
 def whole_number(value: float, dtype: str, what: str) -> int:

@@ -2,7 +2,7 @@
 """The NumPy reference: the executable specification of the arithmetic and of the boundaries.
 
 Everything is computed in the field's dtype, one correctly rounded operation after another, exactly
-as the expression tree says; integers in int64, which wraps, and the result wraps to the dtype.
+as the expression says; integers in int64, which wraps, and the result wraps to the dtype.
 Kernels must give the same bits.  It is written to be read, not to be fast.
 """
 from __future__ import annotations
@@ -15,29 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.program.expression import Expression, Read, Symbol, evaluate
+from controllers.program.functions import FUNCTIONS
 from controllers.program.program import INTEGERS, Program, Stage
 from controllers.program.steps import Steps
 from hitmap.argument import instance, sequence, whole, wrong
 from hitmap.shape import Shape
-
-OPERATIONS: dict[Symbol, Callable[[Any, Any], Any]] = {
-    "+": np.add,
-    "-": np.subtract,
-    "*": np.multiply,
-    "/": np.divide,
-}
-
-
-def quotient(a: npt.NDArray[np.int64], b: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The quotient of int64, truncated toward zero; wrapped where it overflows, 0 where b is 0.
-
-    >>> quotient(np.array([7, -7, 7, -(2**63)]), np.array([2, 2, 0, -1])).tolist()
-    [3, -3, 0, -9223372036854775808]
-    """
-    with np.errstate(all="ignore"):
-        floor, rest = np.floor_divide(a, b), np.remainder(a, b)
-    result: npt.NDArray[np.int64] = floor + ((rest != 0) & ((a < 0) != (b < 0)))
-    return result
 
 
 def values_of(
@@ -55,7 +37,7 @@ def values_of(
         dtype
     ).type  # typed constants: Python floats would be promoted differently by old NumPy
     with np.errstate(all="ignore"):
-        result = evaluate(expression, read, scalar, lambda s, a, b: OPERATIONS[s](a, b))
+        result = evaluate(expression, read, scalar, _on_floats)
     assert result.dtype == dtype, f"computed in {result.dtype} instead of {dtype}"
     return np.asarray(result)
 
@@ -100,16 +82,23 @@ def apply_steps(
 def _whole_values_of(
     expression: Expression, read: Callable[[Read], npt.NDArray[Any]]
 ) -> npt.NDArray[np.int64]:
-    operations = {**OPERATIONS, "/": quotient}
     with np.errstate(all="ignore"):
         result = evaluate(
             expression,
             lambda node: read(node).astype(np.int64),
             lambda value: np.asarray(value, np.int64),
-            lambda s, a, b: np.asarray(operations[s](a, b)),
+            _on_integers,
         )
     assert result.dtype == np.int64, f"computed in {result.dtype} instead of int64"
     return result
+
+
+def _on_floats(symbol: Symbol, *operands: Any) -> Any:
+    return FUNCTIONS[symbol].computed(whole=False)(*operands)
+
+
+def _on_integers(symbol: Symbol, *operands: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.asarray(FUNCTIONS[symbol].computed(whole=True)(*operands))
 
 
 @overload

@@ -6,11 +6,12 @@ what it reads (EPSILOD's rule, DESIGN.md "Boundaries").
 """
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from controllers.program.expression import Expression, Read, reads
+from controllers.program.expression import Expression, Read, Symbol, count, reads
 from controllers.program.identifier import check_identifier
 from controllers.program.offsets import Offsets, check_offsets
 from hitmap.argument import wrong
@@ -62,8 +63,12 @@ class Stage:
     @cached_property
     def reads(self) -> tuple[Read, ...]:
         """Its distinct reads, in order of first use."""
-        every = (read for expression in self.updates.values() for read in reads(expression))
-        return tuple(dict.fromkeys(every))
+        return reads(*self.updates.values())
+
+    @cached_property
+    def operations(self) -> Counter[Symbol]:
+        """How many operations of each symbol one cell takes; what is shared counts once."""
+        return count(*self.updates.values())
 
     @cached_property    # asked for at each read of an expression
     def fields_read(self) -> tuple[str, ...]:

@@ -65,8 +65,8 @@ def test_weights_are_divided_beforehand_in_the_dtype_of_the_field() -> None:
     while isinstance(first, Operation) and first.symbol == "+":
         first = first.left
     assert isinstance(first, Operation)
-    assert first.left == Constant(float(np.float32(1) / np.float32(40)))
-    assert first.right == Read("u", (-1, -1))
+    assert first.left is Constant(float(np.float32(1) / np.float32(40)))
+    assert first.right is Read("u", (-1, -1))
 
 
 def test_equal_weights_are_one_product_after_the_sum() -> None:

@@ -153,7 +153,7 @@ def test_of_a_sum_the_partial_sums_are_kept_and_of_a_field_only_the_arriving_pla
     back = Stage("s", {"u": (Read("u", (-2, 0)) + Read("u", (-1, 0))) / 2}, ((-2, 0), (0, 0)))
     pipeline = Pipeline.of(back, streams=True)
     assert pipeline.lag == 0 and [value.raw for value in pipeline.values] == [True, False]
-    assert pipeline.result == Read(KEPT, (1, 1))
+    assert pipeline.result is Read(KEPT, (1, 1))
     assert [number for number, _ in pipeline.order()] == [1, 0]
 
 

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: MIT
+"""The nodes of expressions: reads, constants, operations; equal ones are one object.
+
+A node is known by a key: field and offset, number and its type, symbol and the very operands.  Who
+builds it again gets the one that is there, for as long as somebody holds it.  So structure is
+compared by `is`, and `==` builds a comparison, as all operators and NumPy's functions build nodes.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, NoReturn, TypeVar, Union
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from controllers.program.functions import FUNCTIONS, Function, function_of
+from controllers.program.interning import Known
+
+N = TypeVar("N", bound="Node")
+Symbol = str    # the name of a function: + or sqrt
+_set = object.__setattr__   # nodes refuse theirs
+
+
+def _build(self: Node, other: Any) -> Any:
+    return NotImplemented   # so that `total += term` is total + term
+
+
+class Node(NDArrayOperatorsMixin):
+    """What the three kinds of node share: operators and NumPy's functions build larger graphs."""
+
+    __slots__ = ("__weakref__",)
+    __hash__ = object.__hash__
+    is_condition = False    # what comparisons give; no value
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __iand__ = __ior__ = __ixor__ = _build
+    __imatmul__ = __ifloordiv__ = __imod__ = __ipow__ = __ilshift__ = __irshift__ = _build
+
+    def __array_ufunc__(
+        self, ufunc: Callable[..., Any], method: str, *inputs: Any, **kwargs: Any
+    ) -> Any:
+        """What NumPy's functions and, by them, all operators do on nodes."""
+        if any(_is_foreign(operand) for operand in inputs):
+            return NotImplemented
+        if method != "__call__" or kwargs:
+            raise TypeError(
+                f"np.{ufunc.__name__} on expressions takes operands alone, got "
+                f"{', '.join(kwargs) or method}; leave it out"
+            )
+        return _applied(ufunc, inputs)
+
+    def __array_function__(
+        self, func: Callable[..., Any], types: Any, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        """The same for functions that NumPy does not call universal, as np.where."""
+        if kwargs:
+            raise TypeError(
+                f"np.{func.__name__} on expressions takes operands alone, got "
+                f"{', '.join(kwargs)}; leave it out"
+            )
+        return _applied(func, args)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            "an expression has no truth value while a program is described, so `if`, `while`, "
+            "`and`, `or`, `not`, `in` and a < b < c cannot ask for one; choose by "
+            "where(condition, a, b), combine conditions by & | ~, compare structure by `is`"
+        )
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"expressions cannot be changed, got a new {name!r}; build another")
+
+    def __copy__(self: N) -> N:
+        return self
+
+    def __deepcopy__(self: N, memo: object) -> N:
+        return self
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """A flat list of nodes, as graphs are deep; what is loaded is interned again."""
+        numbers: dict[Node, int] = {}
+        listed: list[tuple[Any, ...]] = []
+        for node in ordered(self):  # type: ignore[arg-type]
+            numbers[node] = len(listed)
+            if isinstance(node, Operation):
+                listed.append((node.symbol, *(numbers[operand] for operand in node.operands)))
+            else:
+                listed.append(node._parts())
+        return _loaded, (listed,)
+
+
+class Read(Node):
+    """The value of `field` at the cell that is computed plus `offset` (cells per axis)."""
+
+    __slots__ = ("field", "offset")
+    _known: ClassVar[Known[Read]] = Known()
+
+    field: str
+    offset: tuple[int, ...]
+
+    def __new__(cls, field: str, offset: tuple[int, ...]) -> Read:
+        key = field, offset
+        found = cls._known.get(key)
+        if found is not None:
+            return found
+        new = object.__new__(cls)
+        _set(new, "field", field)
+        _set(new, "offset", offset)
+        return cls._known.keep(key, new)
+
+    def _parts(self) -> tuple[str, tuple[int, ...]]:
+        return self.field, self.offset
+
+    def __repr__(self) -> str:
+        return f"Read(field={self.field!r}, offset={self.offset!r})"
+
+
+class Constant(Node):
+    """A finite number; where it is used it is rounded once to the dtype of the written field.
+
+    Whole numbers are kept exactly, for integer fields.  1 and 1.0 differ, and 0.0 and -0.0 do.
+    """
+
+    __slots__ = ("value",)
+    _known: ClassVar[Known[Constant]] = Known()
+
+    value: float
+
+    def __new__(cls, value: float) -> Constant:
+        value = _number(value)
+        key = type(value), value or str(value)
+        found = cls._known.get(key)
+        if found is not None:
+            return found
+        if not math.isfinite(value):
+            raise ValueError(f"a constant must be a finite number, got {value}; replace it")
+        new = object.__new__(cls)
+        _set(new, "value", value)
+        return cls._known.keep(key, new)
+
+    def _parts(self) -> tuple[float]:
+        return (self.value,)
+
+    def __repr__(self) -> str:
+        return f"Constant(value={self.value!r})"
+
+
+class Operation(Node):
+    """A function of the table on its operands, the left one evaluated first."""
+
+    __slots__ = ("symbol", "operands", "is_condition")
+    _known: ClassVar[Known[Operation]] = Known()
+
+    symbol: Symbol
+    operands: tuple[Expression, ...]
+
+    def __new__(cls, symbol: Symbol, *operands: Expression) -> Operation:
+        key = symbol, *map(id, operands)    # the node keeps its operands, so their ids stay theirs
+        found = cls._known.get(key)
+        if found is not None:
+            return found
+        if symbol not in FUNCTIONS:
+            raise ValueError(f"an operation is one of {' '.join(FUNCTIONS)}, got {symbol!r}")
+        function = FUNCTIONS[symbol]
+        if tuple(_kinds(operands)) != function.takes:
+            _refuse(function, operands)
+        new = object.__new__(cls)
+        _set(new, "symbol", symbol)
+        _set(new, "operands", operands)
+        _set(new, "is_condition", function.gives_condition)
+        return cls._known.keep(key, new)
+
+    @property
+    def left(self) -> Expression:
+        """The first operand."""
+        return self.operands[0]
+
+    @property
+    def right(self) -> Expression:
+        """The last operand."""
+        return self.operands[-1]
+
+    def __repr__(self) -> str:  # shallow: a graph may be deep
+        kinds = (type(operand).__name__ for operand in self.operands)
+        return f"<{FUNCTIONS[self.symbol].for_people.format(*kinds)}>"
+
+
+Expression = Union[Read, Constant, Operation]
+Operand = Union[Node, float]
+
+
+def where(condition: Expression, if_true: Operand, if_false: Operand) -> Operation:
+    """One value or the other; both are computed, the one not chosen has no effect.
+
+    >>> u = Read("u", (0,))
+    >>> where(u < 0, -u, u)
+    <where(Operation, Operation, Read)>
+    """
+    return _applied(np.where, (condition, if_true, if_false))
+
+
+def ordered(*expressions: Expression) -> list[Expression]:
+    """All nodes, each once, operands before their operation, the left one first."""
+    found: dict[Expression, None] = {}
+    todo = [*reversed(expressions)]
+    while todo:
+        node = todo.pop()
+        if node in found:
+            continue
+        if isinstance(node, Operation):
+            missing = [operand for operand in reversed(node.operands) if operand not in found]
+            if missing:
+                todo.append(node)
+                todo += missing
+                continue
+        found[node] = None
+    return [*found]
+
+
+def _applied(numpy: Callable[..., Any], operands: Sequence[Any]) -> Operation:
+    function = function_of(numpy)
+    if function is None:
+        raise TypeError(
+            f"np.{numpy.__name__} is no function of expressions, these are: "
+            f"{' '.join(FUNCTIONS)}; write it with them"
+        )
+    return Operation(function.name, *map(_node, operands))
+
+
+def _node(operand: Operand) -> Expression:
+    if isinstance(operand, (Read, Constant, Operation)):
+        return operand
+    return Constant(operand)  # type: ignore[arg-type]
+
+
+def _number(value: float) -> float:
+    """A plain number; NumPy's are taken as such."""
+    if type(value) in (float, int):
+        return value
+    if isinstance(value, (float, np.floating)):
+        return float(value)
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return int(value)
+    if isinstance(value, np.ndarray):
+        raise TypeError(
+            f"an operand is an expression or a number, got an array of shape {value.shape}; make "
+            f"it a field of the program, and read that"
+        )
+    raise TypeError(f"an operand is a read, a constant, an operation or a number, got {value!r}")
+
+
+def _is_foreign(operand: object) -> bool:
+    """Whether it is of another kind that has NumPy's functions: it may know what to do."""
+    if isinstance(operand, (Node, np.ndarray, np.generic)):
+        return False
+    return getattr(type(operand), "__array_ufunc__", None) is not None
+
+
+def _kinds(operands: Sequence[Any]) -> Iterator[bool]:
+    """Of each operand, whether it is a condition; TypeError where it is no node."""
+    try:
+        for operand in operands:
+            yield operand.is_condition
+    except AttributeError:
+        raise TypeError(f"an operand of an operation is a node, got {operand!r}") from None
+
+
+def _refuse(function: Function, operands: Sequence[Expression]) -> NoReturn:
+    what = f"{function.name!r} takes"
+    for operand, condition in zip(operands, function.takes):
+        if condition and not operand.is_condition:
+            raise TypeError(f"{what} a condition, got the value {operand}; compare it, as u != 0")
+        if operand.is_condition and not condition:
+            raise TypeError(
+                f"{what} values, got the condition {operand}; use where(condition, 1, 0)"
+            )
+    raise TypeError(f"{what} {len(function.takes)} operands, got {len(operands)}")
+
+
+def _loaded(listed: Sequence[tuple[Any, ...]]) -> Expression:
+    nodes: list[Expression] = []
+    for first, *others in listed:
+        if not others:
+            nodes.append(Constant(first))
+        elif isinstance(others[0], tuple):
+            nodes.append(Read(first, *others))
+        else:
+            nodes.append(Operation(first, *(nodes[number] for number in others)))
+    return nodes[-1]
