@@ -166,7 +166,8 @@ def _fault(arrays: Arrays, full: Sequence[Shape]) -> str | None:
     if not isinstance(arrays, Mapping):
         return str(wrong("arrays", "a dict {place: array}", arrays, "give the places' arrays"))
     for place, array in arrays.items():
-        if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place < len(full):
+        is_number = isinstance(place, (int, np.integer)) and not isinstance(place, bool)
+        if not is_number or not 0 <= place < len(full):
             return f"arrays: places are whole numbers in 0..{len(full) - 1}, got {place!r}"
         found = problem(array, full[place], f"place {place}")
         if found is None and not array.flags.writeable:
