@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from hitmap.comm import Communicator, SerialCommunicator
 
@@ -20,6 +20,7 @@ class Channel:
     n_objects: int = 0      # that all ranks have made together
     is_new: bool = True     # nothing has been agreed on yet
     is_uneven: bool = False     # only some ranks have the abort hook
+    given: tuple[bytes, list[Any]] | None = None    # digests and values of `all_values`
 
 
 def channel(comm: Communicator) -> Channel:

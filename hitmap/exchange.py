@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from hitmap.agreement import agree_on_call, on_all_ranks
+from hitmap.agreement import agree_on_call, all_values, on_all_ranks
 from hitmap.argument import wrong
 from hitmap.comm import Communicator, message_status
 from hitmap.message import Message
@@ -135,10 +135,10 @@ def holders(
     every place with cells has one array that holds `full[place]`, all of one dtype.
     """
     agree_on_call(comm, "HaloPattern.exchange", {"the pattern": pattern}, _fault(arrays, full))
-    mine = {place: array.dtype for place, array in arrays.items()}
+    mine = {int(place): array.dtype for place, array in arrays.items()}
     given: dict[int, int] = {}
     dtypes: dict[np.dtype[Any], str] = {}
-    for rank, theirs in enumerate(comm.allgather(mine)):
+    for rank, theirs in enumerate(all_values(comm, mine)):
         for place, dtype in theirs.items():
             if place in given:
                 raise on_all_ranks(ValueError(
@@ -166,7 +166,8 @@ def _fault(arrays: Arrays, full: Sequence[Shape]) -> str | None:
     if not isinstance(arrays, Mapping):
         return str(wrong("arrays", "a dict {place: array}", arrays, "give the places' arrays"))
     for place, array in arrays.items():
-        if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place < len(full):
+        is_number = isinstance(place, (int, np.integer)) and not isinstance(place, bool)
+        if not is_number or not 0 <= place < len(full):
             return f"arrays: places are whole numbers in 0..{len(full) - 1}, got {place!r}"
         found = problem(array, full[place], f"place {place}")
         if found is None and not array.flags.writeable:

@@ -14,6 +14,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import pytest
 
@@ -69,6 +70,7 @@ def _once(*_: object) -> None:
 
 WAITS: dict[str, Callable[[Controller, TiedTile, Any], object]] = {
     "wait of the controller": lambda c, u, event: c.wait(),
+    "wait for a tile": lambda c, u, event: c.wait(u[:]),
     "wait of the event": lambda c, u, event: event.wait(),
     "read": lambda c, u, event: u.read(),
     "write": lambda c, u, event: u.write(1),
@@ -123,6 +125,8 @@ USES: dict[str, Callable[[Controller, TiedTile, Any], object]] = {
     "swap": lambda c, u, event: c.swap(u, u),
     "host_task": lambda c, u, event: c.host_task(print, reading(u)),
     "wait": lambda c, u, event: c.wait(),
+    "wait for a tile": lambda c, u, event: c.wait(u),
+    "NumPy": lambda c, u, event: np.asarray(u[1:]),
     "close": lambda c, u, event: c.close(),
     "a wait for itself": lambda c, u, event: event.wait(),
 }

@@ -154,7 +154,7 @@ def test_what_does_not_fit_is_refused(text: str) -> None:
 
 def test_messages_leave_what_nobody_reads() -> None:
     pattern = HaloPattern(BANDS, [(-1, -1)], (False, False))
-    arrays = {p: np.full(pattern.full(p).extent, float(p)) for p in range(3)}
+    arrays = {p: np.full(pattern.full(int(p)).extent, float(p)) for p in np.arange(3)}
     before = {p: array.copy() for p, array in arrays.items()}
     pattern.exchange(arrays)
     for place, array in arrays.items():
