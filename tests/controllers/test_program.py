@@ -63,7 +63,7 @@ def test_a_stage_is_equal_to_one_of_the_same_expression_objects_in_the_same_orde
     stage = Stage("s", {"u": one, "v": two}, ((0, 0),))
     again = Stage("s", {"u": one, "v": two}, ((0, 0),))
     assert stage == again and hash(stage) == hash(again)
-    others = ({"v": two, "u": one}, {"u": one}, {"u": two, "v": one}, {"u": 2 * u(0), "v": two})
+    others = ({"v": two, "u": one}, {"u": one}, {"u": two, "v": one}, {"u": u(0) * 2, "v": two})
     assert all(Stage("s", other, ((0, 0),)) != stage for other in others)
     assert Program("p", (U, V), (stage,)) == Program("p", (U, V), (again,))
 
