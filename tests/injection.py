@@ -14,8 +14,9 @@ from controllers.device.event import Command, Event
 from controllers.engine.binding import Binder
 from controllers.engine.place import PlaceRun
 from controllers.executor.opencl import OpenCLExecutor
+from controllers.memory.tile import TileView
 from controllers.plan import Access, Operation, Plan, TileKey
-from controllers.run import computation
+from controllers.run import assembly, computation
 
 BUSY_BYTES = 48 * 2**20     # a copy of so much keeps a queue busy for some milliseconds
 
@@ -31,7 +32,7 @@ def changed_plan(change: Change) -> Iterator[None]:
         made.operations = tuple(change(made))
         return made
 
-    with patch.object(computation, "Plan", plan):
+    with patch.object(assembly, "Plan", plan):
         yield
 
 
@@ -117,7 +118,7 @@ def one_level_loaded() -> Iterator[None]:
     """The field is loaded into one time level, so that the other lacks the fixed cells."""
     load = computation.Computation.load
 
-    def partly(self: computation.Computation, init: Callable[[computation.TileView], None]) -> None:
+    def partly(self: computation.Computation, init: Callable[[TileView], None]) -> None:
         with patch.object(Plan, "n_phases", 1):
             load(self, init)
 

@@ -29,11 +29,17 @@ from controllers.settings.request import merged
 class Job:
     """What is to be run, checked: the same on all ranks."""
 
-    program: Program
+    stencil: Stencil
+    dtype: str
     extent: tuple[int, ...]
     boundary: tuple[str, ...]
     division: Division
     execution: Execution
+
+    @property
+    def program(self) -> Program:
+        """Made on each rank: its expression may be too deep to be sent."""
+        return self.stencil.program(self.dtype)
 
 
 def check(options: argparse.Namespace) -> Job:
@@ -63,7 +69,7 @@ def check(options: argparse.Namespace) -> Job:
         division, execution = _division(options), _execution(options, kernel)
     except ValueError as error:
         raise Failure(USAGE, str(error)) from None
-    return Job(program, extent, boundary, division, execution)
+    return Job(stencil, dtype, extent, boundary, division, execution)
 
 
 def _boundary(options: argparse.Namespace) -> tuple[str, ...]:

@@ -415,4 +415,4 @@ def test_two_ranks_count_by_themselves_and_refuse_together() -> None:
     over, unknown = job.stdout.splitlines()
     assert over.startswith('True field "u" needs 2.8 KiB on "') and "(place 1)" in over
     assert "the cap is 1 KiB; use more devices" in over
-    assert unknown.startswith("True rank 0: a memory cap is")
+    assert unknown.startswith("True a memory cap is")

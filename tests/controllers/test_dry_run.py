@@ -136,6 +136,7 @@ def test_layouts_are_made_as_for_a_run() -> None:
     assert [box.extent[0] for box in weighted.plan.layout.owned] == [10, 20]
     cyclic = planned(2, partition="cyclic", block=[10, 20])
     assert [where.rank for where in cyclic.plan.locations] == [0, 1, 0]
+    assert planned(2, dims=(1, 2)).plan.layout.owned[1].lower == (0, 10)
     periodic = planned(3, boundary="periodic")
     assert periodic.plan.periodic == (True, True)
     aligned = planned(3, align=[8, 1])
@@ -152,6 +153,8 @@ def test_a_place_without_cells_takes_nothing() -> None:
     [
         (["--weights", "1,2"], "3 places need as many weights"),
         (["--partition", "cyclic"], "block"),
+        (["--dims", "2", "2"], "dims (2, 2), 4 places: there are 3 controllers"),
+        (["--dims", "3", "1", "--partition", "bands"], "dims: it says how the field is cut"),
         (["--boundary", "periodic", "fixed", "fixed"], "2 axes"),
     ],
 )

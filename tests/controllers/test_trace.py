@@ -12,8 +12,9 @@ import pytest
 from mpi_jobs import run_ranks
 from sample import sample
 
-from controllers import Computation, Plan, Stencil, trace, trace_file
+from controllers import Computation, Plan, Stencil
 from controllers.plan import Location
+from controllers.report import trace, trace_file
 from controllers.report.trace import KEPT_STEPS, Row, Span, Timeline
 from hitmap import Layout, SerialCommunicator, Shape
 
