@@ -13,6 +13,7 @@ import numpy as np
 import pyopencl as cl
 
 from controllers.check import Setting, device_for, open_executor
+from controllers.check.trial import KernelError, check_kernel
 from controllers.device import (
     Device,
     NoDeviceError,
@@ -23,7 +24,6 @@ from controllers.device import (
 )
 from controllers.device.verdict import Verdict
 from controllers.executor.executor import Executor
-from controllers.executor.kernel_check import KernelError, check_kernel
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.executor.reference import ReferenceExecutor
 from controllers.kernel.build import BuildError, where

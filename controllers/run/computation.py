@@ -15,10 +15,12 @@ from controllers.engine import Engine
 from controllers.kernel.configuration import Configuration
 from controllers.kernel.crash import labelled
 from controllers.kernel.registry import agreed_kernel, check_math
-from controllers.kernel.stage_kernel import described, domain_values
+from controllers.kernel.stage_kernel import described
+from controllers.kernel.user_kernel import with_domain
 from controllers.kernel.variant import Kernel
 from controllers.memory.tile import TileView
 from controllers.placement.capacity import check_capacity, fits
+from controllers.placement.own_kernel import check_boxes, check_rest, overlap_for
 from controllers.placement.partition import domain_of, periodic_axes
 from controllers.placement.placement import Placement, divided, open_controllers
 from controllers.placement.relocation import relocate
@@ -149,10 +151,11 @@ class Computation:
             self._places_per_controller = places_per_controller
             self._steps_per_launch = steps_per_launch
             choice = self._kernel = agreed_kernel(self.comm, kernel)
+            self._overlap = overlap_for(overlap, choice)
             check_math(math, choice, checked=self._check != "off")
             check_tuning(tune, choice, self._check)
             if isinstance(choice, Kernel):
-                choice = choice.with_scalars(domain_values(self.domain))
+                choice = with_domain(choice, self.domain)
             self._controllers = open_controllers(
                 self.comm, devices, program,
                 zero_copy=zero_copy, kernel=choice, memory_cap=memory_cap, check=self._check,
@@ -268,6 +271,7 @@ class Computation:
     def _run(self, n_steps: int, interruption: Interruption) -> None:
         if n_steps < 0:
             raise ValueError(f"the number of steps must not be negative, got {n_steps}")
+        check_rest(self._kernel, n_steps, self.plan.steps_per_launch)
         before, progress = self._engine.n_steps, interruption.progress
         try:
             if self._tuner is not None:
@@ -376,6 +380,7 @@ class Computation:
             ),
         )  # fmt: skip
         check_capacity(plan, placement.executors, self.comm)
+        check_boxes(self._kernel, plan, placement.executors, self.comm)
         return plan
 
     def _new_engine(self, plan: Plan, placement: Placement) -> Engine:

@@ -9,7 +9,8 @@ from mpi_jobs import run_ranks
 from sample import sample
 
 import controllers
-from controllers import Kernel, registry
+from controllers import Kernel
+from controllers.kernel import registry
 
 
 @pytest.fixture(autouse=True)
