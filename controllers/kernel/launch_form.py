@@ -133,6 +133,11 @@ class LaunchForm:
         """The generated kernel that it is launched like; None where it is like none."""
         return None if self.like is None else kgt.generate(program, stage, self.like)
 
+    def planned_sizes(self, program: Program, stage: Stage) -> WorkSizes:
+        """Global and local size by the extent of a box, as far as the declaration tells."""
+        pattern = self.pattern(program, stage)
+        return self.sizes(()) if pattern is None else pattern.work_sizes
+
     def is_grouped(self, source: KernelSource) -> bool:
         """Whether its work-groups are fixed, so that a box may end within one."""
         return self.work_group is not None or bool(_REQUIRED.search(source.code))

@@ -14,7 +14,7 @@ import numpy as np
 from controllers.device import Device
 from controllers.kernel.build import ARGUMENT_INFO, Accessors
 from controllers.kernel.configuration import origin_of
-from controllers.kernel.launch_form import DIMENSIONS, LaunchForm
+from controllers.kernel.launch_form import DIMENSIONS
 from controllers.kernel.stage_source import StageKernel
 from controllers.kernel.variant import Kernel, Variant
 from controllers.kgt import Launch
@@ -88,18 +88,13 @@ def user_kernel(
         source.complete(front(program.n_axes, macros), _body_parameters(kernel, program, stage)),
         (*options, ARGUMENT_INFO),
         roles={**reads, f"{stage.writes}_new": "out"},
-        work_sizes=_sizes(form, program, stage),
+        work_sizes=form.planned_sizes(program, stage),
         scalars=kernel.scalars,
         title=kernel.name,
         file=source.file,
         origin=origin_of(kernel, source.file),
         form=form,
     )
-
-
-def _sizes(form: LaunchForm, program: Program, stage: Stage) -> WorkSizes:
-    pattern = form.pattern(program, stage)
-    return form.sizes(()) if pattern is None else pattern.work_sizes
 
 
 def _user_sizes(

@@ -188,6 +188,21 @@ class Kernel:
             f"{whose}; add one for any device"
         )
 
+    def planned(self, kind: str, n_steps: int) -> Variant:
+        """The variant of so many steps that a device of a kind is likely to get.
+
+        ValueError where none has as many.
+        """
+        of_steps = [one for one in self.variants if one.form.steps_per_launch == n_steps]
+        found = [one for one in of_steps if one.device.lower() == kind] or of_steps
+        if not found:
+            steps = ", ".join(map(str, self.steps))
+            raise ValueError(
+                f"kernel {self.name!r} computes {steps} steps per launch, got a launch of "
+                f"{n_steps}; add a variant with steps_per_launch={n_steps}"
+            )
+        return found[0]
+
     def computes(self, program: Program, stage: Stage) -> bool:
         """Whether it computes `stage`; ValueError where it is not said, or wrongly, which one."""
         names = [stage.name for stage in program.stages]

@@ -13,6 +13,7 @@ from typing import get_args
 from controllers.kernel.configuration import Configuration, planned_configurations
 from controllers.kernel.registry import GENERIC, SPECIALISED, KernelChoice, check_math
 from controllers.kernel.variant import Kernel
+from controllers.placement.own_kernel import overlap_for
 from controllers.placement.partition import domain_of, make_layout, periodic_axes
 from controllers.placement.temporal import plan_with_steps
 from controllers.plan import Location, Overlap, Plan
@@ -104,7 +105,7 @@ def dry_run(
 
     def plan_of(n_steps: int) -> Plan:
         return Plan(
-            program, layout, periodic, in_turn, overlap=overlap, steps_per_launch=n_steps
+            program, layout, periodic, in_turn, overlap=overlap_for(overlap, kernel), steps_per_launch=n_steps
         )
 
     plan = plan_with_steps(plan_of, kernel, steps_per_launch)
