@@ -105,8 +105,9 @@ def dry_run(
 
     def plan_of(n_steps: int) -> Plan:
         return Plan(
-            program, layout, periodic, in_turn, overlap=overlap_for(overlap, kernel), steps_per_launch=n_steps
-        )
+            program, layout, periodic, in_turn,
+            overlap=overlap_for(overlap, kernel), steps_per_launch=n_steps,
+        )  # fmt: skip
 
     plan = plan_with_steps(plan_of, kernel, steps_per_launch)
     return DryRun(plan, _configurations(plan, kernel), place_sizes(plan))
