@@ -143,6 +143,11 @@ class LaunchForm:
         return self.work_group is not None or bool(_REQUIRED.search(source.code))
 
     @property
+    def local_elements(self) -> dict[str, int]:
+        """The elements of each `__local` parameter."""
+        return dict(self.local)
+
+    @property
     def takes_any_box(self) -> bool:
         """Whether it computes boxes of all extents, wherever they lie."""
         return self.like is None

@@ -14,7 +14,7 @@ import numpy as np
 from controllers.device import Device
 from controllers.kernel.build import ARGUMENT_INFO, Accessors
 from controllers.kernel.configuration import origin_of
-from controllers.kernel.launch_form import DIMENSIONS
+from controllers.kernel.launch_form import DIMENSIONS, LaunchForm
 from controllers.kernel.stage_source import StageKernel
 from controllers.kernel.variant import Kernel, Variant
 from controllers.kgt import Launch
@@ -97,27 +97,29 @@ def user_kernel(
     )
 
 
-def _user_sizes(
-    source: StageKernel, group: tuple[int, ...], n_axes: int, what: str
+def compiled_sizes(
+    form: LaunchForm, sizes: WorkSizes, group: tuple[int, ...], n_axes: int, what: str
 ) -> WorkSizes:
-    """How it is launched, if it is compiled for work-groups of `group`; zeros: for any."""
-    assert source.form is not None
+    """`sizes`, or what they become for a kernel compiled for work-groups of `group`; zeros: any.
+
+    ValueError where `form` declares others.
+    """
     if not any(group):
-        return source.work_sizes
+        return sizes
     declared: tuple[int, ...] = (*group[: min(n_axes, DIMENSIONS)],)
-    if source.form.work_group is not None or source.form.like is not None:
-        declared = source.work_sizes((MANY,) * n_axes, False)[1]
+    if form.work_group is not None or form.like is not None:
+        declared = sizes((MANY,) * n_axes, False)[1]
     if _in_three(declared) != _in_three(group):
         raise ValueError(
             f"{what} is compiled for work-groups of {_times(group)} (reqd_work_group_size, whose "
             f"first extent is along the last axis), and is launched over {n_axes} axes with groups "
             f"of {_times(declared)} in that order; make the two agree, or declare no work_group"
         )
-    if source.form.like is not None:
-        return source.work_sizes
+    if form.like is not None:
+        return sizes
     compiled = (1,) * (n_axes - len(declared)) + declared[::-1]
-    source.form.check(what, n_axes)
-    return source.form.sizes(compiled)
+    form.check(what, n_axes)
+    return form.sizes(compiled)
 
 
 def _in_three(group: tuple[int, ...]) -> tuple[int, ...]:
@@ -187,7 +189,7 @@ def as_compiled(
     """
     if source.form is None:     # it was generated
         return source
-    what, local = f"kernel {source.title!r}", dict(source.form.local)
+    what, local = f"kernel {source.title!r}", source.form.local_elements
     for parameter in parameters:
         _check_cells(parameter, program, what)
         if parameter.role == "local" and parameter.name not in local:
@@ -202,7 +204,8 @@ def as_compiled(
             f"{what}: local gives {missing[0]!r} a size, which is no __local parameter; leave it "
             f"out, or add `__local VALUE *{missing[0]}`"
         )
-    return replace(source, work_sizes=_user_sizes(source, group, program.n_axes, what))
+    sizes = compiled_sizes(source.form, source.work_sizes, group, program.n_axes, what)
+    return replace(source, work_sizes=sizes)
 
 
 def local_nbytes(source: StageKernel, parameters: Sequence[Parameter]) -> dict[str, int]:
@@ -218,5 +221,5 @@ def local_nbytes(source: StageKernel, parameters: Sequence[Parameter]) -> dict[s
                     f"kernel {source.title!r}: {parameter.name!r} is a {parameter.type_name}; "
                     f"local memory is an array of numbers"
                 )
-            found[parameter.name] = dict(source.form.local)[parameter.name] * dtype.itemsize
+            found[parameter.name] = source.form.local_elements[parameter.name] * dtype.itemsize
     return found

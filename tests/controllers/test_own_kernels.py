@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 from sample import sample
 
-from controllers import Computation, Kernel, Stencil, kgt, reference_run
+from controllers import Computation, Controller, Kernel, Stencil, kgt, reference_run
 from controllers.check.trial import KernelError, check_kernel
 from controllers.device import choose, find_devices
 from controllers.executor.opencl import OpenCLExecutor
@@ -23,7 +23,7 @@ from controllers.kgt.launch_line import launch_line
 from controllers.program.expression import Read
 from controllers.program.program import Field, Program, Stage
 from controllers.run.dry_run import dry_run
-from hitmap import SerialCommunicator
+from hitmap import SerialCommunicator, Shape
 
 CROSS = [0, 1, 0, 1, 1, 1, 0, 1, 0]
 FIVE = Stencil.of("five", [(-1, 1)] * 2, CROSS, 5).program("float32")
@@ -298,3 +298,22 @@ def test_what_is_read_of_each_field_is_tried() -> None:
     kernel = Kernel.of("mine", body, stage="move")
     with pytest.raises(KernelError, match=r"reads u at the offset \(0, -1\).*it has \(0, 0\)\)"):
         check_kernel(executor_for(kernel), FLOW, kernel)
+
+
+def test_a_controller_launches_them_as_they_declare() -> None:
+    head = "__global const float *old, __global float *new, TILE(old), TILE(new), BOX"
+    head += ", __local float *kept"
+    text = f"__kernel void twice({head}) {{ CELL; HERE(new) = 2 * HERE(old); }}"
+    kernels = [
+        Kernel.of("twice", text, local={"kept": 64}, work_group=(8, 8), roles={"new": "out"}),
+        Kernel.of("twice", f"__attribute__((reqd_work_group_size(32, 2, 1)))\n{text}",
+                  local={"kept": 64}, roles={"new": "out"}),
+    ]  # fmt: skip
+    field = field_of(FIVE)
+    with Controller("cpu:0") as controller:
+        old, new = (controller.tile(field.shape, "float32") for _ in range(2))
+        old.write(field)
+        for kernel in kernels:
+            new.write(np.zeros_like(field))
+            controller.launch(kernel, Shape.of_extent(field.shape), old=old, new=new)
+            assert np.array_equal(new.read(), 2 * field)
