@@ -16,12 +16,12 @@ from hitmap.uncaught import install_where_ranks_are
 
 if TYPE_CHECKING:
     from controllers.check import CheckError
+    from controllers.check.trial import KernelError
     from controllers.controller.access import reading, updating, writing
     from controllers.controller.controller import Controller
     from controllers.controller.tied_tile import Selection, TiedTile
     from controllers.device import Device, NoDeviceError
     from controllers.device.listing import devices
-    from controllers.executor.kernel_check import KernelError
     from controllers.kernel.build import BuildError
     from controllers.kernel.registry import register_stencil
     from controllers.kernel.variant import Kernel
@@ -55,7 +55,7 @@ _HOMES = {
     "Execution": "controllers.settings.execution",
     "Field": "controllers.program.program",
     "Kernel": "controllers.kernel.variant",
-    "KernelError": "controllers.executor.kernel_check",
+    "KernelError": "controllers.check.trial",
     "MemoryCapError": "controllers.memory.ledger",
     "NoDeviceError": "controllers.device",
     "PatternFileError": "controllers.language.pattern_file",

@@ -8,7 +8,8 @@ of its own does not compile with these; it is then built without.
 """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,15 +21,16 @@ REPORT = "cell_report_"     # and the name of a tile: a parameter
 UNDECLARED, OUTSIDE = 1, 2  # kinds of faults
 REPORT_LONGS = 1 + 2 * MAX_AXES     # the kind, the cell that is touched, the work-item's own one
 
-Offsets = Sequence[tuple[int, ...]]
+# The offsets at which each tile may be read, by its parameter.
+Declared: TypeAlias = Mapping[str, Sequence[tuple[int, ...]]]
 
 
 def checked_accessors(
-    n_axes: int, macros: Mapping[str, str], declared: Offsets | None, reverse: bool
+    n_axes: int, macros: Mapping[str, str], declared: Declared | None, reverse: bool
 ) -> str:
     """The accessors for tiles of `n_axes` axes.
 
-    declared: the offsets that NEAR and AT may read, None for all.
+    declared: the offsets that HERE, NEAR and AT may read of each tile, None for all of any.
     reverse: work-items compute the cells of the box from its end.
     """
     parts = [accessors(n_axes, macros), "#undef TILE\n#undef HERE\n#undef NEAR\n#undef AT"]
@@ -47,7 +49,7 @@ def box_arguments(name: str, cells: Shape) -> dict[str, np.int64]:
     return values
 
 
-def _functions(n_axes: int, declared: Offsets | None) -> list[str]:
+def _functions(n_axes: int, declared: Declared | None) -> list[str]:
     """The tests, as functions, so that arguments are evaluated once."""
     axes = range(n_axes)
     where = [("__global const long *", "report"), ("const long ", "first")]
@@ -62,16 +64,28 @@ def _functions(n_axes: int, declared: Offsets | None) -> list[str]:
         f"long cell_inside({parameters})",
         "{",
         f"    if ({inside}) return {_element('i_{}', n_axes)};",
-        f"    cell_complain(report, {OUTSIDE}, {', '.join(name for _, name in cells)});",
+        f"    cell_complain(report, {OUTSIDE}, {_touched(n_axes)});",
         f"    return {_element('low_{}', n_axes)};",
         "}",
-        f"long cell_declared({parameters})",
-        "{",
-        f"    if ({_is_declared(declared)}) return cell_inside({given});",
-        f"    cell_complain(report, {UNDECLARED}, {', '.join(name for _, name in cells)});",
-        f"    return {_element('own_{}', n_axes)};",
-        "}",
+        *_tests(n_axes, declared, parameters, given),
     ]
+
+
+def _tests(
+    n_axes: int, declared: Declared | None, parameters: str, given: str
+) -> Iterator[str]:
+    """A function for each tile, which looks at what is declared of it."""
+    for name, offsets in (declared or {}).items():
+        yield f"long cell_declared_{name}({parameters})"
+        yield "{"
+        yield f"    if ({_is_declared(offsets)}) return cell_inside({given});"
+        yield f"    cell_complain(report, {UNDECLARED}, {_touched(n_axes)});"
+        yield f"    return {_element('own_{}', n_axes)};"
+        yield "}"
+
+
+def _touched(n_axes: int) -> str:
+    return ", ".join(f"{name}_{axis}" for name in ("i", "own") for axis in range(n_axes))
 
 
 def _complain(n_axes: int, cells: str) -> list[str]:
@@ -88,15 +102,13 @@ def _complain(n_axes: int, cells: str) -> list[str]:
     ]
 
 
-def _is_declared(declared: Offsets | None) -> str:
+def _is_declared(declared: Sequence[tuple[int, ...]]) -> str:
     """Whether a cell is at one of the offsets from the work-item's own, in OpenCL C."""
-    if declared is None:
-        return "1"
     offsets = (
         " && ".join(f"i_{axis} - own_{axis} == {step}L" for axis, step in enumerate(offset))
         for offset in declared
     )
-    return " || ".join(f"({offset})" for offset in offsets)
+    return " || ".join(f"({offset})" for offset in offsets) or "0"
 
 
 def _element(name: str, n_axes: int) -> str:
@@ -104,7 +116,7 @@ def _element(name: str, n_axes: int) -> str:
     return " + ".join(["first", *pitched, name.format(n_axes - 1)])
 
 
-def _macros(n_axes: int, declared: Offsets | None) -> list[str]:
+def _macros(n_axes: int, declared: Declared | None) -> list[str]:
     axes = range(n_axes)
     pitches = [f"tile##_pitch_{axis}" for axis in axes[:-1]]
     bounds = [f"cell_{end}_{axis}_##tile" for axis in axes for end in ("low", "high")]
@@ -118,12 +130,13 @@ def _macros(n_axes: int, declared: Offsets | None) -> list[str]:
     near = ", ".join(f"cell_{axis} + (i{axis})" for axis in axes)
     at = ", ".join(f"(i{axis}) - lower_{axis}" for axis in axes)
     local = ", ".join(f"(i{axis})" for axis in axes)
+    test = "cell_inside" if declared is None else "cell_declared_##tile"
     # AT_LOCAL may be used where no cell is known, and AT too where any cell may be read
-    known = f"tile[cell_declared({where}, {at}, {cell})]"
+    known = f"tile[{test}({where}, {at}, {cell})]"
     return [
         f"#define TILE(tile) {', '.join(parameters)}",
-        f"#define HERE(tile) tile[cell_declared({where}, {cell}, {cell})]",
-        f"#define NEAR(tile, {i}) tile[cell_declared({where}, {near}, {cell})]",
+        f"#define HERE(tile) tile[{test}({where}, {cell}, {cell})]",
+        f"#define NEAR(tile, {i}) tile[{test}({where}, {near}, {cell})]",
         f"#define AT_LOCAL(tile, {i}) tile[cell_inside({where}, {local}, {local})]",
         f"#define AT(tile, {i}) "
         + (known if declared is not None else f"tile[cell_inside({where}, {at}, {at})]"),

@@ -16,7 +16,7 @@ from controllers.check.accessors import (
     OUTSIDE,
     REPORT,
     REPORT_LONGS,
-    Offsets,
+    Declared,
     box_arguments,
     checked_accessors,
 )
@@ -27,10 +27,10 @@ from controllers.device import Device
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.build import BuildError, Built, build
 from controllers.kernel.registry import SPECIALISED, KernelChoice
-from controllers.kernel.stage_kernel import StageKernel
+from controllers.kernel.stage_source import StageKernel
 from controllers.kernel.variant import Kernel
 from controllers.kgt import Launch
-from controllers.language.weights import FIELD
+from controllers.kgt.emitter import used_fields
 from controllers.memory.allocation import device_memory
 from controllers.memory.tile import PAGE, Tile, host_tile_memory
 from controllers.program.offsets import MAX_AXES
@@ -67,7 +67,7 @@ class CheckedExecutor(OpenCLExecutor):
         with self._log.listening() if self._log else _nothing():
             super().__init__(device, zero_copy=zero_copy, kernel=kernel, memory_cap=memory_cap)
         self._reports: dict[str, cl.Buffer] = {}    # by the parameter of the tile
-        self._declared: Offsets | None = None
+        self._declared: Declared | None = None
         self._looks = True          # whether accessors look
         self._reversed = False
 
@@ -103,9 +103,11 @@ class CheckedExecutor(OpenCLExecutor):
     def build(
         self, program: Program, stage: int, launch: Launch | None = None
     ) -> tuple[StageKernel, Built]:
-        if not isinstance(self.kernel, Kernel):
+        kernel, described = self.kernel, program.stages[stage]
+        if not isinstance(kernel, Kernel) or not kernel.computes(program, described):
             return super().build(program, stage, launch)
-        self._declared = program.offsets(FIELD)
+        fields = used_fields(described)
+        self._declared = {field: kernel.offsets(described, field) for field in fields}
         return self.looking(lambda: super(CheckedExecutor, self).build(program, stage, launch))
 
     def looking(self, build: Callable[[], _T]) -> _T:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.check.finding import Complaint
-from controllers.check.memory import Bits, TileMemory, differ, junk
+from controllers.check.memory import Bits, TileMemory, differ, junk, scattered
 from controllers.device.event import Event
 
 Array = npt.NDArray[Any]
@@ -37,7 +37,10 @@ class Use:
 
 @dataclass(frozen=True)
 class Run:
-    """One way to do the launch: which junk surrounds it, and the command."""
+    """One way to do the launch: which junk surrounds it, and the command.
+
+    junk: 0 and 1 are the same everywhere (`junk`), others another one everywhere (`scattered`).
+    """
 
     junk: int
     launch: Callable[[], Event]
@@ -71,7 +74,7 @@ class Inspection:
         self._heard()   # of what was before
         starts, ends, events, heard = [], [], [], None
         for run in self._runs:
-            start = [self._prepared(*used, run.junk) for used in zip(uses, self.before, busy)]
+            start = [prepared(*used, run.junk) for used in zip(uses, self.before, busy)]
             for use, values, keep in zip(uses, start, busy):
                 use.memory.write(values, keep)
             event = run.launch()
@@ -88,13 +91,6 @@ class Inspection:
             use.memory.write(values, keep)
         found = next(self._misplaced(starts, ends, busy), None) or heard
         return events[0], found or next(self._wrong(starts, ends), None)
-
-    def _prepared(self, use: Use, values: Array, busy: Bits | None, number: int) -> Array:
-        """The elements before a run: junk where nothing is to be read."""
-        free = ~use.reads if busy is None else ~(use.reads | busy)
-        dtype = use.memory.tile.dtype
-        filled = np.where(free, junk(dtype, number), values)
-        return np.where(free & use.writes, junk(dtype, number, written=True), filled)
 
     def _misplaced(
         self,
@@ -163,3 +159,13 @@ class Inspection:
                     f"on cells that it does not declare to read"
                 )
                 yield Complaint("undeclared", what, use.field, cell)
+
+
+def prepared(use: Use, values: Array, busy: Bits | None, number: int) -> Array:
+    """The elements before a run: junk of a kind where nothing is to be read."""
+    free = ~use.reads if busy is None else ~(use.reads | busy)
+    dtype = use.memory.tile.dtype
+    if number > 1:
+        return np.where(free, scattered(dtype, number, values.size), values)
+    filled = np.where(free, junk(dtype, number), values)
+    return np.where(free & use.writes, junk(dtype, number, written=True), filled)

@@ -123,6 +123,15 @@ def junk(dtype: np.dtype[Any], number: int = 0, written: bool = False) -> np.gen
     return scalar
 
 
+def scattered(dtype: np.dtype[Any], number: int, count: int) -> Array:
+    """Junk that is another one in each of `count` elements, and of another kind by `number`."""
+    rng = np.random.default_rng(number)
+    if dtype.kind == "f":
+        return (rng.standard_normal(count) * 1e3).astype(dtype)
+    info = np.iinfo(dtype)
+    return rng.integers(info.min, info.max, count, dtype, endpoint=True)
+
+
 def differ(one: Array, other: Array) -> Bits:
     """Where the bytes of two arrays of one shape differ."""
     nbytes = one.dtype.itemsize

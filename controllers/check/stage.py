@@ -21,7 +21,7 @@ from controllers.kernel.variant import Kernel
 from controllers.memory.tile import Tile
 from controllers.plan import Operation, TileKey
 from controllers.program.expression import Read, reads
-from controllers.program.program import Stage
+from controllers.program.program import Program, Stage
 from controllers.program.reference import apply_stage
 from controllers.program.steps import Steps
 from hitmap.shape import Shape
@@ -48,13 +48,12 @@ class StageLaunch:
         self._keys = {access.memory.field: access.memory for access in operation.reads
                       if isinstance(access.memory, TileKey)}  # fmt: skip
         self._written = written.memory
-        own = getattr(executor, "kernel", None)
-        self._is_own = isinstance(own, Kernel)
-        name = own.name if isinstance(own, Kernel) else self._stage.name
+        self._own = own = _own_kernel(executor, self._program, self._stage)
+        name = self._stage.name if own is None else own.name
         uses = [self._source(field, tiles[key]) for field, key in self._keys.items()]
         self._uses = [*uses, self._target(tiles[written.memory])]
         runs = [Run(0, lambda: command(None))]
-        if isinstance(own, Kernel):
+        if own is not None:
             runs += self._more_runs(executor, tiles, operation.stage, command)
         self._inspection = Inspection(name, self._uses, runs, self._hearing(name))
 
@@ -75,15 +74,17 @@ class StageLaunch:
 
     def _source(self, field: str, tile: Tile) -> Use:
         memory = TileMemory(self._executor, tile)
-        boxes = [self._over.shift(node.offset) for node in self._nodes(field)]
+        boxes = [self._over.shift(offset) for offset in self._offsets(field)]
         return Use(field, field, memory, memory.mask(boxes), memory.mask([]))
 
     def _target(self, tile: Tile) -> Use:
         memory, field = TileMemory(self._executor, tile), self._stage.writes
         return Use(f"{field}_new", field, memory, memory.mask([]), memory.mask([self._over]))
 
-    def _nodes(self, field: str) -> list[Read]:
-        return [node for node in reads(self._stage.expression) if node.field == field]
+    def _offsets(self, field: str) -> list[tuple[int, ...]]:
+        if self._own is not None:
+            return [*self._own.offsets(self._stage, field)]
+        return [node.offset for node in reads(self._stage.expression) if node.field == field]
 
     def _more_runs(
         self, executor: Executor, tiles: Mapping[TileKey, Tile], stage: int, command: Command
@@ -120,7 +121,7 @@ class StageLaunch:
             return memory.view(values, self._over.shift(node.offset))
 
         result = self._uses[-1].memory.view(after[-1], self._over)
-        if not self._is_own:
+        if self._own is None:
             right = np.broadcast_to(
                 apply_stage(self._stage, read, self._program.dtype), result.shape
             )
@@ -143,3 +144,8 @@ class StageLaunch:
         text = f"the launch of {self._stage.name} gives {field} at {cell} {what}"
         return Complaint(kind, text, field, cell)
 
+
+def _own_kernel(executor: Executor, program: Program, stage: Stage) -> Kernel | None:
+    """The user's kernel that computes a stage; None where a generated one does."""
+    kernel = getattr(executor, "kernel", None)
+    return kernel if isinstance(kernel, Kernel) and kernel.computes(program, stage) else None

@@ -78,8 +78,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="exchange while the inner cells are computed (default: auto, where it pays)")
     add("--steps-per-launch", metavar="N", type=_n_steps,
         help="time steps that one launch computes, with halos of N times the reach and one "
-        f"exchange in N steps, at most {MOST_STEPS}; needs a generated kernel (default: what "
-        "promises to be fast)")
+        f"exchange in N steps, at most {MOST_STEPS}; needs a generated kernel, or one that "
+        "declares as many (default: what promises to be fast)")
     add("--memory-cap", metavar="BYTES", type=memory_cap,
         help="the most that the run may take of the memory of each device, such as 4g or 512m; a "
         "field that does not fit is refused before anything is allocated (default: the "

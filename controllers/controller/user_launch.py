@@ -18,8 +18,8 @@ from controllers.device.event import Command
 from controllers.executor.opencl import OpenCLExecutor, SharedKernel
 from controllers.kernel.build import build_user_kernel
 from controllers.kernel.stage_kernel import box_values, tile_values
+from controllers.kernel.user_kernel import compiled_sizes
 from controllers.kernel.variant import Kernel
-from controllers.kgt.cell import work_sizes
 from controllers.kgt.parameter import TILE_ROLES, Parameter, bind, cell_dtype
 from hitmap.argument import wholes
 from hitmap.shape import Shape
@@ -39,12 +39,19 @@ class UserLaunch:
     ) -> None:
         self._executor = executor
         self._title = kernel.name
-        macros = {"ONCE": ""} if grouped else {}
+        variant = kernel.variant(executor.device)
+        source, self._form = variant.source, variant.form
+        self._form.check(f"kernel {kernel.name!r}", n_axes)
+        if self._form.like is not None or self._form.steps_per_launch > 1:
+            raise ValueError(
+                f"kernel {kernel.name!r} is launched like a generated one, or computes several "
+                f"steps, which is for stages of programs; use a Computation"
+            )
+        macros = {"ONCE": ""} if grouped or self._form.is_grouped(source) else {}
         self._built = build_user_kernel(
             executor.context, executor.device, kernel, n_axes, macros, executor.accessors
         )
-        self._kernel = SharedKernel(self._built)
-        source = kernel.variant(executor.device).source
+        self._kernel, self._group = SharedKernel(self._built), self._built.group
         self._touches = touches(source.body(self._built.name), source.code)
         self._alike: set[tuple[str, np.dtype[Any]]] = set()     # parameters that suit these dtypes
 
@@ -105,7 +112,7 @@ class UserLaunch:
         `scalars` are the values of those that `arguments` does not name.
         """
         values: dict[str, object] = {**box_values(over)}
-        numbers = dict(scalars)
+        numbers = {**self._form.local_elements, **scalars}
         for name, argument in arguments.items():
             if isinstance(argument, Cells):
                 memory = argument.tile.memory
@@ -157,7 +164,9 @@ class UserLaunch:
     ) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Global and local size in OpenCL's order."""
         if group is None:
-            return work_sizes(over.extent, self._executor.device.kind == "cpu")
+            title, form = f"kernel {self._title!r}", self._form
+            sizes = compiled_sizes(form, form.sizes(()), self._group, over.n_axes, title)
+            return sizes(over.extent, self._executor.device.kind == "cpu")
         group = wholes(group, "group")
         handle = self._executor.device.handle
         assert handle is not None, "an OpenCL device"

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+import pyopencl as cl
 
 from controllers.device import Device
 from controllers.device.event import Command, Event
@@ -15,7 +16,9 @@ from controllers.kernel.build import Built, accessors, build, compiled, fixed_so
 from controllers.kernel.choices import Choices
 from controllers.kernel.configuration import Configuration, Placed, launch_of, with_launches
 from controllers.kernel.registry import SPECIALISED, KernelChoice
-from controllers.kernel.stage_kernel import StageKernel, box_values, stage_kernel, tile_values
+from controllers.kernel.stage_kernel import box_values, stage_kernel, tile_values
+from controllers.kernel.stage_source import StageKernel
+from controllers.kernel.user_kernel import as_compiled, local_nbytes
 from controllers.kgt import Launch
 from controllers.kgt.cell import work_sizes
 from controllers.kgt.kernel import WorkSizes
@@ -84,6 +87,8 @@ class OpenCLExecutor(OpenedDevice):
         if source.tables is not None:
             tables = source.tables(written.strided(over).pitches)
             values |= {name: self.constants(array) for name, array in tables.items()}
+        local = local_nbytes(source, built.parameters)
+        values |= {name: cl.LocalMemory(nbytes) for name, nbytes in local.items()}
         title = source.title or source.name
         arguments = bind(title, built.parameters, values, source.scalars)
         sizes = source.work_sizes(over.extent, self.device.kind == "cpu")
@@ -131,12 +136,15 @@ class OpenCLExecutor(OpenedDevice):
         key = (source.name, source.source)
         if key not in self._kernels:
             title = source.title or source.name
-            built = build(
+            made = build(
                 self.context, title, source.source, source.options, source.file, source.math
             )
-            known = source.parameters or parameters(compiled(built, source.name), source.roles)
-            self._kernels[key] = Built(source.name, built, known)
-        return source, self._kernels[key]
+            known = source.parameters or parameters(compiled(made, source.name), source.roles)
+            self._kernels[key] = Built(source.name, made, known)
+        built = self._kernels[key]
+        if source.form is None:     # generated
+            return source, built
+        return as_compiled(source, built.parameters, built.group, program), built
 
     def configurations(
         self, program: Program, stage: int, boxes: Iterable[Placed], n_steps: int

@@ -73,6 +73,14 @@ class Built:
     text: str = ""      # all of it, where it is a user's whole kernel
 
     @property
+    def group(self) -> tuple[int, ...]:
+        """The work-group that it is compiled for, in OpenCL's order; zeros where that is none."""
+        (device,) = cast("list[cl.Device]", self.program.get_info(cl.program_info.DEVICES))
+        info = cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE
+        found = compiled(self.program, self.name).get_work_group_info(info, device)
+        return tuple(map(int, cast("list[int]", found)))
+
+    @property
     def enqueue(self) -> Callable[..., Event]:
         """PyOpenCL's function that enqueues a kernel; a crash in it tells which."""
         (device,) = cast("list[cl.Device]", self.program.get_info(cl.program_info.DEVICES))

@@ -109,6 +109,10 @@ def planned_configurations(
         return numpy_configurations(stage, boxes, kind)
 
     def kernel_of(placed: Placed) -> tuple[Configuration, WorkSizes]:
+        if isinstance(choice, Kernel) and choice.computes(program, stage):
+            name, origin = choice.name, origin_of(choice)
+            sizes = choice.planned(kind, n_steps).form.planned_sizes(program, stage)
+            return Configuration(kind.upper(), stage.name, name, origin, None), sizes
         launch = launch_of(program, stage, placed, n_steps)
         made = kgt.choose(program, stage, kind, launch)
         terms, used = kgt.terms_of(stage), choice
@@ -116,9 +120,7 @@ def planned_configurations(
             used = GENERIC
         generated = kgt.generate(program, stage, made)
         name, sizes = generated.name, generated.work_sizes
-        if isinstance(used, Kernel):
-            name, sizes = used.name, work_sizes
-        elif used == GENERIC:
+        if used == GENERIC:
             name, sizes = "generic_stencil", work_sizes
         origin = origin_of(used, "", made, len(terms[0]) if terms else 0)
         return Configuration(kind.upper(), stage.name, name, origin, None), sizes

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias, Union
+from typing import TYPE_CHECKING, Literal, TypeAlias, Union
 
+from controllers.kernel.launch_form import FormKeywords
 from controllers.kernel.source import SourceLike
 from controllers.kernel.variant import ANY, Kernel
 from controllers.program.identifier import short
@@ -12,6 +13,9 @@ from controllers.program.program import Math
 from hitmap.agreement import agree, raise_together
 from hitmap.argument import instance
 from hitmap.comm import Communicator
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 SPECIALISED: Literal["specialised"] = "specialised"
 GENERIC: Literal["generic"] = "generic"
@@ -27,6 +31,7 @@ def register_stencil(
     *,
     device: str = ANY,
     scalars: Mapping[str, float] | None = None,
+    **form: Unpack[FormKeywords],
 ) -> Kernel:
     """Make a kernel of your own known as `kernel=name`; returns it.
 
@@ -35,9 +40,11 @@ def register_stencil(
     device: which devices this variant is for: "" (any), a kind, a vendor, a pattern of names.
         Register further variants under the same name; the most specific one is used.
     scalars: values for scalar parameters of its own.
+    form: how it is launched, by work_group, cells_per_item, steps_per_launch, local or like: see
+        `Kernel.of`.
 
     On several ranks every rank registers the same.  A later registration of a name for the
-    same devices replaces the earlier one.
+    same devices, and as many steps per launch, replaces the earlier one.
     """
     instance(name, str, "the name of a kernel", "write it in quotes")
     if not name.strip() or name in (SPECIALISED, GENERIC) or name.endswith(".cl"):
@@ -46,9 +53,10 @@ def register_stencil(
             f"{GENERIC} and those of files"
         )
     if name in _registered:
-        kernel = _registered[name].with_variant(source, device).with_scalars(scalars or {})
+        kernel = _registered[name].with_variant(source, device, **form)
+        kernel = kernel.with_scalars(scalars or {})
     else:
-        kernel = Kernel.of(name, source, device=device, scalars=scalars)
+        kernel = Kernel.of(name, source, device=device, scalars=scalars, **form)
     _registered[name] = kernel
     return kernel
 

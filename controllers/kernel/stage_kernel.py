@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The kernel of a stage, three ways: specialised, generic, or the user's own.
 
-However it came about, a kernel's parameters are bound by name (docs/kernels.md): the buffers
-`u` and `u_new` of a field, the scalars that say where its cells lie, and those of the box.
+However it came about, a kernel's parameters are bound by name (docs/kernels.md): for a field `u`
+of the program the buffers `u` and `u_new`, the scalars that say where its cells lie, and those of
+the box.
 """
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,46 +19,15 @@ from controllers.kernel.build import ARGUMENT_INFO, Accessors, accessors, fixed_
 from controllers.kernel.choices import Choices
 from controllers.kernel.configuration import origin_of
 from controllers.kernel.registry import GENERIC, KernelChoice
+from controllers.kernel.stage_source import StageKernel
+from controllers.kernel.user_kernel import user_kernel
 from controllers.kernel.variant import Kernel
 from controllers.kgt import Launch, generate
-from controllers.kgt.cell import work_sizes
 from controllers.kgt.emitter import OPENCL_TYPES, divides, has_exact_reciprocal
-from controllers.kgt.kernel import WorkSizes
-from controllers.kgt.parameter import Parameter, Role
 from controllers.language.weights import FIELD
-from controllers.program.program import INTEGERS, Math, Program, Stage
+from controllers.program.program import INTEGERS, Program, Stage
 from hitmap.shape import Shape
 from hitmap.strided import Strided
-
-_SIZE = re.compile(r"size_\d")
-
-# Constant arrays that a kernel reads, given the pitches of its field.
-Tables: TypeAlias = Callable[[tuple[int, ...]], Mapping[str, npt.NDArray[Any]]]
-
-
-@dataclass(frozen=True)
-class StageKernel:
-    """OpenCL C of one stage, and how it is called.
-
-    parameters: known beforehand, or () to ask the compiler, which must agree with `roles`.
-    scalars: values of parameters other than the tiles' and the box's.
-    title, file: what a user calls it, and the user's file, for messages; "" where there is none.
-    origin: where the text comes from, for people.
-    math: strict arithmetic is built without options that the environment adds.
-    """
-
-    name: str
-    source: str
-    options: tuple[str, ...]
-    parameters: tuple[Parameter, ...] = ()
-    roles: Mapping[str, Role] = field(default_factory=dict)
-    work_sizes: WorkSizes = work_sizes
-    scalars: Mapping[str, float] = field(default_factory=dict)
-    tables: Tables | None = None
-    title: str = ""
-    file: str = ""
-    origin: str = ""
-    math: Math = "strict"
 
 
 def stage_kernel(
@@ -80,8 +47,8 @@ def stage_kernel(
     ValueError where the device lacks what strict arithmetic needs, where the generic kernel
     cannot do the stage, or where a user's kernel has no variant for the device.
     """
-    if isinstance(choice, Kernel):
-        return _user_kernel(choice, program, device, front)
+    if isinstance(choice, Kernel) and choice.computes(program, stage):
+        return user_kernel(choice, program, stage, device, front, launch)
     if choice == GENERIC:
         return _generic_kernel(program, stage, device)
     made = choices.configuration(program, stage, launch)
@@ -158,51 +125,11 @@ def _generic_kernel(program: Program, stage: Stage, device: Device) -> StageKern
     )
 
 
-def _user_kernel(
-    kernel: Kernel, program: Program, device: Device, front: Accessors
-) -> StageKernel:
-    if len(program.stages) > 1 or len(program.fields) > 1:
-        raise ValueError(
-            f"program {program.name!r} has {len(program.stages)} stages on {len(program.fields)} "
-            f"fields, and the kernel {kernel.name!r} is for one of each; use kernel='specialised'"
-        )
-    source = kernel.variant(device).source
-    options = device.strict_options(program.dtype, device.correctly_rounded_divide)
-    return StageKernel(
-        source.kernel_name(kernel.name),
-        source.complete(front(program.n_axes, _macros(program)), _body_parameters(kernel, program)),
-        (*options, ARGUMENT_INFO),
-        roles={FIELD: "in", f"{FIELD}_new": "out"},
-        scalars=kernel.scalars,
-        title=kernel.name,
-        file=source.file,
-        origin=origin_of(kernel, source.file),
-    )
-
-
-def _body_parameters(kernel: Kernel, program: Program) -> str:
-    """The parameter list that a body gets."""
-    own = {name: value for name, value in kernel.scalars.items() if not _SIZE.fullmatch(name)}
-    domain = ["DOMAIN"] if len(own) < len(kernel.scalars) else []
-    real = "VALUE" if program.dtype not in INTEGERS else "float"
-    scalars = [
-        f"const {real if isinstance(value, (float, np.floating)) else 'long'} {name}"
-        for name, value in own.items()
-    ]
-    tiles = f"__global const VALUE *restrict {FIELD}, __global VALUE *restrict {FIELD}_new"
-    return ", ".join([tiles, f"TILE({FIELD})", "BOX", *domain, *scalars])
-
-
 def described(program: Program) -> str:
     """A short text that differs where programs compute differently."""
     sources = [generate(program, stage).source for stage in program.stages]
     digest = hashlib.sha256(repr((program.fields, sources)).encode()).hexdigest()
     return f"{program.name} in {program.dtype}, {digest[:16]}"
-
-
-def domain_values(domain: Shape) -> dict[str, int]:
-    """The scalars of the parameters DOMAIN."""
-    return {f"size_{axis}": extent for axis, extent in enumerate(domain.extent)}
 
 
 def _macros(program: Program) -> dict[str, str]:

@@ -8,21 +8,30 @@ A variant says for which devices it is written:
     nvidia      a vendor: a word of the vendor's or the platform's name
     *H200*      a pattern of the device's name, with * ? [...]
 
-The most specific one that fits is taken: a name before a vendor, a vendor before a kind.
+The most specific one that fits is taken: a name before a vendor, a vendor before a kind.  Where
+that one is not made for a box, or for so many time steps, the next one is.
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Literal, TypeAlias, Union, cast, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, Union, cast, get_args
 
 import numpy as np
 
 from controllers.device.device import Device, Kind
+from controllers.kernel.launch_form import FormKeywords, LaunchForm
 from controllers.kernel.source import KernelSource, SourceLike
 from controllers.kgt.parameter import ROLE_WORDS, TILE_ROLES, Role
-from hitmap.argument import instance, number, one_of, wrong
+from controllers.program.expression import reads as reads_of
+from controllers.program.program import Program, Stage
+from hitmap.argument import instance, number, one_of, wholes, wrong
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Reads: TypeAlias = Mapping[str, tuple[tuple[int, ...], ...]]
 
 ANY = ""
 RoleWord: TypeAlias = Union[Literal["reading", "writing", "updating"], Role]
@@ -31,10 +40,11 @@ _GENERIC, _KIND, _VENDOR, _NAME = range(1, 5)
 
 @dataclass(frozen=True)
 class Variant:
-    """One implementation, for the devices that `device` fits."""
+    """One implementation, for the devices that `device` fits, and how it is launched."""
 
     device: str
     source: KernelSource
+    form: LaunchForm = field(default_factory=LaunchForm)
 
     def fit(self, device: Device) -> tuple[int, int]:
         """How specific this variant is for `device`; (0, 0) where it does not fit.
@@ -54,22 +64,31 @@ class Variant:
 
 @dataclass(frozen=True)
 class Kernel:
-    """Variants of one kernel, values for scalar parameters of its own, and declared roles.
+    """Variants of one kernel, and what it declares, whatever the device.
 
-    Roles are "reading", "writing" or "updating", or as we call them "in", "out" and "inout", which
-    `roles` holds; those not declared are read from `const` (`controllers.kgt.parameter`).
+    scalars: values for scalar parameters of its own.
+    roles: of tiles: "reading", "writing" or "updating", or as we call them "in", "out" and "inout",
+        which is what is held; those not declared are read from `const`
+        (`controllers.kgt.parameter`).
+    reads: the offsets at which it reads each field; by default those of the program's stage.
+    stage: the name of the stage that it computes, where the program has several.
     """
 
     name: str
     variants: tuple[Variant, ...]
     scalars: Mapping[str, float] = field(default_factory=dict)
     roles: Mapping[str, Role] = field(default_factory=dict)
+    reads: Reads = field(default_factory=dict)
+    stage: str = ""
 
     def __post_init__(self) -> None:
         what = f"kernel {self.name!r}"
         instance(self.name, str, "the name of a kernel", "write it in quotes")
+        instance(self.stage, str, f"{what}: stage", "write the name of one in quotes")
         roles: dict[str, Role] = {}
-        for given, called in ((self.roles, "roles"), (self.scalars, "scalars")):
+        for given, called in (
+            (self.roles, "roles"), (self.scalars, "scalars"), (self.reads, "reads")
+        ):  # fmt: skip
             if not isinstance(given, Mapping):
                 raise wrong(f"{what}: {called}", "a dict", given, "write {name: value}")
         for name, word in self.roles.items():
@@ -91,34 +110,68 @@ class Kernel:
         device: str = ANY,
         scalars: Mapping[str, float] | None = None,
         roles: Mapping[str, RoleWord] | None = None,
+        reads: Mapping[str, Sequence[Sequence[int]]] | None = None,
+        stage: str = "",
+        **form: Unpack[FormKeywords],
     ) -> Kernel:
         """A kernel of one variant; `source` is OpenCL C or the path of a file.
 
+        device: which devices the variant is for (docs/kernels.md).
+        scalars, roles, reads, stage: see `Kernel`.
+
+        How it is launched, per axis in C order; by default one cell per work-item, in work-groups
+        of the device's choice, or as the line says that kgt writes at the head of a file:
+
+        work_group: work-items of a group; not needed beside `reqd_work_group_size`.
+        cells_per_item: cells that a work-item computes; items are rounded up to whole groups.
+        steps_per_launch: time steps that a launch computes.
+        local: elements of each `__local` parameter, by name.
+        like: a configuration of kgt, in place of these: launched as what is generated with it.
+
         >>> Kernel.of("twice", "NEW(u) = 2 * HERE(u);").with_variant("...", "gpu").devices
         ('', 'gpu')
+        >>> Kernel.of("k", "NEW(u) = 0;", work_group=[16, 16]).variants[0].form.work_group
+        (16, 16)
         """
-        kernel = cls(name, (), scalars or {}, cast("Mapping[str, Role]", roles or {}))
+        held = cast("Mapping[str, Role]", roles or {})
+        kernel = cls(name, (), scalars or {}, held, {}, stage)
         return replace(
-            kernel, scalars=dict(kernel.scalars), roles=dict(kernel.roles)
-        ).with_variant(source, device)
+            kernel, scalars=dict(kernel.scalars), roles=dict(kernel.roles),
+            reads=_offsets(reads or {}, f"kernel {name!r}: reads"),
+        ).with_variant(source, device, **form)  # fmt: skip
 
     @property
     def devices(self) -> tuple[str, ...]:
         """What the variants are for."""
         return tuple(variant.device for variant in self.variants)
 
-    def with_variant(self, source: SourceLike, device: str = ANY) -> Kernel:
-        """The same with one more variant, which replaces one for the same devices."""
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The numbers of time steps for which there are variants, in order."""
+        return tuple(sorted({variant.form.steps_per_launch for variant in self.variants}))
+
+    def with_variant(
+        self, source: SourceLike, device: str = ANY, **form: Unpack[FormKeywords]
+    ) -> Kernel:
+        """The same with one more variant; the last keywords are those of `Kernel.of`.
+
+        It replaces one for the same devices that computes as many steps per launch.
+        """
         word = instance(device, str, "device", 'write a kind or name, such as "gpu"').strip()
-        variant = Variant(word, KernelSource.of(source))
-        unknown = [name for name in self.roles if not variant.source.may_name(name)]
+        text = KernelSource.of(source)
+        what = f"kernel {self.name!r}"
+        unknown = [name for name in self.roles if not text.may_name(name)]
         if unknown:
             raise ValueError(
-                f"kernel {self.name!r}: the role of {unknown[0]!r} is declared, and the text names "
-                f"no {unknown[0]!r}; write the name of a parameter"
+                f"{what}: the role of {unknown[0]!r} is declared, and the text names no "
+                f"{unknown[0]!r}; write the name of a parameter"
             )
-        others = (one for one in self.variants if one.device.lower() != word.lower())
-        return replace(self, variants=(*others, variant))
+        made = LaunchForm.of(what, **form) if form else LaunchForm.of_source(text)
+        key = word.lower(), made.steps_per_launch
+        others = (
+            one for one in self.variants if (one.device.lower(), one.form.steps_per_launch) != key
+        )
+        return replace(self, variants=(*others, Variant(word, text, made)))
 
     def with_scalars(self, values: Mapping[str, float]) -> Kernel:
         """The same with more values for scalar parameters."""
@@ -126,10 +179,83 @@ class Kernel:
 
     def variant(self, device: Device) -> Variant:
         """The most specific variant for `device`; ValueError where none fits."""
-        best = max(self.variants, key=lambda variant: variant.fit(device))
-        if best.fit(device) == (0, 0):
+        return self.fitting(device)[0]
+
+    def fitting(self, device: Device, n_steps: int | None = None) -> list[Variant]:
+        """The variants for `device`, of `n_steps` per launch or of any, most specific first.
+
+        ValueError where there is none.
+        """
+        fitting = [one for one in self.variants if one.fit(device) != (0, 0)]
+        found = [one for one in fitting if n_steps in (None, one.form.steps_per_launch)]
+        if found:
+            return sorted(found, key=lambda variant: variant.fit(device), reverse=True)
+        whose = f"{device.name} ({device.kind}, {device.vendor})"
+        if fitting:
+            listed = ", ".join(str(one.form.steps_per_launch) for one in fitting)
             raise ValueError(
-                f"kernel {self.name!r} has variants for {', '.join(self.devices)}, and none for "
-                f"{device.name} ({device.kind}, {device.vendor}); add one for any device"
+                f"kernel {self.name!r} computes {listed} steps per launch on {whose}, got a launch "
+                f"of {n_steps}; add a variant with steps_per_launch={n_steps}"
             )
-        return best
+        raise ValueError(
+            f"kernel {self.name!r} has variants for {', '.join(self.devices)}, and none for "
+            f"{whose}; add one for any device"
+        )
+
+    def planned(self, kind: str, n_steps: int) -> Variant:
+        """The variant of so many steps that a device of a kind is likely to get.
+
+        ValueError where none has as many.
+        """
+        of_steps = [one for one in self.variants if one.form.steps_per_launch == n_steps]
+        found = [one for one in of_steps if one.device.lower() == kind] or of_steps
+        if not found:
+            steps = ", ".join(map(str, self.steps))
+            raise ValueError(
+                f"kernel {self.name!r} computes {steps} steps per launch, got a launch of "
+                f"{n_steps}; add a variant with steps_per_launch={n_steps}"
+            )
+        return found[0]
+
+    def computes(self, program: Program, stage: Stage) -> bool:
+        """Whether it computes `stage`; ValueError where it is not said, or wrongly, which one."""
+        names = [stage.name for stage in program.stages]
+        if (self.stage and self.stage not in names) or (not self.stage and len(names) > 1):
+            got = f"is for {self.stage!r}" if self.stage else "does not say which one it computes"
+            raise ValueError(
+                f"program {program.name!r} has the stages {', '.join(names)}, and the kernel "
+                f"{self.name!r} {got}; say stage={names[0]!r}, for example"
+            )
+        return self.stage in ("", stage.name)
+
+    def offsets(self, stage: Stage, field: str) -> tuple[tuple[int, ...], ...]:
+        """The offsets at which it reads `field`: declared, or else all of the stage's.
+
+        ValueError where it declares more than the stage has, from which halos follow.
+        """
+        described = tuple(dict.fromkeys(
+            read.offset for read in reads_of(stage.expression) if read.field == field
+        ))  # fmt: skip
+        if not self.reads:
+            return described
+        declared = self.reads.get(field, ())
+        beyond = [offset for offset in declared if offset not in described]
+        if beyond:
+            raise ValueError(
+                f"kernel {self.name!r} declares to read {field!r} at {beyond[0]}, which the stage "
+                f"{stage.name!r} does not (it has {', '.join(map(str, described))}); give the "
+                f"pattern a weight there"
+            )
+        return declared
+
+
+def _offsets(reads: Mapping[str, Sequence[Sequence[int]]], what: str) -> Reads:
+    if not isinstance(reads, Mapping):
+        raise wrong(what, "a dict", reads, "write {field: [(-1, 0), (0, 1)]}")
+    return {
+        name: tuple(
+            (offset,) if isinstance(offset, int) else wholes(offset, f"{what} of {name!r}")
+            for offset in offsets
+        )
+        for name, offsets in reads.items()
+    }

@@ -9,6 +9,7 @@ from typing import get_args
 
 from controllers.kgt.choice import KINDS, STRATEGIES, choose, configuration_of
 from controllers.kgt.generator import generate
+from controllers.kgt.launch_line import launch_line
 from controllers.language.pattern_file import read_patterns
 from controllers.program.program import DTYPES, Math, Program
 from hitmap.files import check_target, replacing
@@ -69,13 +70,15 @@ def _source(program: Program, strategy: str | None, kind: str | None) -> str:
     """The text for a strategy, or for a large box on a kind of device; by default "cell"."""
     stage = program.stages[0]
     if strategy is None:
-        return generate(program, stage, choose(program, stage, kind or "")).source
+        made = choose(program, stage, kind or "")
+        return launch_line(made) + generate(program, stage, made).source
     if kind is not None and KINDS.get(strategy, kind) != kind:
         raise ValueError(
             f"the strategy {strategy!r} is for the device {KINDS[strategy]!r}, got {kind!r}; "
             f"leave out one of --strategy and --device"
         )
-    return generate(program, stage, configuration_of(strategy, program, stage)).source
+    made = configuration_of(strategy, program, stage)
+    return launch_line(made) + generate(program, stage, made).source
 
 
 def _write(folder: Path, texts: Mapping[str, str]) -> None:

@@ -12,6 +12,7 @@ from itertools import cycle, islice
 import pyopencl as cl
 
 from controllers.check import Setting, device_for, open_executor
+from controllers.check.trial import KernelError, check_kernel
 from controllers.device import (
     Device,
     NoDeviceError,
@@ -22,7 +23,6 @@ from controllers.device import (
 )
 from controllers.device.verdict import Verdict
 from controllers.executor.executor import Executor
-from controllers.executor.kernel_check import KernelError, check_kernel
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.executor.reference import ReferenceExecutor
 from controllers.kernel.build import BuildError, where

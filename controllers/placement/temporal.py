@@ -12,6 +12,8 @@ from controllers import kgt
 from controllers.executor.executor import Executor
 from controllers.kernel.configuration import Placed, launch_of
 from controllers.kernel.registry import SPECIALISED, KernelChoice
+from controllers.kernel.variant import Kernel
+from controllers.placement.own_kernel import declared_steps
 from controllers.plan import Plan
 from controllers.program.program import Program
 from controllers.program.steps import can_combine
@@ -38,6 +40,8 @@ def plan_with_steps(
     what the kinds of the devices say.  fits: whether there is memory for a plan.  ValueError where
     `wanted` steps cannot be computed at once.
     """
+    if isinstance(choice, Kernel):
+        return make(declared_steps(choice, wanted, watched))
     if wanted is not None:
         _check(wanted, choice, watched)
         plan = make(wanted)

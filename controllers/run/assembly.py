@@ -11,9 +11,10 @@ from controllers.check import CheckedEngine
 from controllers.engine import Engine
 from controllers.kernel.crash import labelled
 from controllers.kernel.registry import KernelChoice, agreed_kernel, check_math
-from controllers.kernel.stage_kernel import domain_values
+from controllers.kernel.user_kernel import with_domain
 from controllers.kernel.variant import Kernel
 from controllers.placement.capacity import check_capacity, fits
+from controllers.placement.own_kernel import check_boxes, overlap_for
 from controllers.placement.placement import Controllers, Placement, open_controllers
 from controllers.placement.places import divide
 from controllers.placement.temporal import agreed_steps, plan_with_steps
@@ -85,7 +86,7 @@ def agree(request: Request, comm: Communicator) -> Terms:
     kernel = agreed_kernel(comm, execution.kernel)
     check_math(execution.math, kernel, checked=execution.checked != "off")
     check_tuning(execution.tune, kernel, execution.checked)
-    own = kernel.with_scalars(domain_values(domain)) if isinstance(kernel, Kernel) else kernel
+    own = with_domain(kernel, domain) if isinstance(kernel, Kernel) else kernel
     controllers = open_controllers(comm, program, execution, kernel=own)
     return Terms(program, domain, periodic, kernel, execution, controllers)
 
@@ -96,7 +97,8 @@ def plan_on(layout: Layout, placement: Placement, terms: Terms, comm: Communicat
     def plan_of(n_steps: int) -> Plan:
         return Plan(
             terms.program, layout, terms.periodic, placement.locations,
-            overlap=terms.execution.overlap, only_rank=comm.rank, steps_per_launch=n_steps,
+            overlap=overlap_for(terms.execution.overlap, terms.kernel), only_rank=comm.rank,
+            steps_per_launch=n_steps,
         )  # fmt: skip
 
     largest_bytes = terms.controllers.largest_bytes
@@ -106,6 +108,7 @@ def plan_on(layout: Layout, placement: Placement, terms: Terms, comm: Communicat
         fits=lambda plan: fits(plan, placement.executors, largest_bytes, comm),
     )  # fmt: skip
     check_capacity(plan, placement.executors, comm)
+    check_boxes(terms.kernel, plan, placement.executors, comm)
     return plan
 
 

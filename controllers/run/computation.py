@@ -14,6 +14,7 @@ import controllers
 from controllers.engine import Engine
 from controllers.kernel.configuration import Configuration
 from controllers.kernel.stage_kernel import described
+from controllers.placement.own_kernel import check_rest
 from controllers.placement.placement import Placement
 from controllers.placement.relocation import relocate
 from controllers.plan import Plan
@@ -172,6 +173,7 @@ class Computation(FieldAccess):
     def _run(self, n_steps: int, interruption: Interruption) -> None:
         if n_steps < 0:
             raise ValueError(f"the number of steps must not be negative, got {n_steps}")
+        check_rest(self._assembly.terms.kernel, n_steps, self.plan.steps_per_launch)
         before, progress = self._engine.n_steps, interruption.progress
         try:
             if self._tuner is not None:

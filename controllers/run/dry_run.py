@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from controllers.kernel.configuration import Configuration, planned_configurations
 from controllers.kernel.registry import KernelChoice, check_math, find_kernel
+from controllers.placement.own_kernel import overlap_for
 from controllers.placement.temporal import plan_with_steps
 from controllers.plan import Location, Plan
 from controllers.plan.needed import cells_needed
@@ -104,7 +105,7 @@ def dry_run(
     def plan_of(n_steps: int) -> Plan:
         return Plan(
             planned, layout, periodic, locations,
-            overlap=execution.overlap, steps_per_launch=n_steps,
+            overlap=overlap_for(execution.overlap, kernel), steps_per_launch=n_steps,
         )  # fmt: skip
 
     plan = plan_with_steps(plan_of, kernel, execution.steps_per_launch)

@@ -9,8 +9,8 @@ import pytest
 from sample import sample
 
 from controllers import Kernel, Stencil
+from controllers.check.trial import KernelError, check_kernel
 from controllers.device import choose, find_devices
-from controllers.executor.kernel_check import KernelError, check_kernel
 from controllers.executor.opencl import OpenCLExecutor
 
 CROSS = [0, 1, 0, 1, 0, 1, 0, 1, 0]

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""The memory that a user's kernel is tried on: small tiles with guards, padding and a margin."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from controllers.check.inspection import Use
+from controllers.check.memory import TileMemory
+from controllers.device.event import Command
+from controllers.executor.opencl import OpenCLExecutor
+from controllers.kernel.variant import Kernel, Variant
+from controllers.memory.tile import Tile
+from controllers.program.program import Program
+from controllers.program.steps import Steps
+from hitmap.shape import Shape
+from hitmap.strided import Geometry, dense_pitches
+
+MARGIN = 3              # cells beyond the declared reads, on each side
+BOX = 3                 # cells per axis of a box in which the cell must come out the same
+LIKE = (300, 40, 20, 6)     # ... of a kernel that is launched like a generated one, by axes
+GUARD = 4096            # elements before and behind, for what is read further away
+PADDING = 61            # elements, at least, at the end of each row: what lies there has no offset
+WIDEST = 16             # cells of a vector: rows start at multiples of it
+
+
+class Scratch:
+    """Tiles for a variant of the kernel of stage `number`, which `executor` has no other of.
+
+    cell: the smallest box that it computes.  box: one with several work-groups.  geometry: that of
+    all tiles.  All start near the first cell of the fields.
+    """
+
+    def __init__(
+        self, executor: OpenCLExecutor, program: Program, number: int, variant: Variant
+    ) -> None:
+        assert isinstance(executor.kernel, Kernel)
+        self.executor, self.program, self.kernel = executor, program, executor.kernel
+        self.stage, self._number, self.variant = program.stages[number], number, variant
+        self.cell, self.box = _boxes(executor, program, number, variant)
+        self.geometry = _geometry(program, self.box, variant)
+        self.n_elements = self.geometry.n_elements
+        self._commands: dict[Shape, Command] = {}
+        self._uses: dict[Shape, list[Use]] = {}
+
+    @cached_property
+    def _tiles(self) -> tuple[dict[str, Tile], Tile]:
+        """Those that are read, by field, and the one that is written."""
+        dtype, read = np.dtype(self.program.dtype), self.stage.fields_read
+        *old, new = (
+            Tile(self.geometry, dtype, None, self.executor.device_staging(self.n_elements, dtype))
+            for _ in (*read, self.stage.writes)
+        )
+        return dict(zip(read, old)), new
+
+    def uses(self, over: Shape) -> list[Use]:
+        """What a launch over `over` may touch: the fields that are read, then the one written."""
+        if over not in self._uses:
+            read = [self._source(field, tile, over) for field, tile in self._tiles[0].items()]
+            memory, field = TileMemory(self.executor, self._tiles[1]), self.stage.writes
+            new = Use(f"{field}_new", field, memory, memory.mask([]), memory.mask([over]))
+            self._uses[over] = [*read, new]
+        return self._uses[over]
+
+    def _source(self, field: str, tile: Tile, over: Shape) -> Use:
+        memory = TileMemory(self.executor, tile)
+        boxes = [over.shift(offset) for offset in self.kernel.offsets(self.stage, field)]
+        steps = self._steps(over)
+        if steps.count > 1:
+            boxes = [steps.read(self.stage, field, over)]
+        return Use(field, field, memory, memory.mask(boxes), memory.mask([]))
+
+    def _steps(self, over: Shape) -> Steps:
+        count = self.variant.form.steps_per_launch
+        ends = zip(*self.program.reach)
+        return Steps(count, over.grow(*(tuple((count - 1) * n for n in end) for end in ends)))
+
+    def command(self, over: Shape) -> Command:
+        """The launch over `over`."""
+        if over not in self._commands:
+            self._commands[over] = self.executor.launch_command(
+                self.program, self._number, *self._tiles, over, self._steps(over)
+            )
+        return self._commands[over]
+
+    def element(self, cell: tuple[int, ...]) -> int:
+        """Where a cell lies."""
+        return self.geometry.strided(Shape(cell, tuple(n + 1 for n in cell))).first
+
+    def place(self, element: int, seen_from: tuple[int, ...]) -> str:
+        """Where an element lies, seen from a cell."""
+        rest, at = element, []
+        for pitch, origin in zip(self.geometry.pitches, self.geometry.box.lower):
+            step, rest = divmod(rest, pitch)
+            at.append(step + origin)
+        if Shape(tuple(at), tuple(n + 1 for n in at)) in self.geometry.box:
+            return offset_of(tuple(at), seen_from)
+        distance = element - self.element(seen_from)
+        return f"{abs(distance)} elements {'before' if distance < 0 else 'behind'} its cell"
+
+
+def offset_of(cell: Sequence[int], seen_from: Sequence[int]) -> str:
+    """The offset of a cell from another one, in words."""
+    return f"at the offset {tuple(a - b for a, b in zip(cell, seen_from))}"
+
+
+def _boxes(
+    executor: OpenCLExecutor, program: Program, number: int, variant: Variant
+) -> tuple[Shape, Shape]:
+    """The smallest box that the variant computes, and one with several work-groups.
+
+    Near the field's first cell.
+    """
+    n_axes, form = program.n_axes, variant.form
+    pattern = form.pattern(program, program.stages[number])
+    if pattern is not None:
+        least = pattern.least
+        more = tuple(max(n, LIKE[n_axes - 1]) for n in least)
+    else:
+        source, built = executor.build(program, number)
+        least, group = (1,) * n_axes, built.group[::-1]
+        fixed = source.form.work_group if source.form and source.form.work_group else None
+        chosen = fixed or ((1,) * (n_axes - len(group)) + group[-n_axes:] if any(group) else least)
+        cells = form.cells_per_item or least
+        more = tuple(BOX if n * c == 1 else BOX + n * c for n, c in zip(chosen, cells))
+    first = tuple(low for low, _ in program.reach)
+    ends = (tuple(a + n for a, n in zip(first, extent)) for extent in (least, more))
+    cell, box = (Shape(first, end) for end in ends)
+    return cell, box
+
+
+def _geometry(program: Program, box: Shape, variant: Variant) -> Geometry:
+    """A tile around `box`: what is declared, a margin, padded rows, guards before and behind."""
+    count = variant.form.steps_per_launch
+    low, high = zip(*program.reach)
+    near = box.grow(tuple(count * n + MARGIN for n in low), tuple(count * n + MARGIN for n in high))
+    *outer, row = near.extent
+    pitches: tuple[int, ...] = (1,)
+    if outer:
+        pitches = dense_pitches((*outer, -(-(row + PADDING) // WIDEST) * WIDEST))
+    guards = -(-GUARD // pitches[0])
+    zeros = (0,) * (program.n_axes - 1)
+    return Geometry(near.grow((guards, *zeros), (guards, *zeros)), pitches)
+
+

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""What a kernel of the user's own asks of a plan: steps per launch, boxes that it can compute."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from controllers.executor.executor import Executor
+from controllers.kernel.registry import KernelChoice
+from controllers.kernel.variant import Kernel
+from controllers.plan import Overlap, Plan
+from hitmap.agreement import raise_together
+from hitmap.argument import short
+from hitmap.comm import Communicator
+
+
+def declared_steps(kernel: Kernel, wanted: int | None, watched: bool) -> int:
+    """The steps per launch of a user's kernel: the most that it declares, one where it is watched.
+
+    watched: by the checked mode, which looks at every step.  ValueError where it has no variant of
+    `wanted` steps.
+    """
+    usual = 1 if watched else max(kernel.steps)
+    n_steps = usual if wanted is None else wanted
+    if (watched and n_steps > 1) or n_steps not in kernel.steps:
+        why = "; the checked mode looks at every step" if watched else ""
+        raise ValueError(
+            f"kernel {kernel.name!r} computes {', '.join(map(str, kernel.steps))} steps per "
+            f"launch, got launches of {short(n_steps)}{why}; add a variant with steps_per_launch="
+            f"{1 if watched else n_steps}, or leave one of the two out"
+        )
+    return n_steps
+
+
+def check_boxes(
+    kernel: KernelChoice, plan: Plan, executors: Mapping[int, Executor], comm: Communicator
+) -> None:
+    """ValueError on all ranks where a user's kernel cannot compute a box of the plan.
+
+    Collective.
+    """
+    if not isinstance(kernel, Kernel):
+        return
+    problem = None
+    try:
+        for place in plan.places:
+            for number, stage in enumerate(plan.program.stages):
+                boxes = plan.launched(stage, place)
+                executors[place].configurations(plan.program, number, boxes, plan.steps_per_launch)
+    except ValueError as error:
+        problem = str(error)
+    raise_together(comm, problem)
+
+
+def check_rest(kernel: KernelChoice, n_steps: int, per_launch: int) -> None:
+    """ValueError where a user's kernel has no variant for the last launch of `n_steps` steps."""
+    rest = n_steps % per_launch
+    if isinstance(kernel, Kernel) and rest and rest not in kernel.steps:
+        raise ValueError(
+            f"kernel {kernel.name!r} computes {', '.join(map(str, kernel.steps))} steps per "
+            f"launch, and {n_steps} steps end with a launch of {rest}; run a multiple of "
+            f"{per_launch}, or add a variant with steps_per_launch={rest}"
+        )
+
+
+def overlap_for(overlap: Overlap, kernel: KernelChoice) -> Overlap:
+    """Of `auto`: off for a kernel that does not compute boxes of every extent, as borders are."""
+    picky = isinstance(kernel, Kernel) and not all(v.form.takes_any_box for v in kernel.variants)
+    return "off" if overlap == "auto" and picky else overlap
