@@ -104,12 +104,12 @@ class Computation(FieldAccess):
             self.calls.owner = f"computation {number} ({request.program.name})"
             self._watchdog.connect(self.comm, number)
             self._begin(request)
-        if request.initial is not None:
+        if request.initial is not None:     # which is the user's, and not kept
             self.scatter(request.initial if self.comm.rank == 0 else None)
 
     def _begin(self, request: Request) -> None:
         """Assemble what runs, and what keeps its figures; all cells are 0."""
-        self._request = request
+        self._request = replace(request, initial=None)
         self._messages = self.comm.Dup()
         self._assembly = assemble(request, self.comm, self._messages, self._watched)
         self._timings = Timings()
