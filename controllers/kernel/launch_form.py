@@ -17,7 +17,8 @@ from controllers import kgt
 from controllers.kernel.source import KernelSource
 from controllers.kgt.cell import work_sizes
 from controllers.kgt.launch_line import launched_like
-from controllers.program.program import MAX_AXES, Program, Stage
+from controllers.program.offsets import MAX_AXES
+from controllers.program.program import Program, Stage
 from hitmap.argument import short, sizes_of, whole, wrong
 
 if TYPE_CHECKING:
