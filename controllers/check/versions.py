@@ -40,7 +40,7 @@ class Versions:
         versions = np.zeros(cells.extent, np.int64)
         for number, stage in enumerate(self._program.stages):
             n_done = (time - 1 - number) // self.n_stages + 1 if time > number else 0
-            if stage.writes == field and n_done:
+            if field in stage.updates and n_done:
                 inside = self._inside(axes, self._computed[number])
                 newest = (n_done - 1) * self.n_stages + number + 1
                 versions = np.where(inside, np.maximum(versions, newest), versions)

@@ -18,7 +18,7 @@ from controllers.kernel.configuration import Configuration, Placed
 from controllers.memory.ledger import Ledger
 from controllers.memory.tile import Linear, Tile
 from controllers.program.program import Program
-from controllers.program.steps import Steps
+from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 
@@ -40,11 +40,10 @@ class Executor(Protocol):
     def launch_command(
         self,
         program: Program,
-        stage: int,
+        sweep: Sweep,
         reads: Mapping[str, Tile],
-        written: Tile,
+        writes: Mapping[str, Tile],
         over: Shape,
-        steps: Steps,
     ) -> Command: ...
     def copy_command(
         self, source: Linear, target: Linear, itemsize: int, move: tuple[Strided, Strided]

@@ -20,7 +20,7 @@ from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.variant import Kernel
 from controllers.memory.tile import Tile
 from controllers.program.program import INTEGERS, Program
-from controllers.program.steps import Steps
+from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, dense_pitches
 
@@ -118,8 +118,9 @@ class _Scratch:
         """The new level after the kernel has computed `over`; it held `new` before."""
         if over not in self._commands:
             launch = self.controller.launch_command
+            sweep = Sweep.of(self.program.stages[0], over)
             self._commands[over] = launch(
-                self.program, 0, {self.field: self._old}, self._new, over, Steps(1, over)
+                self.program, sweep, {self.field: self._old}, {self.field: self._new}, over
             )
         assert self._old.buffer is not None and self._new.buffer is not None
         queue, result = self.controller.compute, np.empty_like(new)

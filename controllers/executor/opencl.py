@@ -43,7 +43,7 @@ from controllers.memory.ledger import HostPurpose, Ledger, cap_for
 from controllers.memory.tile import Linear, Tile, host_tile_memory
 from controllers.process.waiter import Waiter
 from controllers.program.program import Program
-from controllers.program.steps import Steps
+from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided, whole_vectors
 
@@ -139,27 +139,24 @@ class OpenCLExecutor:
     def launch_command(
         self,
         program: Program,
-        stage: int,
+        sweep: Sweep,
         reads: Mapping[str, Tile],
-        written: Tile,
+        writes: Mapping[str, Tile],
         over: Shape,
-        steps: Steps,
     ) -> Command:
-        """Compute the cells `over` of `written` by so many steps of stage number `stage`.
-
-        `over` is not empty.
-        """
-        target = program.stages[stage].writes
-        tiles = {target: written, **reads}
+        """Compute the cells `over`, which is not empty, of the tiles `writes`."""
+        tiles = {**writes, **reads}
         geometries = {field: tile.geometry for field, tile in tiles.items()}
-        launch = self.launch_of(program, stage, (over, geometries), steps.count)
-        source, built = self.build(program, stage, launch)
-        values = {**box_values(over, steps.computed), f"{target}_new": written.buffer}
+        launch = self.launch_of(program, sweep.number, (over, geometries), sweep.count)
+        source, built = self.build(program, sweep.number, launch)
+        values: dict[str, object] = box_values(over, sweep.cells)
+        values |= {f"{field}_new": tile.buffer for field, tile in writes.items()}
         for field, tile in tiles.items():
             reachable = tile.geometry.box.shift(tuple(-first for first in over.lower))
             values |= self.tile_arguments(field, launch.fields[field], reachable)
         values |= {field: tile.buffer for field, tile in reads.items()}
         if source.tables is not None:
+            (written,) = writes.values()
             tables = source.tables(written.strided(over).pitches)
             values |= {name: self._constants(array) for name, array in tables.items()}
         title = source.title or source.name

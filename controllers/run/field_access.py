@@ -16,8 +16,9 @@ import numpy.typing as npt
 from controllers.engine import Engine
 from controllers.memory.tile import Tile, TileView
 from controllers.placement.relocation import CHUNK_CELLS
-from controllers.plan import TileKey
 from controllers.process.errand import errand
+from controllers.program.identifier import short
+from controllers.program.program import Program
 from controllers.run.state import State
 from hitmap.agreement import agree_on_call, raise_together
 from hitmap.comm import Communicator
@@ -29,11 +30,16 @@ from hitmap.strided import consecutive
 
 
 class FieldAccess:
-    """The cells that this rank owns of what a program writes last; setting them tells `state`."""
+    """The cells that this rank owns of one field; setting them tells `state`.
 
-    def __init__(self, engine: Engine, comm: Communicator, state: State) -> None:
+    Without a name it is the only field of the program; ValueError where there are several.
+    """
+
+    def __init__(
+        self, engine: Engine, comm: Communicator, state: State, field: str | None = None
+    ) -> None:
         self._engine = engine
-        self._field = engine.plan.program.stages[-1].writes
+        self._field = _named(engine.plan.program, field)
         self._comm = comm
         self._state = state
         self._layout = engine.plan.layout
@@ -45,12 +51,12 @@ class FieldAccess:
         """`init` sets the cells of each place, zeroed before; steps count from 0 again."""
         with self._state.setting(verb):
             for place, executor in self._engine.executors.items():
-                owned, n_levels = self._owned[place], self._engine.plan.n_phases
-                tiles = [] if owned.empty else [self._tile(place, n) for n in range(n_levels)]
+                owned = self._owned[place]
+                tiles = [] if owned.empty else self._engine.to_set(self._field, place)
                 array = self._view(place, tiles[0] if tiles else None, owned)
                 array[...] = 0
                 init(TileView(array, owned, self._domain, place))
-                for tile in tiles:      # both levels: a step writes no boundary cells
+                for tile in tiles:      # all buffers: a step writes no boundary cells
                     if tile.host is None or tile is not tiles[0]:
                         executor.move_to(tile, owned, array)
             self._engine.loaded()
@@ -117,9 +123,6 @@ class FieldAccess:
             return None, _of_file(path, error)
         return whole, None
 
-    def _tile(self, place: int, level: int) -> Tile:
-        return self._engine.tiles[TileKey(self._field, level, place)]
-
     def _view(self, place: int, tile: Tile | None, box: Shape) -> npt.NDArray[Any]:
         """The cells of `tile` in place, or a new array if they are not in host memory."""
         if tile is not None and tile.host is not None:
@@ -127,6 +130,18 @@ class FieldAccess:
         array = np.empty(box.extent, self._dtype)
         self._engine.executors[place].ledger.hold(array, array.nbytes, "host images")
         return array
+
+
+def _named(program: Program, field: str | None) -> str:
+    names = [described.name for described in program.fields]
+    if field is None and len(names) == 1:
+        return names[0]
+    if field not in names:
+        got = "none was named" if field is None else f"got {short(field)}"
+        raise ValueError(
+            f"program {program.name!r} has the fields {', '.join(names)}, {got}; name one of them"
+        )
+    return field
 
 
 def _of_file(path: str | os.PathLike[str], error: Exception) -> str:

@@ -58,8 +58,8 @@ class Site:
         found = kgt.candidates(program, stage, executor.device.kind, launch)
         self._trials = Trials(Space([self._used, *found]), search)
         self._n_at_once = n_steps
-        small = scratch(launches.placed, engine.plan.time_steps(stage))
-        self._bench = Bench(executor, program, launches.stage, *small)
+        sweep = engine.plan.sweeps[launches.stage]
+        self._bench = Bench(executor, program, *scratch(launches.placed, sweep))
         self._times: dict[kgt.Configuration, list[float]] = {}
 
     def prepare(self, spending: Spending) -> int:
@@ -154,7 +154,7 @@ def _largest(engine: Engine, executor: OpenCLExecutor, number: int) -> Launches 
     plan, program, stage = engine.plan, engine.plan.program, engine.plan.program.stages[number]
     keys, boxes = {}, {}
     for operation in plan.operations:
-        if operation.stage != number or engine.executors.get(operation.place) is not executor:
+        if operation.sweep != number or engine.executors.get(operation.place) is not executor:
             continue
         placed = (
             operation.writes[0].cells[0],
