@@ -63,12 +63,14 @@ class Liveness:
         turns = {name: self._turn(name) for name in self._first}
         self.period = math.lcm(*map(_order, turns.values()))
         self._at = {name: _powers(turn, self.period) for name, turn in turns.items()}
-        self.exchanged = tuple(self._exchanged())   # written in a step, or, of fields that are only
-        self.opened = {                             # read, before it; the latter, and those that a
-            field: self._filled_by(field)           # step reads of the one before, by field
-            for field in fields
+        # By field, the exchange that fills its halo once it is set: that of its last version if it
+        # has one, or, of a field that no sweep writes, one of its own.
+        self.opened = {
+            field: Version(field, len(writers))
+            for field, writers in self._writers.items()
             if is_near(self.uses(Version(field, 0)))
         }
+        self.exchanged = tuple(self._exchanged())
 
     def last(self, field: str) -> Version:
         """The version of `field` that is left as the step ends."""
@@ -123,20 +125,8 @@ class Liveness:
             for number in range(1, len(writers) + 1):
                 if is_near(self.uses(Version(field, number))):
                     yield Version(field, number)
-            first = Version(field, 0)
-            if is_near(self.uses(first)) and self._filled_by(field) == first:
-                yield first
-
-    def _filled_by(self, field: str) -> Version:
-        """The version whose exchange fills what `field` has as a step begins.
-
-        The one that is written in an earlier step, if any is.
-        """
-        version, seen = self.last(field), set()
-        while not version.number and version not in seen:
-            seen.add(version)
-            version = self.last(version.field)
-        return version if version.number else Version(field, 0)
+            if self.opened.get(field) == Version(field, 0):
+                yield Version(field, 0)
 
     def _assigned(self, pool: str) -> dict[Version, int]:
         """The buffer of each version of a pool in the first step of the period."""
