@@ -141,6 +141,8 @@ def test_bad_programs_are_refused_at_the_door() -> None:
         Program("p", (Field("v", "float32"),), (ok,))
     with pytest.raises(ValueError, match="one name"):
         Program("p", (Field("u", "float32"),) * 2, (ok,))
+    with pytest.raises(TypeError, match="mapping of fields.*list"):
+        Stage("s", [("u", u(0))], ((0, 0),))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="updates no field"):
         Stage("s", {}, ((0, 0),))
     with pytest.raises(ValueError, match="'v'"):

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""Stages: the parallel updates of which a step is made.
+
+Which cells are computed follows from the *declared* offsets of a stage, which may be larger than
+what it reads (EPSILOD's rule, DESIGN.md "Boundaries").
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from controllers.program.expression import Expression, Read, reads
+from controllers.program.identifier import check_identifier
+from controllers.program.offsets import Offsets, check_offsets
+from hitmap.argument import wrong
+from hitmap.shape import Shape
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One parallel update of one or several fields: `Stage("flow", {"u": new_u, "v": new_v}, box)`.
+
+    `updates` says what each field gets, in each cell that is computed.  They are simultaneous: all
+    of them read the values that the fields have when the stage begins.  `offsets` are declared: the
+    inclusive first and last one per axis; every read must lie in them.
+    Two stages are equal when they share the very same expression objects.
+    """
+
+    name: str
+    updates: Mapping[str, Expression]
+    offsets: Offsets
+
+    def __post_init__(self) -> None:
+        check_identifier(self.name, "stage")
+        if not isinstance(self.updates, Mapping):
+            raise wrong("updates", "a mapping of fields to expressions", self.updates)
+        object.__setattr__(self, "updates", dict(self.updates))     # the caller's may change
+        if not self.updates:
+            raise ValueError(f"stage {self.name!r} updates no field; give at least one")
+        check_offsets(self.offsets, f"stage {self.name!r}")
+        for read in self.reads:
+            inside = len(read.offset) == len(self.offsets) and all(
+                low <= step <= high for step, (low, high) in zip(read.offset, self.offsets)
+            )
+            if not inside:
+                raise ValueError(
+                    f"stage {self.name!r} reads {read.field!r} at {read.offset}, outside its "
+                    f"declared offsets {self.offsets}; declare larger ones"
+                )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stage) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[str, Offsets, tuple[tuple[str, int], ...]]:
+        return self.name, self.offsets, tuple((f, id(value)) for f, value in self.updates.items())
+
+    @cached_property
+    def reads(self) -> tuple[Read, ...]:
+        """Its distinct reads, in order of first use."""
+        every = (read for expression in self.updates.values() for read in reads(expression))
+        return tuple(dict.fromkeys(every))
+
+    @cached_property    # asked for at each read of an expression
+    def fields_read(self) -> tuple[str, ...]:
+        """The fields it reads, in order of first use; each once."""
+        return tuple(dict.fromkeys(read.field for read in self.reads))
+
+    @property
+    def writes(self) -> str:
+        """The field it updates; ValueError where there are several."""
+        return self._one_update[0]
+
+    @property
+    def expression(self) -> Expression:
+        """What the field that it updates gets; ValueError where there are several."""
+        return self._one_update[1]
+
+    @cached_property
+    def _one_update(self) -> tuple[str, Expression]:
+        if len(self.updates) > 1:
+            raise ValueError(
+                f"stage {self.name!r} updates several fields ({', '.join(self.updates)}), which "
+                f"only stages of one field can do here; write one stage per field"
+            )
+        (update,) = self.updates.items()
+        return update
+
+    def updated(self, domain: Shape, periodic: tuple[bool, ...]) -> Shape:
+        """The cells this stage computes; see `Program.updated`."""
+        if not len(self.offsets) == len(domain.extent) == len(periodic):
+            raise ValueError(
+                f"stage {self.name!r} has {len(self.offsets)} axes, got a domain of "
+                f"{len(domain.extent)} and {len(periodic)} boundaries; give one per axis"
+            )
+        axes = list(zip(domain.lower, domain.upper, self.offsets, periodic))
+        lower = tuple(a if p else a + max(0, -low) for a, _, (low, _), p in axes)
+        upper = tuple(b if p else b - max(0, high) for _, b, (_, high), p in axes)
+        return Shape(lower, tuple(max(a, b) for a, b in zip(lower, upper)))
