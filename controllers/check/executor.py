@@ -35,6 +35,7 @@ from controllers.memory.allocation import device_memory
 from controllers.memory.tile import PAGE, Tile, host_tile_memory
 from controllers.program.offsets import MAX_AXES
 from controllers.program.program import Program
+from controllers.program.stage import Stage
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 
@@ -101,7 +102,7 @@ class CheckedExecutor(OpenCLExecutor):
         return checked_accessors(n_axes, macros, self._declared, self._reversed)
 
     def build(
-        self, program: Program, stage: int, launch: Launch | None = None
+        self, program: Program, stage: Stage, launch: Launch | None = None
     ) -> tuple[StageKernel, Built]:
         if not isinstance(self.kernel, Kernel):
             return super().build(program, stage, launch)

@@ -56,7 +56,7 @@ class Monitor:
         self.first = 0      # the time step that the engine's step 0 stands for
         self.complaint: Complaint | None = None
         self.complaint_step = 0
-        self.versions = Versions(plan.program, plan.layout.domain, plan.periodic)
+        self.versions = Versions(plan.sweeps, plan.layout.domain)
         self._executors = executors
         self._comm = comm
         self._tags = message_tags(plan)
@@ -87,7 +87,7 @@ class Monitor:
         """The owned cells of a tile have these values, the field after `n_steps` where `holds`."""
         cells, owned = self.cells(key), self.plan.layout.owned[key.place]
         cells.forget()
-        stamps = self.versions.stamps(key.field, owned, n_steps * self.versions.n_stages)
+        stamps = self.versions.stamps(key.field, owned, n_steps * self.versions.n_sweeps)
         where = self.plan.geometry(key.field, key.place).strided(owned)
         cells.put(where, np.stack([np.where(holds, stamps, NEVER), bits_of(values)]))
 
@@ -97,7 +97,7 @@ class Monitor:
         n_done: as the engine counts steps.
         """
         self.clocks.saw_all()
-        time = n_steps * self.versions.n_stages
+        time = n_steps * self.versions.n_sweeps
         for field in self.plan.program.written:
             for place in self.plan.places:
                 key = self.plan.newest(field, n_done, place)
@@ -135,12 +135,17 @@ class Monitor:
         keys = {field: read.memory for field, read in zip(fields, operation.reads)}
         (over,) = operation.writes[0].cells
         # what it reads follows from the program, not from what the plan says
+        used = {use.version.field: use.version for use in sweep.uses}
         sources = [
-            part
+            (used[node.field], part)
             for node in sweep.stage.reads
             for part in self._parts(Access(keys[node.field], (over.shift(node.offset),)))
         ]
-        targets = [part for written in operation.writes for part in self._parts(written)]
+        targets = [
+            (update.version, part)
+            for update, written in zip(sweep.updates, operation.writes)
+            for part in self._parts(written)
+        ]
         thread = self._thread(operation)
         number = self.clocks.number(thread)
         reader = f"the launch of {sweep.name} at place {operation.place} reads"
@@ -148,13 +153,12 @@ class Monitor:
         def command(wait_for: Sequence[Event] | None = None) -> Event:
             real, after = untraced(wait_for)
             clock = self.clocks.tick(thread, after)
-            time = self.step * self.versions.n_stages + sweep.number
-            for part in sources:
+            for version, part in sources:
                 self._order(operation, part, part.cells.read(part.where, clock, number))
-                self._expect(part, time, reader)
-            for target in targets:
+                self._expect(part, self.versions.time(self.step, version), reader)
+            for version, target in targets:
                 self._order(operation, target, target.cells.write(target.where, clock, number))
-                self._claim(operation, target, time)
+                self._claim(operation, target, self.versions.time(self.step, version))
             for event in real or ():
                 event.wait()
             event, complaint = launch()
@@ -249,7 +253,7 @@ class Monitor:
             self.complain(Complaint(kind, what, part.field, cell))
 
     def _claim(self, operation: Operation, target: Part, time: int) -> None:
-        """A launch gives its cells their new values, which must be its to give, once."""
+        """A launch gives its cells the values of `time`, which must be its to give, once."""
         assert operation.sweep is not None
         sweep = self.plan.sweeps[operation.sweep]
         who = f"the launch of {sweep.name} at place {operation.place} writes {target.field}"
@@ -257,7 +261,7 @@ class Monitor:
         if target.box not in allowed:
             what = f"{who} at {target.box}, the cells of its place to be computed are {allowed}"
             self.complain(Complaint("place", what, target.field, target.box.lower))
-        stamps = self.versions.stamps(target.field, target.box, time + 1)
+        stamps = self.versions.stamps(target.field, target.box, time)
         held = target.where.view(target.cells.stamps)
         twice = held == stamps
         if twice.any():

@@ -179,7 +179,7 @@ class Engine:
         plan = self.plan
         found: list[Configuration] = []
         for executor in self._executors:
-            for number, sweep in enumerate(plan.sweeps):
+            for sweep in plan.sweeps:
                 boxes = [
                     box
                     for place in plan.places
@@ -189,7 +189,7 @@ class Engine:
                 if largest:
                     boxes = sorted(boxes, key=lambda placed: placed[0].n_cells)[-1:]
                 found += executor.configurations(
-                    plan.program, number, boxes, plan.steps_per_launch
+                    plan.program, sweep.stage, boxes, plan.steps_per_launch
                 )
         return found
 

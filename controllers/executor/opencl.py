@@ -43,6 +43,7 @@ from controllers.memory.ledger import HostPurpose, Ledger, cap_for
 from controllers.memory.tile import Linear, Tile, host_tile_memory
 from controllers.process.waiter import Waiter
 from controllers.program.program import Program
+from controllers.program.stage import Stage
 from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided, whole_vectors
@@ -147,8 +148,8 @@ class OpenCLExecutor:
         """Compute the cells `over`, which is not empty, of the tiles `writes`."""
         tiles = {**writes, **reads}
         geometries = {field: tile.geometry for field, tile in tiles.items()}
-        launch = self.launch_of(program, sweep.number, (over, geometries), sweep.count)
-        source, built = self.build(program, sweep.number, launch)
+        launch = self.launch_of(program, sweep.stage, (over, geometries), sweep.count)
+        source, built = self.build(program, sweep.stage, launch)
         values: dict[str, object] = box_values(over, sweep.cells)
         values |= {f"{field}_new": tile.buffer for field, tile in writes.items()}
         for field, tile in tiles.items():
@@ -192,16 +193,15 @@ class OpenCLExecutor:
         return self.kernel_command(self._copies[itemsize], arguments, sizes)
 
     def build(
-        self, program: Program, stage: int, launch: Launch | None = None
+        self, program: Program, stage: Stage, launch: Launch | None = None
     ) -> tuple[StageKernel, Built]:
         """The kernel of a stage for a launch, or else for a large box; compiled once.
 
         ValueError where the device lacks what strict arithmetic needs or the kernel does not
         suit the stage, BuildError where the driver does not compile.
         """
-        described = program.stages[stage]
         source = stage_kernel(
-            self.kernel, program, described, self.device, self.choices, launch, self.accessors
+            self.kernel, program, stage, self.device, self.choices, launch, self.accessors
         )
         key = (source.name, source.source)
         if key not in self._kernels:
@@ -214,10 +214,10 @@ class OpenCLExecutor:
         return source, self._kernels[key]
 
     def configurations(
-        self, program: Program, stage: int, boxes: Iterable[Placed], n_steps: int
+        self, program: Program, stage: Stage, boxes: Iterable[Placed], n_steps: int
     ) -> list[Configuration]:
         """How the kernels of `n_steps` steps of a stage are built, and launched on `boxes`."""
-        device, name = self.device.name, program.stages[stage].name
+        device, name = self.device.name, stage.name
 
         def kernel_of(placed: Placed) -> tuple[Configuration, WorkSizes]:
             launch = self.launch_of(program, stage, placed, n_steps)
@@ -228,17 +228,18 @@ class OpenCLExecutor:
         return with_launches(boxes, kernel_of, is_cpu=self.device.kind == "cpu")
 
     def usual_steps(self, program: Program, placed: Placed) -> int:
-        """How many steps of a box of the first stage are best computed at once."""
-        launch = self.launch_of(program, 0, placed, 1)
-        return self.choices.usual_steps(program, program.stages[0], launch)
+        """How many steps of a box of the one stage are best computed at once."""
+        (stage,) = program.stages
+        launch = self.launch_of(program, stage, placed, 1)
+        return self.choices.usual_steps(program, stage, launch)
 
     def launch_of(
-        self, program: Program, stage: int, placed: Placed, n_steps: int
+        self, program: Program, stage: Stage, placed: Placed, n_steps: int
     ) -> Launch:
         """What is known of a launch of `n_steps` time steps on this device."""
         device = self.device
         return launch_of(
-            program, program.stages[stage], placed, n_steps,
+            program, stage, placed, n_steps,
             cache_bytes=device.cache_bytes, local_bytes=device.local_bytes,
             max_items=device.max_items, units=device.compute_units,
             nvidia="nvidia" in device.vendor.lower(),
@@ -249,8 +250,8 @@ class OpenCLExecutor:
         cl.enqueue_copy(self.compute, buffer, array)
         return buffer
 
-    def constants_nbytes(self, program: Program, stage: int) -> int:
-        """Bytes of tables that each launch of stage number `stage` takes."""
+    def constants_nbytes(self, program: Program, stage: Stage) -> int:
+        """Bytes of tables that each launch of `stage` takes."""
         tables = self.build(program, stage)[0].tables
         if tables is None:
             return 0

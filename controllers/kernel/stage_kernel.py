@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,6 +30,7 @@ from controllers.kgt.kernel import WorkSizes
 from controllers.kgt.parameter import Parameter, Role
 from controllers.language.weights import FIELD
 from controllers.program.program import INTEGERS, Math, Program, Stage
+from controllers.program.schedule import single_updates
 from hitmap.shape import Shape
 from hitmap.strided import Strided
 
@@ -195,8 +197,9 @@ def _body_parameters(kernel: Kernel, program: Program) -> str:
 
 def described(program: Program) -> str:
     """A short text that differs where programs compute differently."""
-    sources = [generate(program, stage).source for stage in program.stages]
-    digest = hashlib.sha256(repr((program.fields, sources)).encode()).hexdigest()
+    stages = chain.from_iterable(map(single_updates, program.stages))
+    sources = [generate(program, stage).source for stage in stages]
+    digest = hashlib.sha256(repr((program.fields, program.renames, sources)).encode()).hexdigest()
     return f"{program.name} in {program.dtype}, {digest[:16]}"
 
 

@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import cycle, islice
+from itertools import chain, cycle, islice
 
 import numpy as np
 import pyopencl as cl
@@ -35,6 +35,7 @@ from controllers.plan import Location
 from controllers.process.errand import errand
 from controllers.process.foreign_options import foreign_options, left_out
 from controllers.program.program import Program
+from controllers.program.schedule import single_updates
 from controllers.report.report import DeviceReport
 from hitmap.agreement import agree
 from hitmap.comm import Communicator, node_ranks
@@ -268,7 +269,7 @@ def open_device(
         )
 
     controller = opened("off")
-    for stage in range(len(program.stages)):
+    for stage in chain.from_iterable(map(single_updates, program.stages)):
         controller.build(program, stage)
     if isinstance(kernel, Kernel):
         check_kernel(controller, program, kernel)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from controllers.program.program import Stage
+from controllers.program.stage import Stage
 from controllers.program.steps import own_reach
 from controllers.program.sweep import Version
 from hitmap.region import Region

@@ -34,11 +34,11 @@ class Liveness:
     ValueError where a sweep uses what has not been written, or cannot be exchanged for.
 
     >>> from controllers.program.expression import Read
-    >>> from controllers.program.program import Stage
+    >>> from controllers.program.stage import Stage
     >>> mean = Stage("mean", {"v": (Read("u", (-1,)) + Read("u", (1,))) / 2}, ((-1, 1),))
     >>> back = Stage("back", {"u": Read("u", (0,)) - Read("v", (0,))}, ((-1, 1),))
     >>> domain, inner = Shape((0,), (10,)), Shape((1,), (9,))
-    >>> step = [Sweep.of(mean, inner), Sweep.of(back, inner, 1, 1, {"v": 1})]
+    >>> step = [Sweep.of(mean, inner), Sweep.of(back, inner, 1, {"v": 1})]
     >>> live = Liveness(("u", "v"), step, domain)
     >>> live.n_buffers, live.period, live.exchanged
     ({'u': 2, 'v': 1}, 2, (Version(field='u', number=1),))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from controllers.program.offsets import Offsets
-from controllers.program.program import Program, Stage
+from controllers.program.program import Program
+from controllers.program.stage import Stage
 from hitmap.shape import Shape
 
 

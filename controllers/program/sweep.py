@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, Union
 
 from controllers.program.expression import Expression
-from controllers.program.program import Stage
+from controllers.program.stage import Stage
 from controllers.program.steps import grown, offsets_read, own_offsets
 from hitmap.shape import Shape
 
@@ -120,7 +120,7 @@ class Update:
 class Sweep:
     """What is read, what is written, over which cells, and how many time steps at once.
 
-    stage: whose expressions are computed; number: of the stage in its program.
+    stage: whose expressions are computed.
     uses: no two of one field, since expressions read a field by its name.
     cells: those it computes, in the coordinates of launched boxes; the others keep their value.
         On a periodic axis, all that boxes in the domain need.
@@ -128,7 +128,6 @@ class Sweep:
     """
 
     stage: Stage
-    number: int
     uses: tuple[Use, ...]
     updates: tuple[Update, ...]
     cells: Shape
@@ -141,7 +140,6 @@ class Sweep:
         stage: Stage,
         cells: Shape,
         count: int = 1,
-        number: int = 0,
         newest: Mapping[str, int] | None = None,
     ) -> Sweep:
         """That of `stage`, reading the newest versions, 0 where `newest` says nothing.
@@ -157,7 +155,7 @@ class Sweep:
             Update(Version(field, known.get(field, 0) + 1), expression)
             for field, expression in stage.updates.items()
         )
-        return cls(stage, number, uses, updates, cells, count)
+        return cls(stage, uses, updates, cells, count)
 
     @classmethod
     def over(

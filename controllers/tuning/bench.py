@@ -52,7 +52,7 @@ class Bench:
         self.stage = stage = sweep.stage
         self.executor = executor
         self._sweep, self._dtype = sweep, np.dtype(program.dtype)
-        self.launch = executor.launch_of(program, sweep.number, placed, sweep.count)
+        self.launch = executor.launch_of(program, sweep.stage, placed, sweep.count)
         self.key = executor.choices.key(program, stage, self.launch)
         self._box, geometries = placed
         tiles = [*stage.fields_read, stage.writes, stage.writes]
@@ -96,9 +96,7 @@ class Bench:
             if problem is not None:
                 return problem
             with self.executor.choices.using(self.key, made):
-                source, built = self.executor.build(
-                    self.program, self._sweep.number, self.launch
-                )
+                source, built = self.executor.build(self.program, self.stage, self.launch)
                 group = source.work_sizes(self._box.extent, self._is_cpu)[1]
                 problem = problem_of_build(built, group, handle)
                 if problem is not None:

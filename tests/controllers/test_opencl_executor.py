@@ -22,8 +22,10 @@ from controllers.executor.clearing import Clearing
 from controllers.executor.executor import Executor
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.executor.reference import ReferenceExecutor
+from controllers.kernel.build import Built
 from controllers.language.weights import Stencil
 from controllers.memory.tile import ALIGNMENT, PAGE, Tile
+from controllers.program.program import Program
 from controllers.program.sweep import Sweep
 from hitmap import Shape
 from hitmap.strided import Geometry, Strided, packed
@@ -326,10 +328,14 @@ def test_a_launch_computes_its_box_and_leaves_other_cells_alone(
 def test_a_kernel_is_compiled_once_per_program() -> None:
     controller = OpenCLExecutor(opencl_devices()[0])
     first, other = (Stencil.of("mean", [(-1, 1)], [1, 0, 1], n) for n in (2, 3))
-    _, built = controller.build(first.program("float32"), 0)
-    assert controller.build(first.program("float32"), 0)[1] is built
-    assert controller.build(other.program("float32"), 0)[1] is not built
-    assert controller.build(first.program("float64"), 0)[1] is not built
+
+    def build(program: Program) -> Built:
+        return controller.build(program, program.stages[0])[1]
+
+    built = build(first.program("float32"))
+    assert build(first.program("float32")) is built
+    assert build(other.program("float32")) is not built
+    assert build(first.program("float64")) is not built
 
 
 @pytest.mark.parametrize("zero_copy", [True, False])

@@ -125,7 +125,8 @@ def test_no_edge_of_a_plan_can_be_left_out(number: int, edge: Edge) -> None:
     plan.operations = without(plan, number, edge)
     field = np.random.default_rng(0).random((30, 20), np.float32)
     expected = reference_run(plan.program, field, 8, FIXED)
-    results = (Simulation(plan, {"u": field}, random.Random(order)).run(8)["u"] for order in range(200))
+    fields = {"u": field}
+    results = (Simulation(plan, fields, random.Random(n)).run(8)["u"] for n in range(200))
     assert any(not np.array_equal(got, expected) for got in results)
 
 

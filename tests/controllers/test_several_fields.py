@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
+from itertools import product
 
-import numpy as np
 import pytest
 from plan_simulation import Simulation
 from random_programs import ProgramCase, random_program
@@ -35,13 +36,13 @@ def layout_of(case: ProgramCase, n_places: int, rng: random.Random) -> Layout:
     ])  # fmt: skip
 
 
-@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 4))
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 10))
 def test_every_order_that_a_plan_allows_gives_the_bits_of_the_reference(number: int) -> None:
     case = random_program(number)
     for n_places in N_PLACES:
         rng = random.Random(1000 * number + n_places)
         layout = layout_of(case, n_places, rng)
-        shares = {(rank, controller): rng.random() < 0.5 for rank in range(3) for controller in (0, 1)}
+        shares = {home: rng.random() < 0.5 for home in product(range(3), (0, 1))}
         homes = sorted((rng.randint(0, 2), rng.randint(0, 1)) for _ in range(n_places))
         locations = [Location(*home, shares_host=shares[home]) for home in homes]
         plan = Plan(case.program, layout, case.periodic, locations, overlap=rng.choice(OVERLAPS))
@@ -86,15 +87,23 @@ def test_the_engine_gives_the_bits_of_the_reference(number: int) -> None:
 
 
 @cache
-def opencl(zero_copy: bool) -> OpenCLExecutor:
+def opencl(zero_copy: bool, kind: str) -> OpenCLExecutor:
     (device,) = assign(choose(["cpu:0"], find_devices()), 0, 1)
-    return OpenCLExecutor(device, zero_copy=zero_copy)
+    return OpenCLExecutor(replace(device, kind=kind), zero_copy=zero_copy)
 
 
 @pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 10))
-def test_opencl_gives_the_bits_of_the_reference(number: int) -> None:
+def test_kernels_of_one_cell_per_work_item_give_the_bits_of_the_reference(number: int) -> None:
     case = random_program(number)
     for n_places in N_PLACES:
         rng = random.Random(number + 1000 * n_places)
-        executors = [opencl(rng.random() < 0.5) for _ in range(n_places)]
+        # of devices that are neither CPU nor GPU, whose kernels are those of "cell"
+        executors = [opencl(rng.random() < 0.5, "other") for _ in range(n_places)]
         check_engine(case, executors, layout_of(case, n_places, rng))
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("number", range(0, N_PROGRAMS, 5))
+def test_kernels_that_suit_a_cpu_give_the_bits_of_the_reference(number: int) -> None:
+    case, rng = random_program(number), random.Random(number)
+    check_engine(case, [opencl(True, "cpu")] * 3, layout_of(case, 3, rng))
