@@ -23,8 +23,8 @@ from injection import (
     Change,
     busy_queue,
     changed_plan,
-    no_refresh,
-    one_level_loaded,
+    no_opening,
+    one_buffer_loaded,
     with_levels,
     without_edge,
     without_operations,
@@ -147,8 +147,8 @@ def faults_of_data(setting: str) -> Iterator[tuple[str, Fault]]:
     yield "no exchange", by_plan(setting, lambda plan: without_operations(plan, exchanges))
     yield "the older level sent", by_plan(setting, lambda plan: with_levels(plan, older))
     yield "the same level read in all steps", by_plan(setting, lambda p: with_levels(p, stuck))
-    yield "no refresh before a run", Fault(setting, (no_refresh,))
-    yield "one level loaded", Fault(setting, (one_level_loaded,))
+    yield "no opening after a load", Fault(setting, (no_opening,))
+    yield "one buffer loaded", Fault(setting, (one_buffer_loaded,))
 
 
 def faults_of_messages(setting: str) -> Iterator[tuple[str, Fault]]:

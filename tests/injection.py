@@ -12,7 +12,6 @@ import pyopencl as cl
 
 from controllers.device.event import Command, Event
 from controllers.engine.binding import Binder
-from controllers.engine.place import PlaceRun
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.memory.tile import TileView
 from controllers.plan import Access, Operation, Plan, TileKey
@@ -75,7 +74,7 @@ def with_levels(plan: Plan, level: Callable[[Operation, int], int]) -> Sequence[
         key = access.memory
         if not isinstance(key, TileKey):
             return access
-        return replace(access, memory=replace(key, level=level(operation, key.level)))
+        return replace(access, memory=replace(key, buffer=level(operation, key.buffer)))
 
     return [replace(o, reads=tuple(changed(o, read) for read in o.reads)) for o in plan.operations]
 
@@ -108,18 +107,19 @@ def busy_queue(verb: str, place: int) -> Iterator[None]:
         yield
 
 
-def no_refresh() -> AbstractContextManager[object]:
-    """A run trusts the halos that the one before it has left."""
-    return patch.object(PlaceRun, "_exchange", lambda place, step: [])
+def no_opening() -> AbstractContextManager[object]:
+    """A run trusts the halos that there were before the fields were set."""
+    return patch.object(Plan, "opening", property(lambda plan: ((),) * plan.n_phases))
 
 
 @contextmanager
-def one_level_loaded() -> Iterator[None]:
-    """The field is loaded into one time level, so that the other lacks the fixed cells."""
+def one_buffer_loaded() -> Iterator[None]:
+    """The field is loaded into one buffer, so that the other lacks the fixed cells."""
     load = computation.Computation.load
 
     def partly(self: computation.Computation, init: Callable[[TileView], None]) -> None:
-        with patch.object(Plan, "n_phases", 1):
+        to_set = Plan.to_set
+        with patch.object(Plan, "to_set", lambda *arguments: to_set(*arguments)[:1]):
             load(self, init)
 
     with patch.object(computation.Computation, "load", partly):

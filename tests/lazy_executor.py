@@ -19,9 +19,9 @@ from controllers.device.event import COMPLETE, Command, Event, Profile
 from controllers.executor.clock import Clock
 from controllers.kernel.configuration import Configuration
 from controllers.memory.tile import Linear, Tile
+from controllers.program.application import apply_sweep
 from controllers.program.program import Program
-from controllers.program.reference import apply_steps
-from controllers.program.steps import Steps
+from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 
@@ -175,8 +175,8 @@ class LazyExecutor:
         return np.full(n_elements, np.nan, dtype)
 
     def launch_command(
-        self, program: Program, stage: int, reads: Mapping[str, Tile], written: Tile, over: Shape,
-        steps: Steps,
+        self, program: Program, sweep: Sweep, reads: Mapping[str, Tile],
+        writes: Mapping[str, Tile], over: Shape,
     ) -> Command:  # fmt: skip
         def view(tile: Tile, cells: Shape) -> npt.NDArray[Any]:
             return tile.strided(cells).view(array(tile.linear))
@@ -185,8 +185,8 @@ class LazyExecutor:
             return view(reads[field], cells)
 
         def work() -> None:
-            described = program.stages[stage]
-            view(written, over)[...] = apply_steps(described, cells_of, over, steps, program.dtype)
+            for field, values in apply_sweep(sweep, cells_of, over, program.dtype).items():
+                view(writes[field], over)[...] = values
 
         return self._command(self.compute, f"launch {over}", work)
 

@@ -8,48 +8,59 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from controllers.plan import Access, Operation, Plan, StagingKey, TileKey
-from controllers.program.reference import apply_stage
+from controllers.program.application import apply_sweep
 from hitmap import Shape
 from hitmap.strided import packed
 
 Instance = tuple[int, int]  # (step, number of the operation)
+Array = npt.NDArray[Any]
 
 
 class Simulation:
     """The memories of all places of `plan`, and the instances of its operations still to run."""
 
-    def __init__(self, plan: Plan, field: npt.NDArray[Any], rng: random.Random) -> None:
+    def __init__(self, plan: Plan, fields: Mapping[str, Array], rng: random.Random) -> None:
         self.plan, self.rng = plan, rng
-        self.memory: dict[Any, npt.NDArray[Any]] = {}
-        self.channels: dict[int, deque[npt.NDArray[Any]]] = {}
-        for place in plan.places:
-            box, owned = plan.geometry("u", place).box, plan.layout.owned[place]
-            for level in range(plan.n_phases):
-                tile = np.full(box.extent, np.nan, field.dtype)
-                tile[owned.slices(box.lower)] = field[owned.slices(plan.layout.domain.lower)]
-                self.memory[TileKey("u", level, place)] = tile
+        self.memory: dict[Any, Array] = {}
+        self.channels: dict[int, deque[Array]] = {}
+        for memory in plan.memories:
+            extent = memory.geometry.box.extent
+            dtype = np.dtype(memory.dtype)
+            empty = np.nan if dtype.kind == "f" else np.iinfo(dtype).max - 2
+            self.memory[memory.key] = np.full(extent, empty, dtype)
+        for field, values in fields.items():
+            for place in plan.places:
+                owned = plan.layout.owned[place]
+                for key in plan.to_set(field, 0, place):
+                    self._tile(key, owned)[...] = values[owned.slices(plan.layout.domain.lower)]
 
-    def run(self, n_steps: int) -> npt.NDArray[Any]:
-        """The field after `n_steps` steps; refreshes the halos before them, as the engine does."""
-        n = self.plan.n_phases
-        todo = {(-1, o.number): o for o in self.plan.operations if o.phase == n - 1 and o.refreshes}
-        for step in range(n_steps):
-            for o in self.plan.operations:
-                if o.phase == step % n and not (o.refreshes and step == n_steps - 1):
-                    todo[(step, o.number)] = o
+    def run(self, n_steps: int) -> dict[str, Array]:
+        """The fields after `n_steps` steps."""
+        if n_steps:
+            self._run({(-1, o.number): o for o in self.plan.opening[0]})
+        self._run(
+            {
+                (step, o.number): o
+                for step in range(n_steps)
+                for o in self.plan.operations
+                if o.phase == step % self.plan.n_phases
+            }
+        )
+        return {field.name: self._field(field.name, n_steps) for field in self.plan.program.fields}
+
+    def _run(self, todo: dict[Instance, Operation]) -> None:
         while todo:
             ready = [instance for instance in todo if self._ready(instance, todo)]
             assert ready, "the plan does not progress"
             instance = self.rng.choice(ready)
             self._execute(todo.pop(instance))
-        return self._field(n_steps)
 
     def _ready(self, instance: Instance, todo: dict[Instance, Operation]) -> bool:
         step, operation = instance[0], todo[instance]
@@ -68,57 +79,54 @@ class Simulation:
             self._launch(operation)
         elif operation.verb == "send":
             (access,) = operation.reads
-            parts = [cells.copy() for cells in self._cells(access, operation)]
+            parts = [cells.copy() for cells in self._cells(access)]
             self.channels.setdefault(_number(operation), deque()).append(_flat(parts))
         elif operation.verb == "receive":
             (access,) = operation.writes
-            self._put(access, operation, self.channels[_number(operation)].popleft())
+            self._put(access, self.channels[_number(operation)].popleft())
         else:
             (source,), (target,) = operation.reads, operation.writes
-            self._put(target, operation, _flat(list(self._cells(source, operation))))
+            self._put(target, _flat(list(self._cells(source))))
 
     def _launch(self, operation: Operation) -> None:
-        assert operation.stage is not None
-        stage = self.plan.program.stages[operation.stage]
-        (written,) = operation.writes
-        (over,) = written.cells
-        reads = {access.memory.field: access.memory for access in operation.reads}
-        value = apply_stage(
-            stage,
-            lambda read: self._tile(reads[read.field], over.shift(read.offset)),
-            self.plan.program.dtype,
+        assert operation.sweep is not None
+        sweep = self.plan.sweeps[operation.sweep]
+        (over,) = operation.writes[0].cells
+        fields = (use.version.field for use in sweep.uses)
+        keys = {field: access.memory for field, access in zip(fields, operation.reads)}
+        values = apply_sweep(
+            sweep, lambda field, box: self._tile(keys[field], box), over, self.plan.program.dtype
         )
-        self._tile(written.memory, over)[...] = value
+        for access, cells in zip(operation.writes, [*values.values()], strict=True):
+            self._tile(access.memory, over)[...] = cells
 
-    def _tile(self, key: Any, cells: Shape) -> npt.NDArray[Any]:
+    def _tile(self, key: Any, cells: Shape) -> Array:
         box = self.plan.geometry(key.field, key.place).box
         assert cells in box, f"{cells} are not in the tile {box}"
         return self.memory[key][cells.slices(box.lower)]
 
-    def _cells(self, access: Access, operation: Operation) -> Iterator[npt.NDArray[Any]]:
-        message = self.plan.transfers[_number(operation)].message
+    def _cells(self, access: Access) -> Iterator[Array]:
         if isinstance(access.memory, TileKey):
             yield from (self._tile(access.memory, box) for box in access.cells)
         else:
-            yield from (part.view(self._staging(access.memory)) for part in packed(message.halo))
+            assert isinstance(access.memory, StagingKey)
+            message = self.plan.transfers[access.memory.message].message
+            staging = self.memory[access.memory]
+            yield from (part.view(staging) for part in packed(message.halo))
 
-    def _staging(self, key: StagingKey) -> npt.NDArray[Any]:
-        n_cells = self.plan.transfers[key.message].message.n_cells
-        empty = np.full(n_cells, np.nan, self.plan.program.dtype)
-        return self.memory.setdefault(key, empty)
-
-    def _put(self, access: Access, operation: Operation, values: npt.NDArray[Any]) -> None:
+    def _put(self, access: Access, values: Array) -> None:
         first = 0
-        for cells in self._cells(access, operation):
+        for cells in self._cells(access):
             cells[...] = values[first : first + cells.size].reshape(cells.shape)
             first += cells.size
         assert first == values.size, "source and target have the same cells"
 
-    def _field(self, n_steps: int) -> npt.NDArray[Any]:
-        whole = np.full(self.plan.layout.domain.extent, np.nan, self.plan.program.dtype)
+    def _field(self, field: str, n_steps: int) -> Array:
+        dtype = self.plan.program.field(field).dtype
+        whole = np.zeros(self.plan.layout.domain.extent, dtype)
         for place in self.plan.places:
             owned = self.plan.layout.owned[place]
-            key = TileKey("u", self.plan.level(n_steps), place)
+            key = self.plan.newest(field, n_steps, place)
             whole[owned.slices(self.plan.layout.domain.lower)] = self._tile(key, owned)
         return whole
 
@@ -128,5 +136,5 @@ def _number(operation: Operation) -> int:
     return operation.transfer
 
 
-def _flat(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+def _flat(parts: list[Array]) -> Array:
     return np.concatenate([part.ravel() for part in parts])

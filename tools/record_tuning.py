@@ -22,7 +22,7 @@ from controllers import kgt
 from controllers.bench.problem import SIZES, STENCILS
 from controllers.device import choose, find_devices
 from controllers.executor.opencl import OpenCLExecutor
-from controllers.program.steps import Steps
+from controllers.program.sweep import Sweep
 from controllers.tuning.bench import Bench
 from controllers.tuning.exhaustive import exhaustive
 from controllers.tuning.random_order import random_order
@@ -77,8 +77,8 @@ def main() -> None:
     box = program.updated(domain, fixed)
     executor = OpenCLExecutor(device)
     geometry = Geometry.dense(domain) if executor.shares_host else Geometry.padded(domain)
-    steps = Steps.of(program.stages[0], options.steps_per_launch, domain, fixed)
-    bench = Bench(executor, program, 0, (box, {"u": geometry}), steps)
+    sweep = Sweep.over(program.stages[0], domain, fixed, options.steps_per_launch)
+    bench = Bench(executor, program, sweep, (box, {"u": geometry}))
     extent = " x ".join(map(str, domain.extent))
     title = (
         f"{options.stencil}, {options.dtype}, {extent}; {device.name}, {device.platform} "

@@ -35,6 +35,7 @@ from controllers.memory.allocation import device_memory
 from controllers.memory.tile import PAGE, Tile, host_tile_memory
 from controllers.program.offsets import MAX_AXES
 from controllers.program.program import Program
+from controllers.program.stage import Stage
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 
@@ -101,13 +102,12 @@ class CheckedExecutor(OpenCLExecutor):
         return checked_accessors(n_axes, macros, self._declared, self._reversed)
 
     def build(
-        self, program: Program, stage: int, launch: Launch | None = None
+        self, program: Program, stage: Stage, launch: Launch | None = None
     ) -> tuple[StageKernel, Built]:
-        kernel, described = self.kernel, program.stages[stage]
-        if not isinstance(kernel, Kernel) or not kernel.computes(program, described):
+        kernel = self.kernel
+        if not isinstance(kernel, Kernel) or not kernel.computes(program, stage):
             return super().build(program, stage, launch)
-        fields = used_fields(described)
-        self._declared = {field: kernel.offsets(described, field) for field in fields}
+        self._declared = {field: kernel.offsets(stage, field) for field in used_fields(stage)}
         return self.looking(lambda: super(CheckedExecutor, self).build(program, stage, launch))
 
     def looking(self, build: Callable[[], _T]) -> _T:

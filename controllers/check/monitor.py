@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,6 @@ from controllers.engine.network import Message
 from controllers.executor.executor import Executor
 from controllers.plan import Access, Operation, Plan, TileKey
 from controllers.plan.operation import Memory
-from controllers.program.expression import reads
 from hitmap.comm import Communicator
 from hitmap.shape import Shape
 from hitmap.strided import Strided, packed
@@ -53,15 +53,17 @@ class Monitor:
     ) -> None:
         self.plan = plan
         self.step = 0
+        self.first = 0      # the time step that the engine's step 0 stands for
         self.complaint: Complaint | None = None
         self.complaint_step = 0
-        self.versions = Versions(plan.program, plan.layout.domain, plan.periodic)
+        self.versions = Versions(plan.sweeps, plan.layout.domain)
         self._executors = executors
         self._comm = comm
         self._tags = message_tags(plan)
         self._messages: list[Message] = []
         self._cells: dict[Memory, Cells] = {}
-        mine = [o for o in plan.operations if o.place in plan.places]
+        every = chain(plan.operations, *plan.opening)
+        mine = [o for o in every if o.place in plan.places]
         threads = {HOST: False} | {self._thread(o): o.on_device for o in mine}
         self.clocks = Clocks(list(threads))
         self._on_devices = np.array([*threads.values()])
@@ -85,17 +87,20 @@ class Monitor:
         """The owned cells of a tile have these values, the field after `n_steps` where `holds`."""
         cells, owned = self.cells(key), self.plan.layout.owned[key.place]
         cells.forget()
-        stamps = self.versions.stamps(key.field, owned, n_steps * self.versions.n_stages)
+        stamps = self.versions.stamps(key.field, owned, n_steps * self.versions.n_sweeps)
         where = self.plan.geometry(key.field, key.place).strided(owned)
         cells.put(where, np.stack([np.where(holds, stamps, NEVER), bits_of(values)]))
 
-    def finished(self, n_steps: int) -> None:
-        """All commands are complete: the owned cells must hold the field after `n_steps` steps."""
+    def finished(self, n_steps: int, n_done: int) -> None:
+        """All commands are complete: the owned cells must hold the field after `n_steps` steps.
+
+        n_done: as the engine counts steps.
+        """
         self.clocks.saw_all()
-        time = n_steps * self.versions.n_stages
+        time = n_steps * self.versions.n_sweeps
         for field in self.plan.program.written:
             for place in self.plan.places:
-                key = TileKey(field, self.plan.level(n_steps), place)
+                key = self.plan.newest(field, n_done, place)
                 (part,) = self._parts(Access(key, (self.plan.layout.owned[place],)))
                 self._expect(part, time, f"place {place} ends with")
 
@@ -124,31 +129,36 @@ class Monitor:
 
     def launch(self, operation: Operation, launch: Launch) -> Command:
         """The command of a launch."""
-        assert operation.stage is not None
-        stage = self.plan.program.stages[operation.stage]
-        (written,) = operation.writes
-        keys = {a.memory.field: a.memory for a in operation.reads if isinstance(a.memory, TileKey)}
-        (over,) = written.cells
+        assert operation.sweep is not None
+        sweep = self.plan.sweeps[operation.sweep]
+        fields = (use.version.field for use in sweep.uses)
+        keys = {field: read.memory for field, read in zip(fields, operation.reads)}
+        (over,) = operation.writes[0].cells
         # what it reads follows from the program, not from what the plan says
+        used = {use.version.field: use.version for use in sweep.uses}
         sources = [
-            (node.field, part)
-            for node in reads(stage.expression)
+            (used[node.field], part)
+            for node in sweep.stage.reads
             for part in self._parts(Access(keys[node.field], (over.shift(node.offset),)))
         ]
-        (target,) = self._parts(written)
+        targets = [
+            (update.version, part)
+            for update, written in zip(sweep.updates, operation.writes)
+            for part in self._parts(written)
+        ]
         thread = self._thread(operation)
         number = self.clocks.number(thread)
-        reader = f"the launch of {stage.name} at place {operation.place} reads"
+        reader = f"the launch of {sweep.name} at place {operation.place} reads"
 
         def command(wait_for: Sequence[Event] | None = None) -> Event:
             real, after = untraced(wait_for)
             clock = self.clocks.tick(thread, after)
-            time = self.step * self.versions.n_stages + (operation.stage or 0)
-            for _, part in sources:
+            for version, part in sources:
                 self._order(operation, part, part.cells.read(part.where, clock, number))
-                self._expect(part, time, reader)
-            self._order(operation, target, target.cells.write(target.where, clock, number))
-            self._claim(operation, target, time)
+                self._expect(part, self.versions.time(self.step, version), reader)
+            for version, target in targets:
+                self._order(operation, target, target.cells.write(target.where, clock, number))
+                self._claim(operation, target, self.versions.time(self.step, version))
             for event in real or ():
                 event.wait()
             event, complaint = launch()
@@ -243,17 +253,15 @@ class Monitor:
             self.complain(Complaint(kind, what, part.field, cell))
 
     def _claim(self, operation: Operation, target: Part, time: int) -> None:
-        """A launch gives its cells their new values, which must be its to give, once."""
-        assert operation.stage is not None
-        stage = self.plan.program.stages[operation.stage]
-        who = f"the launch of {stage.name} at place {operation.place} writes {target.field}"
-        allowed = self.plan.layout.owned[operation.place] & stage.updated(
-            self.plan.layout.domain, self.plan.periodic
-        )
+        """A launch gives its cells the values of `time`, which must be its to give, once."""
+        assert operation.sweep is not None
+        sweep = self.plan.sweeps[operation.sweep]
+        who = f"the launch of {sweep.name} at place {operation.place} writes {target.field}"
+        allowed = self.plan.updated(sweep, operation.place)
         if target.box not in allowed:
             what = f"{who} at {target.box}, the cells of its place to be computed are {allowed}"
             self.complain(Complaint("place", what, target.field, target.box.lower))
-        stamps = self.versions.stamps(target.field, target.box, time + 1)
+        stamps = self.versions.stamps(target.field, target.box, time)
         held = target.where.view(target.cells.stamps)
         twice = held == stamps
         if twice.any():

@@ -14,7 +14,8 @@ from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.variant import Kernel, Variant
 from controllers.memory.tile import Tile
 from controllers.program.program import Program
-from controllers.program.steps import Steps
+from controllers.program.stage import Stage
+from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, dense_pitches
 
@@ -27,19 +28,19 @@ WIDEST = 16             # cells of a vector: rows start at multiples of it
 
 
 class Scratch:
-    """Tiles for a variant of the kernel of stage `number`, which `executor` has no other of.
+    """Tiles for a variant of the kernel of `stage`, which `executor` has no other of.
 
     cell: the smallest box that it computes.  box: one with several work-groups.  geometry: that of
     all tiles.  All start near the first cell of the fields.
     """
 
     def __init__(
-        self, executor: OpenCLExecutor, program: Program, number: int, variant: Variant
+        self, executor: OpenCLExecutor, program: Program, stage: Stage, variant: Variant
     ) -> None:
         assert isinstance(executor.kernel, Kernel)
         self.executor, self.program, self.kernel = executor, program, executor.kernel
-        self.stage, self._number, self.variant = program.stages[number], number, variant
-        self.cell, self.box = _boxes(executor, program, number, variant)
+        self.stage, self.variant = stage, variant
+        self.cell, self.box = _boxes(executor, program, stage, variant)
         self.geometry = _geometry(program, self.box, variant)
         self.n_elements = self.geometry.n_elements
         self._commands: dict[Shape, Command] = {}
@@ -67,21 +68,23 @@ class Scratch:
     def _source(self, field: str, tile: Tile, over: Shape) -> Use:
         memory = TileMemory(self.executor, tile)
         boxes = [over.shift(offset) for offset in self.kernel.offsets(self.stage, field)]
-        steps = self._steps(over)
-        if steps.count > 1:
-            boxes = [steps.read(self.stage, field, over)]
+        sweep = self._sweep(over)
+        if sweep.count > 1:
+            boxes = [sweep.read(use, over) for use in sweep.uses if use.version.field == field]
         return Use(field, field, memory, memory.mask(boxes), memory.mask([]))
 
-    def _steps(self, over: Shape) -> Steps:
+    def _sweep(self, over: Shape) -> Sweep:
         count = self.variant.form.steps_per_launch
         ends = zip(*self.program.reach)
-        return Steps(count, over.grow(*(tuple((count - 1) * n for n in end) for end in ends)))
+        cells = over.grow(*(tuple((count - 1) * n for n in end) for end in ends))
+        return Sweep.of(self.stage, cells, count)
 
     def command(self, over: Shape) -> Command:
         """The launch over `over`."""
         if over not in self._commands:
+            old, new = self._tiles
             self._commands[over] = self.executor.launch_command(
-                self.program, self._number, *self._tiles, over, self._steps(over)
+                self.program, self._sweep(over), old, {self.stage.writes: new}, over
             )
         return self._commands[over]
 
@@ -107,19 +110,19 @@ def offset_of(cell: Sequence[int], seen_from: Sequence[int]) -> str:
 
 
 def _boxes(
-    executor: OpenCLExecutor, program: Program, number: int, variant: Variant
+    executor: OpenCLExecutor, program: Program, stage: Stage, variant: Variant
 ) -> tuple[Shape, Shape]:
     """The smallest box that the variant computes, and one with several work-groups.
 
     Near the field's first cell.
     """
     n_axes, form = program.n_axes, variant.form
-    pattern = form.pattern(program, program.stages[number])
+    pattern = form.pattern(program, stage)
     if pattern is not None:
         least = pattern.least
         more = tuple(max(n, LIKE[n_axes - 1]) for n in least)
     else:
-        source, built = executor.build(program, number)
+        source, built = executor.build(program, stage)
         least, group = (1,) * n_axes, built.group[::-1]
         fixed = source.form.work_group if source.form and source.form.work_group else None
         chosen = fixed or ((1,) * (n_axes - len(group)) + group[-n_axes:] if any(group) else least)

@@ -6,7 +6,7 @@ known is what it reads and writes.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -19,11 +19,10 @@ from controllers.device.event import Command, Event
 from controllers.executor.executor import Executor
 from controllers.kernel.variant import Kernel
 from controllers.memory.tile import Tile
-from controllers.plan import Operation, TileKey
+from controllers.plan import Access, Operation, TileKey
 from controllers.program.expression import Read, reads
 from controllers.program.program import Program, Stage
-from controllers.program.reference import apply_stage
-from controllers.program.steps import Steps
+from controllers.program.reference import values_of
 from hitmap.shape import Shape
 
 
@@ -38,66 +37,75 @@ class StageLaunch:
         operation: Operation,
         command: Command,
     ) -> None:
-        assert operation.stage is not None
-        (written,) = operation.writes
-        assert isinstance(written.memory, TileKey)
-        self._program = monitor.plan.program
-        self._stage: Stage = self._program.stages[operation.stage]
-        self._over: Shape = written.cells[0]
+        assert operation.sweep is not None
+        self._program, self._sweep = monitor.plan.program, monitor.plan.sweeps[operation.sweep]
+        self._over: Shape = operation.writes[0].cells[0]
         self._executor, self._monitor = executor, monitor
-        self._keys = {access.memory.field: access.memory for access in operation.reads
-                      if isinstance(access.memory, TileKey)}  # fmt: skip
-        self._written = written.memory
-        self._own = own = _own_kernel(executor, self._program, self._stage)
-        name = self._stage.name if own is None else own.name
-        uses = [self._source(field, tiles[key]) for field, key in self._keys.items()]
-        self._uses = [*uses, self._target(tiles[written.memory])]
+        fields = [use.version.field for use in self._sweep.uses]
+        self._keys = dict(zip(fields, _keys(operation.reads)))
+        self._written = dict(zip(self._sweep.writes, _keys(operation.writes)))
+        self._own = own = _own_kernel(executor, self._program, self._sweep.stage)
+        name = self._sweep.name if own is None else own.name
+        self._sources = [self._source(field, tiles[key]) for field, key in self._keys.items()]
+        self._targets = [self._target(field, tiles[key]) for field, key in self._written.items()]
+        self._uses = [*self._sources, *self._targets]
         runs = [Run(0, lambda: command(None))]
         if own is not None:
-            runs += self._more_runs(executor, tiles, operation.stage, command)
+            runs += self._more_runs(executor, tiles, command)
         self._inspection = Inspection(name, self._uses, runs, self._hearing(name))
 
     def __call__(self) -> tuple[Event, Complaint | None]:
         """Do the launch; its event, and what is wrong with it."""
         self._executor.wait()
-        keys = [*self._keys.values(), self._written]
+        keys = [*self._keys.values(), *self._written.values()]
         busy = [self._widened(use, self._monitor.busy(key))
                 for use, key in zip(self._uses, keys)]  # fmt: skip
         event, complaint = self._inspection.run(busy)
-        for use, key, values, keep in zip(self._uses[:-1], keys, self._inspection.before, busy):
+        for use, key, values, keep in zip(self._sources, keys, self._inspection.before, busy):
             box = use.memory.tile.geometry.box
             apart_from = use.memory.view(keep | ~use.reads, box)
             self._monitor.compare(key, box, use.memory.view(values, box), apart_from)
-        target = self._uses[-1].memory.view(self._inspection.after[-1], self._over)
-        self._monitor.wrote(self._written, self._over, target)
+        for field, values in self._results().items():
+            self._monitor.wrote(self._written[field], self._over, values)
         return event, complaint or self._arithmetic()
+
+    def _results(self) -> dict[str, Array]:
+        """What each field that is written got."""
+        after = self._inspection.after[len(self._sources) :]
+        return {
+            use.field: use.memory.view(values, self._over)
+            for use, values in zip(self._targets, after)
+        }
 
     def _source(self, field: str, tile: Tile) -> Use:
         memory = TileMemory(self._executor, tile)
         boxes = [self._over.shift(offset) for offset in self._offsets(field)]
         return Use(field, field, memory, memory.mask(boxes), memory.mask([]))
 
-    def _target(self, tile: Tile) -> Use:
-        memory, field = TileMemory(self._executor, tile), self._stage.writes
+    def _target(self, field: str, tile: Tile) -> Use:
+        memory = TileMemory(self._executor, tile)
         return Use(f"{field}_new", field, memory, memory.mask([]), memory.mask([self._over]))
 
     def _offsets(self, field: str) -> list[tuple[int, ...]]:
+        stage = self._sweep.stage
         if self._own is not None:
-            return [*self._own.offsets(self._stage, field)]
-        return [node.offset for node in reads(self._stage.expression) if node.field == field]
+            return [*self._own.offsets(stage, field)]
+        return [node.offset for node in stage.reads if node.field == field]
 
     def _more_runs(
-        self, executor: Executor, tiles: Mapping[TileKey, Tile], stage: int, command: Command
+        self, executor: Executor, tiles: Mapping[TileKey, Tile], command: Command
     ) -> list[Run]:
         """With other junk, and in another order."""
         runs = [Run(1, lambda: command(None))]
         if isinstance(executor, CheckedExecutor) and not executor.simulated:
-            given = {field: tiles[key] for field, key in self._keys.items()}
+            given, room = (
+                {field: tiles[key] for field, key in keys.items()}
+                for keys in (self._keys, self._written)
+            )
             with executor.reversed():
                 back = executor.launch_command(
-                    self._program, stage, given, tiles[self._written], self._over,
-                    Steps(1, self._over),
-                )  # fmt: skip
+                    self._program, self._sweep, given, room, self._over
+                )
             runs.append(Run(0, lambda: back(None), reversed=True))
         return runs
 
@@ -113,35 +121,33 @@ class StageLaunch:
 
     def _arithmetic(self) -> Complaint | None:
         """A result that the reference does not have, or that is NaN though nothing read is."""
-        before, after = self._inspection.before, self._inspection.after
-        memories = {use.field: (use.memory, values) for use, values in zip(self._uses, before[:-1])}
+        before = self._inspection.before
+        memories = {use.field: (use.memory, values) for use, values in zip(self._sources, before)}
 
         def read(node: Read) -> Array:
             memory, values = memories[node.field]
             return memory.view(values, self._over.shift(node.offset))
 
-        result = self._uses[-1].memory.view(after[-1], self._over)
-        if self._own is None:
+        for update in self._sweep.updates:
+            field = update.version.field
+            result = self._results()[field]
             right = np.broadcast_to(
-                apply_stage(self._stage, read, self._program.dtype), result.shape
+                values_of(update.expression, read, self._program.dtype), result.shape
             )
-            unlike = differ(result, right)
-            if result.dtype.kind == "f":    # which NaN it is, no one promises
-                unlike &= ~(np.isnan(result) & np.isnan(right))
-            if unlike.any():
-                return self._say("bits", unlike, "another value than the reference")
-        if result.dtype.kind != "f":
-            return None
-        new = np.isnan(result)
-        for node in reads(self._stage.expression):
-            new &= ~np.isnan(read(node))
-        return self._say("nan", new, "NaN, though nothing that it reads is") if new.any() else None
+            if self._own is None and (unlike := _unlike(result, right)).any():
+                return self._say("bits", field, unlike, "another value than the reference")
+            if result.dtype.kind == "f":
+                new = np.isnan(result)
+                for node in reads(update.expression):
+                    new &= ~np.isnan(read(node))
+                if new.any():
+                    return self._say("nan", field, new, "NaN, though nothing that it reads is")
+        return None
 
-    def _say(self, kind: Kind, where: Bits, what: str) -> Complaint:
+    def _say(self, kind: Kind, field: str, where: Bits, what: str) -> Complaint:
         at = np.unravel_index(int(np.argmax(where)), where.shape)
         cell = tuple(int(n) + lower for n, lower in zip(at, self._over.lower))
-        field = self._stage.writes
-        text = f"the launch of {self._stage.name} gives {field} at {cell} {what}"
+        text = f"the launch of {self._sweep.name} gives {field} at {cell} {what}"
         return Complaint(kind, text, field, cell)
 
 
@@ -149,3 +155,15 @@ def _own_kernel(executor: Executor, program: Program, stage: Stage) -> Kernel | 
     """The user's kernel that computes a stage; None where a generated one does."""
     kernel = getattr(executor, "kernel", None)
     return kernel if isinstance(kernel, Kernel) and kernel.computes(program, stage) else None
+
+
+def _keys(accesses: Iterable[Access]) -> list[TileKey]:
+    return [one.memory for one in accesses if isinstance(one.memory, TileKey)]
+
+
+def _unlike(result: Array, right: Array) -> Bits:
+    """Where bits differ; which NaN it is, no one promises."""
+    unlike = differ(result, right)
+    if result.dtype.kind == "f":
+        unlike &= ~(np.isnan(result) & np.isnan(right))
+    return unlike

@@ -23,6 +23,7 @@ from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.variant import Kernel, Variant
 from controllers.process.error import ControllersError
 from controllers.program.program import INTEGERS, Program
+from controllers.program.stage import Stage
 from hitmap.shape import Shape
 
 Array = npt.NDArray[Any]
@@ -45,11 +46,11 @@ def check_kernel(executor: OpenCLExecutor, program: Program, kernel: Kernel) -> 
 
     A sample, not a proof: some random fields, one cell, and one box of cells.
     """
-    number = next(n for n, stage in enumerate(program.stages) if kernel.computes(program, stage))
+    stage = next(stage for stage in program.stages if kernel.computes(program, stage))
     try:
         for variant in _usable(kernel, executor):
             executor.kernel = replace(kernel, variants=(variant,))
-            _try(executor, program, number, variant)
+            _try(executor, program, stage, variant)
     finally:
         executor.kernel = kernel
 
@@ -65,8 +66,8 @@ def _usable(kernel: Kernel, executor: OpenCLExecutor) -> Iterator[Variant]:
                 break
 
 
-def _try(executor: OpenCLExecutor, program: Program, number: int, variant: Variant) -> None:
-    scratch = Scratch(executor, program, number, variant)
+def _try(executor: OpenCLExecutor, program: Program, stage: Stage, variant: Variant) -> None:
+    scratch = Scratch(executor, program, stage, variant)
     if scratch.n_elements > MAX_ELEMENTS:
         warnings.warn(
             f"kernel {scratch.kernel.name!r} is not checked: its stencil reads too far away",

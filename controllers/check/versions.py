@@ -1,36 +1,43 @@
 # SPDX-License-Identifier: MIT
 """Which value a cell must hold at a given time: derived from the program alone.
 
-A *stamp* is one number for "the value that cell c has after so many stages".  Time counts stages:
-before stage n of step s it is s * stages + n.  Cells that no stage computes keep version 0.
+A *stamp* is one number for "the value that cell c has after so many sweeps".  Time counts sweeps:
+before sweep n of step s it is s * sweeps + n.  Cells that no sweep computes keep the first value.
 """
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from controllers.check.cells import NEVER
-from controllers.program.program import Program
+from controllers.program.sweep import Sweep, Version
 from hitmap.shape import Shape
 
 
 class Versions:
-    """The stamps of a program on a domain.
+    """The stamps of the sweeps of a step on a domain.
 
     >>> from controllers.language.weights import Stencil
-    >>> mean = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32")
-    >>> versions = Versions(mean, Shape.of_extent((10,)), (False,))
+    >>> (mean,) = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32").stages
+    >>> domain = Shape.of_extent((10,))
+    >>> versions = Versions([Sweep.over(mean, domain, (False,))], domain)
     >>> versions.stamps("u", Shape((7,), (10,)), time=3)    # the last cell is never computed
     array([37, 38,  9])
     """
 
-    def __init__(self, program: Program, domain: Shape, periodic: tuple[bool, ...]) -> None:
-        self.n_stages = len(program.stages)
-        self._program, self._domain = program, domain
-        self._computed = [stage.updated(domain, periodic) for stage in program.stages]
+    def __init__(self, sweeps: Sequence[Sweep], domain: Shape) -> None:
+        self.n_sweeps = len(sweeps)
+        self._sweeps, self._domain = sweeps, domain
+        self._made = {u.version: n for n, sweep in enumerate(sweeps) for u in sweep.updates}
+
+    def time(self, step: int, version: Version) -> int:
+        """When a step has just made `version`, or, of number 0, begins."""
+        return step * self.n_sweeps + (self._made[version] + 1 if version.number else 0)
 
     def stamps(self, field: str, cells: Shape, time: int) -> npt.NDArray[np.int64]:
-        """What `cells`, perhaps beyond a periodic end, must hold before the stage at `time`."""
+        """What `cells`, perhaps beyond a periodic end, must hold before the sweep at `time`."""
         axes = [
             (np.arange(lower, upper) - first) % count
             for lower, upper, first, count in zip(
@@ -38,11 +45,11 @@ class Versions:
             )
         ]
         versions = np.zeros(cells.extent, np.int64)
-        for number, stage in enumerate(self._program.stages):
-            n_done = (time - 1 - number) // self.n_stages + 1 if time > number else 0
-            if stage.writes == field and n_done:
-                inside = self._inside(axes, self._computed[number])
-                newest = (n_done - 1) * self.n_stages + number + 1
+        for number, sweep in enumerate(self._sweeps):
+            n_done = (time - 1 - number) // self.n_sweeps + 1 if time > number else 0
+            if field in sweep.writes and n_done:
+                inside = self._inside(axes, sweep.cells)
+                newest = (n_done - 1) * self.n_sweeps + number + 1
                 versions = np.where(inside, np.maximum(versions, newest), versions)
         index = np.ravel_multi_index(np.ix_(*axes), self._domain.extent)
         result: npt.NDArray[np.int64] = versions * self._domain.n_cells + index
@@ -54,7 +61,7 @@ class Versions:
             return "nothing"
         version, index = divmod(int(stamp), self._domain.n_cells)
         cell = tuple(map(int, np.unravel_index(index, self._domain.extent)))
-        when = f"after step {(version - 1) // self.n_stages}" if version else "as it was loaded"
+        when = f"after step {(version - 1) // self.n_sweeps}" if version else "as it was loaded"
         return f"cell {self.global_index(cell)} {when}"
 
     def global_index(self, cell: tuple[int, ...]) -> tuple[int, ...]:

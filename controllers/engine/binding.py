@@ -12,8 +12,8 @@ import numpy.typing as npt
 from controllers.device.event import Command, Event, HostEvent, in_order
 from controllers.engine.network import Message
 from controllers.executor.executor import DeviceExecutor, Executor
-from controllers.memory.tile import Linear
-from controllers.plan import Access, Operation, Plan, StagingKey, TileKey, Transfer
+from controllers.memory.tile import Linear, Tile
+from controllers.plan import Access, Operation, Plan, PlanMemory, StagingKey, TileKey
 from hitmap.comm import Communicator
 from hitmap.strided import Strided, packed
 
@@ -29,25 +29,20 @@ class Binder:
         self.messages: list[Message] = []
         self._comm = comm
         self._dtype = np.dtype(plan.program.dtype)
-        self._staging: dict[StagingKey, Linear] = {}
         self._tags = message_tags(plan)
-        self.tiles = {
-            TileKey(field.name, level, place): executors[place].tile(
-                plan.geometry(field.name, place), self._dtype
-            )
-            for field in plan.program.fields
-            for level in range(plan.n_phases)
-            for place in plan.places
-        }
+        self.tiles: dict[TileKey, Tile] = {}
+        self._staging: dict[StagingKey, Linear] = {}
+        for memory in plan.memories:
+            self._allocate(memory)
 
     def command(self, operation: Operation) -> Command:
         """The command of `operation`, with all its arguments set."""
         if operation.verb == "launch":
             return self.launch(operation)
-        assert operation.transfer is not None
-        transfer = self.plan.transfers[operation.transfer]
+        if operation.verb == "host":
+            return self._host_task(operation)
         if operation.verb in ("send", "receive"):
-            return self._message(operation, transfer)
+            return self._message(operation)
         (source,), (target,) = operation.reads, operation.writes
         if operation.verb == "download":
             download = self._device(operation.place).download_command
@@ -55,11 +50,11 @@ class Binder:
         if operation.verb == "upload":
             upload = self._device(operation.place).upload_command
             return upload(self._host(source), self._linear(target), self._run(target))
-        return self._copy(operation, transfer, source, target)
+        return self._copy(operation, source, target)
 
     @property
     def staging(self) -> Mapping[StagingKey, Linear]:
-        """The memories for packed cells, of the operations that are bound so far."""
+        """The memories for packed cells."""
         return self._staging
 
     def close(self) -> None:
@@ -70,33 +65,47 @@ class Binder:
 
     def launch(self, operation: Operation, n_steps: int | None = None) -> Command:
         """The command of a launch, of as many time steps as the plan has or of `n_steps`."""
-        assert operation.stage is not None
-        (written,) = operation.writes
-        keys = [_tile_key(access) for access in operation.reads]
+        assert operation.sweep is not None
+        sweep = self.plan.sweeps[operation.sweep]
+        read = [self.tiles[_tile_key(access)] for access in operation.reads]
+        written = [self.tiles[_tile_key(access)] for access in operation.writes]
         return self.executors[operation.place].launch_command(
             self.plan.program,
-            operation.stage,
-            {key.field: self.tiles[key] for key in keys},
-            self.tiles[_tile_key(written)],
-            written.cells[0],
-            self.plan.time_steps(self.plan.program.stages[operation.stage], n_steps),
+            sweep if n_steps is None else self.plan.shortened(sweep, n_steps),
+            dict(zip((use.version.field for use in sweep.uses), read, strict=True)),
+            dict(zip(sweep.writes, written, strict=True)),
+            operation.writes[0].cells[0],
         )
 
-    def _copy(
-        self, operation: Operation, transfer: Transfer, source: Access, target: Access
-    ) -> Command:
+    def _host_task(self, operation: Operation) -> Command:
+        task = operation.task
+        assert task is not None
+        fields, accesses = (*task.reads, *task.writes), (*operation.reads, *operation.writes)
+        cells = {
+            field: self.tiles[_tile_key(access)].view(access.cells[0])
+            for field, access in zip(fields, accesses, strict=True)
+        }
+        return _by_host(lambda: task.work(cells))
+
+    def _copy(self, operation: Operation, source: Access, target: Access) -> Command:
         """Box by box, by a kernel or by the host; packs and unpacks too."""
-        ends = zip(self._parts(source, transfer), self._parts(target, transfer), strict=True)
+        ends = zip(self._parts(source), self._parts(target), strict=True)
         taken, given = self._linear(source), self._linear(target)
         if operation.lane == "compute":
             executor = self.executors[operation.place]
             itemsize = self._dtype.itemsize
             return in_order([executor.copy_command(taken, given, itemsize, move) for move in ends])
-        return _host_copy(
-            [(a.view(self._memory(source)), b.view(self._memory(target))) for a, b in ends]
-        )
+        moves = [(a.view(self._memory(source)), b.view(self._memory(target))) for a, b in ends]
 
-    def _message(self, operation: Operation, transfer: Transfer) -> Command:
+        def move() -> None:
+            for cells, room in moves:
+                np.copyto(room, cells)
+
+        return _by_host(move)
+
+    def _message(self, operation: Operation) -> Command:
+        assert operation.transfer is not None
+        transfer = self.plan.transfers[operation.transfer]
         sends = operation.verb == "send"
         (access,) = operation.reads if sends else operation.writes
         ends = transfer.message.source, transfer.message.target
@@ -116,8 +125,6 @@ class Binder:
         """The memory of `access`, as commands of its controller want it."""
         if isinstance(access.memory, TileKey):
             return self.tiles[access.memory].linear
-        if access.memory not in self._staging:
-            self._staging[access.memory] = self._new_staging(access.memory)
         return self._staging[access.memory]
 
     def _memory(self, access: Access) -> npt.NDArray[Any]:
@@ -141,17 +148,21 @@ class Binder:
             return self.tiles[access.memory].strided(access.cells[0])
         return packed(access.cells)[0]
 
-    def _parts(self, access: Access, transfer: Transfer) -> Sequence[Strided]:
-        """Where the boxes of a message lie, in its order."""
+    def _parts(self, access: Access) -> Sequence[Strided]:
+        """Where the boxes of an access lie, those of a message in its order."""
         if isinstance(access.memory, TileKey):
             return [self.tiles[access.memory].strided(box) for box in access.cells]
-        return packed(transfer.message.halo)
+        return packed(self.plan.transfers[access.memory.message].message.halo)
 
-    def _new_staging(self, key: StagingKey) -> Linear:
-        place, n_cells = self.plan.home(key), self.plan.transfers[key.message].message.n_cells
-        if key.on_device:
-            return self._device(place).device_staging(n_cells, self._dtype)
-        return self.executors[place].staging(n_cells, self._dtype)
+    def _allocate(self, memory: PlanMemory) -> None:
+        key, place, dtype = memory.key, memory.home, np.dtype(memory.dtype)
+        if isinstance(key, TileKey):
+            self.tiles[key] = self.executors[place].tile(memory.geometry, dtype)
+        elif key.on_device:
+            n_cells = memory.geometry.n_elements
+            self._staging[key] = self._device(place).device_staging(n_cells, dtype)
+        else:
+            self._staging[key] = self.executors[place].staging(memory.geometry.n_elements, dtype)
 
     def _device(self, place: int) -> DeviceExecutor:
         executor = self.executors[place]
@@ -159,13 +170,10 @@ class Binder:
         return executor  # type: ignore[return-value]
 
 
-def _host_copy(moves: Sequence[tuple[npt.NDArray[Any], npt.NDArray[Any]]]) -> Command:
-    copyto: Callable[[npt.NDArray[Any], npt.NDArray[Any]], None] = np.copyto
-
+def _by_host(work: Callable[[], None]) -> Command:
     def command(wait_for: Sequence[Event] | None = None) -> Event:
         start = time.perf_counter_ns()
-        for taken, given in moves:
-            copyto(given, taken)
+        work()
         return HostEvent(start, time.perf_counter_ns())
 
     return command

@@ -61,6 +61,10 @@ class Course:
         self.last, self._gate, self._since = last, first, self._now()
         self._next_gate(self._window, self._window)
 
+    def hold(self, step: int) -> None:
+        """No step after `step` is opened until a run begins."""
+        self.last = self.until = step
+
     def pass_gate(self) -> Awaited | None:
         """Let `until` grow, or what that has to wait for; `until` is not `last`."""
         asked, window = self.reason is not None, self._window

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from itertools import chain
 
 from controllers.device.event import Command, Enqueued
 from controllers.engine.binding import Binder
@@ -39,28 +40,26 @@ class Engine:
         self, plan: Plan, executors: Mapping[int, Executor], comm: Communicator
     ) -> None:
         self.plan = plan
-        self.n_steps = 0        # time steps done
-        self._n_done = 0        # steps of the plan done; tells which time level is the newest
+        self.n_steps = 0        # time steps done since the fields were set
+        self._n_done = 0        # steps of the plan done; tells which buffers hold what
+        self._is_open = False   # halos are filled: fields have not been set since
         self._short: dict[int, dict[int, Command]] = {}     # launches of fewer steps, by number
         self._waiter = Waiter()
         self.torn = False       # places are at unlike steps
         self.course = Course(comm)
         self._binder = Binder(plan, executors, comm)
-        mine = [operation for operation in plan.operations if operation.place in plan.places]
-        tasks = {operation.number: self._task(operation) for operation in mine}
-        for task in tasks.values():
-            task.connect(tasks, plan.locations)
-        self._tasks = list(tasks.values())
+        self._tasks = self._connected(plan.operations)
+        self._opening = [self._connected(operations) for operations in plan.opening]
         self.places = {
             place: PlaceRun(
-                [task for task in tasks.values() if task.operation.place == place],
-                plan.n_phases,
+                [task for task in self._tasks if task.operation.place == place],
+                [[t for t in tasks if t.operation.place == place] for tasks in self._opening],
                 self.course,
             )
             for place in plan.places
         }
         # without places, a rank takes part in what the others agree on
-        self._runs = [*self.places.values()] or [PlaceRun([], plan.n_phases, self.course)]
+        self._runs = [*self.places.values()] or [PlaceRun([], self._opening, self.course)]
         self.ends = ExchangeEnds(plan)
         self.samples = Samples(self.ends.launches.union(self.ends.arrivals))
         self._executors = list(dict.fromkeys(executors[place] for place in plan.places))
@@ -84,17 +83,20 @@ class Engine:
 
     def newest(self, field: str, place: int) -> Tile:
         """The tile that holds the cells of `field` as they are now."""
-        written = field in self.plan.program.written
-        level = self.plan.level(self._n_done) if written else 0
-        return self.tiles[TileKey(field, level, place)]
+        return self.tiles[self.plan.newest(field, self._n_done, place)]
+
+    def to_set(self, field: str, place: int) -> list[Tile]:
+        """The tiles in which the owned cells of `field` are set, the newest one first."""
+        return [self.tiles[key] for key in self.plan.to_set(field, self._n_done, place)]
 
     def loaded(self, n_steps: int = 0) -> None:
-        """The owned cells of all levels have been written: steps count from `n_steps`."""
-        self.n_steps = self._n_done = n_steps
-        self.torn = False
+        """The owned cells of a field, or of all, have been set: steps count from `n_steps`."""
+        self.n_steps = n_steps
+        self._n_done %= self.plan.n_phases      # the other fields stay where they are
+        self._is_open = self.torn = False
 
     def clear(self) -> None:
-        """All cells of all levels become 0; steps count from 0."""
+        """All cells of all buffers become 0; steps count from 0."""
         for key, tile in self.tiles.items():
             self.executors[key.place].clear(tile)
         self.loaded()
@@ -105,9 +107,9 @@ class Engine:
         """Run `n_steps` time steps, or fewer where the course ends; `log` is told what is started.
 
         Collective: all ranks run as many.  What is left over at the end, less than the steps of
-        a launch, is one launch more.  Halos are filled before the first launch and after every
-        one but the last.  Returns when all commands of this rank are done.  After an exception
-        places are at unlike steps: the engine is `torn`, until its fields are loaded.
+        a launch, is one launch more.  Halos are filled once after fields were set, and by every
+        step.  Returns when all commands of this rank are done.  After an exception places are at
+        unlike steps: the engine is `torn`, until its fields are loaded.
         """
         if n_steps == 0:
             return
@@ -116,12 +118,14 @@ class Engine:
         self._shorten(last, self.prepare(n_steps))
         logs = _by_step([self.samples] if log is None else [self.samples, log], first, last)
         self.torn = True
-        self.course.begin(first, last)
-        for run in self._runs:
-            run.begin(first, logs)
         try:
+            if not self._is_open:
+                self._open(first, n_steps, logs)
+            self.course.begin(first, last)
+            for run in self._runs:
+                run.begin(first, logs)
             self._replay(first, n_steps, progress)
-            self._finish_messages()
+            self._finish(task for task in self._tasks if task.operation.lane == "network")
         except BaseException:   # what is under way uses memory that must not be freed
             for executor in self._executors:
                 executor.wait(PATIENCE_S, keep=self)
@@ -133,6 +137,17 @@ class Engine:
         self.n_steps += min(n_steps, n_launches * per_launch)
         if progress is not None and self.course.last == last:
             progress(n_steps, n_steps)
+
+    def _open(self, first: int, n_steps: int, logs: Mapping[int, Sequence[Log]]) -> None:
+        """What the step `first` needs because fields were set, all of it before it begins."""
+        self.course.hold(first - 1)
+        for run in self._runs:
+            run.begin(first, logs, opening=True)
+        self._replay(first, n_steps, None)
+        for executor in self._executors:
+            executor.wait(keep=self)
+        self._finish(self._opening[first % self.plan.n_phases])
+        self._is_open = True
 
     def prepare(self, n_steps: int) -> Mapping[int, Command]:
         """Build and try what `run` needs for `n_steps` time steps: the launches of fewer steps.
@@ -164,17 +179,17 @@ class Engine:
         plan = self.plan
         found: list[Configuration] = []
         for executor in self._executors:
-            for number, stage in enumerate(plan.program.stages):
+            for sweep in plan.sweeps:
                 boxes = [
                     box
                     for place in plan.places
                     if self.executors[place] is executor
-                    for box in plan.launched(stage, place)
+                    for box in plan.launched(sweep, place)
                 ]
                 if largest:
                     boxes = sorted(boxes, key=lambda placed: placed[0].n_cells)[-1:]
                 found += executor.configurations(
-                    plan.program, number, boxes, plan.steps_per_launch
+                    plan.program, sweep.stage, boxes, plan.steps_per_launch
                 )
         return found
 
@@ -200,8 +215,16 @@ class Engine:
     def close(self) -> None:
         """Give back what belongs to MPI; tiles go with the last reference to them."""
         self._binder.close()
-        for task in self._tasks:
+        for task in (*self._tasks, *chain.from_iterable(self._opening)):
             task.disconnect()
+
+    def _connected(self, operations: Sequence[Operation]) -> list[Task]:
+        """The tasks of this rank, each with those that it waits for."""
+        mine = [operation for operation in operations if operation.place in self.plan.places]
+        tasks = {operation.number: self._task(operation) for operation in mine}
+        for task in tasks.values():
+            task.connect(tasks, self.plan.locations)
+        return [*tasks.values()]
 
     def _task(self, operation: Operation) -> Task:
         return Task(operation, self._binder.command(operation))
@@ -226,10 +249,9 @@ class Engine:
             if not moved:
                 self._idle(blockers)
 
-    def _finish_messages(self) -> None:
-        """Wait for the sends of the last exchange; devices go on meanwhile."""
-        messages = [task for task in self._tasks if task.operation.lane == "network"]
-        pending: list[Awaited] = [task for task in messages if not task.complete()]
+    def _finish(self, tasks: Iterable[Task]) -> None:
+        """Wait for tasks that have been started; devices go on meanwhile."""
+        pending: list[Awaited] = [task for task in tasks if not task.complete()]
         while pending:
             self._idle(pending)
             pending = [task for task in pending if not task.complete()]

@@ -20,12 +20,16 @@ class PlaceRun:
     own halo; a step opens when all tasks of the one before it have been started.
     """
 
-    def __init__(self, tasks: Sequence[Task], n_phases: int, course: Course) -> None:
+    def __init__(
+        self, tasks: Sequence[Task], opening: Sequence[Sequence[Task]], course: Course
+    ) -> None:
         self.blockers: list[Awaited] = []   # what the tasks of the open step wait for
         self.tasks = tasks
         self.recent: deque[Event] = deque(maxlen=0)     # the newest launches, for a watchdog
+        self.opening = opening      # by the phase of the step that follows
         self._phases = [
-            [task for task in tasks if task.operation.phase == phase] for phase in range(n_phases)
+            [task for task in tasks if task.operation.phase == phase]
+            for phase in range(len(opening))
         ]
         self.step = -1
         self._course = course
@@ -50,19 +54,21 @@ class PlaceRun:
         per_step = sum(task.launches for task in self.tasks) // len(self._phases)
         self.recent = deque(maxlen=2 * LEAD * max(1, per_step))
 
-    def begin(self, first: int, logs: Mapping[int, Sequence[Log]]) -> None:
-        """Set out to run the steps from `first` as the course says, filling the halos before.
+    def begin(
+        self, first: int, logs: Mapping[int, Sequence[Log]], *, opening: bool = False
+    ) -> None:
+        """Set out to run the steps from `first` as the course says, or what opens them alone.
 
-        `logs`, by step, are told what is started in it; filling belongs to the step before the
+        `logs`, by step, are told what is started in it; the opening belongs to the step before the
         first one.
         """
         self.step = first - 1
         self._newest = self._mark = None
         for task in self.tasks:
             task.step = self.step
-        self.waiting = self._exchange(self.step)
+        self.waiting = [*self.opening[first % len(self.opening)]] if opening else []
         for task in self.waiting:
-            task.step -= 1
+            task.step = self.step - 1
         self._logs = logs
         self._listening = logs.get(self.step, ())
 
@@ -115,12 +121,5 @@ class PlaceRun:
             self._mark = Awaited(self._newest)
         self.step += 1
         self.waiting = self._phases[self.step % len(self._phases)]
-        if self.step == self._course.last:
-            self.waiting = [task for task in self.waiting if not task.operation.refreshes]
         self._listening = self._logs.get(self.step, ())
         return True
-
-    def _exchange(self, step: int) -> list[Task]:
-        """The tasks that refresh the halos at the end of `step`."""
-        phase = self._phases[step % len(self._phases)]
-        return [task for task in phase if task.operation.refreshes]

@@ -7,6 +7,7 @@ looked last.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from controllers.device.event import CommandFailed, Event, is_complete
@@ -35,7 +36,7 @@ def describe(engine: Engine) -> Iterator[str]:
         yield f"place {number} on {where.device or 'its device'}: {_progress(place, name)}"
         waiting, blockers = place.waiting, place.blockers
         reasons = dict(zip(map(id, waiting), blockers)) if len(waiting) == len(blockers) else {}
-        for task in place.tasks:
+        for task in (*place.tasks, *chain.from_iterable(place.opening)):
             text = f"{task.operation.verb} {subject(engine.plan, task.operation)}"
             peer = _peer(engine.plan, task)
             if task in waiting:

@@ -65,6 +65,7 @@ class Task(Awaited):
     def shorten(self, step: int, command: Command | None) -> None:
         """In `step` do `command` instead, which advances by fewer time steps; None: no more."""
         self._short = None if command is None else (step, command)
+
     def rebind(self, command: Command) -> None:
         """From now on do the same work by another command."""
         self._command = command

@@ -18,7 +18,8 @@ from controllers.kernel.configuration import Configuration, Placed
 from controllers.memory.ledger import Ledger
 from controllers.memory.tile import Linear, Tile
 from controllers.program.program import Program
-from controllers.program.steps import Steps
+from controllers.program.stage import Stage
+from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 
@@ -40,21 +41,20 @@ class Executor(Protocol):
     def launch_command(
         self,
         program: Program,
-        stage: int,
+        sweep: Sweep,
         reads: Mapping[str, Tile],
-        written: Tile,
+        writes: Mapping[str, Tile],
         over: Shape,
-        steps: Steps,
     ) -> Command: ...
     def copy_command(
         self, source: Linear, target: Linear, itemsize: int, move: tuple[Strided, Strided]
     ) -> Command: ...
-    def constants_nbytes(self, program: Program, stage: int) -> int: ...
+    def constants_nbytes(self, program: Program, stage: Stage) -> int: ...
     def clear(self, tile: Tile) -> None: ...
     def move_to(self, tile: Tile, cells: Shape, values: npt.NDArray[Any]) -> None: ...
     def move_from(self, tile: Tile, cells: Shape) -> npt.NDArray[Any]: ...
     def configurations(
-        self, program: Program, stage: int, boxes: Iterable[Placed], n_steps: int
+        self, program: Program, stage: Stage, boxes: Iterable[Placed], n_steps: int
     ) -> list[Configuration]: ...
     def usual_steps(self, program: Program, placed: Placed) -> int: ...
     def flush(self) -> None: ...

@@ -25,7 +25,8 @@ from controllers.kgt.kernel import WorkSizes
 from controllers.kgt.parameter import bind
 from controllers.memory.tile import Linear, Tile
 from controllers.program.program import Program
-from controllers.program.steps import Steps
+from controllers.program.stage import Stage
+from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Strided
 
@@ -64,27 +65,24 @@ class OpenCLExecutor(OpenedDevice):
     def launch_command(
         self,
         program: Program,
-        stage: int,
+        sweep: Sweep,
         reads: Mapping[str, Tile],
-        written: Tile,
+        writes: Mapping[str, Tile],
         over: Shape,
-        steps: Steps,
     ) -> Command:
-        """Compute the cells `over` of `written` by so many steps of stage number `stage`.
-
-        `over` is not empty.
-        """
-        target = program.stages[stage].writes
-        tiles = {target: written, **reads}
+        """Compute the cells `over`, which is not empty, of the tiles `writes`."""
+        tiles = {**writes, **reads}
         geometries = {field: tile.geometry for field, tile in tiles.items()}
-        launch = self.launch_of(program, stage, (over, geometries), steps.count)
-        source, built = self.build(program, stage, launch)
-        values = {**box_values(over, steps.computed), f"{target}_new": written.buffer}
+        launch = self.launch_of(program, sweep.stage, (over, geometries), sweep.count)
+        source, built = self.build(program, sweep.stage, launch)
+        values: dict[str, object] = box_values(over, sweep.cells)
+        values |= {f"{field}_new": tile.buffer for field, tile in writes.items()}
         for field, tile in tiles.items():
             reachable = tile.geometry.box.shift(tuple(-first for first in over.lower))
             values |= self.tile_arguments(field, launch.fields[field], reachable)
         values |= {field: tile.buffer for field, tile in reads.items()}
         if source.tables is not None:
+            (written,) = writes.values()
             tables = source.tables(written.strided(over).pitches)
             values |= {name: self.constants(array) for name, array in tables.items()}
         local = local_nbytes(source, built.parameters)
@@ -122,16 +120,15 @@ class OpenCLExecutor(OpenedDevice):
         return self.kernel_command(self._copies[itemsize], arguments, sizes)
 
     def build(
-        self, program: Program, stage: int, launch: Launch | None = None
+        self, program: Program, stage: Stage, launch: Launch | None = None
     ) -> tuple[StageKernel, Built]:
         """The kernel of a stage for a launch, or else for a large box; compiled once.
 
         ValueError where the device lacks what strict arithmetic needs or the kernel does not
         suit the stage, BuildError where the driver does not compile.
         """
-        described = program.stages[stage]
         source = stage_kernel(
-            self.kernel, program, described, self.device, self.choices, launch, self.accessors
+            self.kernel, program, stage, self.device, self.choices, launch, self.accessors
         )
         key = (source.name, source.source)
         if key not in self._kernels:
@@ -147,10 +144,10 @@ class OpenCLExecutor(OpenedDevice):
         return as_compiled(source, built.parameters, built.group, program), built
 
     def configurations(
-        self, program: Program, stage: int, boxes: Iterable[Placed], n_steps: int
+        self, program: Program, stage: Stage, boxes: Iterable[Placed], n_steps: int
     ) -> list[Configuration]:
         """How the kernels of `n_steps` steps of a stage are built, and launched on `boxes`."""
-        device, name = self.device.name, program.stages[stage].name
+        device, name = self.device.name, stage.name
 
         def kernel_of(placed: Placed) -> tuple[Configuration, WorkSizes]:
             launch = self.launch_of(program, stage, placed, n_steps)
@@ -161,24 +158,25 @@ class OpenCLExecutor(OpenedDevice):
         return with_launches(boxes, kernel_of, is_cpu=self.device.kind == "cpu")
 
     def usual_steps(self, program: Program, placed: Placed) -> int:
-        """How many steps of a box of the first stage are best computed at once."""
-        launch = self.launch_of(program, 0, placed, 1)
-        return self.choices.usual_steps(program, program.stages[0], launch)
+        """How many steps of a box of the one stage are best computed at once."""
+        (stage,) = program.stages
+        launch = self.launch_of(program, stage, placed, 1)
+        return self.choices.usual_steps(program, stage, launch)
 
     def launch_of(
-        self, program: Program, stage: int, placed: Placed, n_steps: int
+        self, program: Program, stage: Stage, placed: Placed, n_steps: int
     ) -> Launch:
         """What is known of a launch of `n_steps` time steps on this device."""
         device = self.device
         return launch_of(
-            program, program.stages[stage], placed, n_steps,
+            program, stage, placed, n_steps,
             cache_bytes=device.cache_bytes, local_bytes=device.local_bytes,
             max_items=device.max_items, units=device.compute_units,
             nvidia="nvidia" in device.vendor.lower(),
         )  # fmt: skip
 
-    def constants_nbytes(self, program: Program, stage: int) -> int:
-        """Bytes of tables that each launch of stage number `stage` takes."""
+    def constants_nbytes(self, program: Program, stage: Stage) -> int:
+        """Bytes of tables that each launch of `stage` takes."""
         tables = self.build(program, stage)[0].tables
         if tables is None:
             return 0

@@ -15,9 +15,10 @@ from controllers.executor.clock import Clock
 from controllers.kernel.configuration import Configuration, Placed, numpy_configurations
 from controllers.memory.ledger import Ledger, cap_for
 from controllers.memory.tile import Linear, Tile, host_tile_memory
+from controllers.program.application import apply_sweep
 from controllers.program.program import Program
-from controllers.program.reference import apply_steps
-from controllers.program.steps import Steps
+from controllers.program.stage import Stage
+from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 
@@ -49,20 +50,20 @@ class ReferenceExecutor:
     def launch_command(
         self,
         program: Program,
-        stage: int,
+        sweep: Sweep,
         reads: Mapping[str, Tile],
-        written: Tile,
+        writes: Mapping[str, Tile],
         over: Shape,
-        steps: Steps,
     ) -> Command:
-        """Compute the cells `over` of `written` by so many steps of stage number `stage`."""
-        described, target = program.stages[stage], written.view(over)
+        """Compute the cells `over` of the tiles `writes`."""
+        targets = {field: tile.view(over) for field, tile in writes.items()}
 
         def cells_of(field: str, cells: Shape) -> npt.NDArray[Any]:
             return reads[field].view(cells)
 
         def compute() -> None:
-            target[...] = apply_steps(described, cells_of, over, steps, program.dtype)
+            for field, values in apply_sweep(sweep, cells_of, over, program.dtype).items():
+                targets[field][...] = values
 
         return _at_once(compute)
 
@@ -74,7 +75,7 @@ class ReferenceExecutor:
         taken, given = move[0].view(source), move[1].view(target)
         return _at_once(lambda: np.copyto(given, taken))
 
-    def constants_nbytes(self, program: Program, stage: int) -> int:
+    def constants_nbytes(self, program: Program, stage: Stage) -> int:
         """Bytes of tables that a launch of a stage takes: none."""
         return 0
 
@@ -94,10 +95,10 @@ class ReferenceExecutor:
         return target
 
     def configurations(
-        self, program: Program, stage: int, boxes: Iterable[Placed], n_steps: int
+        self, program: Program, stage: Stage, boxes: Iterable[Placed], n_steps: int
     ) -> list[Configuration]:
         """NumPy has nothing to configure."""
-        return numpy_configurations(program.stages[stage], boxes, self.device.name)
+        return numpy_configurations(stage, boxes, self.device.name)
 
     def usual_steps(self, program: Program, placed: Placed) -> int:
         """One: several steps at once are no faster here."""

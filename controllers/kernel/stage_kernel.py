@@ -8,6 +8,7 @@ the box.
 from __future__ import annotations
 
 import hashlib
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from controllers.kgt import Launch, generate
 from controllers.kgt.emitter import OPENCL_TYPES, divides, has_exact_reciprocal
 from controllers.language.weights import FIELD
 from controllers.program.program import INTEGERS, Program, Stage
+from controllers.program.schedule import single_updates
 from hitmap.shape import Shape
 from hitmap.strided import Strided
 
@@ -127,8 +129,9 @@ def _generic_kernel(program: Program, stage: Stage, device: Device) -> StageKern
 
 def described(program: Program) -> str:
     """A short text that differs where programs compute differently."""
-    sources = [generate(program, stage).source for stage in program.stages]
-    digest = hashlib.sha256(repr((program.fields, sources)).encode()).hexdigest()
+    stages = chain.from_iterable(map(single_updates, program.stages))
+    sources = [generate(program, stage).source for stage in stages]
+    digest = hashlib.sha256(repr((program.fields, program.renames, sources)).encode()).hexdigest()
     return f"{program.name} in {program.dtype}, {digest[:16]}"
 
 

@@ -226,7 +226,13 @@ class Kernel:
                 f"program {program.name!r} has the stages {', '.join(names)}, and the kernel "
                 f"{self.name!r} {got}; say stage={names[0]!r}, for example"
             )
-        return self.stage in ("", stage.name)
+        own = next(one for one in program.stages if self.stage in ("", one.name))
+        if len(own.updates) > 1:
+            raise ValueError(
+                f"stage {own.name!r} updates {', '.join(own.updates)}, and a kernel, such as "
+                f"{self.name!r}, writes one field so far; write one stage per field"
+            )
+        return stage.name == own.name
 
     def offsets(self, stage: Stage, field: str) -> tuple[tuple[int, ...], ...]:
         """The offsets at which it reads `field`: declared, or else all of the stage's.

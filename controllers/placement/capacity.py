@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from controllers.executor.executor import Executor
 from controllers.memory.ledger import MemoryCapError, sizes
 from controllers.plan import Plan
@@ -35,12 +33,8 @@ def fits(
     plan: Plan, executors: Mapping[int, Executor], largest_bytes: int, comm: Communicator
 ) -> bool:
     """Whether it does, on all ranks, with no tile of over `largest_bytes`.  Collective."""
-    itemsize = np.dtype(plan.program.dtype).itemsize
-    small = all(
-        plan.geometry(field.name, place).n_elements * itemsize <= largest_bytes
-        for field in plan.program.fields
-        for place in plan.places
-    )
+    tiles = (memory for memory in plan.memories if memory.kind == "tile")
+    small = all(memory.nbytes <= largest_bytes for memory in tiles)
     return all(comm.allgather(small and not _problems(plan, executors)))
 
 
@@ -57,14 +51,12 @@ def _problems(plan: Plan, executors: Mapping[int, Executor]) -> list[str]:
 
 def nbytes_needed(plan: Plan, executor: Executor, places: Sequence[int]) -> int:
     """What the engine allocates on the device of `executor` for `places`, which live there."""
-    tables = {
-        stage: executor.constants_nbytes(plan.program, stage)
-        for stage in range(len(plan.program.stages))
-    }
-    return sum(plan.memory(place).on_device for place in places) + sum(
-        tables[operation.stage]
+    tables = [executor.constants_nbytes(plan.program, sweep.stage) for sweep in plan.sweeps]
+    memories = (one for one in plan.memories if one.home in places and one.on_device)
+    return sum(one.nbytes + one.slack for one in memories) + sum(
+        tables[operation.sweep]
         for operation in plan.operations
-        if operation.stage is not None and operation.place in places
+        if operation.sweep is not None and operation.place in places
     )
 
 

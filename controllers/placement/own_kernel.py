@@ -43,9 +43,9 @@ def check_boxes(
     problem = None
     try:
         for place in plan.places:
-            for number, stage in enumerate(plan.program.stages):
-                boxes = plan.launched(stage, place)
-                executors[place].configurations(plan.program, number, boxes, plan.steps_per_launch)
+            for sweep in plan.sweeps:
+                boxes = plan.launched(sweep, place)
+                executors[place].configurations(plan.program, sweep.stage, boxes, sweep.count)
     except ValueError as error:
         problem = str(error)
     raise_together(comm, problem)

@@ -12,7 +12,6 @@ from controllers.device.event import Command
 from controllers.engine import Engine
 from controllers.executor.executor import Executor
 from controllers.memory.tile import Tile
-from controllers.plan import TileKey
 from hitmap.comm import Communicator
 from hitmap.redistribute import Move, Redistribution
 from hitmap.shape import Shape
@@ -23,7 +22,7 @@ CHUNK_CELLS = 1 << 24   # what passes through the host at once
 
 
 def relocate(moves: Redistribution, old: Engine, new: Engine, comm: Communicator) -> None:
-    """Bring all fields from the places of `old` to those of `new`, all time levels.  Collective.
+    """Bring all fields from the places of `old` to those of `new`, all their buffers.  Collective.
 
     What stays on a controller is copied there and never sees the host.  The rest passes through
     the host in pieces: cells that change the controller, each of them once.
@@ -66,13 +65,11 @@ class _Relocation:
             self._write(move.target, box, self._read(move.source, box))
 
     def _spread(self, place: int) -> None:
-        """The other time levels: cells that no step computes are read from any of them."""
-        newest = self._target(place)
-        for level in range(self._new.plan.n_phases):
-            tile = self._new.tiles[TileKey(self._field, level, place)]
-            if tile is not newest:
-                owned = self._new.plan.layout.owned[place]
-                self._copy(self._new.executors[place], newest, tile, owned)
+        """The other buffers: cells that no step computes are read from any of them."""
+        newest, *others = self._new.to_set(self._field, place)
+        for tile in others:
+            owned = self._new.plan.layout.owned[place]
+            self._copy(self._new.executors[place], newest, tile, owned)
 
     def _copy(self, executor: Executor, source: Tile, target: Tile, box: Shape) -> None:
         ends = source.strided(box), target.strided(box)

@@ -65,11 +65,10 @@ def agreed_steps(plan: Plan, executors: Mapping[int, Executor], comm: Communicat
 
     Collective: what was found by tuning is in the cache of each rank's host.
     """
-    program, stage = plan.program, plan.program.stages[0]
     mine = [
-        executors[place].usual_steps(program, placed)
+        executors[place].usual_steps(plan.program, placed)
         for place in plan.places
-        for placed in plan.launched(stage, place)
+        for placed in plan.launched(plan.sweeps[0], place)
     ]
     everyone = [n_steps for rank in comm.allgather(sorted(set(mine))) for n_steps in rank]
     return min(everyone, default=1)
@@ -120,8 +119,8 @@ def _boxes(plan: Plan) -> Iterator[tuple[str, Placed]]:
     """The kinds of devices with the boxes launched there, but for boxes that are alike."""
     seen: set[object] = set()
     for place, where in enumerate(plan.locations):
-        for stage in plan.program.stages:
-            for box, geometries in plan.launched(stage, place):
+        for sweep in plan.sweeps:
+            for box, geometries in plan.launched(sweep, place):
                 lie = [geometry.strided(box) for geometry in geometries.values()]
                 key = where.kind, box.extent, *((a.first % 16, a.pitches) for a in lie)
                 if key not in seen:
@@ -131,10 +130,10 @@ def _boxes(plan: Plan) -> Iterator[tuple[str, Placed]]:
 
 def _kernel(plan: Plan, kind: str, placed: Placed) -> None:
     """ValueError where a device of this kind has no kernel that computes the box."""
-    (stage,) = plan.program.stages
+    (sweep,) = plan.sweeps
     if kind != "reference":
-        launch = launch_of(plan.program, stage, placed, plan.steps_per_launch)
-        kgt.choose(plan.program, stage, kind, launch)
+        launch = launch_of(plan.program, sweep.stage, placed, sweep.count)
+        kgt.choose(plan.program, sweep.stage, kind, launch)
 
 
 def _suits(plan: Plan, kind: str, placed: Placed) -> bool:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Plans: recorded once, then executed, printed and tested as one and the same object."""
 from controllers.plan.ends import ExchangeEnds
-from controllers.plan.memory import PlaceMemory
+from controllers.plan.memory import PlaceMemory, PlanMemory
 from controllers.plan.operation import (
     Access,
     Edge,
+    HostTask,
     Location,
     Operation,
     StagingKey,
@@ -18,11 +19,13 @@ __all__ = [
     "Access",
     "Edge",
     "ExchangeEnds",
+    "HostTask",
     "Location",
     "Operation",
     "Overlap",
     "PlaceMemory",
     "Plan",
+    "PlanMemory",
     "StagingKey",
     "TileKey",
     "Transfer",

@@ -25,9 +25,10 @@ class ExchangeEnds:
         leaving: dict[tuple[str, int], list[Shape]] = {}
         arriving: dict[tuple[str, int], list[Shape]] = {}
         for transfer in plan.transfers:
-            message = transfer.message
-            leaving.setdefault((transfer.field, message.source), []).extend(message.border)
-            arriving.setdefault((transfer.field, message.target), []).extend(message.halo)
+            if transfer.version.number:     # others are filled once, before the first step
+                message, pool = transfer.message, plan.liveness.pools[transfer.field]
+                leaving.setdefault((pool, message.source), []).extend(message.border)
+                arriving.setdefault((pool, message.target), []).extend(message.halo)
         launches = [operation for operation in plan.operations if operation.verb == "launch"]
         self.launches = frozenset(o.number for o in launches)
         self.producers = frozenset(o.number for o in launches if _meet(o.writes, leaving))

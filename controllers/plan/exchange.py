@@ -11,10 +11,18 @@ places belong to one rank.  Between two places in host memory one copy does it a
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from controllers.plan.operation import Access, Lane, StagingKey, TileKey, Transfer, Verb
+from controllers.plan.operation import (
+    Access,
+    HostTask,
+    Lane,
+    StagingKey,
+    Transfer,
+    Verb,
+)
+from controllers.program.sweep import Version
 
 if TYPE_CHECKING:
     from controllers.plan.plan import Plan
@@ -31,22 +39,25 @@ class Adds(Protocol):
         reads: Iterable[Access],
         writes: Iterable[Access],
         *,
-        stage: int | None = None,
+        sweep: int | None = None,
         transfer: int | None = None,
-        refreshes: bool = False,
+        task: HostTask | None = None,
     ) -> None: ...
 
 
 class Exchange:
-    """Records the operations of one message, in the parts that `Plan` puts in order."""
+    """Records the operations of one message, in the parts that `Plan` puts in order.
+
+    It fills the halo of `version` in a step of the period: of the one that the message is planned
+    for, or of one with the same readers.
+    """
 
     def __init__(
-        self, plan: Plan, recorder: Adds, transfer: Transfer, level: int, refreshes: bool
+        self, plan: Plan, recorder: Adds, transfer: Transfer, version: Version, phase: int
     ) -> None:
         message = transfer.message
         self._recorder = recorder
         self._transfer = transfer
-        self._refreshes = refreshes
         self._source = message.source
         self._target = message.target
         source, target = plan.locations[message.source], plan.locations[message.target]
@@ -56,8 +67,8 @@ class Exchange:
         self._target_here = plan.only_rank in (None, target.rank)
         self._source_on_host = source.shares_host
         self._target_on_host = target.shares_host
-        self._border = Access(TileKey(transfer.field, level, message.source), message.border)
-        self._halo = Access(TileKey(transfer.field, level, message.target), message.halo)
+        self._border = Access(plan.tile(version, phase, message.source), message.border)
+        self._halo = Access(plan.tile(version, phase, message.target), message.halo)
         self._border_is_dense = contiguous(plan, transfer, message.source)
         self._halo_is_dense = contiguous(plan, transfer, message.target)
 
@@ -138,8 +149,19 @@ class Exchange:
             [read] if read else [],
             [written] if written else [],
             transfer=self._transfer.number,
-            refreshes=self._refreshes,
         )
+
+
+def record(exchanges: Sequence[Exchange]) -> None:
+    """All of some exchanges but the packing on devices: what others wait for comes first."""
+    for exchange in exchanges:
+        exchange.copy()
+    for exchange in exchanges:
+        exchange.receive()
+    for exchange in exchanges:
+        exchange.leave()
+    for exchange in exchanges:
+        exchange.arrive()
 
 
 def contiguous(plan: Plan, transfer: Transfer, place: int) -> bool:

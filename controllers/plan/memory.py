@@ -1,25 +1,64 @@
 # SPDX-License-Identifier: MIT
-"""How many bytes the places of a plan take: known before anything is allocated.
+"""The memories of a plan: known before anything is allocated.
 
-The engine allocates exactly this: every time level of every field with its halo, and the
-staging memory of the messages.  Only tables of constants, a kernel's own, are not in the plan.
-No operation is recorded for it: a thousand places are as quick as one.
+The engine allocates exactly these: every buffer of every field with its halo, and the staging
+memory of the messages.  Only tables of constants, a kernel's own, are not in the plan.  No
+operation is recorded for it: a thousand places are as quick as one.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from controllers.memory.tile import SLACK
 from controllers.plan.exchange import Exchange
-from controllers.plan.operation import Access, Lane, StagingKey, Verb
-from hitmap.strided import whole_vectors
+from controllers.plan.operation import Access, HostTask, Lane, Memory, StagingKey, TileKey, Verb
+from hitmap.shape import Shape
+from hitmap.strided import Geometry, whole_vectors
 
 if TYPE_CHECKING:
     from controllers.plan.plan import Plan
+
+Kind = Literal["tile", "staging", "image", "accumulator"]
+Lifetime = Literal["plan", "step"]
+
+
+@dataclass(frozen=True)
+class PlanMemory:
+    """One memory that a plan needs.
+
+    home: the place in whose memory it is; on_device: in that of the place's device, which for a CPU
+    is the host's.  lifetime: what it holds matters from one step to another, or within a step.
+    slack: bytes beside its elements.
+    """
+
+    key: Memory
+    geometry: Geometry
+    dtype: str
+    kind: Kind
+    home: int
+    lifetime: Lifetime
+    on_device: bool
+    slack: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Of its elements; on a device whole vectors of packed cells."""
+        n_elements = self.geometry.n_elements
+        if self.kind == "staging" and self.on_device:
+            n_elements = whole_vectors(n_elements)
+        return n_elements * np.dtype(self.dtype).itemsize
+
+    def __str__(self) -> str:
+        where = "its device" if self.on_device else "the host"
+        cells = " x ".join(map(str, self.geometry.box.extent))
+        return (
+            f"{self.kind} {self.key} of place {self.home}: {cells} cells of {self.dtype}, "
+            f"{self.nbytes + self.slack} bytes on {where}, of one {self.lifetime}"
+        )
 
 
 @dataclass(frozen=True)
@@ -47,26 +86,34 @@ class PlaceMemory:
         return self.on_device + self.host_staging
 
 
-def place_memories(plan: Plan) -> dict[int, PlaceMemory]:
-    """The bytes of each place of `plan` that holds cells."""
-    itemsize = np.dtype(plan.program.dtype).itemsize
-    staged = {(place, on_device): 0 for place in plan.places for on_device in (True, False)}
-    for key in _stagings(plan):
-        n_cells = plan.transfers[key.message].message.n_cells
-        n_elements = whole_vectors(n_cells) if key.on_device else n_cells
-        staged[plan.home(key), key.on_device] += n_elements * itemsize
-    n_tiles = len(plan.program.fields) * plan.n_phases
-    return {
-        place: PlaceMemory(
-            tiles=plan.n_phases * itemsize * sum(
-                plan.geometry(one.name, place).n_elements for one in plan.program.fields
-            ),
-            alignment=n_tiles * SLACK if plan.locations[place].shares_host else 0,
-            device_staging=staged[place, True],
-            host_staging=staged[place, False],
-        )
-        for place in plan.places
-    }  # fmt: skip
+def plan_memories(plan: Plan) -> Iterator[PlanMemory]:
+    """What the places of `plan` that hold cells need: tiles, then staging memories."""
+    for pool, n_buffers in plan.liveness.n_buffers.items():
+        geometries = {place: plan.geometry(pool, place) for place in plan.places}
+        dtype = plan.program.field(pool).dtype
+        for buffer in range(n_buffers):
+            for place, geometry in geometries.items():
+                slack = SLACK if plan.locations[place].shares_host else 0
+                key = TileKey(pool, buffer, place)
+                yield PlanMemory(key, geometry, dtype, "tile", place, "plan", True, slack)
+    for staging in _stagings(plan):
+        transfer = plan.transfers[staging.message]
+        packed = Geometry.dense(Shape((0,), (transfer.message.n_cells,)))
+        dtype, home = plan.program.field(transfer.field).dtype, plan.home(staging)
+        yield PlanMemory(staging, packed, dtype, "staging", home, "step", staging.on_device)
+
+
+def place_memories(memories: Iterable[PlanMemory]) -> Mapping[int, PlaceMemory]:
+    """The bytes of each place that has any of `memories`."""
+    sums: dict[int, dict[str, int]] = {}
+    for memory in memories:
+        found = sums.setdefault(memory.home, {})
+        kind = "tiles"
+        if memory.kind == "staging":
+            kind = "device_staging" if memory.on_device else "host_staging"
+        found[kind] = found.get(kind, 0) + memory.nbytes
+        found["alignment"] = found.get("alignment", 0) + memory.slack
+    return {place: PlaceMemory(**found) for place, found in sums.items()}
 
 
 @dataclass
@@ -83,9 +130,9 @@ class _Stagings:
         reads: Iterable[Access],
         writes: Iterable[Access],
         *,
-        stage: int | None = None,
+        sweep: int | None = None,
         transfer: int | None = None,
-        refreshes: bool = False,
+        task: HostTask | None = None,
     ) -> None:
         for access in (*reads, *writes):
             if isinstance(access.memory, StagingKey):
@@ -96,7 +143,7 @@ def _stagings(plan: Plan) -> Iterable[StagingKey]:
     """The staging memories of all messages, as the exchanges would use them."""
     taker = _Stagings()
     for transfer in plan.transfers:
-        exchange = Exchange(plan, taker, transfer, 0, refreshes=True)
+        exchange = Exchange(plan, taker, transfer, transfer.version, 0)
         exchange.pack()
         exchange.receive()
         exchange.leave()

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from controllers.program.expression import reads
-from controllers.program.program import Stage
-from controllers.program.steps import Steps, own_reach
+from controllers.program.stage import Stage
+from controllers.program.steps import own_reach
+from controllers.program.sweep import Version
 from hitmap.region import Region
 from hitmap.shape import Shape
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from controllers.plan.plan import Plan
 
 
-def cells_needed(plan: Plan, field: str) -> int:
-    """Cells of `field` that all places together must receive per step of the plan.
+def cells_needed(plan: Plan, version: Version) -> int:
+    """Cells of `version` that all places together must receive per step of the plan.
 
     >>> from controllers import Stencil, dry_run
     >>> corners = Stencil.of("c", [(-1, 1), (-1, 1)], [1, 0, 1, 0, 0, 0, 1, 0, 1], 4)
     >>> plan = dry_run(corners.program("float32"), (4, 4), 2, steps_per_launch=2).plan
-    >>> plan.patterns["u"].n_cells, cells_needed(plan, "u")
-    (16, 12)
+    >>> [(pattern.n_cells, cells_needed(plan, one)) for one, pattern in plan.exchanges.items()]
+    [(16, 12)]
     """
     count = plan.steps_per_launch
     if count == 1:
-        return plan.patterns[field].n_cells_needed
-    (stage,) = plan.program.stages
-    computed = Steps.of(stage, count, plan.layout.domain, plan.periodic).computed
+        return plan.exchanges[version].n_cells_needed
+    (sweep,) = plan.sweeps
+    stage, computed, field = sweep.stage, sweep.cells, version.field
     low, high = (tuple(count * cells for cells in end) for end in zip(*own_reach(stage)))
     found: dict[tuple[Shape, Shape], int] = {}      # most places are alike
     total = 0
@@ -48,7 +48,7 @@ def cells_needed(plan: Plan, field: str) -> int:
 def _needed(stage: Stage, field: str, owned: Shape, computed: Shape, count: int) -> int:
     """Cells outside `owned` that `count` steps of it read; only cells in `computed` change."""
     around: dict[str, list[tuple[int, ...]]] = {}
-    for read in reads(stage.expression):
+    for read in stage.reads:
         around.setdefault(read.field, []).append(read.offset)
     values = Region.of([owned])     # that must be known after the steps that are still left
     read_at_all = Region.of([])

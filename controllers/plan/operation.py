@@ -6,14 +6,19 @@ it waits for is not said by whoever records it: it follows from the cells.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Union
+from typing import Any, Literal, Union
 
+import numpy.typing as npt
+
+from controllers.program.sweep import Version
 from hitmap.message import Message
 from hitmap.shape import Shape
 
-Verb = Literal["launch", "copy", "pack", "download", "send", "receive", "upload", "unpack"]
+Verb = Literal[
+    "launch", "copy", "pack", "download", "send", "receive", "upload", "unpack", "host"
+]
 Lane = Literal["compute", "transfer", "host", "network"]
 
 
@@ -33,14 +38,14 @@ class Location:
 
 @dataclass(frozen=True)
 class TileKey:
-    """One time level of a field at one place."""
+    """One buffer of a field at one place; it holds one version of the field after another."""
 
     field: str
-    level: int
+    buffer: int
     place: int
 
     def __str__(self) -> str:
-        return f"{self.field}.{self.level}"
+        return f"{self.field}.{self.buffer}"
 
 
 @dataclass(frozen=True)
@@ -76,16 +81,35 @@ class Edge:
 
 @dataclass(frozen=True)
 class Transfer:
-    """One message of a field's halo pattern, numbered over all fields of a plan."""
+    """One message of the exchange of a version, numbered over all exchanges of a plan."""
 
     number: int
-    field: str
+    version: Version
     message: Message
+
+    @property
+    def field(self) -> str:
+        """The field whose cells it has."""
+        return self.version.field
 
     @property
     def packed(self) -> Shape:
         """The elements of its staging memory."""
         return Shape((0,), (self.message.n_cells,))
+
+
+@dataclass(frozen=True)
+class HostTask:
+    """Work of the host at the end of every step, at each place in host memory.
+
+    `work` is called with the cells that a place owns of these fields, by name, of which it may
+    write those that are written: one call per place.
+    """
+
+    name: str
+    work: Callable[[Mapping[str, npt.NDArray[Any]]], None]
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,9 +124,9 @@ class Operation:
     reads: tuple[Access, ...]
     writes: tuple[Access, ...]
     after: tuple[Edge, ...]
-    stage: int | None = None        # of a launch
-    transfer: int | None = None     # of everything else
-    refreshes: bool = False         # a halo that no later stage of the same step reads
+    sweep: int | None = None        # of a launch
+    transfer: int | None = None     # of a part of an exchange
+    task: HostTask | None = None    # of the host's work
 
     @property
     def on_device(self) -> bool:

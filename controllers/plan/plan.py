@@ -1,26 +1,37 @@
 # SPDX-License-Identifier: MIT
 """Plans: all that happens in a step, at every place, with its dependencies.
 
-A step of a plan is `steps_per_launch` time steps: one launch (two or more where borders are
-computed first) and one exchange of halos.
+A step of a plan is `steps_per_launch` time steps: one launch per sweep (two or more where borders
+are computed first) and one exchange of each halo that it makes stale.
 
-A plan needs no device and no compiled kernel.  It is recorded once, over one rotation of
-the time levels, and then executed, printed and tested as one and the same object.
+A plan needs no device and no compiled kernel.  It is recorded once, over the period after which
+all versions are in their first buffers again, and then executed, printed and tested as one and the
+same object.
 """
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from functools import cached_property
+from functools import cached_property, reduce
 
 from controllers.plan import exchange
-from controllers.plan.memory import PlaceMemory, place_memories
-from controllers.plan.operation import Access, Location, Operation, StagingKey, TileKey, Transfer
+from controllers.plan.memory import PlaceMemory, PlanMemory, place_memories, plan_memories
+from controllers.plan.operation import (
+    Access,
+    HostTask,
+    Location,
+    Operation,
+    StagingKey,
+    TileKey,
+    Transfer,
+)
 from controllers.plan.overlap import Overlap, pays
 from controllers.plan.recorder import Recorder
 from controllers.plan.text import describe
-from controllers.program.program import Program, Stage
-from controllers.program.steps import Steps, can_combine, offsets_read
+from controllers.program.liveness import Liveness, Used, is_near, offsets_of
+from controllers.program.program import Program
+from controllers.program.schedule import lowered, sweeps
+from controllers.program.sweep import Sweep, Version
 from hitmap.border import split_border
 from hitmap.halo import HaloPattern
 from hitmap.layout import Layout
@@ -28,20 +39,17 @@ from hitmap.message import Message
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
 
-N_LEVELS = 2    # old and new: a step reads one time level of a field and writes the other
-
 
 class Plan:
-    """The operations of `n_phases` steps, after which the time levels are back in place.
+    """The operations of `n_phases` steps, after which versions are back in their first buffers.
 
     They are recorded when they are first asked for: what is known without them (messages, boxes,
     bytes) is cheap, also for thousands of places.  `locations` says where each place lives.  With
     `only_rank`, the lists of the places of other ranks stay empty: what a rank needs to run, at a
-    cost that does not grow with the number of ranks.  Steps read level `step % 2` and write the
-    other one.  ValueError where the program's steps cannot be combined in launches of several.
+    cost that does not grow with the number of ranks.  `halo_capacity`, cells below and above per
+    axis, is the least halo that is allocated, whatever is in use.  `host_tasks` end each step.
+    ValueError where the program cannot be planned: that is so on all ranks.
     """
-
-    n_phases = N_LEVELS
 
     def __init__(
         self,
@@ -53,16 +61,13 @@ class Plan:
         overlap: Overlap = "auto",
         only_rank: int | None = None,
         steps_per_launch: int = 1,
+        halo_capacity: Sequence[tuple[int, int]] = (),
+        host_tasks: Sequence[HostTask] = (),
     ) -> None:
         if len(locations) != layout.n_places:
             raise ValueError(
                 f"the layout has {layout.n_places} places but {len(locations)} locations are "
                 f"given; give one per place"
-            )
-        if steps_per_launch > 1 and not can_combine(program):
-            raise ValueError(
-                f"launches of {steps_per_launch} steps are for programs of one stage that reads "
-                f"the field it writes; {program.name!r} needs 1 step per launch"
             )
         self.program = program
         self.layout = layout
@@ -71,12 +76,21 @@ class Plan:
         self.locations = tuple(locations)
         self.overlap = overlap
         self.only_rank = only_rank
-        self.patterns = {field.name: self._pattern(field.name) for field in program.fields}
+        self.halo_capacity = tuple(halo_capacity) or ((0, 0),) * program.n_axes
+        self.host_tasks = tuple(host_tasks)
+        self.schedule = lowered(program, layout.domain, periodic, steps_per_launch)
+        self.sweeps = tuple(sweeps(self.schedule))
+        fields = [field.name for field in program.fields]
+        self.liveness = Liveness(fields, self.sweeps, layout.domain, program.renames)
+        self.n_phases = self.liveness.period
+        self._check_host_tasks()
+        self.patterns = {field: self._pattern(self._all_uses(field)) for field in fields}
+        self.exchanges = {version: self._exchange(version) for version in self.liveness.exchanged}
         self.transfers = tuple(
-            Transfer(number, field, message)
-            for number, (field, message) in enumerate(
-                (field, message)
-                for field, pattern in self.patterns.items()
+            Transfer(number, version, message)
+            for number, (version, message) in enumerate(
+                (version, message)
+                for version, pattern in self.exchanges.items()
                 for message in pattern.messages
             )
         )
@@ -92,16 +106,32 @@ class Plan:
         recorder = Recorder()
         for step in range(2 * self.n_phases):
             recorder.step = step
-            for number in range(len(self.program.stages)):
-                self._record_stage(recorder, number, step % N_LEVELS)
+            for number in range(len(self.sweeps)):
+                self._record_sweep(recorder, number, step % self.n_phases)
+            self._record_host_tasks(recorder, step % self.n_phases)
         recorder.step += 1
         return recorder.second_half()
+
+    @cached_property
+    def opening(self) -> tuple[tuple[Operation, ...], ...]:
+        """By the phase of the step that follows, what must be done once after fields were set.
+
+        It fills the halos that the step, and later ones, read but no step before has filled.
+        """
+        found: list[tuple[Operation, ...]] = []
+        first = len(self.operations)
+        for phase in range(self.n_phases):
+            recorder = Recorder()
+            self._record_opening(recorder, phase)
+            found.append(recorder.numbered_from(first, phase))
+            first += len(found[-1])
+        return tuple(found)
 
     def of_rank(self, rank: int | None) -> Plan:
         """The same plan with the operations of one rank alone, or of all."""
         part = copy(self)
         part.only_rank = rank
-        for name in ("operations", "places", "_memories"):
+        for name in ("operations", "opening", "places", "memories", "_memories"):
             part.__dict__.pop(name, None)
         return part
 
@@ -114,13 +144,36 @@ class Plan:
             if self._here(place) and not self.layout.owned[place].empty
         )
 
+    def tile(self, version: Version, phase: int, place: int) -> TileKey:
+        """The tile that holds `version` in a step of the period."""
+        pool = self.liveness.pools[version.field]
+        return TileKey(pool, self.liveness.buffer(version, phase), place)
+
+    def newest(self, field: str, n_done: int, place: int) -> TileKey:
+        """The tile that holds `field` after `n_done` steps of the plan."""
+        return self.tile(Version(field, 0), n_done, place)
+
+    def to_set(self, field: str, n_done: int, place: int) -> tuple[TileKey, ...]:
+        """The tiles that hold `field` when it is set after `n_done` steps, the newest one first.
+
+        All of its own: cells that no step computes are read from any of them.
+        """
+        newest = self.newest(field, n_done, place)
+        if self.liveness.shares(field):
+            return (newest,)
+        buffers = range(self.liveness.n_buffers[field])
+        return (newest, *(TileKey(field, n, place) for n in buffers if n != newest.buffer))
+
     def geometry(self, field: str, place: int) -> Geometry:
         """How the tiles of `field` at `place` lie in memory: owned cells and halo.
 
         In host memory without padding, so that rows are one message; in a device's with rows
         that start at multiples of PITCH_MULTIPLE elements, as kernels read vectors there.
         """
-        full = self.patterns[field].full(place)
+        owned, full = self.layout.owned[place], self.patterns[field].full(place)
+        if not owned.empty:
+            low, high = zip(*self.halo_capacity)
+            full = full.hull(owned.grow(low, high))
         on_host = self.locations[place].shares_host
         return Geometry.dense(full) if on_host else Geometry.padded(full)
 
@@ -129,25 +182,31 @@ class Plan:
         message = self.transfers[staging.message].message
         return message.source if staging.end == "border" else message.target
 
+    @cached_property
+    def memories(self) -> tuple[PlanMemory, ...]:
+        """All that the places need, of the ranks this plan is for."""
+        return tuple(plan_memories(self))
+
     def memory(self, place: int) -> PlaceMemory:
         """The bytes that `place`, of the ranks this plan is for, takes."""
         return self._memories.get(place, PlaceMemory())
 
     @cached_property
-    def _memories(self) -> dict[int, PlaceMemory]:
-        return place_memories(self)
+    def _memories(self) -> Mapping[int, PlaceMemory]:
+        return place_memories(self.memories)
 
-    def updated(self, stage: Stage, place: int) -> Shape:
-        """The cells that `stage` computes at `place`."""
-        return self.layout.owned[place] & stage.updated(self.layout.domain, self.periodic)
+    def updated(self, sweep: Sweep, place: int) -> Shape:
+        """The cells that `sweep` computes at `place`."""
+        return self.layout.owned[place] & sweep.cells
 
-    def boxes(self, stage: Stage, place: int) -> tuple[tuple[Shape, ...], Shape]:
+    def boxes(self, sweep: Sweep, place: int) -> tuple[tuple[Shape, ...], Shape]:
         """What is launched at `place` before the borders are handed over, and what after."""
-        updated = self.updated(stage, place)
+        updated = self.updated(sweep, place)
         nothing = Shape(updated.lower, updated.lower)
         if updated.empty:
             return (), nothing
-        leaving = self._leaving.get((stage.writes, place), [])
+        made = (update.version for update in sweep.updates)
+        leaving = [m for version in made for m in self._leaving.get((version, place), ())]
         boxes = [updated & box for message in leaving for box in message.border]
         first, inner = split_border(updated, boxes)
         if not leaving or inner.empty or not first:
@@ -156,100 +215,136 @@ class Plan:
             return (updated,), nothing
         return first, inner
 
-    def launched(self, stage: Stage, place: int) -> Iterator[tuple[Shape, Mapping[str, Geometry]]]:
+    def launched(self, sweep: Sweep, place: int) -> Iterator[tuple[Shape, Mapping[str, Geometry]]]:
         """The boxes that are launched at `place`, and how the fields' tiles lie there."""
-        first, inner = self.boxes(stage, place)
+        first, inner = self.boxes(sweep, place)
         geometries = {field.name: self.geometry(field.name, place) for field in self.program.fields}
         for box in (*first, inner):
             if not box.empty:
                 yield box, geometries
 
-    def level(self, n_steps: int) -> int:
-        """The time level that holds the fields after `n_steps` steps of the plan."""
-        return n_steps % N_LEVELS
+    def shortened(self, sweep: Sweep, count: int) -> Sweep:
+        """The same sweep of `count` time steps."""
+        return Sweep.over(sweep.stage, self.layout.domain, self.periodic, count)
 
-    def time_steps(self, stage: Stage, count: int | None = None) -> Steps:
-        """What a launch of `stage` advances: all it can, or fewer time steps."""
-        count = self.steps_per_launch if count is None else count
-        return Steps.of(stage, count, self.layout.domain, self.periodic)
-
-    def _record_stage(self, recorder: Recorder, number: int, old: int) -> None:
+    def _record_sweep(self, recorder: Recorder, number: int, phase: int) -> None:
         """Borders, then packing, so that it does not queue behind the inner part, then the rest."""
-        stage = self.program.stages[number]
-        level = (old + 1) % N_LEVELS
-        boxes = {place: self.boxes(stage, place) for place in self.places}
-        transfers = [
-            exchange.Exchange(self, recorder, transfer, level, self._refreshes(number))
+        sweep = self.sweeps[number]
+        boxes = {place: self.boxes(sweep, place) for place in self.places}
+        exchanges = [
+            exchange.Exchange(self, recorder, transfer, transfer.version, phase)
             for transfer in self.transfers
-            if transfer.field == stage.writes
+            if any(transfer.version == update.version for update in sweep.updates)
         ]
+        self._carry(recorder, number, phase)
         for place, (first, _) in boxes.items():
             for over in first:
-                self._launch(recorder, number, old, place, over)
-        for transfer in transfers:
-            transfer.pack()
+                self._launch(recorder, number, phase, place, over)
+        for one in exchanges:
+            one.pack()
         for place, (_, inner) in boxes.items():
             if not inner.empty:
-                self._launch(recorder, number, old, place, inner)
-        for transfer in transfers:
-            transfer.copy()
-        for transfer in transfers:
-            transfer.receive()
-        for transfer in transfers:
-            transfer.leave()
-        for transfer in transfers:
-            transfer.arrive()
+                self._launch(recorder, number, phase, place, inner)
+        exchange.record(exchanges)
 
-    def _launch(self, recorder: Recorder, number: int, old: int, place: int, over: Shape) -> None:
-        stage = self.program.stages[number]
-        steps = self.time_steps(stage)
-        sources = [
-            Access(
-                TileKey(field, self._level_read(field, number, old), place),
-                (steps.read(stage, field, over),),
-            )
-            for field in stage.fields_read
+    def _record_opening(self, recorder: Recorder, phase: int) -> None:
+        exchanges = [
+            exchange.Exchange(self, recorder, transfer, Version(field, 0), phase)
+            for field, version in self.liveness.opened.items()
+            for transfer in self.transfers
+            if transfer.version == version
         ]
-        target = Access(TileKey(stage.writes, (old + 1) % N_LEVELS, place), (over,))
-        recorder.add(place, "launch", "compute", sources, [target], stage=number)
+        for one in exchanges:
+            one.pack()
+        exchange.record(exchanges)
 
-    def _level_read(self, field: str, number: int, old: int) -> int:
-        """The newest level of `field` when stage `number` runs."""
-        writers = [n for n, stage in enumerate(self.program.stages) if stage.writes == field]
-        if not writers:
-            return 0
-        return (old + 1) % N_LEVELS if min(writers) < number else old
+    def _launch(self, recorder: Recorder, number: int, phase: int, place: int, over: Shape) -> None:
+        sweep = self.sweeps[number]
+        sources = [
+            Access(self.tile(use.version, phase, place), (sweep.read(use, over),))
+            for use in sweep.uses
+        ]
+        made = [self.tile(update.version, phase, place) for update in sweep.updates]
+        targets = [Access(tile, (over,)) for tile in made]
+        recorder.add(place, "launch", "compute", sources, targets, sweep=number)
+
+    def _carry(self, recorder: Recorder, number: int, phase: int) -> None:
+        """Copy what a sweep does not compute to where its fields go on, if it is not there."""
+        for version in (update.version for update in self.sweeps[number].updates):
+            region = self.liveness.carried(version, phase)
+            for place in self.places if not region.empty else ():
+                cells = (region & self.layout.owned[place]).boxes
+                if cells:
+                    before = Version(version.field, version.number - 1)
+                    source = Access(self.tile(before, phase, place), cells)
+                    target = Access(self.tile(version, phase, place), cells)
+                    recorder.add(place, "copy", "compute", [source], [target])
+
+    def _record_host_tasks(self, recorder: Recorder, phase: int) -> None:
+        """As the step ends, with the versions that are left then."""
+        for task in self.host_tasks:
+            for place in self.places:
+                owned = self.layout.owned[place]
+                read, written = (
+                    [Access(self.newest(field, phase + 1, place), (owned,)) for field in fields]
+                    for fields in (task.reads, task.writes)
+                )
+                recorder.add(place, "host", "host", read, written, task=task)
+
+    def _check_host_tasks(self) -> None:
+        devices = [place for place in self.places if not self.locations[place].shares_host]
+        names = [field.name for field in self.program.fields]
+        for task in self.host_tasks:
+            for field in (*task.reads, *task.writes):
+                if field not in names:
+                    raise ValueError(
+                        f"host task {task.name!r} uses the field {field!r}, the program has "
+                        f"{', '.join(names)}"
+                    )
+                if field in task.writes and (
+                    self.liveness.n_buffers.get(field) != 1 or is_near(self._all_uses(field))
+                ):
+                    raise ValueError(
+                        f"host task {task.name!r} writes the field {field!r}, of which steps keep "
+                        f"several buffers or halos; write a field that is read in place alone"
+                    )
+            if devices:
+                raise ValueError(
+                    f"host task {task.name!r} works on cells in host memory, place {devices[0]} "
+                    f"has its cells in a device's; use devices that share the host's"
+                )
 
     @cached_property
-    def _leaving(self) -> dict[tuple[str, int], list[Message]]:
-        """What leaves the controller, by field and place."""
-        leaving: dict[tuple[str, int], list[Message]] = {}
+    def _leaving(self) -> dict[tuple[Version, int], list[Message]]:
+        """What leaves the controller, by version and place."""
+        leaving: dict[tuple[Version, int], list[Message]] = {}
         for transfer in self.transfers:
             if not self._same_controller(transfer):
-                key = transfer.field, transfer.message.source
+                key = transfer.version, transfer.message.source
                 leaving.setdefault(key, []).append(transfer.message)
         return leaving
 
-    def _refreshes(self, number: int) -> bool:
-        """Whether the halos that stage `number` makes stale are not read before the step ends."""
-        field = self.program.stages[number].writes
-        return not any(field in stage.fields_read for stage in self.program.stages[number + 1 :])
-
-    def _pattern(self, field: str) -> HaloPattern:
-        boxes = [
-            stage.updated(self.layout.domain, self.periodic)
-            for stage in self.program.stages
-            if field in stage.fields_read
-        ]
-        updated = boxes[0] if boxes else Shape.of_extent((0,) * self.program.n_axes)
-        for box in boxes[1:]:
-            updated = updated.hull(box)
-        offsets = (
-            self.program.offsets(field)
-            if self.steps_per_launch == 1
-            else offsets_read(self.program.stages[0], field, self.steps_per_launch)
+    def _all_uses(self, field: str) -> tuple[Used, ...]:
+        """Who reads what is ever in the tiles of `field`."""
+        pools = self.liveness.pools
+        return tuple(
+            (sweep, use)
+            for sweep in self.sweeps
+            for use in sweep.uses
+            if pools[use.version.field] == pools[field]
         )
-        return HaloPattern(self.layout, offsets, self.periodic, updated)
+
+    def _exchange(self, version: Version) -> HaloPattern:
+        """The messages that fill the halo of `version`, with what its readers need."""
+        uses = self.liveness.uses(version)
+        same = {*uses} == {*self._all_uses(version.field)}
+        return self.patterns[version.field] if same else self._pattern(uses)
+
+    def _pattern(self, uses: Sequence[Used]) -> HaloPattern:
+        nothing = Shape.of_extent((0,) * self.program.n_axes)
+        boxes = [sweep.cells & self.layout.domain for sweep, _ in uses]
+        updated = reduce(Shape.hull, boxes, nothing)
+        return HaloPattern(self.layout, offsets_of(uses), self.periodic, updated)
 
     def _same_controller(self, transfer: Transfer) -> bool:
         message = transfer.message

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from controllers.memory.history import History
-from controllers.plan.operation import Access, Edge, Lane, Memory, Operation, Verb
+from controllers.plan.operation import Access, Edge, HostTask, Lane, Memory, Operation, Verb
 
 
 class Recorder:
@@ -30,9 +30,9 @@ class Recorder:
         reads: Iterable[Access],
         writes: Iterable[Access],
         *,
-        stage: int | None = None,
+        sweep: int | None = None,
         transfer: int | None = None,
-        refreshes: bool = False,
+        task: HostTask | None = None,
     ) -> None:
         """Add one operation of the current step; it waits for what its cells need."""
         number, reads, writes = len(self._operations), tuple(reads), tuple(writes)
@@ -40,7 +40,7 @@ class Recorder:
         self._operations.append(
             Operation(
                 number, self.step, place, verb, lane, reads, writes, edges,
-                stage, transfer, refreshes,
+                sweep, transfer, task,
             )
         )
         self._earlier.append(0)
@@ -64,6 +64,18 @@ class Recorder:
                 after=tuple(Edge(edge.number % half, edge.steps_back) for edge in operation.after),
             )
             for operation in self._operations[half:]
+        )
+
+    def numbered_from(self, first: int, phase: int) -> tuple[Operation, ...]:
+        """All that was recorded, once: numbers start from `first`, all belongs to `phase`."""
+        return tuple(
+            replace(
+                operation,
+                number=operation.number + first,
+                phase=phase,
+                after=tuple(Edge(edge.number + first) for edge in operation.after),
+            )
+            for operation in self._operations
         )
 
     def _edges(

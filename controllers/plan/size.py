@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class PlaceSize:
     """One place: cells, bytes of memory, and what it moves in one step.
 
-    owned, halo: cells of one time level of all fields; `memory` has the bytes of all levels.
+    owned, halo: cells of one buffer of all fields; `memory` has the bytes of all buffers.
     border, inner: cells that are computed before the borders are handed over, and after; a place
         that computes them at once has all of them in `inner`.
     sends, receives: messages between places, `bytes_sent` and `bytes_received` in them; those
@@ -47,6 +47,8 @@ def place_sizes(plan: Plan) -> tuple[PlaceSize, ...]:
     sizes = [_of_cells(plan, place) for place in range(plan.layout.n_places)]
     itemsize = np.dtype(plan.program.dtype).itemsize
     for transfer in plan.transfers:
+        if not transfer.version.number:     # before the first step alone
+            continue
         message = transfer.message
         source, target = sizes[message.source], sizes[message.target]
         nbytes = message.n_cells * itemsize
@@ -69,8 +71,8 @@ def _of_cells(plan: Plan, place: int) -> PlaceSize:
     for described in plan.program.fields:
         size.owned += owned.n_cells
         size.halo += plan.patterns[described.name].full(place).n_cells - owned.n_cells
-    for stage in plan.program.stages:
-        first, inner = plan.boxes(stage, place)
+    for sweep in plan.sweeps:
+        first, inner = plan.boxes(sweep, place)
         n_first = sum(box.n_cells for box in first)
         at_once = inner.empty
         size.border += 0 if at_once else n_first

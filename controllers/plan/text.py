@@ -19,7 +19,18 @@ def describe(plan: Plan) -> str:
     in-order queue of the place sees to it; a number with an apostrophe is of the step before,
     with two apostrophes of the step before that.
     """
-    return "\n".join([*_head(plan), *steps(plan)])
+    return "\n".join([*_head(plan), *steps(plan), *_openings(plan)])
+
+
+def _openings(plan: Plan) -> Iterator[str]:
+    """What is exchanged of fields that are only read."""
+    for version, pattern in plan.exchanges.items():
+        if not version.number:
+            n_messages = len(pattern.messages)
+            yield (
+                f"before the first step, once {version.field} is set: {pattern.n_cells} cells in "
+                f"{n_messages} message{'s' * (n_messages != 1)}"
+            )
 
 
 def _head(plan: Plan) -> Iterator[str]:
@@ -34,13 +45,29 @@ def _head(plan: Plan) -> Iterator[str]:
 
 def steps(plan: Plan) -> Iterator[str]:
     """The operations of one step of the places that have any, line by line."""
-    yield f"{plan.step_name} 0; number 1 is the same with time levels 0 and 1 exchanged"
+    yield f"{plan.step_name} 0; {_others(plan)}"
     first = [operation for operation in plan.operations if operation.phase == 0]
     for place in plan.places:
         yield f"  place {place}"
         for operation in first:
             if operation.place == place:
                 yield f"    {operation.number:3} {_line(plan, operation, len(first))}".rstrip()
+
+
+def _others(plan: Plan) -> str:
+    """What the steps after the first one do."""
+    live = plan.liveness
+    turning = [
+        pool for pool, count in live.n_buffers.items()
+        if any(plan.newest(f, 1, 0) != plan.newest(f, 0, 0) for f in live.pools
+               if live.pools[f] == pool) and count > 1
+    ]  # fmt: skip
+    if not turning:
+        return "all others are the same"
+    if len(live.pools) == 1:
+        return "number 1 is the same with time levels 0 and 1 exchanged"
+    numbers = ", ".join(map(str, range(1, plan.n_phases)))
+    return f"{numbers} the same with the buffers of {', '.join(turning)} in other roles"
 
 
 def _line(plan: Plan, operation: Operation, n_per_step: int) -> str:
@@ -55,14 +82,16 @@ def _line(plan: Plan, operation: Operation, n_per_step: int) -> str:
 
 def subject(plan: Plan, operation: Operation) -> str:
     """What an operation does to which cells, without its verb."""
-    if operation.stage is not None:
-        name = plan.program.stages[operation.stage].name
+    if operation.task is not None:
+        return f"{operation.task.name} on {_cells((*operation.reads, *operation.writes))}"
+    if operation.sweep is not None:
+        name = plan.sweeps[operation.sweep].name
         return f"{name}: {_cells(operation.writes)} from {_cells(operation.reads)}"
-    assert operation.transfer is not None
-    message = plan.transfers[operation.transfer].message
-    if operation.verb == "send":
-        return f"{_cells(operation.reads)} to place {message.target}"
-    if operation.verb == "receive":
+    if operation.verb in ("send", "receive"):
+        assert operation.transfer is not None, "a message is part of an exchange"
+        message = plan.transfers[operation.transfer].message
+        if operation.verb == "send":
+            return f"{_cells(operation.reads)} to place {message.target}"
         return f"{_cells(operation.writes)} from place {message.source}"
     return f"{_cells(operation.reads)} -> {_cells(operation.writes)}"
 

@@ -8,7 +8,6 @@ Kernels must give the same bits.  It is written to be read, not to be fast.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, overload
 
 import numpy as np
@@ -17,7 +16,6 @@ import numpy.typing as npt
 from controllers.program.expression import Expression, Read, Symbol, evaluate
 from controllers.program.functions import FUNCTIONS
 from controllers.program.program import INTEGERS, Program, Stage
-from controllers.program.steps import Steps
 from hitmap.argument import instance, sequence, whole, wrong
 from hitmap.shape import Shape
 
@@ -47,36 +45,6 @@ def apply_stage(
 ) -> npt.NDArray[Any]:
     """The new values of a box of cells of the one field that `stage` updates; see `values_of`."""
     return values_of(stage.expression, read, dtype)
-
-
-def apply_steps(
-    stage: Stage,
-    cells_of: Callable[[str, Shape], npt.NDArray[Any]],
-    over: Shape,
-    steps: Steps,
-    dtype: str,
-) -> npt.NDArray[Any]:
-    """The cells `over` of the field that the stage writes, after `steps`.
-
-    `cells_of(field, box)` gives the old values; it is asked for cells in `Steps.read` alone.
-    """
-    if steps.count == 1:
-        return apply_stage(
-            stage, lambda node: cells_of(node.field, over.shift(node.offset)), dtype
-        )
-    known = steps.read(stage, stage.writes, over)
-    own = np.array(cells_of(stage.writes, known))
-
-    def read(box: Shape, node: Read) -> npt.NDArray[Any]:
-        seen = box.shift(node.offset)
-        if node.field != stage.writes:
-            return cells_of(node.field, seen)
-        return own[seen.slices(known.lower)]
-
-    for n_left in reversed(range(steps.count)):
-        box = steps.needed(stage, over, n_left)
-        own[box.slices(known.lower)] = apply_stage(stage, partial(read, box), dtype).copy()
-    return own[over.slices(known.lower)]
 
 
 def _whole_values_of(

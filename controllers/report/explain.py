@@ -6,7 +6,7 @@ All of it follows from a `Plan`, its kernels' configurations and the sizes of it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TypeVar
 
 from controllers.kernel.configuration import Configuration
@@ -17,6 +17,8 @@ from controllers.plan.size import PlaceSize, place_sizes
 from controllers.plan.text import steps
 from controllers.program.formula import formula
 from controllers.program.program import Program
+from controllers.program.schedule import single_updates
+from controllers.program.sweep import Version
 from controllers.report.report import format_table
 
 MAX_LINES = 40          # of a list
@@ -50,7 +52,7 @@ def _program(plan: Plan) -> str:
     fields = f"field{'s' if len(program.fields) > 1 else ''} {names}"
     math = "" if program.math == "strict" else f", math {program.math}"
     lines = [f"program {program.name}: {program.dtype}{math}, {_axes(program)}, {fields}"]
-    for stage in program.stages:
+    for stage in chain.from_iterable(map(single_updates, program.stages)):
         lines.append(f"  stage {stage.name}")
         lines += [f"    {line}" for line in formula(stage).splitlines()]
         lines.append(f"    {cost(program, stage)}")
@@ -101,12 +103,16 @@ def _row_left_out(count: int) -> tuple[str, ...]:
 
 def _messages(plan: Plan) -> str:
     lines = []
-    for field, pattern in plan.patterns.items():
-        needed = cells_needed(plan, field)
+    exchanged = {version.field for version in plan.exchanges}
+    still = [Version(field, 1) for field in plan.patterns if field not in exchanged]
+    for version in (*plan.exchanges, *still):
+        pattern = plan.exchanges.get(version, plan.patterns[version.field])
+        needed = cells_needed(plan, version) if version in plan.exchanges else 0
         excess = pattern.n_cells - needed
         more = f", {excess / needed:.1%}" if excess and needed else ""
+        when = f"per {plan.step_name}" if version.number else "once it is set"
         lines.append(
-            f"messages of field {field} per {plan.step_name}: "
+            f"messages of field {version.field} {when}: "
             f"{_counted(pattern.n_cells, 'cell')} in "
             f"{_counted(len(pattern.messages), 'message')}, {excess} more than the least possible"
             f"{more}"

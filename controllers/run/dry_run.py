@@ -54,8 +54,8 @@ class DryRun:
 
         A step here is one of the plan, of `steps_per_launch` time steps.
         """
-        patterns = self.plan.patterns
-        needed = sum(cells_needed(self.plan, field) for field in patterns)
+        patterns = {v: pattern for v, pattern in self.plan.exchanges.items() if v.number}
+        needed = sum(cells_needed(self.plan, version) for version in patterns)
         n_cells = sum(pattern.n_cells for pattern in patterns.values())
         return {
             "cells": self.plan.layout.domain.n_cells,
@@ -124,9 +124,9 @@ def _configurations(plan: Plan, kernel: KernelChoice) -> tuple[Configuration, ..
     found: list[Configuration] = []
     for kind in ("cpu", "reference", "gpu"):
         places = [place for place in plan.places if plan.locations[place].kind == kind]
-        for stage in plan.program.stages if places else ():
-            boxes = [box for place in places for box in plan.launched(stage, place)]
+        for sweep in plan.sweeps if places else ():
+            boxes = [box for place in places for box in plan.launched(sweep, place)]
             found += planned_configurations(
-                plan.program, stage, kernel, boxes, kind, plan.steps_per_launch
+                plan.program, sweep.stage, kernel, boxes, kind, sweep.count
             )
     return tuple(found)

@@ -17,7 +17,6 @@ import numpy.typing as npt
 from controllers.engine import Engine
 from controllers.memory.tile import Tile, TileView
 from controllers.placement.relocation import CHUNK_CELLS
-from controllers.plan import TileKey
 from controllers.process.errand import errand
 from controllers.run.call import Calls, collective, noted
 from controllers.run.state import State
@@ -153,22 +152,24 @@ class FieldAccess(ABC):
         with self.state.setting(verb, self.fields):
             for place in self._engine.executors:
                 self._set_place(place, init)
-            if len(self.fields) == len(self._engine.plan.program.fields):
-                self._engine.loaded()
+            is_all = len(self.fields) == len(self._engine.plan.program.fields)
+            self._engine.loaded(0 if is_all else self._engine.n_steps)
 
     def _set_place(self, place: int, init: Callable[[TileView], None]) -> None:
         owned, executor = self._layout.owned[place], self._engine.executors[place]
-        levels = range(0 if owned.empty else self._engine.plan.n_phases)
-        tiles = {field: [self._tile(field, place, n) for n in levels] for field in self.fields}
+        tiles = {
+            field: [] if owned.empty else self._engine.to_set(field, place)
+            for field in self.fields
+        }
         arrays = {
-            field: self._view(field, place, levels[0] if levels else None, owned)
-            for field, levels in tiles.items()
+            field: self._view(field, place, buffers[0] if buffers else None, owned)
+            for field, buffers in tiles.items()
         }
         for array in arrays.values():
             array[...] = 0
         init(TileView(arrays, owned, self._layout.domain.extent, place))
         for field, array in arrays.items():
-            for tile in tiles[field]:       # both levels: a step writes no boundary cells
+            for tile in tiles[field]:       # all buffers: a step writes no boundary cells
                 if tile.host is None or tile is not tiles[field][0]:
                     executor.move_to(tile, owned, array)
 
@@ -202,9 +203,6 @@ class FieldAccess(ABC):
 
     def _dtype(self, field: str) -> np.dtype[Any]:
         return np.dtype(self._engine.plan.program.field(field).dtype)
-
-    def _tile(self, field: str, place: int, level: int) -> Tile:
-        return self._engine.tiles[TileKey(field, level, place)]
 
     def _view(self, field: str, place: int, tile: Tile | None, box: Shape) -> npt.NDArray[Any]:
         """The cells of `tile` in place, or a new array if they are not in host memory."""

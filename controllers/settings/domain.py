@@ -35,12 +35,7 @@ def periodic_axes(boundary: str | Sequence[str], n_axes: int) -> tuple[bool, ...
 
 
 def domain_of(program: Program, sizes: int | Sequence[int]) -> Shape:
-    """The box of all cells of a program's one field; no axis may be empty."""
-    if len(program.fields) > 1 or len(program.stages) > 1:
-        raise ValueError(
-            f"program {program.name!r} has {len(program.fields)} fields and "
-            f"{len(program.stages)} stages; a computation runs one of each so far"
-        )
+    """The box of all cells of a program's fields; no axis may be empty."""
     extent = sizes_of(sizes)
     if len(extent) != program.n_axes:
         raise ValueError(

@@ -20,9 +20,9 @@ from controllers.executor.opencl import CELL_TYPES, OpenCLExecutor
 from controllers.kernel.build import BuildError, Built, build, fixed_source
 from controllers.kernel.configuration import Placed
 from controllers.memory.tile import Tile
+from controllers.program.application import apply_sweep
 from controllers.program.program import INTEGERS, Program
-from controllers.program.reference import apply_steps
-from controllers.program.steps import Steps
+from controllers.program.sweep import Sweep
 from controllers.tuning.limits import problem_before_build, problem_of_build
 from controllers.tuning.scratch import scratch
 from controllers.tuning.timing import n_launches, turns, typical
@@ -37,34 +37,32 @@ N_COMPARERS = 1 << 16       # work-items that compare two tiles
 
 
 class Bench:
-    """Tries configurations of stage number `number` on one box."""
+    """Tries configurations of a sweep on one box."""
 
     def __init__(
         self,
         executor: OpenCLExecutor,
         program: Program,
-        number: int,
+        sweep: Sweep,
         placed: Placed,
-        steps: Steps,
         *,
         by_numpy: bool = False,
     ) -> None:
         self.program = program
-        self.stage = stage = program.stages[number]
+        self.stage = stage = sweep.stage
         self.executor = executor
-        self._steps, self._dtype = steps, np.dtype(program.dtype)
-        self.launch = executor.launch_of(program, number, placed, steps.count)
+        self._sweep, self._dtype = sweep, np.dtype(program.dtype)
+        self.launch = executor.launch_of(program, sweep.stage, placed, sweep.count)
         self.key = executor.choices.key(program, stage, self.launch)
-        self._number, (self._box, geometries) = number, placed
+        self._box, geometries = placed
         tiles = [*stage.fields_read, stage.writes, stage.writes]
         *read, self._new, self._right = (executor.tile(geometries[f], self._dtype) for f in tiles)
         self._read = dict(zip(stage.fields_read, read))
         self._commands: dict[kgt.Configuration, Command] = {}
         self._by_numpy = by_numpy or self._box.n_cells <= MAX_REFERENCE
         self._small: Bench | None = None
-        if steps.count > 1 and not self._by_numpy:      # no other kernel says what is right
-            small = scratch(placed, steps)
-            self._small = Bench(executor, program, number, *small, by_numpy=True)
+        if sweep.count > 1 and not self._by_numpy:      # no other kernel says what is right
+            self._small = Bench(executor, program, *scratch(placed, sweep), by_numpy=True)
         self._comparer = _comparer(executor, self._dtype.itemsize)
         self._fill()
         self._compute_right()
@@ -98,7 +96,7 @@ class Bench:
             if problem is not None:
                 return problem
             with self.executor.choices.using(self.key, made):
-                source, built = self.executor.build(self.program, self._number, self.launch)
+                source, built = self.executor.build(self.program, self.stage, self.launch)
                 group = source.work_sizes(self._box.extent, self._is_cpu)[1]
                 problem = problem_of_build(built, group, handle)
                 if problem is not None:
@@ -120,7 +118,7 @@ class Bench:
 
     def _bind(self, target: Tile) -> Command:
         return self.executor.launch_command(
-            self.program, self._number, self._read, target, self._box, self._steps
+            self.program, self._sweep, self._read, {self.stage.writes: target}, self._box
         )
 
     def _seconds(self, made: kgt.Configuration) -> list[float]:
@@ -154,7 +152,7 @@ class Bench:
         first be right on a small box.
         """
         if not self._by_numpy:
-            several = self._steps.count > 1
+            several = self._sweep.count > 1
             with self.executor.choices.using(self.key, self.candidates[0] if several else None):
                 self._bind(self._right)(None).wait()
             return
@@ -162,10 +160,8 @@ class Bench:
         def cells_of(field: str, cells: Shape) -> npt.NDArray[Any]:
             return self.executor.move_from(self._read[field], cells)
 
-        values = apply_steps(
-            self.stage, cells_of, self._box, self._steps, self.program.dtype
-        )
-        self.executor.move_to(self._right, self._box, values)
+        values = apply_sweep(self._sweep, cells_of, self._box, self.program.dtype)
+        self.executor.move_to(self._right, self._box, values[self.stage.writes])
 
     def _n_unlike(self) -> int:
         """The elements in which the new tile, cleared before, is not what it must be."""

@@ -157,9 +157,9 @@ def _stages(
 ) -> Iterator[tuple[OpenCLExecutor, int]]:
     """The devices of this rank that compute something, with each stage."""
     for executor in dict.fromkeys(executors[place] for place in plan.places):
-        for number, stage in enumerate(plan.program.stages):
+        for number, sweep in enumerate(plan.sweeps):
             if isinstance(executor, OpenCLExecutor) and any(
-                any(True for _ in plan.launched(stage, place))
+                any(True for _ in plan.launched(sweep, place))
                 for place in plan.places
                 if executors[place] is executor
             ):
@@ -226,12 +226,10 @@ class _Search:
     def _bench(self, n_steps: int) -> Bench:
         """One with the largest box that the device computes."""
         plan = self._plans[n_steps]
-        stage = plan.program.stages[self._number]
-        boxes = [placed for place in self._places for placed in plan.launched(stage, place)]
+        sweep = plan.sweeps[self._number]
+        boxes = [placed for place in self._places for placed in plan.launched(sweep, place)]
         placed = max(boxes, key=lambda placed: placed[0].n_cells)
-        return Bench(
-            self._executor, plan.program, self._number, placed, plan.time_steps(stage)
-        )
+        return Bench(self._executor, plan.program, sweep, placed)
 
 
 def _tried(trials: Trials[kgt.Configuration], config: kgt.Configuration) -> Tried:

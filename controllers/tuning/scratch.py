@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from controllers.kernel.configuration import Placed
-from controllers.program.steps import Steps
+from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
 
@@ -13,19 +13,19 @@ from hitmap.strided import Geometry
 MOST = {1: (150_001,), 2: (251, 1031), 3: (37, 53, 131), 4: (7, 17, 23, 91)}
 
 
-def scratch(placed: Placed, steps: Steps) -> tuple[Placed, Steps]:
-    """The first cells of a box, in tiles of their own that are aligned like those it lies in.
+def scratch(placed: Placed, sweep: Sweep) -> tuple[Sweep, Placed]:
+    """`sweep` on the first cells of a box, in tiles that are aligned like those it lies in.
 
-    And what steps compute there: they end as far behind the cells as behind the box.
+    What it computes ends as far behind these cells as behind the box.
     """
     box, geometries = placed
     extent = tuple(map(min, zip(box.extent, MOST[box.n_axes])))
     upper = tuple(low + n for low, n in zip(box.lower, extent))
     small = Shape(box.lower, upper)
-    around = zip(small.upper, steps.computed.upper, box.upper)
-    computed = Shape(steps.computed.lower, tuple(new + end - old for new, end, old in around))
+    around = zip(small.upper, sweep.cells.upper, box.upper)
+    cells = Shape(sweep.cells.lower, tuple(new + end - old for new, end, old in around))
     tiles = {name: _cut(geometry, box, small) for name, geometry in geometries.items()}
-    return (small, tiles), replace(steps, computed=computed)
+    return replace(sweep, cells=cells), (small, tiles)
 
 
 def _cut(geometry: Geometry, box: Shape, small: Shape) -> Geometry:

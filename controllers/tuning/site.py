@@ -35,7 +35,7 @@ class Launches:
     """Those with the same key: the numbers of all, and of the largest ones, which are `placed`."""
 
     executor: OpenCLExecutor
-    stage: int
+    sweep: int
     key: Key
     numbers: frozenset[int]
     largest: frozenset[int]
@@ -51,15 +51,15 @@ class Site:
         self.launches = launches
         self._engine = engine
         self._choices = launches.executor.choices
-        program, stage = engine.plan.program, engine.plan.program.stages[launches.stage]
+        program, sweep = engine.plan.program, engine.plan.sweeps[launches.sweep]
+        stage = sweep.stage
         executor, n_steps = launches.executor, engine.plan.steps_per_launch
-        launch = executor.launch_of(program, launches.stage, launches.placed, n_steps)
+        launch = executor.launch_of(program, stage, launches.placed, n_steps)
         self._used = self._kept = self._choices.configuration(program, stage, launch)
         found = kgt.candidates(program, stage, executor.device.kind, launch)
         self._trials = Trials(Space([self._used, *found]), search)
         self._n_at_once = n_steps
-        small = scratch(launches.placed, engine.plan.time_steps(stage))
-        self._bench = Bench(executor, program, launches.stage, *small)
+        self._bench = Bench(executor, program, *scratch(launches.placed, sweep))
         self._times: dict[kgt.Configuration, list[float]] = {}
 
     def prepare(self, spending: Spending) -> int:
@@ -140,7 +140,7 @@ def sites(engine: Engine, search: Search[kgt.Configuration]) -> Iterator[Site]:
     for executor in dict.fromkeys(engine.executors[place] for place in plan.places):
         if not isinstance(executor, OpenCLExecutor) or executor.kernel != SPECIALISED:
             continue
-        for number in range(len(plan.program.stages)):
+        for number in range(len(plan.sweeps)):
             launches = _largest(engine, executor, number)
             if launches is not None:
                 try:
@@ -151,16 +151,16 @@ def sites(engine: Engine, search: Search[kgt.Configuration]) -> Iterator[Site]:
 
 def _largest(engine: Engine, executor: OpenCLExecutor, number: int) -> Launches | None:
     """The launches of a stage that are like the largest one; None where nothing can be chosen."""
-    plan, program, stage = engine.plan, engine.plan.program, engine.plan.program.stages[number]
+    plan, program, stage = engine.plan, engine.plan.program, engine.plan.sweeps[number].stage
     keys, boxes = {}, {}
     for operation in plan.operations:
-        if operation.stage != number or engine.executors.get(operation.place) is not executor:
+        if operation.sweep != number or engine.executors.get(operation.place) is not executor:
             continue
         placed = (
             operation.writes[0].cells[0],
             {field.name: plan.geometry(field.name, operation.place) for field in program.fields},
         )
-        launch = executor.launch_of(program, number, placed, plan.steps_per_launch)
+        launch = executor.launch_of(program, stage, placed, plan.steps_per_launch)
         if kgt.choose(program, stage, executor.device.kind, launch) is not None:
             keys[operation.number] = executor.choices.key(program, stage, launch)
             boxes[operation.number] = placed

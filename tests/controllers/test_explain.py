@@ -201,9 +201,9 @@ def test_boxes_that_get_other_kernels_are_listed_under_these() -> None:
         HEAT.program("float32"), two,
         (False, False), [Location(0, n, False) for n in range(2)], overlap="on",
     )  # fmt: skip
-    stage = plan.program.stages[0]
-    boxes = [box for place in plan.places for box in plan.launched(stage, place)]
-    cell, marching = planned_configurations(plan.program, stage, "specialised", boxes, "gpu")
+    (sweep,) = plan.sweeps
+    boxes = [box for place in plan.places for box in plan.launched(sweep, place)]
+    cell, marching = planned_configurations(plan.program, sweep.stage, "specialised", boxes, "gpu")
     assert marching.origin.startswith("generated, strategy 'marching', lanes 4, ")
     assert [launch.extent for launch in marching.launches] == [(198, 298)]
     assert cell.origin == "generated, strategy 'cell'"

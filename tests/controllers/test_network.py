@@ -68,7 +68,7 @@ for message in messages:
 LAZY = HEAD + """
 from lazy_executor import LazyExecutor, World
 from controllers.engine import Engine
-from controllers.plan import Location, Plan, TileKey
+from controllers.plan import Location, Plan
 from controllers.program.reference import reference_run
 from controllers.language.weights import Stencil
 from hitmap import gather
@@ -94,19 +94,15 @@ for seed in range(6):
     messages = comm.Dup()
     engine = Engine(plan, executors, messages)
     for place in plan.places:
-        for level in range(plan.n_phases):
+        for tile in engine.to_set("u", place):
             cells = field[layout.owned[place].slices((0, 0))]
-            executors[place].move_to(
-                engine.tiles[TileKey("u", level, place)], layout.owned[place], cells
-            )
+            executors[place].move_to(tile, layout.owned[place], cells)
     done = 0
     for n_steps in (3, 1, 2, 7):
         engine.run(n_steps)
         done += n_steps
-        level = plan.level(done)
         parts = {
-            p: executors[p].move_from(engine.tiles[TileKey("u", level, p)], layout.owned[p])
-            for p in plan.places
+            p: executors[p].move_from(engine.newest("u", p), layout.owned[p]) for p in plan.places
         }
         whole = gather(parts, layout, ranks, comm, np.dtype("float32"))
         if comm.rank == 0:

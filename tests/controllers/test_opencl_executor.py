@@ -22,9 +22,11 @@ from controllers.executor.clearing import Clearing
 from controllers.executor.executor import Executor
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.executor.reference import ReferenceExecutor
+from controllers.kernel.build import Built
 from controllers.language.weights import Stencil
 from controllers.memory.tile import ALIGNMENT, PAGE, Tile
-from controllers.program.steps import Steps
+from controllers.program.program import Program
+from controllers.program.sweep import Sweep
 from hitmap import Shape
 from hitmap.strided import Geometry, Strided, packed
 
@@ -309,7 +311,9 @@ def test_a_launch_computes_its_box_and_leaves_other_cells_alone(
         old, new = (runner.tile(Geometry.dense(box), dtype) for _ in range(2))
         upload_all(runner, old, dtype)
         runner.move_to(new, box, np.full(box.extent, -1, dtype))
-        command = runner.launch_command(program, 0, {"u": old}, new, over, Steps(1, over))
+        command = runner.launch_command(
+            program, Sweep.of(program.stages[0], over), {"u": old}, {"u": new}, over
+        )
         command(None).wait()
         runner.wait()
         results.append(runner.move_from(new, box))
@@ -324,10 +328,14 @@ def test_a_launch_computes_its_box_and_leaves_other_cells_alone(
 def test_a_kernel_is_compiled_once_per_program() -> None:
     controller = OpenCLExecutor(opencl_devices()[0])
     first, other = (Stencil.of("mean", [(-1, 1)], [1, 0, 1], n) for n in (2, 3))
-    _, built = controller.build(first.program("float32"), 0)
-    assert controller.build(first.program("float32"), 0)[1] is built
-    assert controller.build(other.program("float32"), 0)[1] is not built
-    assert controller.build(first.program("float64"), 0)[1] is not built
+
+    def build(program: Program) -> Built:
+        return controller.build(program, program.stages[0])[1]
+
+    built = build(first.program("float32"))
+    assert build(first.program("float32")) is built
+    assert build(other.program("float32")) is not built
+    assert build(first.program("float64")) is not built
 
 
 @pytest.mark.parametrize("zero_copy", [True, False])
@@ -343,7 +351,9 @@ def test_a_bound_command_keeps_its_memory(zero_copy: bool) -> None:
         controller.move_to(old, box, np.arange(100_000, dtype="float32"))
         staging = controller.device_staging(box.n_cells, DTYPES[0])
         run = Strided(0, (1,), box.extent)
-        launch = controller.launch_command(program, 0, {"u": old}, new, over, Steps(1, over))
+        launch = controller.launch_command(
+            program, Sweep.of(program.stages[0], over), {"u": old}, {"u": new}, over
+        )
         out = controller.copy_command(new.linear, staging, 4, (new.strided(box), run))
         back = controller.copy_command(staging, last.linear, 4, (run, last.strided(box)))
         return (launch, out, back), last
@@ -373,7 +383,9 @@ def test_controllers_of_one_process_do_not_disturb_each_other() -> None:
     for number, controller in enumerate(pair):
         old, new = (controller.tile(Geometry.dense(box), DTYPES[1]) for _ in range(2))
         controller.move_to(old, box, np.full(box.extent, number, "float64"))
-        command = controller.launch_command(program, 0, {"u": old}, new, over, Steps(1, over))
+        command = controller.launch_command(
+            program, Sweep.of(program.stages[0], over), {"u": old}, {"u": new}, over
+        )
         commands.append((command, new))
     for _ in range(10):
         for command, _new in commands:

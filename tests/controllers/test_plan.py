@@ -74,7 +74,7 @@ def test_every_order_that_a_plan_allows_gives_the_bits_of_the_reference(seed: in
     n_steps = rng.randint(0, 5)
     expected = reference_run(plan.program, field, n_steps, plan.periodic)
     for order in range(2):
-        got = Simulation(plan, field, random.Random(order)).run(n_steps)
+        got = Simulation(plan, {"u": field}, random.Random(order)).run(n_steps)["u"]
         assert np.array_equal(got, expected), f"order {order} of\n{plan}"
 
 
@@ -125,7 +125,8 @@ def test_no_edge_of_a_plan_can_be_left_out(number: int, edge: Edge) -> None:
     plan.operations = without(plan, number, edge)
     field = np.random.default_rng(0).random((30, 20), np.float32)
     expected = reference_run(plan.program, field, 8, FIXED)
-    results = (Simulation(plan, field, random.Random(order)).run(8) for order in range(200))
+    fields = {"u": field}
+    results = (Simulation(plan, fields, random.Random(n)).run(8)["u"] for n in range(200))
     assert any(not np.array_equal(got, expected) for got in results)
 
 

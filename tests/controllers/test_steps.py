@@ -13,7 +13,8 @@ from controllers.placement.temporal import plan_with_steps
 from controllers.plan import Location, Plan
 from controllers.program.expression import Constant, Read
 from controllers.program.program import Field, Program, Stage
-from controllers.program.steps import Steps, can_combine, offsets_read
+from controllers.program.steps import can_combine, offsets_read
+from controllers.program.sweep import Sweep
 from hitmap import Layout, Shape
 
 STAR = Stencil.of("star", [(-1, 1), (-1, 1)], [0, 1, 0, 1, 0, 1, 0, 1, 0], 4)
@@ -21,37 +22,43 @@ UPWIND = Stencil.of("upwind", [(-2, 0)], [1, 2, 3], 6)
 NEAR = ((-1, 1), (-1, 1))
 
 
+def read(sweep: Sweep, field: str, over: Shape) -> Shape:
+    use = sweep.use(field)
+    assert use is not None
+    return sweep.read(use, over)
+
+
 def test_what_is_read_grows_with_the_steps_and_ends_with_the_domain() -> None:
     stage = STAR.program("float32").stages[0]
-    steps = Steps.of(stage, 3, Shape.of_extent((20, 10)), (False, False))
-    assert steps.computed == Shape((1, 1), (19, 9))
-    assert steps.read(stage, "u", Shape((8, 4), (9, 5))) == Shape((5, 1), (12, 8))
-    assert steps.read(stage, "u", Shape((1, 1), (19, 9))) == Shape((0, 0), (20, 10))
-    assert steps.needed(stage, Shape((1, 4), (9, 5)), 2) == Shape((1, 2), (11, 7))
-    assert steps.needed(stage, Shape((1, 4), (9, 5)), 0) == Shape((1, 4), (9, 5))
+    sweep = Sweep.over(stage, Shape.of_extent((20, 10)), (False, False), 3)
+    assert sweep.cells == Shape((1, 1), (19, 9))
+    assert read(sweep, "u", Shape((8, 4), (9, 5))) == Shape((5, 1), (12, 8))
+    assert read(sweep, "u", Shape((1, 1), (19, 9))) == Shape((0, 0), (20, 10))
+    assert sweep.needed(Shape((1, 4), (9, 5)), 2) == Shape((1, 2), (11, 7))
+    assert sweep.needed(Shape((1, 4), (9, 5)), 0) == Shape((1, 4), (9, 5))
 
 
 def test_a_single_step_needs_no_reads_of_the_own_field() -> None:
     stage = Stage("copy", {"v": Read("u", (0, 1))}, NEAR)
-    steps = Steps.of(stage, 1, Shape.of_extent((20, 10)), (False, True))
-    assert steps.computed == Shape((1, 0), (19, 10))
-    assert steps.read(stage, "u", Shape((1, 0), (19, 10))) == Shape((1, 1), (19, 11))
+    sweep = Sweep.over(stage, Shape.of_extent((20, 10)), (False, True), 1)
+    assert sweep.cells == Shape((1, 0), (19, 10))
+    assert read(sweep, "u", Shape((1, 0), (19, 10))) == Shape((1, 1), (19, 11))
 
 
 def test_a_periodic_axis_has_no_end() -> None:
     stage = STAR.program("float32").stages[0]
-    steps = Steps.of(stage, 2, Shape.of_extent((20, 10)), (True, False))
-    assert steps.computed == Shape((-2, 1), (22, 9))
-    assert steps.read(stage, "u", Shape((0, 1), (20, 9))) == Shape((-2, 0), (22, 10))
+    sweep = Sweep.over(stage, Shape.of_extent((20, 10)), (True, False), 2)
+    assert sweep.cells == Shape((-2, 1), (22, 9))
+    assert read(sweep, "u", Shape((0, 1), (20, 9))) == Shape((-2, 0), (22, 10))
 
 
 def test_other_fields_are_read_around_all_cells_that_are_computed() -> None:
     expression = Read("u", (0, -1)) * Read("k", (0, 1)) + Read("u", (0, 0))
     stage = Stage("s", {"u": expression}, NEAR)
-    steps = Steps.of(stage, 3, Shape.of_extent((9, 30)), (False, False))
+    sweep = Sweep.over(stage, Shape.of_extent((9, 30)), (False, False), 3)
     over = Shape((4, 10), (5, 11))
-    assert steps.read(stage, "u", over) == Shape((4, 7), (5, 11))
-    assert steps.read(stage, "k", over) == Shape((4, 9), (5, 12))
+    assert read(sweep, "u", over) == Shape((4, 7), (5, 11))
+    assert read(sweep, "k", over) == Shape((4, 9), (5, 12))
     assert offsets_read(stage, "u", 3) == Shape((0, -3), (1, 1))
     assert offsets_read(stage, "k", 3) == Shape((0, -1), (1, 2))
 

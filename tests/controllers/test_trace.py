@@ -67,15 +67,14 @@ def check_against_plan(data: dict[str, Any], plan: Plan, rank: int) -> None:
     expected = {
         (step, o.number)
         for step in range(-1, N_STEPS)
-        for o in plan.operations
-        if o.phase == step % plan.n_phases
-        and (o.refreshes if step == -1 else not (o.refreshes and step == N_STEPS - 1))
+        for o in (plan.opening[0] if step == -1 else plan.operations)
+        if o.phase == max(0, step) % plan.n_phases
     }
     assert set(mine) == expected
     tolerance = 2 * max(data["otherData"]["clock_error_us"]) + 1
     n_edges = 0
     for (step, number), event in mine.items():
-        operation = plan.operations[number]
+        operation = (*plan.operations, *plan.opening[0])[number]
         assert (event["name"], event["args"]["place"]) == (operation.verb, operation.place)
         for edge in operation.after:
             awaited = mine.get((step - edge.steps_back, edge.number))

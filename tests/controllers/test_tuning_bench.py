@@ -21,7 +21,7 @@ from controllers.kgt.wavefront import WavefrontConfiguration
 from controllers.language.weights import Stencil
 from controllers.program.expression import Read
 from controllers.program.program import Field, Program, Stage
-from controllers.program.steps import Steps
+from controllers.program.sweep import Sweep
 from controllers.tuning import bench as bench_module
 from controllers.tuning.bench import Bench
 from controllers.tuning.scratch import MOST, scratch
@@ -45,8 +45,8 @@ def placed(program: Program = MEAN, domain: Shape = DOMAIN) -> Placed:
 def bench_of(
     executor: OpenCLExecutor, program: Program = MEAN, domain: Shape = DOMAIN, n_steps: int = 1
 ) -> Bench:
-    steps = Steps.of(program.stages[0], n_steps, domain, (False,) * program.n_axes)
-    return Bench(executor, program, 0, placed(program, domain), steps)
+    sweep = Sweep.over(program.stages[0], domain, (False,) * program.n_axes, n_steps)
+    return Bench(executor, program, sweep, placed(program, domain))
 
 
 @pytest.fixture
@@ -164,12 +164,14 @@ def test_a_scratch_is_small_and_aligned_like_the_box(n_axes: int) -> None:
     upper = (10_000_000, 5003, 203, 101)[4 - n_axes :]
     domain = Shape((3,) * n_axes, upper)
     box = domain.grow((-2,) * n_axes, (-1,) * n_axes)
+    stage = Stage("s", {"u": Read("u", (0,) * n_axes)}, ((0, 0),) * n_axes)
     for make in (Geometry.dense, Geometry.padded):
-        steps = Steps(3, domain.grow((9,) * n_axes, (-2,) * n_axes))
-        (small, geometries), cut = scratch((box, {"u": make(domain)}), steps)
-        behind = (end - last for end, last in zip(steps.computed.upper, box.upper))
-        assert cut.computed.lower == steps.computed.lower
-        assert cut.computed.upper == tuple(n + more for n, more in zip(small.upper, behind))
+        cells = domain.grow((9,) * n_axes, (-2,) * n_axes)
+        sweep = Sweep.of(stage, cells, 3)
+        cut, (small, geometries) = scratch((box, {"u": make(domain)}), sweep)
+        behind = (end - last for end, last in zip(cells.upper, box.upper))
+        assert cut.cells.lower == cells.lower
+        assert cut.cells.upper == tuple(n + more for n, more in zip(small.upper, behind))
         assert small.lower == box.lower
         assert small.extent == tuple(map(min, zip(box.extent, MOST[n_axes])))
         assert geometries["u"] == make(small.grow((2,) * n_axes, (1,) * n_axes))
@@ -184,7 +186,7 @@ def test_what_computes_several_steps_of_a_box_on_a_gpu_computes_its_scratch(
     """Rows that are whole vectors as they are need no padding, those of the scratch do."""
     star = STENCILS["3d7" if len(extent) == 3 else "2d4"].program("float32")
     (stage,), domain, fixed = star.stages, Shape.of_extent(extent), (False,) * len(extent)
-    steps, large = Steps.of(stage, 4, domain, fixed), placed(star, domain)
+    sweep, large = Sweep.over(stage, domain, fixed, 4), placed(star, domain)
     made = kgt.choose(star, stage, "gpu", launch_of(star, stage, large, 4, max_items=1024))
-    small, _ = scratch(large, steps)
+    _, small = scratch(large, sweep)
     assert kgt.suits(star, stage, made, launch_of(star, stage, small, 4))

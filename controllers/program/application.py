@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""What a sweep gives for a box of cells, in NumPy: the arithmetic of `reference`, by versions."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.program.expression import Read
+from controllers.program.reference import values_of
+from controllers.program.sweep import Sweep
+from hitmap.shape import Shape
+
+Cells: TypeAlias = "npt.NDArray[Any]"
+
+
+def apply_sweep(
+    sweep: Sweep, cells_of: Callable[[str, Shape], Cells], over: Shape, dtype: str
+) -> Mapping[str, Cells]:
+    """The cells `over` of each field that `sweep` writes; they may be what `cells_of` gave.
+
+    `cells_of(field, box)` gives the values of the version that is used; it is asked for cells in
+    `Sweep.read` alone.
+    """
+    if sweep.count > 1:
+        return {sweep.stage.writes: _several_steps(sweep, cells_of, over, dtype)}
+
+    def read(node: Read) -> Cells:
+        return cells_of(node.field, over.shift(node.offset))
+
+    return {
+        update.version.field: values_of(update.expression, read, dtype) for update in sweep.updates
+    }
+
+
+def _several_steps(
+    sweep: Sweep, cells_of: Callable[[str, Shape], Cells], over: Shape, dtype: str
+) -> Cells:
+    (update,) = sweep.updates
+    field = update.version.field
+    use = sweep.use(field)
+    assert use is not None, "several steps need a stage that reads what it writes"
+    known = sweep.read(use, over)
+    own = np.array(cells_of(field, known))
+
+    def read(box: Shape, node: Read) -> Cells:
+        seen = box.shift(node.offset)
+        return cells_of(node.field, seen) if node.field != field else own[seen.slices(known.lower)]
+
+    for n_left in reversed(range(sweep.count)):
+        box = sweep.needed(over, n_left)
+        values = values_of(update.expression, partial(read, box), dtype)
+        own[box.slices(known.lower)] = values.copy()
+    return own[over.slices(known.lower)]

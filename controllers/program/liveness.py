@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: MIT
+"""Liveness: which buffers hold which versions, what is exchanged when, and what must be carried.
+
+All of it follows from the sweeps of one step, which is repeated.  At its end one version of each
+field is alive, which is version 0 of the next step: the last one, or, of a field that is renamed,
+the one that another field had as the step began.
+
+- Fields that exchange versions by renames share a *pool* of buffers; every other field has its own.
+- A version is written over the one before where nobody needs that any more, not even the sweep
+  itself: launches may be repeated, since none reads what it writes.  Else it goes to a buffer that
+  holds nothing alive.
+- Where versions end in other buffers than they began in, the buffers change roles from step to
+  step: after a period all is as it was, and no step copies a field for that.
+- Cells that a sweep does not compute keep their value.  Where the buffer may hold something else in
+  some of them, they are *carried* from the buffer of the version before.
+- A version's halo is exchanged if a sweep reads it near a cell, under any name that it ever gets.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+
+from controllers.program.sweep import Here, Near, Offsets, Sweep, Use, Version
+from hitmap.region import Region
+from hitmap.shape import Shape
+
+Used = tuple[Sweep, Use]
+
+
+class Liveness:
+    """What the sweeps of a step, which is repeated, mean for buffers and halos.
+
+    ValueError where a sweep uses what has not been written, or cannot be exchanged for.
+
+    >>> from controllers.program.expression import Read
+    >>> from controllers.program.stage import Stage
+    >>> mean = Stage("mean", {"v": (Read("u", (-1,)) + Read("u", (1,))) / 2}, ((-1, 1),))
+    >>> back = Stage("back", {"u": Read("u", (0,)) - Read("v", (0,))}, ((-1, 1),))
+    >>> domain, inner = Shape((0,), (10,)), Shape((1,), (9,))
+    >>> step = [Sweep.of(mean, inner), Sweep.of(back, inner, 1, {"v": 1})]
+    >>> live = Liveness(("u", "v"), step, domain)
+    >>> live.n_buffers, live.period, live.exchanged
+    ({'u': 2, 'v': 1}, 2, (Version(field='u', number=1),))
+    """
+
+    def __init__(
+        self,
+        fields: Sequence[str],
+        sweeps: Sequence[Sweep],
+        domain: Shape,
+        renames: Mapping[str, str] | None = None,
+    ) -> None:
+        self._sweeps, self._domain, self._renames = tuple(sweeps), domain, dict(renames or {})
+        self._writers: dict[str, list[int]] = {field: [] for field in fields}
+        for number, sweep in enumerate(self._sweeps):
+            _check(sweep, {field: len(writers) for field, writers in self._writers.items()})
+            for field in sweep.writes:
+                self._writers[field].append(number)
+        self.pools = _pools(fields, self._renames)
+        self._first = {name: self._assigned(name) for name in dict.fromkeys(self.pools.values())}
+        self.n_buffers = {name: max(first.values()) + 1 for name, first in self._first.items()}
+        turns = {name: self._turn(name) for name in self._first}
+        self.period = math.lcm(*map(_order, turns.values()))
+        self._at = {name: _powers(turn, self.period) for name, turn in turns.items()}
+        # By field, the exchange that fills its halo once it is set: that of its last version if it
+        # has one, or, of a field that no sweep writes, one of its own.
+        self.opened = {
+            field: Version(field, len(writers))
+            for field, writers in self._writers.items()
+            if is_near(self.uses(Version(field, 0)))
+        }
+        self.exchanged = tuple(self._exchanged())
+
+    def last(self, field: str) -> Version:
+        """The version of `field` that is left as the step ends."""
+        if field in self._renames:
+            return Version(self._renames[field], 0)
+        return Version(field, len(self._writers[field]))
+
+    def buffer(self, version: Version, phase: int) -> int:
+        """The buffer, of its pool, that holds `version` in a step of the period."""
+        pool = self.pools[version.field]
+        return self._at[pool][phase % self.period][self._first[pool][version]]
+
+    def shares(self, field: str) -> bool:
+        """Whether another field uses the buffers of `field` too."""
+        return list(self.pools.values()).count(self.pools[field]) > 1
+
+    def uses(self, version: Version) -> tuple[Used, ...]:
+        """Who reads `version`, in this step and, under the names that it gets, in later ones."""
+        found, names = [], {version}
+        todo = [version]
+        while todo:
+            current = todo.pop()
+            found += [(s, use) for s in self._sweeps for use in s.uses if use.version == current]
+            later = {Version(f, 0) for f in self._writers if self.last(f) == current} - names
+            names |= later
+            todo += later
+        return tuple(found)
+
+    def carried(self, version: Version, phase: int) -> Region:
+        """The cells that must be carried to the buffer of `version` from the version before."""
+        field, count = version.field, len(self._writers[version.field])
+        at, number, step = self.buffer(version, phase), version.number - 1, phase
+        before = Version(field, number)
+        if number < 0 or self.buffer(before, phase) == at:
+            return Region.of([])
+        own = self._writer(version).cells
+        if self.shares(field):      # who knows what another field left there
+            return Region.of([self._domain]) - own
+        computed: list[Shape] = []
+        while self.buffer(Version(field, number), step) != at:
+            if number == 0:
+                number, step = count, step + self.period - 1
+            computed.append(self._writer(Version(field, number)).cells)
+            number -= 1
+        return (Region.of(computed) & self._domain) - own
+
+    def _writer(self, version: Version) -> Sweep:
+        return self._sweeps[self._writers[version.field][version.number - 1]]
+
+    def _exchanged(self) -> Iterator[Version]:
+        for field, writers in self._writers.items():
+            for number in range(1, len(writers) + 1):
+                if is_near(self.uses(Version(field, number))):
+                    yield Version(field, number)
+            if self.opened.get(field) == Version(field, 0):
+                yield Version(field, 0)
+
+    def _assigned(self, pool: str) -> dict[Version, int]:
+        """The buffer of each version of a pool in the first step of the period."""
+        members = [field for field, name in self.pools.items() if name == pool]
+        kept = {self.last(field) for field in members}
+        found = {Version(field, 0): number for number, field in enumerate(members)}
+        last_use = {use.version: n for n, s in enumerate(self._sweeps) for use in s.uses}
+        for number, sweep in enumerate(self._sweeps):
+            made: set[int] = set()
+            for update in sweep.updates:
+                version = update.version
+                if self.pools[version.field] != pool:
+                    continue
+                before = found[Version(version.field, version.number - 1)]
+                alive = made | {
+                    at for one, at in found.items()
+                    if one in kept or last_use.get(one, -1) >= number
+                }
+                if before in alive:
+                    before = next(at for at in range(len(alive) + 1) if at not in alive)
+                found[version] = before
+                made.add(before)
+        return found
+
+    def _turn(self, pool: str) -> tuple[int, ...]:
+        """By buffer in one step, the buffer that has its role in the next one."""
+        members = [field for field, name in self.pools.items() if name == pool]
+        first = self._first[pool]
+        turn = {first[Version(field, 0)]: first[self.last(field)] for field in members}
+        buffers = range(self.n_buffers[pool])
+        free = [at for at in buffers if at not in turn.values()]
+        rest = [at for at in buffers if at not in turn]
+        turn |= {at: at for at in rest if at in free}
+        left = (at for at in free if at not in turn.values())
+        turn |= {at: next(left) for at in rest if at not in turn}
+        return tuple(turn[at] for at in buffers)
+
+
+def offsets_of(uses: Sequence[Used]) -> Offsets | Shape:
+    """All offsets at which a version is read, each once; one box of them for several steps."""
+    each: dict[tuple[int, ...], None] = {}
+    boxes = []
+    for sweep, use in uses:
+        offsets = use.map.offsets if isinstance(use.map, Near) else ((0,) * sweep.cells.n_axes,)
+        if isinstance(offsets, Shape):
+            boxes.append(offsets)
+        else:
+            each |= dict.fromkeys(offsets)
+    return reduce(Shape.hull, boxes) if boxes else tuple(each)
+
+
+def _pools(fields: Sequence[str], renames: Mapping[str, str]) -> dict[str, str]:
+    """By field the name of its pool: of the first field in it."""
+    pools = {field: field for field in fields}
+    for new, old in renames.items():
+        one, other = sorted((pools[new], pools[old]), key=[*fields].index)
+        pools = {field: one if name == other else name for field, name in pools.items()}
+    return pools
+
+
+def _order(turn: tuple[int, ...]) -> int:
+    """How often a permutation is done until all is as it was."""
+    return next(n for n, power in enumerate(_steps(turn), 1) if power == tuple(range(len(turn))))
+
+
+def _powers(turn: tuple[int, ...], count: int) -> list[tuple[int, ...]]:
+    powers = [tuple(range(len(turn)))]
+    for power in _steps(turn):
+        if len(powers) == count:
+            break
+        powers.append(power)
+    return powers
+
+
+def _steps(turn: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """The permutation done once, twice, and so on."""
+    power = tuple(range(len(turn)))
+    while True:
+        power = tuple(turn[at] for at in power)
+        yield power
+
+
+def is_near(uses: Sequence[Used]) -> bool:
+    """Whether any of them reads other cells than it writes."""
+    return any(not isinstance(use.map, Here) for _, use in uses)
+
+
+def _check(sweep: Sweep, written: Mapping[str, int]) -> None:
+    """`sweep` uses what is known when it runs, and exchanges are planned for."""
+    for use in sweep.uses:
+        version = use.version
+        if version.number > written[version.field]:
+            raise ValueError(
+                f"sweep {sweep.name!r} uses {version}, which has been written "
+                f"{written[version.field]} times by then; use an earlier version"
+            )
+        if not isinstance(use.map, (Here, Near)):
+            raise ValueError(
+                f"sweep {sweep.name!r} reads {version.field!r} by the map "
+                f"{type(use.map).__name__.lower()}, for which no exchange is planned yet; read at "
+                f"constant offsets"
+            )
+    for update in sweep.updates:
+        due = written[update.version.field] + 1
+        if update.version.number != due:
+            raise ValueError(
+                f"sweep {sweep.name!r} makes {update.version}, the next one is number {due}; "
+                f"number the writings of a field in order"
+            )

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""Schedules: what a program is lowered to, a tree of sequences and repeats whose leaves are sweeps.
+
+Which buffer holds which version is no part of it: that is `liveness`, and, while steps run, state
+of the execution.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, Union
+
+import numpy.typing as npt
+
+from controllers.program.identifier import MAX_LENGTH
+from controllers.program.program import Program
+from controllers.program.stage import Stage
+from controllers.program.steps import can_combine
+from controllers.program.sweep import Sweep, cells_of
+from hitmap.shape import Shape
+
+Arrays: TypeAlias = Mapping[str, "npt.NDArray[Any]"]
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """One part after another."""
+
+    parts: tuple[Schedule, ...]
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """`body` again and again: `at_most` times, or until `until` holds of the fields after it.
+
+    `until` makes a repeat depend on data; it is asked after each time.
+    """
+
+    body: Schedule
+    at_most: int
+    until: Callable[[Arrays], bool] | None = None
+
+    def __post_init__(self) -> None:
+        if self.at_most < 0:
+            raise ValueError(f"a body is repeated 0 times or more, got {self.at_most}")
+
+
+Schedule: TypeAlias = Union[Sweep, Sequence, Repeat]
+
+
+def lowered(
+    program: Program, domain: Shape, periodic: tuple[bool, ...], steps_per_launch: int = 1
+) -> Sequence:
+    """The sweeps of one step of `program`, in order; of so many time steps where that is over 1.
+
+    Each stage reads the newest versions.  One that updates several fields becomes as many sweeps,
+    which all read what there was before it: kernels write one field each so far.  ValueError where
+    several steps cannot be one sweep.
+    """
+    if steps_per_launch > 1 and not can_combine(program):
+        raise ValueError(
+            f"launches of {steps_per_launch} steps are for programs of one stage that reads "
+            f"the field it writes; {program.name!r} needs 1 step per launch"
+        )
+    newest: dict[str, int] = {}
+    parts = []
+    for stage in program.stages:
+        cells = cells_of(stage, domain, periodic, steps_per_launch)
+        before = dict(newest)
+        for part in single_updates(stage):
+            parts.append(Sweep.of(part, cells, steps_per_launch, before))
+        newest |= {field: before.get(field, 0) + 1 for field in stage.updates}
+    return Sequence(tuple(parts))
+
+
+def single_updates(stage: Stage) -> tuple[Stage, ...]:
+    """`stage` itself, or one like it for each of several fields that it updates.
+
+    >>> from controllers.program.expression import Constant
+    >>> both = Stage("reset", {"u": Constant(0), "v": Constant(1)}, ((0, 0),))
+    >>> [part.name for part in single_updates(both)]
+    ['reset_u', 'reset_v']
+    """
+    if len(stage.updates) == 1:
+        return (stage,)
+    return tuple(
+        Stage(_part_name(stage.name, field), {field: expression}, stage.offsets)
+        for field, expression in stage.updates.items()
+    )
+
+
+def _part_name(stage: str, field: str) -> str:
+    both = f"{stage}_{field}"
+    return both if len(both) <= MAX_LENGTH else stage
+
+
+def sweeps(schedule: Schedule) -> Iterator[Sweep]:
+    """The leaves, in order, each once."""
+    if isinstance(schedule, Sweep):
+        yield schedule
+    elif isinstance(schedule, Repeat):
+        yield from sweeps(schedule.body)
+    else:
+        for part in schedule.parts:
+            yield from sweeps(part)

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT
+"""Sweeps: one parallel unit of work, as everything below a program sees it.
+
+A *version* of a field is a value, not a buffer: the field after one of its writings within a
+step.  A sweep uses versions, each by a map from the box that is written to the region that is
+read, and makes new ones.  A sweep of several time steps computes its cells from what lies so many
+times the reach around them, so that halos are exchanged once for all of them.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias, Union
+
+from controllers.program.expression import Expression
+from controllers.program.stage import Stage
+from controllers.program.steps import grown, offsets_read, own_offsets
+from hitmap.shape import Shape
+
+Offsets: TypeAlias = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Version:
+    """A field after so many of its writings within a step; 0 is the field as the step begins."""
+
+    field: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.field} after {self.number} writings" if self.number else self.field
+
+
+@dataclass(frozen=True)
+class Near:
+    """Each cell reads at constant offsets: these, or all in a box of offsets.
+
+    >>> str(Near(((-1, 0), (0, 1))).region(Shape((2, 2), (4, 4))))
+    '[1:4, 2:5]'
+    """
+
+    offsets: Offsets | Shape
+
+    def region(self, box: Shape) -> Shape:
+        """A box that holds all that the cells of `box` read."""
+        if isinstance(self.offsets, Shape):
+            low = tuple(-first for first in self.offsets.lower)
+            return box.grow(low, tuple(end - 1 for end in self.offsets.upper))
+        low, high = zip(*((min(axis), max(axis)) for axis in zip(*self.offsets)))
+        return box.shift(low).hull(box.shift(high))
+
+
+@dataclass(frozen=True)
+class Here:
+    """Each cell reads itself alone."""
+
+    def region(self, box: Shape) -> Shape:
+        """The box itself."""
+        return box
+
+
+@dataclass(frozen=True)
+class Along:
+    """Each cell reads its whole line of `domain` along one axis."""
+
+    axis: int
+    domain: Shape
+
+    def region(self, box: Shape) -> Shape:
+        """The lines that go through the box.
+
+        >>> str(Along(0, Shape((0, 0), (9, 9))).region(Shape((2, 2), (4, 4))))
+        '[0:9, 2:4]'
+        """
+        return box.slab(self.axis, self.domain.lower[self.axis], self.domain.upper[self.axis])
+
+
+@dataclass(frozen=True)
+class All:
+    """Each cell may read all of `domain`."""
+
+    domain: Shape
+
+    def region(self, box: Shape) -> Shape:
+        """The domain."""
+        return self.domain
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """What a box reads is what `function` says."""
+
+    function: Callable[[Shape], Shape]
+
+    def region(self, box: Shape) -> Shape:
+        """That region."""
+        return self.function(box)
+
+
+Map: TypeAlias = Union[Here, Near, Along, All, Mapped]
+
+
+@dataclass(frozen=True)
+class Use:
+    """A version that a sweep reads, and where, given the box that it writes."""
+
+    version: Version
+    map: Map
+
+
+@dataclass(frozen=True)
+class Update:
+    """A version that a sweep makes, and the value of each of its cells."""
+
+    version: Version
+    expression: Expression
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What is read, what is written, over which cells, and how many time steps at once.
+
+    stage: whose expressions are computed.
+    uses: no two of one field, since expressions read a field by its name.
+    cells: those it computes, in the coordinates of launched boxes; the others keep their value.
+        On a periodic axis, all that boxes in the domain need.
+    folds: reductions; none so far.
+    """
+
+    stage: Stage
+    uses: tuple[Use, ...]
+    updates: tuple[Update, ...]
+    cells: Shape
+    count: int = 1
+    folds: tuple[()] = ()
+
+    @classmethod
+    def of(
+        cls,
+        stage: Stage,
+        cells: Shape,
+        count: int = 1,
+        newest: Mapping[str, int] | None = None,
+    ) -> Sweep:
+        """That of `stage`, reading the newest versions, 0 where `newest` says nothing.
+
+        ValueError where several steps cannot be one sweep.
+        """
+        known = newest or {}
+        uses = tuple(
+            Use(Version(field, known.get(field, 0)), _map(stage, field, count))
+            for field in stage.fields_read
+        )
+        updates = tuple(
+            Update(Version(field, known.get(field, 0) + 1), expression)
+            for field, expression in stage.updates.items()
+        )
+        return cls(stage, uses, updates, cells, count)
+
+    @classmethod
+    def over(
+        cls, stage: Stage, domain: Shape, periodic: tuple[bool, ...], count: int = 1
+    ) -> Sweep:
+        """That of `stage` alone, for boxes in `domain`."""
+        return cls.of(stage, cells_of(stage, domain, periodic, count), count)
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self.stage.name
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The fields of which it makes versions."""
+        return tuple(update.version.field for update in self.updates)
+
+    def use(self, field: str) -> Use | None:
+        """What it reads of `field`."""
+        return next((use for use in self.uses if use.version.field == field), None)
+
+    def needed(self, over: Shape, n_left: int) -> Shape:
+        """The cells to compute in a time step, if `n_left` steps after it are to compute `over`."""
+        return grown(self.stage, over, n_left) & self.cells
+
+    def read(self, use: Use, over: Shape) -> Shape:
+        """A box that holds all cells of a used version that may be read to compute `over`."""
+        if self.count == 1:
+            return use.map.region(over)
+        if use.version.field in self.writes:
+            return grown(self.stage, over, self.count) & grown(self.stage, self.cells, 1)
+        single = _map(self.stage, use.version.field, 1)
+        return single.region(self.needed(over, self.count - 1))
+
+
+def cells_of(
+    stage: Stage, domain: Shape, periodic: tuple[bool, ...], count: int = 1
+) -> Shape:
+    """The cells that `count` time steps of `stage` compute, for boxes in `domain`."""
+    updated = stage.updated(domain, periodic)
+    if count == 1:
+        return updated
+    beyond = grown(stage, updated, count)
+    lower = (b if p else a for a, b, p in zip(updated.lower, beyond.lower, periodic))
+    upper = (b if p else a for a, b, p in zip(updated.upper, beyond.upper, periodic))
+    return Shape(tuple(lower), tuple(upper))
+
+
+def _map(stage: Stage, field: str, count: int) -> Map:
+    """Where `count` steps read `field` around a cell."""
+    if count > 1:
+        return Near(offsets_read(stage, field, count))
+    offsets = own_offsets(stage, field)
+    return Near(offsets) if any(map(any, offsets)) else Here()

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""Programs of several fields and stages: on any number of places, the bits of the reference."""
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import product
+
+import pytest
+from plan_simulation import Simulation
+from random_programs import ProgramCase, random_program
+from sample import sample
+
+from controllers.device import assign, choose, find_devices, reference_device
+from controllers.engine import Engine
+from controllers.executor.executor import Executor
+from controllers.executor.opencl import OpenCLExecutor
+from controllers.executor.reference import ReferenceExecutor
+from controllers.plan import Location, Overlap, Plan
+from hitmap import Layout, SerialCommunicator, Shape
+
+N_PLACES = (1, 2, 3, 5)
+N_PROGRAMS = 100
+OVERLAPS: tuple[Overlap, ...] = ("on", "off", "auto")
+
+
+def layout_of(case: ProgramCase, n_places: int, rng: random.Random) -> Layout:
+    domain = Shape.of_extent(case.extent)
+    weights = [rng.choice([1, 5, 50]) for _ in range(n_places)]
+    return rng.choice([
+        Layout.bands(domain, n_places),
+        Layout.blocks(domain, n_places),
+        Layout.weighted(domain, weights),
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 10))
+def test_every_order_that_a_plan_allows_gives_the_bits_of_the_reference(number: int) -> None:
+    case = random_program(number)
+    for n_places in N_PLACES:
+        rng = random.Random(1000 * number + n_places)
+        layout = layout_of(case, n_places, rng)
+        shares = {home: rng.random() < 0.5 for home in product(range(3), (0, 1))}
+        homes = sorted((rng.randint(0, 2), rng.randint(0, 1)) for _ in range(n_places))
+        locations = [Location(*home, shares_host=shares[home]) for home in homes]
+        plan = Plan(case.program, layout, case.periodic, locations, overlap=rng.choice(OVERLAPS))
+        got = Simulation(plan, case.arrays, rng).run(case.n_steps)
+        for field, expected in case.expected.items():
+            assert got[field].tobytes() == expected.tobytes(), f"{field}, {n_places} places\n{plan}"
+
+
+def check_engine(case: ProgramCase, executors: Sequence[Executor], layout: Layout) -> None:
+    """Runs of all steps at once, and of one at a time after the fields are set anew."""
+    numbers = {executor: n for n, executor in enumerate(dict.fromkeys(executors))}
+    locations = [Location(0, numbers[one], one.shares_host) for one in executors]
+    plan = Plan(case.program, layout, case.periodic, locations, overlap="on")
+    engine = Engine(plan, dict(enumerate(executors)), SerialCommunicator())
+    for parts in ([case.n_steps], [1] * case.n_steps):
+        for place in plan.places:
+            owned = layout.owned[place]
+            for field, values in case.arrays.items():
+                for tile in engine.to_set(field, place):
+                    executors[place].move_to(tile, owned, values[owned.slices(layout.domain.lower)])
+        engine.loaded()
+        for n_steps in parts:
+            engine.run(n_steps)
+        for field, expected in case.expected.items():
+            for place in plan.places:
+                owned = layout.owned[place]
+                got = executors[place].move_from(engine.newest(field, place), owned)
+                right = expected[owned.slices(layout.domain.lower)]
+                assert got.tobytes() == right.tobytes(), f"{field} at place {place}\n{plan}"
+    engine.close()
+
+
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 10))
+def test_the_engine_gives_the_bits_of_the_reference(number: int) -> None:
+    case = random_program(number)
+    for n_places in N_PLACES:
+        rng = random.Random(number + 1000 * n_places)
+        one = ReferenceExecutor(reference_device())
+        separate: list[Executor] = [ReferenceExecutor(reference_device()) for _ in range(n_places)]
+        executors = rng.choice([[one] * n_places, separate])
+        check_engine(case, executors, layout_of(case, n_places, rng))
+
+
+@cache
+def opencl(zero_copy: bool, kind: str) -> OpenCLExecutor:
+    (device,) = assign(choose(["cpu:0"], find_devices()), 0, 1)
+    return OpenCLExecutor(replace(device, kind=kind), zero_copy=zero_copy)
+
+
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 10))
+def test_kernels_of_one_cell_per_work_item_give_the_bits_of_the_reference(number: int) -> None:
+    case = random_program(number)
+    for n_places in N_PLACES:
+        rng = random.Random(number + 1000 * n_places)
+        # of devices that are neither CPU nor GPU, whose kernels are those of "cell"
+        executors = [opencl(rng.random() < 0.5, "other") for _ in range(n_places)]
+        check_engine(case, executors, layout_of(case, n_places, rng))
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("number", range(0, N_PROGRAMS, 5))
+def test_kernels_that_suit_a_cpu_give_the_bits_of_the_reference(number: int) -> None:
+    case, rng = random_program(number), random.Random(number)
+    check_engine(case, [opencl(True, "cpu")] * 3, layout_of(case, 3, rng))
