@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from controllers.kernel.build import accessors
+from controllers.kgt.text.fixed import accessors
 from controllers.program.program import MAX_AXES
 from hitmap.shape import Shape
 

@@ -19,8 +19,8 @@ from controllers.executor.opencl import OpenCLExecutor, SharedKernel
 from controllers.kernel.build import build_user_kernel
 from controllers.kernel.stage_kernel import box_values, tile_values
 from controllers.kernel.variant import Kernel
-from controllers.kgt.cell import work_sizes
 from controllers.kgt.parameter import TILE_ROLES, Parameter, bind, cell_dtype
+from controllers.kgt.strategies.cell.config import work_sizes
 from hitmap.argument import wholes
 from hitmap.shape import Shape
 from hitmap.strided import Strided

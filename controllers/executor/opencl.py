@@ -22,10 +22,8 @@ from controllers.executor.rect_copy import four_axes
 from controllers.executor.transfer import box_command, clock_reading, copy_box, run_command
 from controllers.kernel.build import (
     Built,
-    accessors,
     build,
     compiled,
-    fixed_source,
     parameters,
     where,
 )
@@ -35,9 +33,10 @@ from controllers.kernel.crash import labelled
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.stage_kernel import StageKernel, box_values, stage_kernel, tile_values
 from controllers.kgt import Launch
-from controllers.kgt.cell import work_sizes
 from controllers.kgt.kernel import WorkSizes
 from controllers.kgt.parameter import bind
+from controllers.kgt.strategies.cell.config import work_sizes
+from controllers.kgt.text.fixed import accessors, fixed_source
 from controllers.memory.allocation import device_memory, pinned_memory
 from controllers.memory.ledger import HostPurpose, Ledger, cap_for
 from controllers.memory.tile import Linear, Tile, host_tile_memory

@@ -14,10 +14,10 @@ from typing import TypeAlias
 import numpy as np
 
 from controllers import kgt
-from controllers.kernel.registry import GENERIC, SPECIALISED, KernelChoice
+from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel
-from controllers.kgt.cell import work_sizes
 from controllers.kgt.kernel import WorkSizes
+from controllers.kgt.strategies.cell.config import work_sizes
 from controllers.program.program import Program, Stage
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
@@ -110,18 +110,16 @@ def planned_configurations(
 
     def kernel_of(placed: Placed) -> tuple[Configuration, WorkSizes]:
         launch = launch_of(program, stage, placed, n_steps)
-        made = kgt.choose(program, stage, kind, launch)
-        terms, used = kgt.terms_of(stage), choice
-        if choice == SPECIALISED and made is None and kgt.loops_over_terms(stage):
-            used = GENERIC
-        generated = kgt.generate(program, stage, made)
-        name, sizes = generated.name, generated.work_sizes
-        if isinstance(used, Kernel):
-            name, sizes = used.name, work_sizes
-        elif used == GENERIC:
-            name, sizes = "generic_stencil", work_sizes
-        origin = origin_of(used, "", made, len(terms[0]) if terms else 0)
-        return Configuration(kind.upper(), stage.name, name, origin, None), sizes
+        if isinstance(choice, Kernel):
+            user = Configuration(kind.upper(), stage.name, choice.name, origin_of(choice), None)
+            return user, work_sizes
+        if choice == SPECIALISED:
+            config = kgt.choose(program, stage, kind, launch)
+        else:
+            config = kgt.config_of(choice, program, stage)
+        name, origin = config.name(stage), config.origin(stage)
+        found = Configuration(kind.upper(), stage.name, name, origin, None)
+        return found, config.work_sizes(program, stage)
 
     return with_launches(boxes, kernel_of, is_cpu=kind == "cpu")
 
@@ -134,17 +132,7 @@ def numpy_configurations(
     return with_launches(boxes, lambda placed: (numpy, None), is_cpu=True)
 
 
-def origin_of(
-    choice: KernelChoice, file: str = "", made: kgt.Configuration = None, n_terms: int = 0
-) -> str:
-    """Where the text of a kernel comes from.
-
-    file: the one of the variant that is used.  made: the configuration of a generated kernel.
-    n_terms: those that the generic kernel takes as data.
-    """
-    if isinstance(choice, Kernel):
-        files = [file] if file else [variant.source.file for variant in choice.variants]
-        return ", ".join(filter(None, files)) or "a text of the program's"
-    if choice == GENERIC:
-        return f"kernels_cl/generic_stencil.cl, with {n_terms} terms as data"
-    return f"generated, {kgt.described(made)}"
+def origin_of(kernel: Kernel, file: str = "") -> str:
+    """Where the text of a user's kernel comes from; `file`: of the variant that is used."""
+    files = [file] if file else [variant.source.file for variant in kernel.variants]
+    return ", ".join(filter(None, files)) or "a text of the program's"

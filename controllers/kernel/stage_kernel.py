@@ -6,36 +6,31 @@ However it came about, a kernel's parameters are bound by name (docs/kernels.md)
 """
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from controllers import kgt
 from controllers.device import Device
-from controllers.kernel.build import ARGUMENT_INFO, Accessors, accessors, fixed_source
+from controllers.kernel.build import ARGUMENT_INFO, Accessors
 from controllers.kernel.choices import Choices
 from controllers.kernel.configuration import origin_of
-from controllers.kernel.registry import GENERIC, KernelChoice
+from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.kgt import Launch, generate
-from controllers.kgt.cell import work_sizes
-from controllers.kgt.emitter import OPENCL_TYPES, divides, has_exact_reciprocal
-from controllers.kgt.kernel import WorkSizes
+from controllers.kgt.emitter import OPENCL_TYPES
+from controllers.kgt.kernel import Tables, WorkSizes
 from controllers.kgt.parameter import Parameter, Role
+from controllers.kgt.strategies.cell.config import work_sizes
+from controllers.kgt.text.fixed import accessors
 from controllers.language.weights import FIELD
 from controllers.program.program import INTEGERS, Math, Program, Stage
 from hitmap.shape import Shape
 from hitmap.strided import Strided
 
 _SIZE = re.compile(r"size_\d")
-
-# Constant arrays that a kernel reads, given the pitches of its field.
-Tables: TypeAlias = Callable[[tuple[int, ...]], Mapping[str, npt.NDArray[Any]]]
 
 
 @dataclass(frozen=True)
@@ -82,19 +77,20 @@ def stage_kernel(
     """
     if isinstance(choice, Kernel):
         return _user_kernel(choice, program, device, front)
-    if choice == GENERIC:
-        return _generic_kernel(program, stage, device)
-    made = choices.configuration(program, stage, launch)
-    if made is None and kgt.loops_over_terms(stage):
-        return _generic_kernel(program, stage, device)
-    generated = generate(program, stage, made)
+    if choice == SPECIALISED:
+        config = choices.configuration(program, stage, launch)
+    else:
+        config = kgt.config_of(choice, program, stage)
+    generated = generate(program, stage, config)
     return StageKernel(
         generated.name,
         generated.source,
         _options(program, device, generated.divides),
         generated.parameters,
         work_sizes=generated.work_sizes,
-        origin=origin_of(choice, "", made),
+        scalars=generated.constants,
+        tables=generated.tables,
+        origin=config.origin(stage),
         math=program.math,
     )
 
@@ -124,38 +120,6 @@ def tile_values(name: str, where: Strided) -> dict[str, np.int64]:
     for axis, pitch in enumerate(where.pitches[:-1]):
         values[f"{name}_pitch_{axis}"] = np.int64(pitch)
     return values
-
-
-def _generic_kernel(program: Program, stage: Stage, device: Device) -> StageKernel:
-    found = kgt.terms_of(stage)
-    if found is None:
-        raise ValueError(
-            f"stage {stage.name!r} is no weighted sum over the field {FIELD!r} divided by a "
-            f"constant, which is all that the generic kernel computes; use kernel='specialised'"
-        )
-    weights, factor = found
-    cell = OPENCL_TYPES[program.dtype]
-    term, finish = cell, "DIVIDES"
-    values = np.array([*weights.values()], np.int64 if program.dtype in INTEGERS else program.dtype)
-    if program.dtype in INTEGERS:
-        term, finish, factor = "ulong", "TRUNCATES", int(factor) % 2**64
-    elif has_exact_reciprocal(factor, program.dtype):
-        finish, factor = "MULTIPLIES", 1 / factor
-    offsets = np.array([*weights], np.int64)
-
-    def tables(pitches: tuple[int, ...]) -> dict[str, npt.NDArray[Any]]:
-        return {"offsets": offsets @ np.array(pitches, np.int64), "weights": values}
-
-    macros = {**_macros(program), "TERM": term, finish: ""}
-    options = _options(program, device, divides(stage, program.dtype))
-    return StageKernel(
-        "generic_stencil",
-        accessors(program.n_axes, macros) + fixed_source("generic_stencil"),
-        (*options, ARGUMENT_INFO),
-        scalars={"n_terms": len(weights), "factor": factor},
-        tables=tables,
-        origin=origin_of(GENERIC, n_terms=len(weights)),
-    )
 
 
 def _user_kernel(
@@ -191,13 +155,6 @@ def _body_parameters(kernel: Kernel, program: Program) -> str:
     ]
     tiles = f"__global const VALUE *restrict {FIELD}, __global VALUE *restrict {FIELD}_new"
     return ", ".join([tiles, f"TILE({FIELD})", "BOX", *domain, *scalars])
-
-
-def described(program: Program) -> str:
-    """A short text that differs where programs compute differently."""
-    sources = [generate(program, stage).source for stage in program.stages]
-    digest = hashlib.sha256(repr((program.fields, sources)).encode()).hexdigest()
-    return f"{program.name} in {program.dtype}, {digest[:16]}"
 
 
 def domain_values(domain: Shape) -> dict[str, int]:

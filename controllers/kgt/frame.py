@@ -25,15 +25,13 @@ def kernel(
     *,
     helpers: Sequence[str] = (),
     lanes: Lanes = SCALAR,
-    least: tuple[int, ...] = (),
-    multiple: int = 1,
     group: tuple[int, ...] = (),
     steps_per_launch: int = 1,
 ) -> GeneratedKernel:
     """The kernel of `stage` with this body; `how` says in a few words how it goes about it.
 
-    `helpers` are lines before the kernel; `least`, `multiple` and `steps_per_launch` as in
-    `GeneratedKernel`; `group` is a fixed size of work-groups.
+    `helpers` are lines before the kernel; `steps_per_launch` as in `GeneratedKernel`; `group` is a
+    fixed size of work-groups.
     """
     fields, cell = used_fields(stage), OPENCL_TYPES[program.dtype]
     buffers = (*((field, "in") for field in stage.fields_read), (stage.writes, "out"))
@@ -59,8 +57,7 @@ def kernel(
     ]
     return GeneratedKernel(
         name, "\n".join(lines), buffers, fields, cell, program.n_axes,
-        divides(stage, program.dtype), work_sizes, least or (1,) * program.n_axes, multiple,
-        steps_per_launch,
+        divides(stage, program.dtype), work_sizes, steps_per_launch,
     )  # fmt: skip
 
 

@@ -44,6 +44,7 @@ class Lanes:
 
 
 SCALAR = Lanes()
+WIDTHS = (1, 2, 4)    # of the vectors that are used on GPUs
 
 # Before functions of wide vectors.  clang warns that compilers disagree on how to pass such values;
 # ours are always inlined.

@@ -15,7 +15,7 @@ from controllers.engine import Engine
 from controllers.kernel.configuration import Configuration
 from controllers.kernel.crash import labelled
 from controllers.kernel.registry import agreed_kernel, check_math
-from controllers.kernel.stage_kernel import described, domain_values
+from controllers.kernel.stage_kernel import domain_values
 from controllers.kernel.variant import Kernel
 from controllers.memory.tile import TileView
 from controllers.placement.capacity import check_capacity, fits
@@ -25,6 +25,7 @@ from controllers.placement.relocation import relocate
 from controllers.placement.temporal import agreed_steps, plan_with_steps
 from controllers.plan import Overlap, Plan
 from controllers.program.program import Math, Program
+from controllers.program.structure import described
 from controllers.report.explain import explain
 from controllers.report.report import Report
 from controllers.report.timings import Timings

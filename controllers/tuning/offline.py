@@ -36,7 +36,7 @@ from hitmap.layout import Layout
 class Tried:
     """A configuration: `seconds` of a step and their `ratio` to the default's, or its `problem`."""
 
-    configuration: kgt.Configuration
+    configuration: kgt.Config
     seconds: float | None
     ratio: float | None
     problem: str = ""
@@ -58,7 +58,7 @@ class Tuned:
     at_once: tuple[tuple[int, float], ...]
     n_configurations: int
     tried: tuple[Tried, ...]
-    winner: kgt.Configuration
+    winner: kgt.Config
     seconds: float
     kept: bool
     rank: int = 0
@@ -96,8 +96,8 @@ def tune_program(
     problem = None
     try:
         for executor, number in _stages(plans[1], placement.executors):
-            made = _Search(plans, placement.executors, executor, number)
-            found.append(made.tuned(Budget(seconds=seconds), search, seed))
+            config = _Search(plans, placement.executors, executor, number)
+            found.append(config.tuned(Budget(seconds=seconds), search, seed))
     except (MemoryCapError, RuntimeError, cl.Error) as error:
         problem = str(error)
     raise_together(comm, problem)
@@ -171,7 +171,8 @@ class _Search:
         where = self._executor.device.name, bench.stage.name, bench.launch.extent, listed
         candidates = bench.candidates
         if not candidates:
-            return Tuned(*where, 1, (), None, time.monotonic() - start, kept=False)
+            used = self._executor.choices.configuration(bench.program, bench.stage, bench.launch)
+            return Tuned(*where, 1, (), used, time.monotonic() - start, kept=False)
         left = replace(budget, seconds=budget.seconds - (time.monotonic() - start))
         trials = tune(Space(candidates), bench.measure, left, search_named(search), seed)
         default = trials.space.default
@@ -182,9 +183,9 @@ class _Search:
             kept = choices.keep(bench.key, winner)
             choices.keep_steps(bench.program, bench.stage, bench.launch, winner)
         others = sorted(
-            (made for made in trials.ratios if made != default), key=trials.ratios.__getitem__
+            (config for config in trials.ratios if config != default), key=trials.ratios.__getitem__
         )
-        tried = tuple(_tried(trials, made) for made in (default, *others))
+        tried = tuple(_tried(trials, config) for config in (default, *others))
         seconds = time.monotonic() - start
         return Tuned(*where, len(trials.space), tried, best, seconds, kept)
 
@@ -217,8 +218,8 @@ class _Search:
         )
 
 
-def _tried(trials: Trials[kgt.Configuration], made: kgt.Configuration) -> Tried:
-    seconds, ratio = trials.seconds(made), trials.ratios[made]
+def _tried(trials: Trials[kgt.Config], config: kgt.Config) -> Tried:
+    seconds, ratio = trials.seconds(config), trials.ratios[config]
     if not isfinite(seconds):
-        return Tried(made, None, None, trials.discarded.get(made, "not measured"))
-    return Tried(made, seconds, ratio)
+        return Tried(config, None, None, trials.discarded.get(config, "not measured"))
+    return Tried(config, seconds, ratio)

@@ -9,9 +9,14 @@ vectorises.
 """
 from __future__ import annotations
 
-from controllers.kgt import frame
-from controllers.kgt.emitter import INDENT, assignment, cell_index, used_fields
-from controllers.kgt.kernel import GeneratedKernel
+from dataclasses import dataclass
+from typing import ClassVar
+
+from controllers.kgt import fast, frame
+from controllers.kgt.kernel import GeneratedKernel, WorkSizes
+from controllers.kgt.launch import Launch
+from controllers.kgt.strategies.cell.body import cell_body
+from controllers.kgt.strategies.config import Config
 from controllers.program.program import Program, Stage
 
 # Work-groups: items along the last axis, and items in all where that axis is short.  Measured on
@@ -24,56 +29,34 @@ MIN_ROWS = 4
 MAX_LOCAL_Z = 64  # NVIDIA's limit on OpenCL dimension 2
 
 
-def cell_kernel(program: Program, stage: Stage) -> GeneratedKernel:
-    """The kernel of `stage` that computes one cell per work-item."""
-    target = f"{stage.writes}_new[{cell_index(stage.writes, stage)}]"
-    body = [
-        *_group_start(program.n_axes),
-        *(
-            line
-            for field in used_fields(stage)
-            for line in _index(field, cell_index(field, stage), program.n_axes)
-        ),
-        "",
-        *assignment(target, stage, program.dtype),
-    ]
-    return frame.kernel(program, stage, "one cell per work-item", body, work_sizes)
+@dataclass(frozen=True)
+class CellConfig(Config):
+    """It has no parameters, and is what is left where no other strategy is better."""
 
+    strategy: ClassVar[str] = "cell"
+    about: ClassVar[str] = "one cell per work-item (default)"
 
-def _group_start(n_axes: int) -> list[str]:
-    """C lines: per axis `start_A`, the first cell of the group in the box."""
-    lines = [
-        "// The group's first cell; the last group of an axis starts early: it ends with the box."
-    ]
-    for axis in range(max(0, n_axes - 3), n_axes):
-        dimension = n_axes - 1 - axis  # OpenCL dimension 0 is the last axis
-        size = f"(long)get_local_size({dimension})"
-        if n_axes == 4 and axis == 1:
-            lines += [
-                "const long start_0 = (long)get_group_id(2) / extent_1;  // axes 0 and 1: one cell",
-                "const long start_1 = (long)get_group_id(2) - start_0 * extent_1;",
-            ]
-            continue
-        lines += [
-            f"const long group_{axis} = (long)get_group_id({dimension}) * {size};",
-            f"const long last_{axis} = extent_{axis} - {size};",
-            f"const long start_{axis} = group_{axis} < last_{axis} ? group_{axis} : last_{axis};",
-        ]
-    return lines
+    @classmethod
+    def default(
+        cls, program: Program, stage: Stage, exceeds_cache: bool = False, nvidia: bool = False
+    ) -> CellConfig:
+        """The only one there is."""
+        return cls()
 
+    @classmethod
+    def chosen(cls, program: Program, stage: Stage, launch: Launch | None) -> CellConfig | None:
+        """It computes one step of any box."""
+        return cls() if launch is None or launch.n_steps == 1 else None
 
-def _index(field: str, name: str, n_axes: int) -> list[str]:
-    """C lines: the element index of the work-item's cell in the buffers of `field`."""
-    pitches = [f" * {field}_pitch_{axis}" for axis in range(n_axes - 1)] + [""]
-    starts = [f"start_{axis}{pitch}" for axis, pitch in enumerate(pitches)]
-    locals_ = [
-        f"(long)get_local_id({n_axes - 1 - axis}){pitch}" for axis, pitch in enumerate(pitches)
-    ]
-    if n_axes == 4:
-        del locals_[:2]  # axes 0 and 1: one cell per group
-    base = f"const long {name} = {' + '.join([f'{field}_first', *starts])}"
-    own = f"+ {' + '.join(locals_)};"
-    return [f"{base} {own}"] if n_axes == 1 else [base, INDENT + own]
+    def work_sizes(self, program: Program, stage: Stage) -> WorkSizes:
+        """One work-item per cell."""
+        return work_sizes
+
+    def kernel(self, program: Program, stage: Stage) -> GeneratedKernel:
+        """The kernel of `stage` that computes one cell per work-item."""
+        stage = fast.stage_of(program, stage)
+        body = cell_body(program, stage)
+        return frame.kernel(program, stage, "one cell per work-item", body, work_sizes)
 
 
 def work_sizes(extent: tuple[int, ...], is_cpu: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:

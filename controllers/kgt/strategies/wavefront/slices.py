@@ -14,7 +14,7 @@ import numpy as np
 from controllers.kgt.c_lines import called, function, indented
 from controllers.kgt.emitter import INDENT, assignment, element, statement
 from controllers.kgt.lanes import PREFETCH, WIDE, Lanes
-from controllers.kgt.levels import FIRST, LAST, NEXT, STREAM, Levels
+from controllers.kgt.strategies.wavefront.levels import FIRST, LAST, NEXT, STREAM, Levels
 from controllers.program.expression import Read
 
 INLINE = "static inline __attribute__((always_inline))"

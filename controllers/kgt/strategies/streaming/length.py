@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, prod
 
-from controllers.kgt.tile import WARP, Tile
+from controllers.kgt.strategies.streaming.tile import WARP, Tile
 
 LENGTHS = (
     6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 72, 80, 96, 112, 128, 160, 192, 224, 256,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from controllers.kgt import frame
 from controllers.kgt.c_lines import indented
 from controllers.kgt.emitter import INDENT, statement, used_fields
-from controllers.kgt.levels import FIRST, LAST, NEXT, STREAM, Levels
+from controllers.kgt.strategies.wavefront.levels import FIRST, LAST, NEXT, STREAM, Levels
 
 
 def front_body(levels: Levels) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from controllers.kgt.emitter import INDENT
 from controllers.kgt.lanes import Lanes
-from controllers.kgt.tile_text import plus
+from controllers.kgt.strategies.streaming.tile_text import plus
 
 LIMIT = """\
 // the number next to `at` from first to last

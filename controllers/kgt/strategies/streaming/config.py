@@ -29,21 +29,21 @@ from typing import ClassVar
 
 import numpy as np
 
-from controllers.kgt import frame
-from controllers.kgt.division import divide
-from controllers.kgt.emitter import OPENCL_TYPES
+from controllers.kgt import fast
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
-from controllers.kgt.length import LENGTHS, Demand, best_length
-from controllers.kgt.marching import LANES
-from controllers.kgt.pipeline import Pipeline
-from controllers.kgt.tile import Tile
-from controllers.kgt.tile_functions import LIMIT, loads, prefetch, shuffles, store
-from controllers.kgt.tile_march import TileMarch
-from controllers.kgt.tile_start import TileStart
+from controllers.kgt.lanes import WIDTHS
+from controllers.kgt.launch import Launch
+from controllers.kgt.strategies.config import Config
+from controllers.kgt.strategies.streaming.body import streaming_kernel
+from controllers.kgt.strategies.streaming.length import LENGTHS, Demand, best_length
+from controllers.kgt.strategies.streaming.pipeline import Pipeline
+from controllers.kgt.strategies.streaming.tile import Tile
+from controllers.kgt.text.terms import loops_over_terms
 from controllers.program.program import INTEGERS, Program, Stage
 from controllers.program.steps import own_reach
 
 MAX_ITEMS = 1024    # of a work-group, on NVIDIA's GPUs
+LEAST_ITEMS = 256   # of one that a GPU of which nothing is known has room for
 KEPT_WORDS = 96         # registers that what an item keeps may take
 MAX_STEPS = 12
 FEW_FLOPS = 6           # per cell: a launch of many steps, bound by the latency of memory
@@ -51,7 +51,7 @@ FLOPS = 70              # per cell and launch, beyond which more steps gain noth
 
 
 @dataclass(frozen=True)
-class StreamingConfiguration:
+class StreamingConfig(Config):
     """The parameters of "streaming".
 
     cells, group: cells of an item, items of a work-group, along the last axis, the last but one,
@@ -65,6 +65,8 @@ class StreamingConfiguration:
     """
 
     strategy: ClassVar[str] = "streaming"
+    kind: ClassVar[str] = "gpu"
+    about: ClassVar[str] = "several steps per launch in registers"
 
     steps_per_launch: int = 8
     cells: tuple[int, int, int] = (4, 1, 1)
@@ -78,7 +80,7 @@ class StreamingConfiguration:
     prefetch: int = 0
 
     def __post_init__(self) -> None:
-        if self.vector not in LANES or self.cells[0] % self.vector:
+        if self.vector not in WIDTHS or self.cells[0] % self.vector:
             raise ValueError(
                 f"streaming: a vector has 1, 2 or 4 cells, and cells[0] is a multiple of it, "
                 f"got {self.vector} and {self.cells[0]}"
@@ -91,30 +93,74 @@ class StreamingConfiguration:
 
     @classmethod
     def default(
-        cls, program: Program, stage: Stage, nvidia: bool = False
-    ) -> StreamingConfiguration:
+        cls, program: Program, stage: Stage, exceeds_cache: bool = False, nvidia: bool = False
+    ) -> StreamingConfig:
         """What is good for `stage` on an NVIDIA H200, for large boxes (docs/performance.md).
 
         With `nvidia`, by means that only NVIDIA's devices have.  ValueError where not even two
         steps fit.
         """
-        made = _form(program.n_axes, np.dtype(program.dtype).itemsize == 8)
-        made = replace(made, shuffles=nvidia, reciprocals=True)
+        _refuse(program, stage)
+        config = _form(program.n_axes, np.dtype(program.dtype).itemsize == 8)
+        config = replace(config, shuffles=nvidia, reciprocals=True)
         prefetch = 4 if nvidia else 0
         if program.n_axes == 2 and program.flops_per_cell <= FEW_FLOPS:
-            made = replace(made, length=256, ahead=2, prefetch=prefetch)
+            config = replace(config, length=256, ahead=2, prefetch=prefetch)
         elif program.n_axes == 2 and max(map(sum, own_reach(stage))) > 2:
-            made = replace(made, prefetch=prefetch)
-        kept_words = _kept_words(program, stage, made)
+            config = replace(config, prefetch=prefetch)
+        kept_words = _kept_words(program, stage, config)
         limits = MAX_STEPS, KEPT_WORDS // kept_words, FLOPS // max(1, program.flops_per_cell)
         steps = max(2, min(limits) // 2 * 2)
-        while steps > 2 and not _worthwhile(stage, replace(made, steps_per_launch=steps)):
+        while steps > 2 and not _worthwhile(stage, replace(config, steps_per_launch=steps)):
             steps -= 2
-        made = replace(made, steps_per_launch=steps)
-        Tile.of(stage, made)    # says why, if there is no room
-        return made
+        config = replace(config, steps_per_launch=steps)
+        Tile.of(stage, config)    # says why, if there is no room
+        return config
 
-    def search_space(self, n_axes: int) -> Iterator[StreamingConfiguration]:
+    @classmethod
+    def chosen(
+        cls, program: Program, stage: Stage, launch: Launch | None
+    ) -> StreamingConfig | None:
+        """As many steps as the launch has, if a tile has room for them."""
+        if launch is None or launch.n_steps == 1:
+            return None
+        try:
+            config = cls.default(program, stage, nvidia=launch.nvidia)
+        except ValueError:
+            return None
+        config = replace(config, steps_per_launch=launch.n_steps)
+        if not launch.aligned(config.vector):
+            config = replace(config, vector=1)
+        x, y, z = config.group
+        while x * y * z > (launch.max_items or LEAST_ITEMS) and y > 1:
+            y -= 1
+        config = replace(config, group=(x, y, z))
+        if not config.fits(stage):
+            return None
+        return config.fitting(program, stage, launch.extent, launch.units)
+
+    @classmethod
+    def usual_steps(cls, program: Program, stage: Stage) -> int:
+        """So many as by default."""
+        if 2 * program.flops_per_cell > FLOPS and program.math == "strict":
+            return 1    # bound by arithmetic, of which overlapping tiles have more
+        try:
+            return cls.default(program, stage).steps_per_launch
+        except ValueError:
+            return 1
+
+    @classmethod
+    def step_counts(cls, program: Program, stage: Stage) -> set[int]:
+        """Those of the space around the default."""
+        if loops_over_terms(stage):
+            return set()
+        try:
+            space = cls.default(program, stage).space(program.n_axes)
+        except ValueError:
+            return set()
+        return {config.steps_per_launch for config in space}
+
+    def space(self, n_axes: int) -> Iterator[StreamingConfig]:
         """What may be tried instead, with vectors as wide; `fits` says what has room."""
         flat = [
             ((times * self.vector, 1, 1), (items, 1, 1))
@@ -145,14 +191,14 @@ class StreamingConfiguration:
             return False
         return True
 
-    def within(self, extent: tuple[int, ...]) -> StreamingConfiguration:
+    def within(self, extent: tuple[int, ...]) -> StreamingConfig:
         """The same with groups that are not longer than the box."""
         enough = (length for length in LENGTHS if length >= extent[0])
         return replace(self, length=min(self.length, next(enough, self.length)))
 
     def fitting(
         self, program: Program, stage: Stage, extent: tuple[int, ...], units: int = 0
-    ) -> StreamingConfiguration:
+    ) -> StreamingConfig:
         """The same with the length that is best for a box on a device of so many units.
 
         ValueError where a tile has no room for as many steps of `stage`.
@@ -167,96 +213,67 @@ class StreamingConfiguration:
         )  # fmt: skip
         return replace(self, length=best_length(tile, extent, demand, units))
 
+    @property
+    def multiple(self) -> int:
+        """All rows start aligned."""
+        return self.vector
 
-def _kept_words(program: Program, stage: Stage, made: StreamingConfiguration) -> int:
-    """Words of four bytes that an item keeps per time step."""
-    kept = max(1, Pipeline.of(stage, program.n_axes > 1).n_kept)
-    return np.dtype(program.dtype).itemsize // 4 * prod(made.cells) * kept
+    def work_sizes(self, program: Program, stage: Stage) -> WorkSizes:
+        """One group per tile and `length` planes."""
+        return work_sizes(Tile.of(stage, self), self)
 
-
-def _form(n_axes: int, wide: bool) -> StreamingConfiguration:
-    """The smallest configuration for so many axes, and cells of 8 bytes or of 4."""
-    made = StreamingConfiguration(2)
-    if n_axes == 1:
-        made = replace(made, cells=(8, 1, 1), group=(128, 1, 1))
-    if n_axes == 3:
-        made = replace(made, cells=(4, 3, 1), group=(16, 24, 1), length=56)
-    if n_axes == 4:
-        made = replace(made, group=(8, 8, 8), length=40)
-    if wide:
-        x, y, z = made.cells
-        made = replace(made, cells=(x // 2, y, z), vector=2)
-    return made
+    def kernel(self, program: Program, stage: Stage) -> GeneratedKernel:
+        """The kernel of `stage` that computes several steps, streaming along the first axis."""
+        _refuse(program, stage)
+        return streaming_kernel(program, fast.stage_of(program, stage), self)
 
 
-def _worthwhile(stage: Stage, made: StreamingConfiguration) -> bool:
-    """Whether at least two thirds of what a tile computes are written."""
-    if not made.fits(stage):
-        return False
-    tile = Tile.of(stage, made)
-    return 3 * prod(tile.useful) >= 2 * prod(tile.items) * prod(tile.cells)
-
-
-def streaming_kernel(
-    program: Program, stage: Stage, configuration: StreamingConfiguration | None = None
-) -> GeneratedKernel:
-    """The kernel of `stage` that computes several steps, streaming along the first axis."""
+def _refuse(program: Program, stage: Stage) -> None:
+    """ValueError where this strategy cannot compute the stage, however it is configured."""
     if program.dtype in INTEGERS or stage.writes not in stage.fields_read:
         raise ValueError(
             f"stage {stage.name!r}: the strategy 'streaming' is for a stage that reads the field "
             f"it writes, in float32 or float64; take another one, with one step per launch"
         )
-    made = configuration or StreamingConfiguration.default(program, stage)
-    tile = Tile.of(stage, made)
-    pipeline = Pipeline.of(stage, tile.streams)
-    steps, vector, unroll = made.steps_per_launch, made.vector, made.unroll
-    start = TileStart(
-        stage, tile, pipeline,
-        steps=steps, length=made.length, vector=vector, ahead=made.ahead, unroll=unroll,
-    )  # fmt: skip
-    march = TileMarch(
-        stage, program.dtype, tile, pipeline,
-        steps=steps, vector=vector, ahead=made.ahead, prefetch=made.prefetch, unroll=unroll,
-        shuffles=made.shuffles, reciprocals=made.reciprocals,
-    )  # fmt: skip
-    return frame.kernel(
-        program,
-        stage,
-        f"{steps} of them per launch, {_how(tile)}",
-        [*start.lines(), *march.lines(start.edge())],
-        work_sizes(tile, made),
-        helpers=_functions(program.dtype, made, march),
-        multiple=vector,
-        group=(tile.n_items, 1, 1),
-        steps_per_launch=steps,
-    )
 
 
-def _how(tile: Tile) -> str:
-    widths = " x ".join(str(tile.items[axis] * tile.cells[axis]) for axis in tile.axes)
-    return f"tiles of {widths} cells{' that stream along axis 0' if tile.streams else ''}"
+def _kept_words(program: Program, stage: Stage, config: StreamingConfig) -> int:
+    """Words of four bytes that an item keeps per time step."""
+    kept = max(1, Pipeline.of(stage, program.n_axes > 1).n_kept)
+    return np.dtype(program.dtype).itemsize // 4 * prod(config.cells) * kept
 
 
-def _functions(dtype: str, made: StreamingConfiguration, march: TileMarch) -> list[str]:
-    cell = OPENCL_TYPES[dtype]
-    lines = [*LIMIT, "", *loads(cell, made.vector), *store(cell, made.vector)]
-    if march.exchange.shuffles:
-        lines += shuffles(cell)
-    if made.prefetch:
-        lines += prefetch(cell)
-    if march.quotient:
-        lines += [*divide("kgt_divide", march.quotient[1], dtype, prod(made.cells)), ""]
-    return lines
+def _form(n_axes: int, wide: bool) -> StreamingConfig:
+    """The smallest configuration for so many axes, and cells of 8 bytes or of 4."""
+    config = StreamingConfig(2)
+    if n_axes == 1:
+        config = replace(config, cells=(8, 1, 1), group=(128, 1, 1))
+    if n_axes == 3:
+        config = replace(config, cells=(4, 3, 1), group=(16, 24, 1), length=56)
+    if n_axes == 4:
+        config = replace(config, group=(8, 8, 8), length=40)
+    if wide:
+        x, y, z = config.cells
+        config = replace(config, cells=(x // 2, y, z), vector=2)
+    return config
 
 
-def work_sizes(tile: Tile, made: StreamingConfiguration) -> WorkSizes:
+def _worthwhile(stage: Stage, config: StreamingConfig) -> bool:
+    """Whether at least two thirds of what a tile computes are written."""
+    if not config.fits(stage):
+        return False
+    tile = Tile.of(stage, config)
+    return 3 * prod(tile.useful) >= 2 * prod(tile.items) * prod(tile.cells)
+
+
+def work_sizes(tile: Tile, config: StreamingConfig) -> WorkSizes:
     """One group per tile and `length` planes."""
 
     def sizes(extent: tuple[int, ...], is_cpu: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
         counts = [-(-extent[a] // tile.useful[a]) for a in tile.axes]
         last = tile.axes[-1]
-        counts[-1] = -(-(extent[last] + made.vector - 1) // tile.useful[last])
-        chunks = (-(-extent[0] // made.length),) if tile.streams else ()
+        counts[-1] = -(-(extent[last] + config.vector - 1) // tile.useful[last])
+        chunks = (-(-extent[0] // config.length),) if tile.streams else ()
         x, y, z, more = (*counts[::-1], *chunks, 1, 1, 1)[:4]
         return (x * tile.n_items, y, z * more), (tile.n_items, 1, 1)
 

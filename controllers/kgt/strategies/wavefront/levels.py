@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from controllers.kgt.c_lines import called
 from controllers.kgt.emitter import OPENCL_TYPES
-from controllers.kgt.rings import Rings
+from controllers.kgt.strategies.wavefront.rings import Rings
 from controllers.program.expression import reads
 from controllers.program.program import Program, Stage
 

@@ -64,18 +64,18 @@ class Tile:
     useful: tuple[int, ...]
 
     @classmethod
-    def of(cls, stage: Stage, made: Form) -> Tile:
+    def of(cls, stage: Stage, config: Form) -> Tile:
         """The tile for `stage`; ValueError where no cell of it would be written."""
-        n_axes, steps = len(stage.shape), made.steps_per_launch
+        n_axes, steps = len(stage.shape), config.steps_per_launch
         axes = tuple(range(min(1, n_axes - 1), n_axes))
         offsets = [at.offset for at in reads(stage.expression) if at.field == stage.writes]
         low = tuple(max([0, *(-at[axis] for at in offsets)]) for axis in range(n_axes))
         high = tuple(max([0, *(at[axis] for at in offsets)]) for axis in range(n_axes))
         cells, items, margin, useful = [1] * n_axes, [1] * n_axes, [0] * n_axes, [1] * n_axes
         for axis in axes:
-            cells[axis] = made.cells[n_axes - 1 - axis]
-            items[axis] = made.group[n_axes - 1 - axis]
-            unit = made.vector if axis == n_axes - 1 else 1
+            cells[axis] = config.cells[n_axes - 1 - axis]
+            items[axis] = config.group[n_axes - 1 - axis]
+            unit = config.vector if axis == n_axes - 1 else 1
             margin[axis] = -(-steps * low[axis] // unit) * unit
             left = cells[axis] * items[axis] - margin[axis] - steps * high[axis]
             useful[axis] = left // unit * unit

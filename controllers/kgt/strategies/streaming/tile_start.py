@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from controllers.kgt.emitter import INDENT, used_fields
-from controllers.kgt.pipeline import Pipeline
-from controllers.kgt.tile import Tile
-from controllers.kgt.tile_text import along, indented, plus
+from controllers.kgt.strategies.streaming.pipeline import Pipeline
+from controllers.kgt.strategies.streaming.tile import Tile
+from controllers.kgt.strategies.streaming.tile_text import along, indented, plus
 from controllers.program.expression import reads
 from controllers.program.program import Stage
 
@@ -15,7 +15,7 @@ FAR = 2**30     # planes
 
 
 class TileStart:
-    """Writes the lines.  `made`: as in StreamingConfiguration."""
+    """Writes the lines.  `config`: as in StreamingConfig."""
 
     def __init__(
         self, stage: Stage, tile: Tile, pipeline: Pipeline,

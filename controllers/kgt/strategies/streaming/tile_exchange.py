@@ -10,8 +10,8 @@ There are two sides, in turn, so that one barrier per step is enough.
 """
 from __future__ import annotations
 
-from controllers.kgt.tile import Tile
-from controllers.kgt.tile_text import moved, plus, sizes
+from controllers.kgt.strategies.streaming.tile import Tile
+from controllers.kgt.strategies.streaming.tile_text import moved, plus, sizes
 from controllers.program.program import Stage
 
 

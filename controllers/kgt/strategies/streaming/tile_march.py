@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from controllers.kgt.division import quotient_of
 from controllers.kgt.emitter import INDENT, OPENCL_TYPES, assignment
-from controllers.kgt.pipeline import KEPT, Pipeline
-from controllers.kgt.tile import Tile
-from controllers.kgt.tile_exchange import TileExchange
-from controllers.kgt.tile_text import (
+from controllers.kgt.strategies.streaming.pipeline import KEPT, Pipeline
+from controllers.kgt.strategies.streaming.tile import Tile
+from controllers.kgt.strategies.streaming.tile_exchange import TileExchange
+from controllers.kgt.strategies.streaming.tile_text import (
     along,
     each_cell,
     indented,
@@ -33,7 +33,7 @@ INNER, ENDS, EDGE = "inner", "ends", "edge"
 
 
 class TileMarch:
-    """Writes the lines.  The parameters are those of StreamingConfiguration."""
+    """Writes the lines.  The parameters are those of StreamingConfig."""
 
     def __init__(
         self, stage: Stage, dtype: str, tile: Tile, pipeline: Pipeline,

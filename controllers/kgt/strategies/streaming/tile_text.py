@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from controllers.kgt.emitter import INDENT
-from controllers.kgt.tile import Tile
+from controllers.kgt.strategies.streaming.tile import Tile
 
 
 def plus(number: int) -> str:

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""Short texts that differ where programs compute differently, for keys and comparisons."""
+from __future__ import annotations
+
+import hashlib
+
+from controllers.program.expression import evaluate
+from controllers.program.program import Program, Stage
+
+
+def structure(program: Program, stage: Stage) -> str:
+    """A text that is the same for stages that compute the same, whatever they are called.
+
+    >>> from controllers.language.weights import Stencil
+    >>> one, same = (Stencil.of(name, [(0, 1)], [1, 2], 3).program("float32") for name in "ab")
+    >>> structure(one, one.stages[0]) == structure(same, same.stages[0])
+    True
+    """
+    expression = evaluate(
+        stage.expression,
+        lambda read: f"{read.field}{read.offset}",
+        repr,
+        lambda symbol, left, right: _digest(symbol, left, right),
+    )
+    return _digest(stage.writes, repr(stage.shape), program.dtype, program.math, expression)
+
+
+def described(program: Program) -> str:
+    """A short text that differs where programs compute differently."""
+    stages = (structure(program, stage) for stage in program.stages)
+    digest = _digest(repr(program.fields), *stages)
+    return f"{program.name} in {program.dtype}, {digest[:16]}"
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
