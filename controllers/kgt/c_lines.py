@@ -1,10 +1,39 @@
 # SPDX-License-Identifier: MIT
-"""Lines of C: functions, calls and conditions, broken where they are long."""
+"""Lines of C: blocks with places for names and for other lines; functions and calls."""
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from textwrap import dedent
 
 from controllers.kgt.emitter import INDENT, MAX_LINE
+
+
+_PLACE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_LINES = re.compile(r"( *)\$(\w+)")
+
+
+def block(text: str, **values: str | int | Iterable[str]) -> list[str]:
+    """A block of C as lines, in which `$name` or `${name}` stands for a value.
+
+    Alone on a line, `$name` may stand for any number of lines, which are indented as it is.
+
+    >>> block('''
+    ...     for (int $i = 0; $i < $n; ++$i) {
+    ...         $body
+    ...     }
+    ... ''', i="at", n=4, body=["u[at] = 0;", "v[at] = 1;"])
+    ['for (int at = 0; at < 4; ++at) {', '    u[at] = 0;', '    v[at] = 1;', '}']
+    """
+    lines: list[str] = []
+    for line in dedent(text).strip("\n").splitlines():
+        alone = _LINES.fullmatch(line)
+        found = values[alone[2]] if alone else ""
+        if alone and not isinstance(found, (str, int)):
+            lines += [(alone[1] + each).rstrip() for each in found]
+        else:
+            lines.append(_PLACE.sub(lambda place: str(values[place[1] or place[2]]), line))
+    return lines
 
 
 def function(head: str, parameters: Sequence[str], body: Iterable[str]) -> list[str]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from controllers.kgt.emitter import INDENT, OPENCL_TYPES, assignment, cell_index, element
+from controllers.kgt.c_lines import block
+from controllers.kgt.emitter import OPENCL_TYPES, assignment, cell_index, element
 from controllers.kgt.lanes import WIDE, Lanes
 from controllers.program.expression import Read, reads
 from controllers.program.program import Program, Stage
 
 _PLAIN = "*(__global kgt_cells *)(at) = (value)"
+_PAST_CACHES = "__builtin_nontemporal_store(value, (__global kgt_cells *)(at))"
 
 
 def row_value(program: Program, stage: Stage, lanes: Lanes, streaming: bool) -> list[str]:
@@ -22,68 +24,81 @@ def row_value(program: Program, stage: Stage, lanes: Lanes, streaming: bool) -> 
         return f"KGT_NEAR({read.field} + {element(read, cell_index(read.field, stage))})"
 
     cell = OPENCL_TYPES[program.dtype]
-    itemsize = np.dtype(program.dtype).itemsize
     sources, indices, pitches = value_arguments(program, stage)
     shifted = [f"start_{field} + (at)" for field in sources]
-    call = f"kgt_value({', '.join([*sources, *shifted, *pitches])})"
     parameters = [f"__global const {cell} *restrict {field}" for field in sources]
     parameters += [f"const long {name}" for name in (*indices.values(), *pitches)]
-    store = "__builtin_nontemporal_store(value, (__global kgt_cells *)(at))"
-    return [
-        WIDE,
-        f"typedef {lanes.type(cell)} kgt_cells;",
-        f"typedef kgt_cells kgt_unaligned __attribute__((aligned({itemsize})));",
-        "#define KGT_NEAR(at) (*(__global const kgt_unaligned *)(at))",
-        f"#define KGT_STORE(value, at) {store if streaming else _PLAIN}",
-        "",
-        f"// {lanes.width} cells of a row",
-        "static inline __attribute__((always_inline)) kgt_cells kgt_value(",
-        *(f"{INDENT}{parameter}," for parameter in parameters[:-1]),
-        f"{INDENT}{parameters[-1] if parameters else 'void'})",
-        "{",
-        *(
-            INDENT + line
-            for line in assignment("const kgt_cells item_value", stage, program.dtype, near, lanes)
-        ),
-        f"{INDENT}return item_value;",
-        "}",
-        "",
-        "// the vector that starts at a cell of the row",
-        f"#define KGT_AT(at) {call}",
-        "",
-        *_part(cell, lanes, itemsize, "first"),
-        *_part(cell, lanes, itemsize, "last"),
-    ]
+    value = assignment("const kgt_cells item_value", stage, program.dtype, near, lanes)
+    return block("""
+        $wide
+        typedef $vector kgt_cells;
+        typedef kgt_cells kgt_unaligned __attribute__((aligned($itemsize)));
+        #define KGT_NEAR(at) (*(__global const kgt_unaligned *)(at))
+        #define KGT_STORE(value, at) $store
+
+        // $width cells of a row
+        static inline __attribute__((always_inline)) kgt_cells kgt_value(
+            $parameters
+        {
+            $value
+            return item_value;
+        }
+
+        // the vector that starts at a cell of the row
+        #define KGT_AT(at) kgt_value($arguments)
+
+        $first
+        $last
+    """,
+        wide=[WIDE], vector=lanes.type(cell), itemsize=np.dtype(program.dtype).itemsize,
+        store=_PAST_CACHES if streaming else _PLAIN, width=lanes.width, value=value,
+        parameters=[*(f"{each}," for each in parameters[:-1]),
+                    f"{parameters[-1] if parameters else 'void'})"],
+        arguments=", ".join([*sources, *shifted, *pitches]),
+        first=_part(program.dtype, lanes, "first"), last=_part(program.dtype, lanes, "last"),
+    )  # fmt: skip
 
 
-def _part(cell: str, lanes: Lanes, itemsize: int, which: str) -> list[str]:
+def _part(dtype: str, lanes: Lanes, which: str) -> list[str]:
     """C lines: `kgt_first` or `kgt_last`, which stores as many cells of a vector, less than all."""
-    first, width = which == "first", lanes.width
-    lines = [
-        f"// the {which} cells of a vector, " + ("from `at` on" if first else "up to `at`"),
-        f"static inline __attribute__((always_inline)) void kgt_{which}(",
-        f"{INDENT}__global {cell} *at, const kgt_cells item_{width}, const long item_count)",
-        "{",
-    ]
-    near, far = ("lo", "hi") if first else ("hi", "lo")
+    halves, width = [], lanes.width
     while width > 1:
-        half, whole = width // 2, f"item_{width}"
-        part = Lanes(half).type(cell)
-        if half > 1:
-            lines.append(f"{INDENT}typedef {part} kgt_{half} __attribute__((aligned({itemsize})));")
-        store = f"*(__global {f'kgt_{half}' if half > 1 else part} *)"
-        lines += [
-            f"{INDENT}if (item_count & {half}) {{",
-            *([] if first else [f"{INDENT * 2}at -= {half};"]),
-            f"{INDENT * 2}{store}at = {whole}.{near};",
-            *([f"{INDENT * 2}at += {half};"] if first and half > 1 else []),
-            f"{INDENT}}}",
-        ]
-        if half > 1:
-            rest = f"item_count & {half} ? {whole}.{far} : {whole}.{near}"
-            lines.append(f"{INDENT}const {part} item_{half} = {rest};")
-        width = half
-    return [*lines, "}", ""]
+        halves += _half(dtype, width, which)
+        width //= 2
+    return [*block("""
+        // the $which cells of a vector, $from
+        static inline __attribute__((always_inline)) void kgt_$which(
+            __global $cell *at, const kgt_cells item_$width, const long item_count)
+        {
+            $halves
+        }
+    """, which=which, cell=OPENCL_TYPES[dtype], width=lanes.width, halves=halves,
+        **{"from": "from `at` on" if which == "first" else "up to `at`"}), ""]
+
+
+def _half(dtype: str, width: int, which: str) -> list[str]:
+    """C lines: store half of `item_WIDTH`, if so many cells are left; the rest is `item_HALF`."""
+    half, cell, first = width // 2, OPENCL_TYPES[dtype], which == "first"
+    part = Lanes(half).type(cell)
+    near, far = ("lo", "hi") if first else ("hi", "lo")
+    pair = {"half": half, "whole": f"item_{width}", "part": part, "near": near, "far": far}
+    if half == 1:
+        return block("""
+            if (item_count & 1) {
+                $before
+                *(__global $part *)at = $whole.$near;
+            }
+        """, **pair, before=[] if first else ["at -= 1;"])
+    return block("""
+        typedef $part kgt_$half __attribute__((aligned($itemsize)));
+        if (item_count & $half) {
+            $before
+            *(__global kgt_$half *)at = $whole.$near;
+            $after
+        }
+        const $part item_$half = item_count & $half ? $whole.$far : $whole.$near;
+    """, **pair, itemsize=np.dtype(dtype).itemsize, before=[] if first else [f"at -= {half};"],
+        after=[f"at += {half};"] if first else [])
 
 
 def value_arguments(program: Program, stage: Stage) -> tuple[list[str], dict[str, str], list[str]]:
