@@ -8,7 +8,6 @@ from textwrap import dedent
 
 from controllers.kgt.emitter import INDENT, MAX_LINE
 
-
 _PLACE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _LINES = re.compile(r"( *)\$(\w+)")
 

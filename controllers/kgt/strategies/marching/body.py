@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from controllers.kgt import frame
+from controllers.kgt.c_lines import block
 from controllers.kgt.division import divide, quotient_of
-from controllers.kgt.emitter import INDENT, OPENCL_TYPES, assignment, cell_index, used_fields
+from controllers.kgt.emitter import OPENCL_TYPES, assignment, cell_index, used_fields
 from controllers.kgt.lanes import Lanes
 from controllers.kgt.strategies.marching.registers import Registers
 from controllers.program.program import Program, Stage
@@ -35,54 +36,72 @@ def marching_helpers(program: Program, stage: Stage, config: MarchingConfig) -> 
 
 def _store(cell: str, lanes: Lanes) -> list[str]:
     """C lines: the function `kgt_store`, which stores the cells of a vector that are in the box."""
-    vector = lanes.type(cell)
-    return [
-        "// the cells `first` to `last` - 1 of a vector",
-        f"void kgt_store(__global {cell} *to, const {vector} cells,",
-        "               const long first, const long last)",
-        "{",
-        f"{INDENT}if (first == 0 && last == {lanes.width})",
-        f"{INDENT * 2}*(__global {vector} *)to = cells;",
-        f"{INDENT}else {{",
-        *(
-            f"{INDENT * 2}if (first <= {lane} && {lane} < last) to[{lane}] = cells.s{lane};"
-            for lane in range(lanes.width)
-        ),
-        f"{INDENT}}}",
-        "}",
-        "",
-    ]
+    one = "if (first <= {0} && {0} < last) to[{0}] = cells.s{0};"
+    return [*block("""
+        // the cells `first` to `last` - 1 of a vector
+        void kgt_store(__global $cell *to, const $vector cells,
+                       const long first, const long last)
+        {
+            if (first == 0 && last == $width)
+                *(__global $vector *)to = cells;
+            else {
+                $one_by_one
+            }
+        }
+    """, cell=cell, vector=lanes.type(cell), width=lanes.width,
+        one_by_one=[one.format(lane) for lane in range(lanes.width)]), ""]
 
 
 def _position(program: Program, stage: Stage, config: MarchingConfig) -> list[str]:
     """C lines: `start_A`, the item's first cell in the box, and the element of it in each field."""
     last = program.n_axes - 1
-    if config.lanes == 1:
-        lines = [f"const long start_{last} = (long)get_global_id(0);"]
-    else:
-        lines = [
-            "// Vectors are aligned: the first may start before the box, the last end after it.",
-            f"const long start_{last} = (long)get_global_id(0) * {config.lanes} "
-            f"- ({stage.writes}_first & {config.lanes - 1});",
-        ]
-    tests = [f"start_{last} >= extent_{last}"]
-    for axis, number in _numbers(program.n_axes, config):
-        marches = axis == config.axis and config.steps > 1
-        first = "item" if marches else "start"
-        times = f" * {config.steps}" if marches else ""
-        lines.append(f"const long {first}_{axis} = {number}{times};")
-        if marches:
-            start = frame.minimum(f"item_{axis}", f"extent_{axis} - {config.steps}")
-            lines.append(f"const long start_{axis} = {start};")
-        tests.append(f"{first}_{axis} >= extent_{axis}")
-    lines += [f"if ({' || '.join(tests)})", f"{INDENT}return;"]
     pitches = "".join(f" + start_{axis} * {{0}}_pitch_{axis}" for axis in range(last))
     moves = "" if config.steps > 1 else "const "
-    return lines + [
-        f"{moves}long {cell_index(field, stage)} = "
-        f"{field}_first{pitches.format(field)} + start_{last};"
-        for field in used_fields(stage)
-    ]
+    marches = config.axis if config.steps > 1 and last else None
+    starts = ["item" if axis == marches else "start" for axis in range(last)]
+    numbers = dict(_numbers(program.n_axes, config))
+    tests = [f"start_{last} >= extent_{last}"]
+    tests += [f"{starts[axis]}_{axis} >= extent_{axis}" for axis in numbers]
+    return block("""
+        $along_row
+        $others
+        if ($outside)
+            return;
+        $elements
+    """,
+        along_row=_along_row(last, stage.writes, config.lanes),
+        others=[
+            line for axis, number in numbers.items()
+            for line in _along(axis, number, config.steps if axis == marches else 1)
+        ],
+        outside=" || ".join(tests),
+        elements=[
+            f"{moves}long {cell_index(field, stage)} = "
+            f"{field}_first{pitches.format(field)} + start_{last};"
+            for field in used_fields(stage)
+        ],
+    )  # fmt: skip
+
+
+def _along_row(last: int, written: str, lanes: int) -> list[str]:
+    """C lines: the item's first cell in its row."""
+    if lanes == 1:
+        return [f"const long start_{last} = (long)get_global_id(0);"]
+    return block("""
+        // Vectors are aligned: the first may start before the box, the last end after it.
+        const long start_$x = (long)get_global_id(0) * $lanes - (${u}_first & $most);
+    """, x=last, u=written, lanes=lanes, most=lanes - 1)
+
+
+def _along(axis: int, number: str, steps: int) -> list[str]:
+    """C lines: the item's first cell along another axis, early enough for its last steps."""
+    if steps == 1:
+        return [f"const long start_{axis} = {number};"]
+    return block("""
+        const long item_$axis = $number * $steps;
+        const long start_$axis = $start;
+    """, axis=axis, number=number, steps=steps,
+        start=frame.minimum(f"item_{axis}", f"extent_{axis} - {steps}"))
 
 
 def _numbers(n_axes: int, config: MarchingConfig) -> Iterator[tuple[int, str]]:
@@ -117,10 +136,10 @@ def _march(program: Program, stage: Stage, config: MarchingConfig) -> list[str]:
     if config.steps > 1:
         fields = used_fields(stage)
         moves = [f"{cell_index(field, stage)} += {field}_pitch_{config.axis};" for field in fields]
-        step = [
-            "#pragma unroll",
-            f"for (int item = 0; item < {config.steps}; ++item) {{",
-            *(INDENT + line for line in [*step, *after, *moves]),
-            "}",
-        ]
+        step = block("""
+            #pragma unroll
+            for (int item = 0; item < $steps; ++item) {
+                $step
+            }
+        """, steps=config.steps, step=[*step, *after, *moves])
     return [*registers.sides(last), "", *before, *step]
