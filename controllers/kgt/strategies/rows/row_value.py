@@ -81,7 +81,9 @@ def _half(dtype: str, width: int, which: str) -> list[str]:
     half, cell, first = width // 2, OPENCL_TYPES[dtype], which == "first"
     part = Lanes(half).type(cell)
     near, far = ("lo", "hi") if first else ("hi", "lo")
-    pair: dict[str, str | int] = {"half": half, "whole": f"item_{width}", "part": part, "near": near, "far": far}
+    pair: dict[str, str | int] = {
+        "half": half, "whole": f"item_{width}", "part": part, "near": near, "far": far
+    }  # fmt: skip
     if half == 1:
         return block("""
             if (item_count & 1) {

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from controllers.kgt.c_lines import called, function, indented
-from controllers.kgt.emitter import INDENT, assignment, element, statement
+from controllers.kgt.c_lines import block, called, function, indented
+from controllers.kgt.emitter import assignment, element, statement
 from controllers.kgt.lanes import PREFETCH, WIDE, Lanes
 from controllers.kgt.strategies.wavefront.levels import FIRST, LAST, NEXT, STREAM, Levels
 from controllers.program.expression import Read
@@ -22,25 +22,21 @@ INLINE = "static inline __attribute__((always_inline))"
 
 def functions(levels: Levels) -> list[str]:
     """C lines: all functions of the kernel."""
-    itemsize = np.dtype(levels.program.dtype).itemsize
-    lines = [
-        WIDE,
-        f"typedef {Lanes(levels.rings.lanes).type(levels.cell)} kgt_cells;",
-        f"typedef kgt_cells kgt_unaligned __attribute__((aligned({itemsize})));",
-        "#define KGT_NEAR(at) (*(__global const kgt_unaligned *)(at))",
-        "#define KGT_KEPT(at) (*(__local const kgt_unaligned *)(at))",
-        "#define KGT_STREAM(value, at) "
-        "__builtin_nontemporal_store(value, (__global kgt_cells *)(at))",
-        *PREFETCH,
-        "#define KGT_MIN(a, b) ((a) < (b) ? (a) : (b))",
-        "#define KGT_MAX(a, b) ((a) > (b) ? (a) : (b))",
-    ]
-    if levels.last:
-        lines += [
-            "// a slice in its ring, which may start before the tile",
-            f"#define KGT_SLOT(ring, slice) ((ring) + (uint)((slice) + {levels.shift}) "
-            f"% {levels.rings.slots} * {levels.rings.pitch(0)})",
-        ]
+    lines = block("""
+        $wide
+        typedef $vector kgt_cells;
+        typedef kgt_cells kgt_unaligned __attribute__((aligned($itemsize)));
+        #define KGT_NEAR(at) (*(__global const kgt_unaligned *)(at))
+        #define KGT_KEPT(at) (*(__local const kgt_unaligned *)(at))
+        #define KGT_STREAM(value, at) __builtin_nontemporal_store(value, (__global kgt_cells *)(at))
+        $prefetch
+        #define KGT_MIN(a, b) ((a) < (b) ? (a) : (b))
+        #define KGT_MAX(a, b) ((a) > (b) ? (a) : (b))
+        $slot
+    """,
+        wide=[WIDE], vector=Lanes(levels.rings.lanes).type(levels.cell), prefetch=PREFETCH,
+        itemsize=np.dtype(levels.program.dtype).itemsize, slot=_slot(levels),
+    )  # fmt: skip
     kinds = [FIRST, *([NEXT] if levels.rings.steps > 2 else []), LAST]
     for source in ("field", "ring"):
         lines += ["", *_value(levels, source)]
@@ -50,6 +46,17 @@ def functions(levels: Levels) -> list[str]:
     if levels.streaming:
         lines += ["", *_slices(levels, STREAM, levels.rings.slices)]
     return [*lines, "", *_keep(levels), ""]
+
+
+def _slot(levels: Levels) -> list[str]:
+    """C lines: the macro KGT_SLOT; in one dimension a level is one slice."""
+    if not levels.last:
+        return []
+    rings = levels.rings
+    return block("""
+        // a slice in its ring, which may start before the tile
+        #define KGT_SLOT(ring, slice) ((ring) + (uint)((slice) + $shift) % $slots * $pitch)
+    """, shift=levels.shift, slots=rings.slots, pitch=rings.pitch(0))
 
 
 def _value(levels: Levels, source: str) -> list[str]:
@@ -115,20 +122,29 @@ def _slice_pointers(levels: Levels, source: str, into: str, count: int) -> Itera
 
 def _row(levels: Levels, source: str, into: str, count: int) -> list[str]:
     """C lines: one row of each slice, vector by vector."""
-    x, lanes = levels.last, levels.rings.lanes
-    return [
-        *_row_starts(levels, source, into),
-        "// vectors start at whole lines; the first one and the last one are moved inside",
-        f"long group_{x} = item_start_{x} - ((item_start_{x} + item_skew) & {lanes - 1});",
-        f"for (; group_{x} < item_last_{x}; group_{x} += {lanes}) {{",
-        f"{INDENT}const long item_inner = group_{x} < item_last_{x} - {lanes} ? group_{x} : "
-        f"item_last_{x} - {lanes};",
-        f"{INDENT}const long item_{x} = "
-        f"item_inner > item_start_{x} ? item_inner : item_start_{x};",
-        *indented(_prefetches(levels, count) if source == "field" else []),
-        *indented(_vectors(levels, source, into, count)),
-        "}",
-    ]
+    return block("""
+        $row_starts
+        // vectors start at whole lines; the first one and the last one are moved inside
+        long group_$x = item_start_$x - ((item_start_$x + item_skew) & $most);
+        for (; group_$x < item_last_$x; group_$x += $lanes) {
+            const long item_inner = $inner;
+            const long item_$x = item_inner > item_start_$x ? item_inner : item_start_$x;
+            $prefetches
+            $vectors
+        }
+    """,
+        x=levels.last, lanes=levels.rings.lanes, most=levels.rings.lanes - 1,
+        inner=_inside("group", levels), row_starts=_row_starts(levels, source, into),
+        prefetches=_prefetches(levels, count) if source == "field" else [],
+        vectors=_vectors(levels, source, into, count),
+    )  # fmt: skip
+
+
+def _inside(name: str, levels: Levels) -> str:
+    """C text: the first cell of a vector, moved so that it ends with the row."""
+    x = levels.last
+    most = f"item_last_{x} - {levels.rings.lanes}"
+    return f"{name}_{x} < {most} ? {name}_{x} : {most}"
 
 
 def _prefetches(levels: Levels, count: int) -> Iterator[str]:
@@ -143,27 +159,29 @@ def _prefetches(levels: Levels, count: int) -> Iterator[str]:
 
 def _streamed(levels: Levels, count: int) -> list[str]:
     """C lines: the same past the caches, but for the ends of the row."""
-    x, lanes = levels.last, levels.rings.lanes
-    plain = indented(_vectors(levels, "ring", "field", count))
-    past = indented(_vectors(levels, "ring", "field", count, streaming=True))
-    return [
-        *_row_starts(levels, "ring", "field"),
-        f"const long item_grid = -(item_start_{x} + item_skew) & {lanes - 1};",
-        f"long item_{x} = item_start_{x};",
-        "// two vectors: no line that the first one touches is written past the caches",
-        f"for (int item_end = 0; item_end < 2; ++item_end, item_{x} += item_grid) {{",
-        *plain,
-        "}",
-        f"item_{x} = item_start_{x} + item_grid + {lanes};",
-        f"for (; item_{x} <= item_last_{x} - {2 * lanes}; item_{x} += {lanes}) {{",
-        *past,
-        "}",
-        f"for (; item_{x} < item_last_{x}; item_{x} += {lanes}) {{",
-        f"{INDENT}item_{x} = "
-        f"item_{x} < item_last_{x} - {lanes} ? item_{x} : item_last_{x} - {lanes};",
-        *plain,
-        "}",
-    ]
+    return block("""
+        $row_starts
+        const long item_grid = -(item_start_$x + item_skew) & $most;
+        long item_$x = item_start_$x;
+        // two vectors: no line that the first one touches is written past the caches
+        for (int item_end = 0; item_end < 2; ++item_end, item_$x += item_grid) {
+            $plain
+        }
+        item_$x = item_start_$x + item_grid + $lanes;
+        for (; item_$x <= item_last_$x - $two; item_$x += $lanes) {
+            $past
+        }
+        for (; item_$x < item_last_$x; item_$x += $lanes) {
+            item_$x = $inner;
+            $plain
+        }
+    """,
+        x=levels.last, lanes=levels.rings.lanes, most=levels.rings.lanes - 1,
+        two=2 * levels.rings.lanes, inner=_inside("item", levels),
+        row_starts=_row_starts(levels, "ring", "field"),
+        plain=[*_vectors(levels, "ring", "field", count)],
+        past=_vectors(levels, "ring", "field", count, streaming=True),
+    )  # fmt: skip
 
 
 def _row_starts(levels: Levels, source: str, into: str) -> Iterator[str]:
@@ -223,15 +241,15 @@ def _keep(levels: Levels) -> list[str]:
     old = " + ".join([f"item_{a} * {own}_pitch_{a}" for a in range(x)] + [f"item_{x}"])
     new = " + ".join([f"item_{a} * {levels.rings.pitch(a)}" for a in range(1, x)] + [f"item_{x}"])
     slot = levels.slice(f"{own}_new", "ring", 0)
-    body = [
-        f"const int item_inner = item_inside{''.join(rows)};",
-        f"for (long item_{x} = item_kept_{x}; item_{x} < item_end_{x}; ++item_{x}) {{",
-        f"{INDENT}if (item_inner && item_{x} == item_start_{x})",
-        f"{INDENT * 2}item_{x} = item_last_{x};  // those in between have been computed",
-        f"{INDENT}if (item_{x} < item_end_{x})",
-        *indented(statement(f"at_new[{new}]", [f"{own}[{old}]"]), 2),
-        "}",
-    ]
+    body = block("""
+        const int item_inner = item_inside$rows;
+        for (long item_$x = item_kept_$x; item_$x < item_end_$x; ++item_$x) {
+            if (item_inner && item_$x == item_start_$x)
+                item_$x = item_last_$x;  // those in between have been computed
+            if (item_$x < item_end_$x)
+                $copy
+        }
+    """, x=x, rows="".join(rows), copy=statement(f"at_new[{new}]", [f"{own}[{old}]"]))
     for axis in range(x - 1, 0, -1):
         head = f"for (long item_{axis} = item_kept_{axis}; item_{axis} < item_end_{axis}; "
         body = [head + f"++item_{axis}) {{", *indented(body), "}"]
