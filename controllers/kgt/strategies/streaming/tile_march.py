@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from controllers.kgt.c_lines import block, indented
 from controllers.kgt.division import quotient_of
 from controllers.kgt.emitter import INDENT, OPENCL_TYPES, assignment
 from controllers.kgt.strategies.streaming.pipeline import KEPT, Pipeline
@@ -18,7 +19,6 @@ from controllers.kgt.strategies.streaming.tile_exchange import TileExchange
 from controllers.kgt.strategies.streaming.tile_text import (
     along,
     each_cell,
-    indented,
     index,
     moved,
     plus,
@@ -57,17 +57,19 @@ class TileMarch:
             return [*self._state(), "", *edge, *self._at_once(), *self._store()]
         if self.before != "before" or not self.pipeline.lag:    # one loop for all that is not inner
             return [*self._state(), "", *edge, *self._planes_in_turn(EDGE)]
-        return [
-            *self._state(),
-            "",
-            "if (inside) {",
-            *indented(self._planes_in_turn(ENDS)),
-            "} else {",
-            f"{INDENT}// an edge of what is computed: here other cells keep their value",
-            *indented([*edge, *self._array("before", self.pipeline.lag)]),
-            *indented(self._each_plane("end", EDGE)),
-            "}",
-        ]
+        return block("""
+            $state
+
+            if (inside) {
+                $ends
+            } else {
+                // an edge of what is computed: here other cells keep their value
+                $edge
+            }
+        """,
+            state=self._state(), ends=self._planes_in_turn(ENDS),
+            edge=[*edge, *self._array("before", self.pipeline.lag), *self._each_plane("end", EDGE)],
+        )  # fmt: skip
 
     def _at_once(self) -> list[str]:
         """C lines: tiles that are computed as a whole, where nothing streams.
@@ -89,15 +91,15 @@ class TileMarch:
             inner = ["#pragma unroll", loop, *indented(inner), "}"]
         else:
             inner.append("++plane;")
-        return [
-            "while (plane < end) {",
-            f"{INDENT}while (plane >= easy && plane{plus(self.unroll)} <= hard) {{",
-            *indented(inner, 2),
-            f"{INDENT}}}",
-            f"{INDENT}const long until = plane < easy ? easy : end;",
-            *indented(self._each_plane("until", mode)),
-            "}",
-        ]
+        return block("""
+            while (plane < end) {
+                while (plane >= easy && plane$turn <= hard) {
+                    $inner
+                }
+                const long until = plane < easy ? easy : end;
+                $others
+            }
+        """, turn=plus(self.unroll), inner=inner, others=self._each_plane("until", mode))
 
     def _each_plane(self, until: str, mode: str) -> list[str]:
         return [f"for (; plane < {until}; ++plane) {{", *indented(self._plane(mode)), "}"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from controllers.kgt.c_lines import block, indented
 from controllers.kgt.emitter import INDENT, used_fields
 from controllers.kgt.strategies.streaming.pipeline import Pipeline
 from controllers.kgt.strategies.streaming.tile import Tile
-from controllers.kgt.strategies.streaming.tile_text import along, indented, plus
+from controllers.kgt.strategies.streaming.tile_text import along, plus
 from controllers.program.expression import reads
 from controllers.program.program import Stage
 
@@ -150,26 +151,30 @@ class TileStart:
                 *(line for field in self.fields for line in self._narrow(field)),
             ]
         low = self.tile.low[0]
-        chunk = f"get_group_id({self.last})" if self.n_axes < 4 else (
-            f"get_group_id(2) % {self._chunks()}"
-        )
-        return [
-            "// The planes that are written, and those that are loaded for them.",
-            f"const long from = (long){chunk} * {self.length};",
-            f"const long to = min(from + {self.length}, extent_0);",
-            f"long plane = max(from{plus(-self.steps * low)}, computed_first_0{plus(-low)});",
-            f"const long end = to{plus(self.most_lag)};",
-            "// Those that are computed; no int is too small for the distance to them.",
-            f"const long lowest_0 = max(computed_first_0, plane - {FAR});",
-            f"const long highest_0 = min(computed_last_0, end + {FAR});",
-            "// Without tests: planes where all of the tile is computed, and lies in memory.",
-            *lines,
-            f"long easy = max(plane, computed_first_0{plus(self.most_lag)});",
-            f"long hard = min(end, computed_last_0{plus(self.least_lag)});",
-            *(line for field in self.fields for line in self._narrow(field)),
-            f"if (!inside || hard - easy < {self.unroll})",
-            f"{INDENT}easy = hard = end;",
-        ]
+        last_group = f"get_group_id({self.last})"
+        chunk = last_group if self.n_axes < 4 else f"get_group_id(2) % {self._chunks()}"
+        return block("""
+            // The planes that are written, and those that are loaded for them.
+            const long from = (long)$chunk * $length;
+            const long to = min(from + $length, extent_0);
+            long plane = max(from$before, computed_first_0$below);
+            const long end = to$behind;
+            // Those that are computed; no int is too small for the distance to them.
+            const long lowest_0 = max(computed_first_0, plane - $far);
+            const long highest_0 = min(computed_last_0, end + $far);
+            // Without tests: planes where all of the tile is computed, and lies in memory.
+            $inside
+            long easy = max(plane, computed_first_0$behind);
+            long hard = min(end, computed_last_0$least);
+            $narrowed
+            if (!inside || hard - easy < $unroll)
+                easy = hard = end;
+        """,
+            chunk=chunk, length=self.length, before=plus(-self.steps * low), below=plus(-low),
+            behind=plus(self.most_lag), least=plus(self.least_lag), far=FAR, inside=lines,
+            narrowed=[line for field in self.fields for line in self._narrow(field)],
+            unroll=self.unroll,
+        )  # fmt: skip
 
     def _narrow(self, field: str) -> list[str]:
         """C lines: leave out planes at which the tile does not lie in memory."""
@@ -180,18 +185,18 @@ class TileStart:
             first, last = low[0] - self.most_lag, high[0] - self.least_lag
         ends = [self._corner(field, low, False), self._corner(field, high, True)]
         if not self.tile.streams:
-            return [
-                f"if ({ends[0]} < least_{field} || {ends[1]} > most_{field})",
-                f"{INDENT}inside = false;",
-            ]
+            return block("""
+                if ($first < least_$u || $last > most_$u)
+                    inside = false;
+            """, u=field, first=ends[0], last=ends[1])
         planes = [f"(easy{plus(first)})", f"(hard{plus(last - 1)})"]
         elements = [along(field, 0, self.n_axes, plane) for plane in planes]
-        return [
-            f"while (easy < hard && {ends[0]} + {elements[0]} < least_{field})",
-            f"{INDENT}++easy;",
-            f"while (easy < hard && {ends[1]} + {elements[1]} > most_{field})",
-            f"{INDENT}--hard;",
-        ]
+        return block("""
+            while (easy < hard && $first + $easy < least_$u)
+                ++easy;
+            while (easy < hard && $last + $hard > most_$u)
+                --hard;
+        """, u=field, first=ends[0], last=ends[1], easy=elements[0], hard=elements[1])
 
     def _corner(self, field: str, offsets: Sequence[int], far: bool) -> str:
         """C text of the element of the tile's first or last cell, moved by offsets."""

@@ -72,8 +72,3 @@ def each_cell(tile: Tile, lines: Sequence[str]) -> list[str]:
     """C lines: `lines` for each cell of an item."""
     counts = zip(tile.loops, tile.block)
     return unrolled([(name, count, 1) for name, count in counts], lines)
-
-
-def indented(lines: Sequence[str], depth: int = 1) -> list[str]:
-    """The lines, further right."""
-    return [INDENT * depth + line for line in lines]
