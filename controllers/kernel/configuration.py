@@ -27,7 +27,7 @@ Placed: TypeAlias = tuple[Shape, Mapping[str, Geometry]]
 
 
 @dataclass(frozen=True)
-class Launch:
+class LaunchSize:
     """A box of `extent` cells; the sizes are in OpenCL's order, () where there are none."""
 
     extent: tuple[int, ...]
@@ -51,7 +51,7 @@ class Configuration:
     kernel: str
     origin: str
     options: tuple[str, ...] | None
-    launches: tuple[Launch, ...] = ()
+    launches: tuple[LaunchSize, ...] = ()
 
 
 def with_launches(
@@ -61,12 +61,12 @@ def with_launches(
     is_cpu: bool,
 ) -> list[Configuration]:
     """The kernels of some boxes, each with what it is launched on; empty boxes are left out."""
-    found: dict[Configuration, dict[Launch, None]] = {}
+    found: dict[Configuration, dict[LaunchSize, None]] = {}
     for box, geometries in boxes:
         if not box.empty:
             kernel, work_sizes = kernel_of((box, geometries))
             sizes = ((), ()) if work_sizes is None else work_sizes(box.extent, is_cpu)
-            found.setdefault(kernel, {})[Launch(box.extent, *sizes)] = None
+            found.setdefault(kernel, {})[LaunchSize(box.extent, *sizes)] = None
     return [replace(kernel, launches=tuple(launches)) for kernel, launches in found.items()]
 
 

@@ -20,10 +20,10 @@ from controllers.kernel.configuration import origin_of
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.kgt import Launch, generate
-from controllers.kgt.emitter import OPENCL_TYPES
 from controllers.kgt.kernel import Tables, WorkSizes
 from controllers.kgt.parameter import Parameter, Role
 from controllers.kgt.strategies.cell.config import work_sizes
+from controllers.kgt.text.emitter import OPENCL_TYPES
 from controllers.kgt.text.fixed import accessors
 from controllers.language.weights import FIELD
 from controllers.program.program import INTEGERS, Math, Program, Stage

@@ -18,7 +18,7 @@ from controllers.cli.main import main
 from controllers.kgt import STRATEGIES, generate
 from controllers.kgt.__main__ import main as kgt
 from controllers.kgt.choice import config_of
-from controllers.kgt.fast import stage_of
+from controllers.kgt.text.fast import stage_of
 from controllers.language.weights import Stencil
 from controllers.program.expression import Constant, Expression, Operation, Read, count
 from controllers.program.program import Field, Program, Stage

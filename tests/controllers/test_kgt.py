@@ -18,9 +18,9 @@ from controllers.cli import main as command_line
 from controllers.kgt import GeneratedKernel, generate
 from controllers.kgt.__main__ import main
 from controllers.kgt.choice import config_of
-from controllers.kgt.comment import head_comment
-from controllers.kgt.emitter import assignment, has_exact_reciprocal, literal
 from controllers.kgt.strategies.cell.config import work_sizes
+from controllers.kgt.text.comment import head_comment
+from controllers.kgt.text.emitter import assignment, has_exact_reciprocal, literal
 from controllers.language.pattern_file import read_patterns
 from controllers.language.weights import Stencil
 from controllers.program.expression import SYMBOLS, Constant, Expression, Operation, Read

@@ -12,11 +12,12 @@ import pytest
 
 from controllers import Computation, Stencil, kgt, reference_run
 from controllers.kernel.winners import VARIABLE
-from controllers.kgt import STRATEGIES, Config, GeneratedKernel, Launch, frame
+from controllers.kgt import STRATEGIES, Config, GeneratedKernel, Launch
 from controllers.kgt.__main__ import main
-from controllers.kgt.c_lines import indented
-from controllers.kgt.emitter import assignment
 from controllers.kgt.kernel import WorkSizes
+from controllers.kgt.text import frame
+from controllers.kgt.text.c_lines import indented
+from controllers.kgt.text.emitter import assignment
 from controllers.program.program import Program, Stage
 from controllers.tuning import tune_program
 from hitmap.comm import SerialCommunicator

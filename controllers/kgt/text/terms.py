@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controllers.kgt.comment import weighted_sum
-from controllers.kgt.emitter import used_fields
+from controllers.kgt.text.comment import weighted_sum
+from controllers.kgt.text.emitter import used_fields
 from controllers.language.weights import FIELD
 from controllers.program.program import Stage
 

@@ -2,8 +2,8 @@
 """The body of a "cell" kernel: where the work-item's cell is, and its value."""
 from __future__ import annotations
 
-from controllers.kgt.c_lines import block
-from controllers.kgt.emitter import assignment, cell_index, used_fields
+from controllers.kgt.text.c_lines import block
+from controllers.kgt.text.emitter import assignment, cell_index, used_fields
 from controllers.program.program import Program, Stage
 
 

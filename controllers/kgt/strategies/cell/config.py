@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from controllers.kgt import fast, frame
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.cell.body import cell_body
 from controllers.kgt.strategies.config import Config
+from controllers.kgt.text import fast, frame
 from controllers.program.program import Program, Stage
 
 # Work-groups: items along the last axis, and items in all where that axis is short.  Measured on

@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from controllers.kgt.emitter import OPENCL_TYPES, divides, has_exact_reciprocal
 from controllers.kgt.kernel import GeneratedKernel, Tables, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.parameter import Parameter
 from controllers.kgt.strategies.cell.config import work_sizes
 from controllers.kgt.strategies.config import Config
+from controllers.kgt.text.emitter import OPENCL_TYPES, divides, has_exact_reciprocal
 from controllers.kgt.text.fixed import accessors, fixed_source
 from controllers.kgt.text.terms import loops_over_terms, terms_of
 from controllers.language.weights import FIELD

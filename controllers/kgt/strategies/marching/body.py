@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from controllers.kgt import frame
-from controllers.kgt.c_lines import block
-from controllers.kgt.division import divide, quotient_of
-from controllers.kgt.emitter import OPENCL_TYPES, assignment, cell_index, used_fields
-from controllers.kgt.lanes import Lanes
 from controllers.kgt.strategies.marching.registers import Registers
+from controllers.kgt.text import frame
+from controllers.kgt.text.c_lines import block
+from controllers.kgt.text.division import divide, quotient_of
+from controllers.kgt.text.emitter import OPENCL_TYPES, assignment, cell_index, used_fields
+from controllers.kgt.text.lanes import Lanes
 from controllers.program.program import Program, Stage
 
 if TYPE_CHECKING:

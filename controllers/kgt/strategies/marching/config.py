@@ -24,12 +24,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from controllers.kgt import fast, frame
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
-from controllers.kgt.lanes import WIDTHS, Lanes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.marching.body import marching_body, marching_helpers
+from controllers.kgt.text import fast, frame
+from controllers.kgt.text.lanes import WIDTHS, Lanes
 from controllers.program.expression import reads
 from controllers.program.program import Program, Stage
 

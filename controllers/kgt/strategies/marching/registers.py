@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from controllers.kgt.emitter import cell_index, element
-from controllers.kgt.lanes import Lanes
+from controllers.kgt.text.emitter import cell_index, element
+from controllers.kgt.text.lanes import Lanes
 from controllers.program.expression import Read, reads
 from controllers.program.program import Stage
 

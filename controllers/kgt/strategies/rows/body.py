@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from controllers.kgt import frame
-from controllers.kgt.c_lines import block
-from controllers.kgt.emitter import OPENCL_TYPES, element, statement, used_fields
 from controllers.kgt.strategies.rows.row_value import value_arguments
+from controllers.kgt.text import frame
+from controllers.kgt.text.c_lines import block
+from controllers.kgt.text.emitter import OPENCL_TYPES, element, statement, used_fields
 from controllers.program.expression import Read, reads
 from controllers.program.program import Program, Stage
 

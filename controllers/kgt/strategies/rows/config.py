@@ -22,14 +22,14 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import ClassVar
 
-from controllers.kgt import fast, frame
-from controllers.kgt.emitter import arithmetic_type
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
-from controllers.kgt.lanes import PREFETCH, Lanes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.rows.body import rows_body
 from controllers.kgt.strategies.rows.row_value import row_value
+from controllers.kgt.text import fast, frame
+from controllers.kgt.text.emitter import arithmetic_type
+from controllers.kgt.text.lanes import PREFETCH, Lanes
 from controllers.program.expression import reads
 from controllers.program.program import Program, Stage
 

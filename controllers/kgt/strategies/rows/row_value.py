@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from controllers.kgt.c_lines import block
-from controllers.kgt.emitter import OPENCL_TYPES, assignment, cell_index, element
-from controllers.kgt.lanes import WIDE, Lanes
+from controllers.kgt.text.c_lines import block
+from controllers.kgt.text.emitter import OPENCL_TYPES, assignment, cell_index, element
+from controllers.kgt.text.lanes import WIDE, Lanes
 from controllers.program.expression import Read, reads
 from controllers.program.program import Program, Stage
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from controllers.kgt import frame
-from controllers.kgt.division import divide
-from controllers.kgt.emitter import OPENCL_TYPES
 from controllers.kgt.kernel import GeneratedKernel
 from controllers.kgt.strategies.streaming.pipeline import Pipeline
 from controllers.kgt.strategies.streaming.tile import Tile
@@ -20,6 +17,9 @@ from controllers.kgt.strategies.streaming.tile_functions import (
 )
 from controllers.kgt.strategies.streaming.tile_march import TileMarch
 from controllers.kgt.strategies.streaming.tile_start import TileStart
+from controllers.kgt.text import frame
+from controllers.kgt.text.division import divide
+from controllers.kgt.text.emitter import OPENCL_TYPES
 from controllers.program.program import Program, Stage
 
 if TYPE_CHECKING:

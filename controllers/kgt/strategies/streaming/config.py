@@ -29,15 +29,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from controllers.kgt import fast
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
-from controllers.kgt.lanes import WIDTHS
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.streaming.body import streaming_kernel
 from controllers.kgt.strategies.streaming.length import LENGTHS, Demand, best_length
 from controllers.kgt.strategies.streaming.pipeline import Pipeline
 from controllers.kgt.strategies.streaming.tile import Tile
+from controllers.kgt.text import fast
+from controllers.kgt.text.lanes import WIDTHS
 from controllers.kgt.text.terms import loops_over_terms
 from controllers.program.program import INTEGERS, Program, Stage
 from controllers.program.steps import own_reach

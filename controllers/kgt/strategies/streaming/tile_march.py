@@ -10,9 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from controllers.kgt.c_lines import block, indented
-from controllers.kgt.division import quotient_of
-from controllers.kgt.emitter import INDENT, OPENCL_TYPES, assignment
 from controllers.kgt.strategies.streaming.pipeline import KEPT, Pipeline
 from controllers.kgt.strategies.streaming.tile import Tile
 from controllers.kgt.strategies.streaming.tile_exchange import TileExchange
@@ -25,6 +22,9 @@ from controllers.kgt.strategies.streaming.tile_text import (
     sizes,
     unrolled,
 )
+from controllers.kgt.text.c_lines import block, indented
+from controllers.kgt.text.division import quotient_of
+from controllers.kgt.text.emitter import INDENT, OPENCL_TYPES, assignment
 from controllers.program.expression import Expression, Read
 from controllers.program.program import Stage
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controllers.kgt.c_lines import block, indented
-from controllers.kgt.emitter import INDENT, used_fields
 from controllers.kgt.strategies.streaming.pipeline import Pipeline
 from controllers.kgt.strategies.streaming.tile import Tile
 from controllers.kgt.strategies.streaming.tile_text import along, plus
+from controllers.kgt.text.c_lines import block, indented
+from controllers.kgt.text.emitter import INDENT, used_fields
 from controllers.program.expression import reads
 from controllers.program.program import Stage
 

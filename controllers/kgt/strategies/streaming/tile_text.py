@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controllers.kgt.emitter import INDENT
 from controllers.kgt.strategies.streaming.tile import Tile
+from controllers.kgt.text.emitter import INDENT
 
 
 def plus(number: int) -> str:

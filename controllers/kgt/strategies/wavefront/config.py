@@ -25,16 +25,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from controllers.kgt import fast, frame
-from controllers.kgt.emitter import arithmetic_type
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
-from controllers.kgt.lanes import Lanes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.wavefront.front import front_body
 from controllers.kgt.strategies.wavefront.levels import Levels
 from controllers.kgt.strategies.wavefront.rings import Rings
 from controllers.kgt.strategies.wavefront.slices import functions
+from controllers.kgt.text import fast, frame
+from controllers.kgt.text.emitter import arithmetic_type
+from controllers.kgt.text.lanes import Lanes
 from controllers.kgt.text.terms import loops_over_terms
 from controllers.program.expression import reads
 from controllers.program.program import Offsets, Program, Stage

@@ -7,10 +7,10 @@ what the stage computes at all, slices are done one by one.
 """
 from __future__ import annotations
 
-from controllers.kgt import frame
-from controllers.kgt.c_lines import block, indented
-from controllers.kgt.emitter import statement, used_fields
 from controllers.kgt.strategies.wavefront.levels import FIRST, LAST, NEXT, STREAM, Levels
+from controllers.kgt.text import frame
+from controllers.kgt.text.c_lines import block, indented
+from controllers.kgt.text.emitter import statement, used_fields
 
 
 def front_body(levels: Levels) -> list[str]:

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controllers.kgt.c_lines import called
-from controllers.kgt.emitter import OPENCL_TYPES
 from controllers.kgt.strategies.wavefront.rings import Rings
+from controllers.kgt.text.c_lines import called
+from controllers.kgt.text.emitter import OPENCL_TYPES
 from controllers.program.expression import reads
 from controllers.program.program import Program, Stage
 

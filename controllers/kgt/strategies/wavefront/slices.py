@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from controllers.kgt.c_lines import block, called, function, indented
-from controllers.kgt.emitter import assignment, element, statement
-from controllers.kgt.lanes import PREFETCH, WIDE, Lanes
 from controllers.kgt.strategies.wavefront.levels import FIRST, LAST, NEXT, STREAM, Levels
+from controllers.kgt.text.c_lines import block, called, function, indented
+from controllers.kgt.text.emitter import assignment, element, statement
+from controllers.kgt.text.lanes import PREFETCH, WIDE, Lanes
 from controllers.program.expression import Read
 
 INLINE = "static inline __attribute__((always_inline))"

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from controllers.kgt.lanes import Lanes
+from controllers.kgt.text.lanes import Lanes
 from controllers.program.expression import Expression, Symbol, evaluate
 
 Range = tuple[int, int]

@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from controllers.kgt.emitter import (
+from controllers.kgt.text.emitter import (
     MAX_LINE,
     OPENCL_TYPES,
     arithmetic_type,

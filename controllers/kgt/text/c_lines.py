@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from textwrap import dedent
 
-from controllers.kgt.emitter import INDENT, MAX_LINE
+from controllers.kgt.text.emitter import INDENT, MAX_LINE
 
 _PLACE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _LINES = re.compile(r"( *)\$(\w+)")

@@ -4,7 +4,7 @@
 C evaluates a + b + c as (a + b) + c, so parentheses appear only where the tree differs from
 that.  A long expression is broken before its + and -, and cut into temporaries, which keeps
 compilers out of trouble (their parsers recurse) and changes no bits: a temporary has the type of
-the arithmetic, which is the field's or, for integers, what `controllers.kgt.integer` says.
+the arithmetic, which is the field's or, for integers, what `controllers.kgt.text.integer` says.
 """
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controllers.kgt.integer import integer_literal, integer_type
-from controllers.kgt.lanes import SCALAR, Lanes
+from controllers.kgt.text.integer import integer_literal, integer_type
+from controllers.kgt.text.lanes import SCALAR, Lanes
 from controllers.program.expression import (
     Constant,
     Operation,

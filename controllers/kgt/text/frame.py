@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controllers.kgt.comment import head_comment
-from controllers.kgt.emitter import INDENT, OPENCL_TYPES, divides, used_fields
-from controllers.kgt.fast import CONTRACTION
-from controllers.kgt.integer import quotient
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
-from controllers.kgt.lanes import SCALAR, Lanes
+from controllers.kgt.text.comment import head_comment
+from controllers.kgt.text.emitter import INDENT, OPENCL_TYPES, divides, used_fields
+from controllers.kgt.text.fast import CONTRACTION
+from controllers.kgt.text.integer import quotient
+from controllers.kgt.text.lanes import SCALAR, Lanes
 from controllers.program.program import Program, Stage
 
 

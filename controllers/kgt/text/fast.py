@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from controllers.kgt.emitter import has_exact_reciprocal
+from controllers.kgt.text.emitter import has_exact_reciprocal
 from controllers.program.expression import Constant, Expression, Operation, Read, Symbol, evaluate
 from controllers.program.program import Program, Stage
 

@@ -21,7 +21,7 @@ from math import gcd
 
 import numpy as np
 
-from controllers.kgt.emitter import INDENT, OPENCL_TYPES, literal
+from controllers.kgt.text.emitter import INDENT, OPENCL_TYPES, literal
 from controllers.program.expression import Constant, Expression, Operation
 from controllers.program.program import INTEGERS
 
