@@ -96,8 +96,8 @@ def tune_program(
     problem = None
     try:
         for executor, number in _stages(plans[1], placement.executors):
-            config = _Search(plans, placement.executors, executor, number)
-            found.append(config.tuned(Budget(seconds=seconds), search, seed))
+            site = _Search(plans, placement.executors, executor, number)
+            found.append(site.tuned(Budget(seconds=seconds), search, seed))
     except (MemoryCapError, RuntimeError, cl.Error) as error:
         problem = str(error)
     raise_together(comm, problem)
