@@ -17,10 +17,7 @@ def structure(program: Program, stage: Stage) -> str:
     True
     """
     expression = evaluate(
-        stage.expression,
-        lambda read: f"{read.field}{read.offset}",
-        repr,
-        lambda symbol, left, right: _digest(symbol, left, right),
+        stage.expression, lambda read: f"{read.field}{read.offset}", repr, _digest
     )
     return _digest(stage.writes, repr(stage.shape), program.dtype, program.math, expression)
 
