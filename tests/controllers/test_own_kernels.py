@@ -267,8 +267,8 @@ def test_a_dry_run_knows_the_launches_that_are_declared() -> None:
 
 U, V = (lambda *offset: Read("u", offset)), (lambda *offset: Read("v", offset))
 FLOW = Program("flow", (Field("u", "float32"), Field("v", "float32")), (
-    Stage("flux", "v", U(0, 1) - U(0, 0), ((0, 0), (0, 1))),
-    Stage("move", "u", U(0, 0) + V(0, 0) * V(0, -1), ((0, 0), (-1, 0))),
+    Stage("flux", {"v": U(0, 1) - U(0, 0)}, ((0, 0), (0, 1))),
+    Stage("move", {"u": U(0, 0) + V(0, 0) * V(0, -1)}, ((0, 0), (-1, 0))),
 ))  # fmt: skip
 
 
