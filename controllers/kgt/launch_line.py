@@ -21,11 +21,11 @@ _LINE = re.compile(rf"^{re.escape(HEAD)}(.*)$", re.MULTILINE)
 
 
 def launch_line(configuration: Configuration) -> str:
-    """The line, with its end; "" where there is nothing to say.
+    r"""The line, with its end; "" where there is nothing to say.
 
     >>> from controllers.kgt.marching import MarchingConfiguration
-    >>> launch_line(MarchingConfiguration())[:49]
-    '// launch: {"strategy": "marching", "lanes": 4, "s'
+    >>> launch_line(MarchingConfiguration())    # doctest: +ELLIPSIS
+    '// launch: {"strategy": "marching", "lanes": 4, "steps": 2, ..."reciprocals": false}\n'
     """
     data = plain(configuration)
     return "" if data == {"strategy": "cell"} else f"{HEAD}{json.dumps(data)}\n"

@@ -31,7 +31,7 @@ FOUR = Stencil.of("four", [(-1, 1)] * 2, [0, 1, 0, 1, 0, 1, 0, 1, 0], 4).program
 SEVEN = Stencil.of(
     "seven", [(-1, 1)] * 3, [int(n in (4, 10, 12, 13, 14, 16, 22)) for n in range(27)], 7
 ).program("float32")
-EXTENTS = {2: (45, 83), 3: (19, 22, 43)}    # no multiples of anything
+EXTENTS = {1: (203,), 2: (45, 83), 3: (19, 22, 43), 4: (5, 6, 7, 19)}    # no multiples of anything
 
 # a tile of cells and their neighbours in local memory
 LOADED = """
@@ -110,6 +110,19 @@ def test_bodies_take_work_groups_larger_than_the_boxes() -> None:
     body = "NEW(u) = (NEAR(u,-1,0) + NEAR(u,0,-1) + HERE(u) + NEAR(u,0,1) + NEAR(u,1,0)) / 5;"
     check(FIVE, Kernel.of("mean", body, work_group=(64, 8)), overlap="on", places_per_controller=2)
     refused("a body.*whole kernels", Kernel.of("mean", body, cells_per_item=(1, 4)))
+
+
+@pytest.mark.parametrize("group", [(64,), (4, 3, 16), (1, 1, 3, 8)])
+def test_work_groups_have_an_extent_for_each_axis(group: tuple[int, ...]) -> None:
+    n = len(group)
+    line = Stencil.of("line", [(0, 0)] * (n - 1) + [(0, 1)], [1, 1], 2).program("float32")
+    zeros = "0, " * (n - 1)
+    body = f"NEW(u) = (NEAR(u, {zeros}0) + NEAR(u, {zeros}1)) / 2;"
+    check(line, Kernel.of("mean", body, work_group=group), places_per_controller=2)
+    if n == 4:
+        refused("along the first two", Kernel.of("mean", body, work_group=(1, 2, 3, 8)), line)
+    many = Kernel.of("k", body, work_group=(1,) * (n - 1) + (1 << 18,))
+    refused("work_group has 262144 work-items.*at most", many, line)
 
 
 def test_an_item_may_compute_several_cells() -> None:
