@@ -20,9 +20,7 @@ from controllers.program.expression import (
     Operation,
     Read,
     Symbol,
-    count,
     flops,
-    reads,
     walk,
 )
 from controllers.program.functions import FUNCTIONS, Function
@@ -90,14 +88,19 @@ class Stage:
         return self.name, self.writes, self.shape, id(self.expression)
 
     @cached_property
+    def nodes(self) -> tuple[Expression, ...]:
+        """All nodes of its expression, each once; see `expression.walk`."""
+        return tuple(walk(self.expression))
+
+    @cached_property
     def reads(self) -> tuple[Read, ...]:
         """Its distinct reads, in order of first use."""
-        return reads(self.expression)
+        return tuple(node for node in self.nodes if isinstance(node, Read))
 
     @cached_property
     def operations(self) -> Counter[Symbol]:
         """How many operations of each symbol one cell takes; what is shared counts once."""
-        return count(self.expression)
+        return Counter(node.symbol for node in self.nodes if isinstance(node, Operation))
 
     @cached_property    # asked for at each read of an expression
     def fields_read(self) -> tuple[str, ...]:
@@ -225,13 +228,10 @@ def _check_nodes(stage: Stage, dtype: str, math: Math) -> None:
             f"stage {stage.name!r} gives {stage.writes!r} a condition, {stage.expression}, and a "
             f"field holds numbers; choose them by where(condition, 1, 0)"
         )
-    symbols: dict[Symbol, None] = {}
-    for node in walk(stage.expression):
-        if isinstance(node, Operation):
-            symbols[node.symbol] = None
-        elif isinstance(node, Constant):
+    for node in stage.nodes:
+        if isinstance(node, Constant):
             _check_constant(node.value, dtype, stage)
-    for symbol in symbols:
+    for symbol in stage.operations:
         _check_function(FUNCTIONS[symbol], dtype, math, stage)
 
 
