@@ -133,7 +133,7 @@ class Constant(Node):
         found = None if known is None else known()
         if found is not None:
             return found
-        if not math.isfinite(value):
+        if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"a constant must be a finite number, got {value}; replace it")
         new = object.__new__(cls)
         _set(new, "value", value)

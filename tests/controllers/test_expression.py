@@ -109,7 +109,7 @@ def test_equal_nodes_are_one_object() -> None:
 
 
 def test_constants_keep_their_exact_value_and_type() -> None:
-    values = [0.0, -0.0, 0, 1, 1.0, 2**63 + 1, float(2**63)]
+    values = [0.0, -0.0, 0, 1, 1.0, 2**63 + 1, float(2**63), 10**400]
     nodes = [Constant(value) for value in values]
     assert len({id(node) for node in nodes}) == len(values)
     assert [repr(node.value) for node in nodes] == list(map(repr, values))
