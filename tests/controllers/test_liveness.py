@@ -29,8 +29,11 @@ def stage(
     return Stage(name, {field: expression}, offsets)
 
 
-def live(*stages: Stage, renames: Mapping[str, str] | None = None, fields: str = "uvw") -> Liveness:
-    program = Program("p", tuple(Field(f, "float32") for f in fields), stages, renames=renames or {})
+def live(
+    *stages: Stage, renames: Mapping[str, str] | None = None, fields: str = "uvw"
+) -> Liveness:
+    described = tuple(Field(name, "float32") for name in fields)
+    program = Program("p", described, stages, renames=renames or {})
     schedule = lowered(program, DOMAIN, (False,))
     return Liveness([*fields], [*sweeps(schedule)], DOMAIN, program.renames)
 
@@ -135,7 +138,7 @@ def test_an_earlier_level_that_is_read_at_neighbours_widens_the_exchange() -> No
 def test_maps_that_no_exchange_is_planned_for_are_refused(reads: All) -> None:
     first = Sweep.of(stage("s", "u", at("v")), DOMAIN)
     wide = Sweep(first.stage, (Use(Version("v", 0), reads),), first.updates, DOMAIN)
-    with pytest.raises(ValueError, match="sweep 's' reads 'v' by the map .*read at constant offsets"):
+    with pytest.raises(ValueError, match="reads 'v' by the map .*read at constant offsets"):
         Liveness(["u", "v"], [wide], DOMAIN)
 
 

@@ -12,7 +12,8 @@ import pytest
 from mpi_jobs import helpers_path, run_ranks
 from sample import sample
 
-from controllers import Computation, Stencil, kgt, reference_run, stage_kernel
+from controllers import Computation, Stencil, kgt, reference_run
+from controllers.kernel import stage_kernel
 from controllers.kernel.winners import VARIABLE
 from controllers.kgt.kernel import GeneratedKernel
 from controllers.program.program import Program, Stage
