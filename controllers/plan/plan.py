@@ -291,7 +291,7 @@ class Plan:
                 recorder.add(place, "host", "host", read, written, task=task)
 
     def _check_host_tasks(self) -> None:
-        devices = [place for place in self.places if not self.locations[place].shares_host]
+        devices = [n for n, where in enumerate(self.locations) if not where.shares_host]
         names = [field.name for field in self.program.fields]
         for task in self.host_tasks:
             for field in (*task.reads, *task.writes):
