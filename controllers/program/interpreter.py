@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy.typing as npt
 
+from controllers.program.expression import Read
 from controllers.program.reference import neighbours, values_of
 from controllers.program.schedule import Repeat, Schedule
 from controllers.program.sweep import Sweep, Version
-from hitmap.shape import Shape
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -26,8 +26,8 @@ def run_schedule(
 
     ValueError for sweeps of several time steps.
 
-    >>> from controllers.program.expression import Read
     >>> from controllers.program.stage import Stage
+    >>> from hitmap import Shape
     >>> halve = Stage("halve", {"u": Read("u", (0,)) / 2}, ((0, 0),))
     >>> small = Repeat(Sweep.of(halve, Shape((0,), (2,))), 9, lambda now: now["u"].max() < 1)
     >>> run_schedule(small, {"u": np.array([1.0, 5.0])}, (False,))["u"].tolist()
@@ -65,15 +65,14 @@ def _swept(
             f"one step at a time, lower the program for 1"
         )
     used = {use.version.field: known[use.version] for use in sweep.uses}
+
+    def read(node: Read) -> npt.NDArray[Any]:
+        return neighbours(used[node.field], sweep.cells, periodic, node)
+
     made = {}
     for version, expression in ((update.version, update.expression) for update in sweep.updates):
         array = known[Version(version.field, version.number - 1)].copy()
-        domain = Shape.of_extent(array.shape)
-        values = values_of(
-            expression,
-            lambda read: neighbours(used[read.field], sweep.cells & domain, periodic, read),
-            str(array.dtype),
-        )
-        array[(sweep.cells & domain).slices(domain.lower)] = values
+        values = values_of(expression, read, str(array.dtype))
+        array[sweep.cells.slices((0,) * array.ndim)] = values
         made[version] = array
     return made
