@@ -76,7 +76,7 @@ class CheckedEngine(Engine):
 
     def _look(self) -> None:
         """What the owned cells hold now is what will be looked at."""
-        self._monitor.finished(self.n_steps, self._n_done)
+        self._monitor.finished(self._n_done)
         for key, tile in self.tiles.items():
             if tile is self.newest(key.field, key.place):
                 owned = self.plan.layout.owned[key.place]

@@ -28,6 +28,7 @@ def run_schedule(
 
     >>> from controllers.program.stage import Stage
     >>> from hitmap import Shape
+    >>> import numpy as np
     >>> halve = Stage("halve", {"u": Read("u", (0,)) / 2}, ((0, 0),))
     >>> small = Repeat(Sweep.of(halve, Shape((0,), (2,))), 9, lambda now: now["u"].max() < 1)
     >>> run_schedule(small, {"u": np.array([1.0, 5.0])}, (False,))["u"].tolist()
