@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Kernels as users write them, and the faults that a checked run must name.
 
-The faults of stencils' kernels are where the trial before a run (kernel_check) does not come: in
+The faults of stencils' kernels are where the trial before a run (check.trial) does not come: in
 one row far from the field's corner.
 """
 from __future__ import annotations

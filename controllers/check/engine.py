@@ -27,10 +27,10 @@ class CheckedEngine(Engine):
     def __init__(
         self, plan: Plan, executors: Mapping[int, Executor], comm: Communicator
     ) -> None:
-        if plan.program.renames:
+        if plan.program.renames or plan.host_tasks:
             raise ValueError(
-                f"the checked mode does not follow renamed fields yet, and program "
-                f"{plan.program.name!r} renames some; leave out the check"
+                f"the checked mode follows neither renamed fields nor host tasks yet, which the "
+                f"plan of {plan.program.name!r} has; leave out the check"
             )
         self._comm, self._shadows = comm, comm.Dup()
         self._monitor = Monitor(plan, executors, self._shadows)
@@ -76,7 +76,7 @@ class CheckedEngine(Engine):
 
     def _look(self) -> None:
         """What the owned cells hold now is what will be looked at."""
-        self._monitor.finished(self.n_steps, self._n_done)
+        self._monitor.finished(self._n_done)
         for key, tile in self.tiles.items():
             if tile is self.newest(key.field, key.place):
                 owned = self.plan.layout.owned[key.place]

@@ -62,8 +62,7 @@ class Monitor:
         self._tags = message_tags(plan)
         self._messages: list[Message] = []
         self._cells: dict[Memory, Cells] = {}
-        every = chain(plan.operations, *plan.opening)
-        mine = [o for o in every if o.place in plan.places]
+        mine = [o for o in chain(plan.operations, *plan.opening) if o.place in plan.places]
         threads = {HOST: False} | {self._thread(o): o.on_device for o in mine}
         self.clocks = Clocks(list(threads))
         self._on_devices = np.array([*threads.values()])
@@ -91,13 +90,10 @@ class Monitor:
         where = self.plan.geometry(key.field, key.place).strided(owned)
         cells.put(where, np.stack([np.where(holds, stamps, NEVER), bits_of(values)]))
 
-    def finished(self, n_steps: int, n_done: int) -> None:
-        """All commands are complete: the owned cells must hold the field after `n_steps` steps.
-
-        n_done: as the engine counts steps.
-        """
+    def finished(self, n_done: int) -> None:
+        """All is complete: owned cells must be those after `n_done` steps, as the engine counts."""
         self.clocks.saw_all()
-        time = n_steps * self.versions.n_sweeps
+        time = (n_done + self.first) * self.versions.n_sweeps
         for field in self.plan.program.written:
             for place in self.plan.places:
                 key = self.plan.newest(field, n_done, place)
@@ -131,21 +127,16 @@ class Monitor:
         """The command of a launch."""
         assert operation.sweep is not None
         sweep = self.plan.sweeps[operation.sweep]
-        fields = (use.version.field for use in sweep.uses)
-        keys = {field: read.memory for field, read in zip(fields, operation.reads)}
+        used = {use.version.field: (use.version, access.memory)
+                for use, access in zip(sweep.uses, operation.reads)}  # fmt: skip
         (over,) = operation.writes[0].cells
         # what it reads follows from the program, not from what the plan says
-        used = {use.version.field: use.version for use in sweep.uses}
-        sources = [
-            (used[node.field], part)
-            for node in sweep.stage.reads
-            for part in self._parts(Access(keys[node.field], (over.shift(node.offset),)))
-        ]
-        targets = [
-            (update.version, part)
-            for update, written in zip(sweep.updates, operation.writes)
-            for part in self._parts(written)
-        ]
+        sources = [(version, part) for node in sweep.stage.reads
+                   for version, memory in (used[node.field],)
+                   for part in self._parts(Access(memory, (over.shift(node.offset),)))]  # fmt: skip
+        targets = [(update.version, part)
+                   for update, written in zip(sweep.updates, operation.writes)
+                   for part in self._parts(written)]  # fmt: skip
         thread = self._thread(operation)
         number = self.clocks.number(thread)
         reader = f"the launch of {sweep.name} at place {operation.place} reads"

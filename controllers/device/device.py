@@ -117,9 +117,9 @@ class Device:
             return []
         if not self.correctly_rounded_divide:
             raise ValueError(
-                f"{self.name} does not round float32 divisions correctly, so its results differ "
-                f"from those of other devices; use float64, a factor that is a power of two, or "
-                f"another device"
+                f"{self.name} does not round float32 divisions and square roots correctly, so its "
+                f"results differ from those of other devices; use float64, a factor that is a "
+                f"power of two, or another device"
             )
         return [ROUNDED_DIVIDE]
 

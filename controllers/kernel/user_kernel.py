@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -67,6 +68,12 @@ def user_kernel(
     variant = user_variant(kernel, program, stage, device, launch)
     source, form, what = variant.source, variant.form, f"kernel {kernel.name!r}"
     form.check(what, program.n_axes)
+    n_items = prod(form.work_group or ())
+    if n_items > device.max_items > 0:
+        raise ValueError(
+            f"{what}: work_group has {n_items} work-items, {device.name} takes at most "
+            f"{device.max_items}; use a smaller one, or a variant for this device"
+        )
     if not source.kernels and (form.cells_per_item or form.local or not form.takes_any_box):
         raise ValueError(
             f"{what} is a body, which computes one cell: cells_per_item, local and like are for "

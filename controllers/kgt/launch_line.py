@@ -21,11 +21,11 @@ _LINE = re.compile(rf"^{re.escape(HEAD)}(.*)$", re.MULTILINE)
 
 
 def launch_line(config: Config) -> str:
-    """The line, with its end; "" where there is nothing to say.
+    r"""The line, with its end; "" where there is nothing to say.
 
     >>> from controllers.kgt.strategies.marching import MarchingConfig
-    >>> launch_line(MarchingConfig())[:49]
-    '// launch: {"strategy": "marching", "lanes": 4, "s'
+    >>> launch_line(MarchingConfig())    # doctest: +ELLIPSIS
+    '// launch: {"strategy": "marching", "lanes": 4, "steps": 2, ..."reciprocals": false}\n'
     """
     return f"{HEAD}{json.dumps(plain(config))}\n" if config.parameters() else ""
 

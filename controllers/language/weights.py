@@ -113,8 +113,9 @@ class Stencil:
         2
         """
         dtype = dtype_name(dtype)
-        weights = [self._rounded(weight, dtype) for weight in self.weights]
-        factor = self._rounded(self.factor, dtype)
+        with np.errstate(over="ignore", under="ignore"):
+            weights = [self._rounded(weight, dtype) for weight in self.weights]
+            factor = self._rounded(self.factor, dtype)
         if factor == 0 or not any(weights):
             raise ValueError(
                 f"stencil {self.name!r}: {'all weights round' if factor else 'the factor rounds'} "
@@ -135,8 +136,7 @@ class Stencil:
         if dtype in INTEGERS:
             number = "factor" if value == self.factor else "weight"
             return whole_number(value, dtype, f"stencil {self.name!r}: the {number}")
-        with np.errstate(over="ignore", under="ignore"):
-            rounded = float(np.dtype(dtype).type(float(value)))
+        rounded = float(np.dtype(dtype).type(float(value)))
         if not math.isfinite(rounded):
             raise ValueError(
                 f"stencil {self.name!r}: {short(value)} is beyond the range of {dtype}; "

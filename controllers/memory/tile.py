@@ -26,7 +26,7 @@ ALIGNMENT = 128     # bytes; what PoCL gives its own buffers, a cache line pair 
 
 
 class Tile:
-    """A box of cells, owned cells and halo, of one field at one time level.
+    """A box of cells, owned cells and halo, of one field in one buffer.
 
     `host` is the tile's memory as a flat array where the controller computes in host memory
     (host and device are then one allocation), else None: the tile is *internal*.  `buffer`

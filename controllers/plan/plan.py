@@ -14,10 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property, reduce
 
-from controllers.plan import exchange
 from controllers.plan.memory import PlaceMemory, PlanMemory, place_memories, plan_memories
 from controllers.plan.operation import (
-    Access,
     HostTask,
     Location,
     Operation,
@@ -27,6 +25,7 @@ from controllers.plan.operation import (
 )
 from controllers.plan.overlap import Overlap, pays
 from controllers.plan.recorder import Recorder
+from controllers.plan.recording import record_opening, record_step
 from controllers.plan.text import describe
 from controllers.program.liveness import Liveness, Used, is_near, offsets_of
 from controllers.program.program import Program
@@ -106,9 +105,7 @@ class Plan:
         recorder = Recorder()
         for step in range(2 * self.n_phases):
             recorder.step = step
-            for number in range(len(self.sweeps)):
-                self._record_sweep(recorder, number, step % self.n_phases)
-            self._record_host_tasks(recorder, step % self.n_phases)
+            record_step(self, recorder, step % self.n_phases)
         recorder.step += 1
         return recorder.second_half()
 
@@ -122,7 +119,7 @@ class Plan:
         first = len(self.operations)
         for phase in range(self.n_phases):
             recorder = Recorder()
-            self._record_opening(recorder, phase)
+            record_opening(self, recorder, phase)
             found.append(recorder.numbered_from(first, phase))
             first += len(found[-1])
         return tuple(found)
@@ -227,72 +224,8 @@ class Plan:
         """The same sweep of `count` time steps."""
         return Sweep.over(sweep.stage, self.layout.domain, self.periodic, count)
 
-    def _record_sweep(self, recorder: Recorder, number: int, phase: int) -> None:
-        """Borders, then packing, so that it does not queue behind the inner part, then the rest."""
-        sweep = self.sweeps[number]
-        boxes = {place: self.boxes(sweep, place) for place in self.places}
-        exchanges = [
-            exchange.Exchange(self, recorder, transfer, transfer.version, phase)
-            for transfer in self.transfers
-            if any(transfer.version == update.version for update in sweep.updates)
-        ]
-        self._carry(recorder, number, phase)
-        for place, (first, _) in boxes.items():
-            for over in first:
-                self._launch(recorder, number, phase, place, over)
-        for one in exchanges:
-            one.pack()
-        for place, (_, inner) in boxes.items():
-            if not inner.empty:
-                self._launch(recorder, number, phase, place, inner)
-        exchange.record(exchanges)
-
-    def _record_opening(self, recorder: Recorder, phase: int) -> None:
-        exchanges = [
-            exchange.Exchange(self, recorder, transfer, Version(field, 0), phase)
-            for field, version in self.liveness.opened.items()
-            for transfer in self.transfers
-            if transfer.version == version
-        ]
-        for one in exchanges:
-            one.pack()
-        exchange.record(exchanges)
-
-    def _launch(self, recorder: Recorder, number: int, phase: int, place: int, over: Shape) -> None:
-        sweep = self.sweeps[number]
-        sources = [
-            Access(self.tile(use.version, phase, place), (sweep.read(use, over),))
-            for use in sweep.uses
-        ]
-        made = [self.tile(update.version, phase, place) for update in sweep.updates]
-        targets = [Access(tile, (over,)) for tile in made]
-        recorder.add(place, "launch", "compute", sources, targets, sweep=number)
-
-    def _carry(self, recorder: Recorder, number: int, phase: int) -> None:
-        """Copy what a sweep does not compute to where its fields go on, if it is not there."""
-        for version in (update.version for update in self.sweeps[number].updates):
-            region = self.liveness.carried(version, phase)
-            for place in self.places if not region.empty else ():
-                cells = (region & self.layout.owned[place]).boxes
-                if cells:
-                    before = Version(version.field, version.number - 1)
-                    source = Access(self.tile(before, phase, place), cells)
-                    target = Access(self.tile(version, phase, place), cells)
-                    recorder.add(place, "copy", "compute", [source], [target])
-
-    def _record_host_tasks(self, recorder: Recorder, phase: int) -> None:
-        """As the step ends, with the versions that are left then."""
-        for task in self.host_tasks:
-            for place in self.places:
-                owned = self.layout.owned[place]
-                read, written = (
-                    [Access(self.newest(field, phase + 1, place), (owned,)) for field in fields]
-                    for fields in (task.reads, task.writes)
-                )
-                recorder.add(place, "host", "host", read, written, task=task)
-
     def _check_host_tasks(self) -> None:
-        devices = [place for place in self.places if not self.locations[place].shares_host]
+        devices = [n for n, where in enumerate(self.locations) if not where.shares_host]
         names = [field.name for field in self.program.fields]
         for task in self.host_tasks:
             for field in (*task.reads, *task.writes):

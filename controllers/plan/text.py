@@ -66,8 +66,9 @@ def _others(plan: Plan) -> str:
         return "all others are the same"
     if len(live.pools) == 1:
         return "number 1 is the same with time levels 0 and 1 exchanged"
-    numbers = ", ".join(map(str, range(1, plan.n_phases)))
-    return f"{numbers} the same with the buffers of {', '.join(turning)} in other roles"
+    last = plan.n_phases - 1
+    which = "number 1 is" if last == 1 else f"numbers 1 to {last} are"
+    return f"{which} the same with the buffers of {' and '.join(turning)} in other roles"
 
 
 def _line(plan: Plan, operation: Operation, n_per_step: int) -> str:

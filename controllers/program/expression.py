@@ -11,8 +11,7 @@ and 60 levels of x + x are 2^60 paths.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from controllers.program.functions import FUNCTIONS, SYMBOLS
@@ -67,9 +66,11 @@ def evaluate_all(
 ) -> list[T]:
     """The values of several expressions; what they share is computed once, see `evaluate`."""
     order = ordered(*expressions)
-    left = dict.fromkeys(order, 0)  # uses to come
-    for used in chain(expressions, *(n.operands for n in order if isinstance(n, Operation))):
-        left[used] += 1
+    left = Counter(expressions)     # uses to come
+    for node in order:
+        if isinstance(node, Operation):
+            for operand in node.operands:
+                left[operand] = left.get(operand, 0) + 1
     values: dict[Expression, T] = {}
     for node in order:
         if isinstance(node, Read):
@@ -77,7 +78,7 @@ def evaluate_all(
         elif isinstance(node, Constant):
             values[node] = constant(node.value)
         else:
-            value = operation(node.symbol, *(values[operand] for operand in node.operands))
+            value = operation(node.symbol, *[values[operand] for operand in node.operands])
             values[node] = shared(value) if shared and left[node] > 1 else value
             for operand in node.operands:
                 left[operand] -= 1
@@ -86,17 +87,17 @@ def evaluate_all(
     return [values[expression] for expression in expressions]
 
 
-def walk(*expressions: Expression) -> Iterator[Expression]:
+def walk(*expressions: Expression) -> list[Expression]:
     """All nodes, each once, an operation before its operands, the left one first."""
-    found: set[Expression] = set()
+    found: dict[Expression, None] = {}
     todo = [*reversed(expressions)]
     while todo:
         node = todo.pop()
         if node not in found:
-            found.add(node)
-            yield node
+            found[node] = None
             if isinstance(node, Operation):
                 todo += node.operands[::-1]
+    return [*found]
 
 
 def reads(*expressions: Expression) -> tuple[Read, ...]:

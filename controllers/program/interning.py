@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Hashable
 from threading import RLock
 from typing import Generic, TypeVar
-from weakref import KeyedRef
+from weakref import ReferenceType
 
 N = TypeVar("N")
 
 
-class Known(Generic[N]):
+class Reference(ReferenceType[N]):
+    """A weak reference to an object, with its key."""
+
+    __slots__ = ("key",)
+    key: Hashable
+
+
+class Known(dict[Hashable, Reference[N]], Generic[N]):
     """The objects of one kind that are alive, by key.
 
     As weakref.WeakValueDictionary, but several threads get one object of a key; and it does less in
@@ -18,28 +25,26 @@ class Known(Generic[N]):
     """
 
     def __init__(self) -> None:
-        self._references: dict[Hashable, KeyedRef[Hashable, N]] = {}
-        self._lock = RLock()    # one may be dropped while another one is kept
-
-    def get(self, key: Hashable) -> N | None:
-        """The object of a key; None where there is none."""
-        reference = self._references.get(key)
-        return None if reference is None else reference()
+        super().__init__()
+        self._lock = RLock()    # one may be dropped while another is kept
+        self._dropped = self._drop
 
     def keep(self, key: Hashable, new: N) -> N:
         """`new`, or the one that another thread made of the same key meanwhile."""
-        reference = KeyedRef(new, self._drop, key)
-        kept = self._references.setdefault(key, reference)  # in one step
+        reference = Reference(new, self._dropped)
+        reference.key = key
+        kept = self.setdefault(key, reference)  # in one step
         return new if kept is reference else self._replace(reference, new)
 
-    def _replace(self, reference: KeyedRef[Hashable, N], new: N) -> N:
+    def _replace(self, reference: Reference[N], new: N) -> N:
         with self._lock:
-            found = self.get(reference.key)
+            known = self.get(reference.key)
+            found = None if known is None else known()
             if found is None:   # it is being dropped
-                self._references[reference.key] = reference
+                self[reference.key] = reference
             return new if found is None else found
 
-    def _drop(self, reference: KeyedRef[Hashable, N]) -> None:
+    def _drop(self, reference: Reference[N]) -> None:
         with self._lock:
-            if self._references.get(reference.key) is reference:
-                del self._references[reference.key]
+            if self.get(reference.key) is reference:
+                del self[reference.key]

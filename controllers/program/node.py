@@ -8,7 +8,7 @@ compared by `is`, and `==` builds a comparison, as all operators and NumPy's fun
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn, TypeVar, Union
 
 import numpy as np
@@ -99,7 +99,8 @@ class Read(Node):
 
     def __new__(cls, field: str, offset: tuple[int, ...]) -> Read:
         key = field, offset
-        found = cls._known.get(key)
+        known = cls._known.get(key)
+        found = None if known is None else known()
         if found is not None:
             return found
         new = object.__new__(cls)
@@ -128,10 +129,11 @@ class Constant(Node):
     def __new__(cls, value: float) -> Constant:
         value = _number(value)
         key = type(value), value or str(value)
-        found = cls._known.get(key)
+        known = cls._known.get(key)
+        found = None if known is None else known()
         if found is not None:
             return found
-        if not math.isfinite(value):
+        if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"a constant must be a finite number, got {value}; replace it")
         new = object.__new__(cls)
         _set(new, "value", value)
@@ -147,7 +149,7 @@ class Constant(Node):
 class Operation(Node):
     """A function of the table on its operands, the left one evaluated first."""
 
-    __slots__ = ("symbol", "operands", "is_condition")
+    __slots__ = ("symbol", "operands")
     _known: ClassVar[Known[Operation]] = Known()
 
     symbol: Symbol
@@ -155,18 +157,18 @@ class Operation(Node):
 
     def __new__(cls, symbol: Symbol, *operands: Expression) -> Operation:
         key = symbol, *map(id, operands)    # the node keeps its operands, so their ids stay theirs
-        found = cls._known.get(key)
+        known = cls._known.get(key)
+        found = None if known is None else known()
         if found is not None:
             return found
         if symbol not in FUNCTIONS:
             raise ValueError(f"an operation is one of {' '.join(FUNCTIONS)}, got {symbol!r}")
         function = FUNCTIONS[symbol]
-        if tuple(_kinds(operands)) != function.takes:
+        if _kinds(operands) != function.takes:
             _refuse(function, operands)
-        new = object.__new__(cls)
+        new = object.__new__(Condition if function.gives_condition else Operation)
         _set(new, "symbol", symbol)
         _set(new, "operands", operands)
-        _set(new, "is_condition", function.gives_condition)
         return cls._known.keep(key, new)
 
     @property
@@ -184,6 +186,13 @@ class Operation(Node):
         return f"<{FUNCTIONS[self.symbol].for_people.format(*kinds)}>"
 
 
+class Condition(Operation):
+    """An operation that gives a condition; `Operation` makes them."""
+
+    __slots__ = ()
+    is_condition = True
+
+
 Expression = Union[Read, Constant, Operation]
 Operand = Union[Node, float]
 
@@ -193,7 +202,7 @@ def where(condition: Expression, if_true: Operand, if_false: Operand) -> Operati
 
     >>> u = Read("u", (0,))
     >>> where(u < 0, -u, u)
-    <where(Operation, Operation, Read)>
+    <where(Condition, Operation, Read)>
     """
     return _applied(np.where, (condition, if_true, if_false))
 
@@ -255,13 +264,12 @@ def _is_foreign(operand: object) -> bool:
     return getattr(type(operand), "__array_ufunc__", None) is not None
 
 
-def _kinds(operands: Sequence[Any]) -> Iterator[bool]:
-    """Of each operand, whether it is a condition; TypeError where it is no node."""
+def _kinds(operands: Sequence[Expression]) -> tuple[bool, ...]:
+    """Of each operand, whether it is a condition; TypeError where one is no node."""
     try:
-        for operand in operands:
-            yield operand.is_condition
+        return tuple([operand.is_condition for operand in operands])
     except AttributeError:
-        raise TypeError(f"an operand of an operation is a node, got {operand!r}") from None
+        raise TypeError(f"an operand of an operation is a node, got one of {operands}") from None
 
 
 def _refuse(function: Function, operands: Sequence[Expression]) -> NoReturn:

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from controllers.program.expression import Constant, Operation, Symbol, flops, walk
+from controllers.program.expression import Constant, flops
 from controllers.program.functions import FUNCTIONS, Function
 from controllers.program.identifier import check_field_name, check_identifier, short
 from controllers.program.offsets import Offsets
@@ -191,13 +191,10 @@ def _check_nodes(stage: Stage, dtype: str, math: Math) -> None:
                 f"stage {stage.name!r} gives {field!r} a condition, {expression}, and a field "
                 f"holds numbers; choose them by where(condition, 1, 0)"
             )
-    symbols: dict[Symbol, None] = {}
-    for node in walk(*stage.updates.values()):
-        if isinstance(node, Operation):
-            symbols[node.symbol] = None
-        elif isinstance(node, Constant):
+    for node in stage.nodes:
+        if isinstance(node, Constant):
             _check_constant(node.value, dtype, stage)
-    for symbol in symbols:
+    for symbol in stage.operations:
         _check_function(FUNCTIONS[symbol], dtype, math, stage)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from controllers.program.expression import Expression, Read, Symbol, count, reads
+from controllers.program.expression import Expression, Operation, Read, Symbol, walk
 from controllers.program.identifier import check_identifier
 from controllers.program.offsets import Offsets, check_offsets
 from hitmap.argument import wrong
@@ -61,14 +61,19 @@ class Stage:
         return self.name, self.offsets, tuple((f, id(value)) for f, value in self.updates.items())
 
     @cached_property
+    def nodes(self) -> tuple[Expression, ...]:
+        """All nodes of its expressions, each once; see `expression.walk`."""
+        return tuple(walk(*self.updates.values()))
+
+    @cached_property
     def reads(self) -> tuple[Read, ...]:
         """Its distinct reads, in order of first use."""
-        return reads(*self.updates.values())
+        return tuple(node for node in self.nodes if isinstance(node, Read))
 
     @cached_property
     def operations(self) -> Counter[Symbol]:
         """How many operations of each symbol one cell takes; what is shared counts once."""
-        return count(*self.updates.values())
+        return Counter(node.symbol for node in self.nodes if isinstance(node, Operation))
 
     @cached_property    # asked for at each read of an expression
     def fields_read(self) -> tuple[str, ...]:

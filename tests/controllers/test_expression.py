@@ -53,12 +53,12 @@ def test_operators_build_the_tree_as_written(tree: Expression, text: str) -> Non
 def test_a_sum_of_many_terms_is_walked_without_recursion() -> None:
     left: Expression = U
     right: Expression = U
-    for _ in range(20_000):
+    for _ in range(5_000):
         left, right = left + V, V + right
     for deep in (left, right):
-        assert {*reads(deep)} == {U, V} and count(deep) == {"+": 20_000}
+        assert {*reads(deep)} == {U, V} and count(deep) == {"+": 5_000}
         value = evaluate(deep, lambda read: 1.0, float, lambda s, a, b: a + b)
-        assert value == 20_001
+        assert value == 5_001
         assert hash(deep) and repr(deep) and pickle.loads(pickle.dumps(deep)) is deep
 
 
@@ -109,7 +109,7 @@ def test_equal_nodes_are_one_object() -> None:
 
 
 def test_constants_keep_their_exact_value_and_type() -> None:
-    values = [0.0, -0.0, 0, 1, 1.0, 2**63 + 1, float(2**63)]
+    values = [0.0, -0.0, 0, 1, 1.0, 2**63 + 1, float(2**63), 10**400]
     nodes = [Constant(value) for value in values]
     assert len({id(node) for node in nodes}) == len(values)
     assert [repr(node.value) for node in nodes] == list(map(repr, values))
@@ -120,7 +120,7 @@ def test_constants_keep_their_exact_value_and_type() -> None:
 def test_nodes_that_nobody_holds_are_forgotten() -> None:
     def known() -> int:
         gc.collect()
-        return len(Operation._known._references) + len(Constant._known._references)
+        return len(Operation._known) + len(Constant._known)
 
     before = known()
     tree: Expression = U
@@ -160,9 +160,9 @@ def test_nodes_do_not_change() -> None:
         (np.float64(2) - U, "Constant - Read"),
         (U > 2, "Read > Constant"),
         (U == V, "Read == Read"),
-        ((U != V) & ~(U <= 1), "Operation & Operation"),
-        (np.where(U > V, U, 0), "where(Operation, Read, Constant)"),
-        (where(U > V, 1, 0), "where(Operation, Constant, Constant)"),
+        ((U != V) & ~(U <= 1), "Condition & Condition"),
+        (np.where(U > V, U, 0), "where(Condition, Read, Constant)"),
+        (where(U > V, 1, 0), "where(Condition, Constant, Constant)"),
     ],
 )
 def test_operators_and_the_functions_of_numpy_build_nodes(built: Operation, text: str) -> None:
@@ -183,7 +183,7 @@ def test_operators_and_the_functions_of_numpy_build_nodes(built: Operation, text
         (lambda: (U < V) + 1, "takes values, got the condition <Read < Read>.*where"),
         (lambda: U & V, "takes a condition"),
         (lambda: np.where(U < V), "takes 3 operands, got 1"),
-        (lambda: Operation("+", U, 2), "is a node, got 2"),
+        (lambda: Operation("+", U, 2), "is a node, got one of"),
     ],
 )
 def test_what_builds_no_node_is_refused(build: Callable[[], object], message: str) -> None:

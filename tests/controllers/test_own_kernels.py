@@ -15,7 +15,7 @@ from controllers import Computation, Controller, Kernel, Stencil, kgt, reference
 from controllers.check.trial import KernelError, check_kernel
 from controllers.device import choose, find_devices
 from controllers.executor.opencl import OpenCLExecutor
-from controllers.kernel.configuration import Launch
+from controllers.kernel.configuration import LaunchSize
 from controllers.kernel.launch_form import LaunchForm
 from controllers.kgt.__main__ import main
 from controllers.kgt.choice import config_of
@@ -31,7 +31,7 @@ FOUR = Stencil.of("four", [(-1, 1)] * 2, [0, 1, 0, 1, 0, 1, 0, 1, 0], 4).program
 SEVEN = Stencil.of(
     "seven", [(-1, 1)] * 3, [int(n in (4, 10, 12, 13, 14, 16, 22)) for n in range(27)], 7
 ).program("float32")
-EXTENTS = {2: (45, 83), 3: (19, 22, 43)}    # no multiples of anything
+EXTENTS = {1: (203,), 2: (45, 83), 3: (19, 22, 43), 4: (5, 6, 7, 19)}    # no multiples of anything
 
 # a tile of cells and their neighbours in local memory
 LOADED = """
@@ -100,8 +100,8 @@ def test_a_tile_in_local_memory_with_a_required_work_group(options: dict[str, An
 
 
 def test_local_memory_and_work_group_may_be_declared_instead() -> None:
-    config = Kernel.of("tiled", LOCAL, work_group=(16, 16), local={"near": 18 * 18})
-    check(FIVE, config, places_per_controller=2)
+    own = Kernel.of("tiled", LOCAL, work_group=(16, 16), local={"near": 18 * 18})
+    check(FIVE, own, places_per_controller=2)
     refused("local memory 'near' has no size.*local=", Kernel.of("k", LOCAL, work_group=(16, 16)))
     refused("'far' a size.*no __local parameter", Kernel.of("k", TILED, local={"far": 3}))
 
@@ -112,10 +112,23 @@ def test_bodies_take_work_groups_larger_than_the_boxes() -> None:
     refused("a body.*whole kernels", Kernel.of("mean", body, cells_per_item=(1, 4)))
 
 
+@pytest.mark.parametrize("group", [(64,), (4, 3, 16), (1, 1, 3, 8)])
+def test_work_groups_have_an_extent_for_each_axis(group: tuple[int, ...]) -> None:
+    n = len(group)
+    line = Stencil.of("line", [(0, 0)] * (n - 1) + [(0, 1)], [1, 1], 2).program("float32")
+    zeros = "0, " * (n - 1)
+    body = f"NEW(u) = (NEAR(u, {zeros}0) + NEAR(u, {zeros}1)) / 2;"
+    check(line, Kernel.of("mean", body, work_group=group), places_per_controller=2)
+    if n == 4:
+        refused("along the first two", Kernel.of("mean", body, work_group=(1, 2, 3, 8)), line)
+    many = Kernel.of("k", body, work_group=(1,) * (n - 1) + (1 << 18,))
+    refused("work_group has 262144 work-items.*at most", many, line)
+
+
 def test_an_item_may_compute_several_cells() -> None:
     check(FIVE, Kernel.of("fours", FOURS, cells_per_item=(1, 4)))
-    config = Kernel.of("fours", FOURS, cells_per_item=(1, 4), work_group=(2, 8))
-    check(FIVE, config, check=True, places_per_controller=2)
+    own = Kernel.of("fours", FOURS, cells_per_item=(1, 4), work_group=(2, 8))
+    check(FIVE, own, check=True, places_per_controller=2)
     refused("does not set .*cells_per_item", Kernel.of("fours", FOURS, cells_per_item=(1, 8)))
     refused("one extent for each of 2 axes", Kernel.of("fours", FOURS, cells_per_item=(1, 1, 4)))
 
@@ -260,15 +273,15 @@ def test_names_of_scalars_and_types_of_buffers_are_checked() -> None:
 
 
 def test_a_dry_run_knows_the_launches_that_are_declared() -> None:
-    config = Kernel.of("fours", FOURS, cells_per_item=(1, 4), work_group=(2, 8))
-    (planned,) = dry_run(FIVE, (62, 130), 1, devices="gpu", kernel=made).configurations
-    assert planned.launches == (Launch((60, 128), (32, 60), (8, 2)),)
+    own = Kernel.of("fours", FOURS, cells_per_item=(1, 4), work_group=(2, 8))
+    (planned,) = dry_run(FIVE, (62, 130), 1, devices="gpu", kernel=own).configurations
+    assert planned.launches == (LaunchSize((60, 128), (32, 60), (8, 2)),)
 
 
 U, V = (lambda *offset: Read("u", offset)), (lambda *offset: Read("v", offset))
 FLOW = Program("flow", (Field("u", "float32"), Field("v", "float32")), (
-    Stage("flux", "v", U(0, 1) - U(0, 0), ((0, 0), (0, 1))),
-    Stage("move", "u", U(0, 0) + V(0, 0) * V(0, -1), ((0, 0), (-1, 0))),
+    Stage("flux", {"v": U(0, 1) - U(0, 0)}, ((0, 0), (0, 1))),
+    Stage("move", {"u": U(0, 0) + V(0, 0) * V(0, -1)}, ((0, 0), (-1, 0))),
 ))  # fmt: skip
 
 

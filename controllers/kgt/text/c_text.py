@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -14,8 +13,7 @@ from controllers.program.functions import ATOM, Function, needed, strength
 _OPERAND = re.compile(r"\{(\d)\}")
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(NamedTuple):
     """C text of a value, in parts between which a line may be broken.
 
     binding: how tightly its outermost operation binds.  n_leaves: reads and constants in it.
@@ -44,9 +42,11 @@ def joined(function: Function, text: str, operands: Sequence[Text]) -> Text:
     for before, number, least in form.operands:
         operand = operands[number]
         n_leaves += operand.n_leaves
-        for piece in (before, _standing(operand, least)):
-            parts[-1] += piece[0]
-            parts += piece[1:]
+        standing = _standing(operand, least)
+        parts[-1] += before[0]
+        parts += before[1:]
+        parts[-1] += standing[0]
+        parts += standing[1:]
     parts[-1] += form.rest[0]
     parts += form.rest[1:]
     return Text(tuple(parts), form.binding, n_leaves, truth=function.gives_condition)

@@ -24,7 +24,6 @@ from controllers.program.expression import (
     Read,
     Symbol,
     evaluate,
-    walk,
 )
 from controllers.program.functions import ATOM, FUNCTIONS, Function
 from controllers.program.program import INTEGERS, Stage
@@ -233,7 +232,7 @@ def loose_functions(stage: Stage, dtype: str) -> tuple[Function, ...]:
     """What the generated code has of functions that are `loose` in the table, in its order."""
     found = {
         node.symbol
-        for node in walk(stage.expression)
+        for node in stage.nodes
         if isinstance(node, Operation) and not _is_product(node, dtype)
     }
     return tuple(row for row in FUNCTIONS.values() if row.loose and row.name in found)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""What a plan records for each sweep: launches, exchanges, and what is carried to other buffers."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from controllers.plan import exchange
+from controllers.plan.operation import Access
+from controllers.plan.recorder import Recorder
+from controllers.program.sweep import Version
+from hitmap.shape import Shape
+
+if TYPE_CHECKING:
+    from controllers.plan.plan import Plan
+
+
+def record_step(plan: Plan, recorder: Recorder, phase: int) -> None:
+    """All of one step of the period."""
+    for number in range(len(plan.sweeps)):
+        _record_sweep(plan, recorder, number, phase)
+    for task in plan.host_tasks:    # with the versions that are left as the step ends
+        for place in plan.places:
+            read, written = (
+                [Access(plan.newest(f, phase + 1, place), (plan.layout.owned[place],)) for f in fs]
+                for fs in (task.reads, task.writes)
+            )
+            recorder.add(place, "host", "host", read, written, task=task)
+
+
+def record_opening(plan: Plan, recorder: Recorder, phase: int) -> None:
+    """What fills the halos of the versions that a step begins with."""
+    exchanges = [
+        exchange.Exchange(plan, recorder, transfer, Version(field, 0), phase)
+        for field, version in plan.liveness.opened.items()
+        for transfer in plan.transfers
+        if transfer.version == version
+    ]
+    for one in exchanges:
+        one.pack()
+    exchange.record(exchanges)
+
+
+def _record_sweep(plan: Plan, recorder: Recorder, number: int, phase: int) -> None:
+    """Borders, then packing, so that it does not queue behind the inner part, then the rest."""
+    sweep = plan.sweeps[number]
+    boxes = {place: plan.boxes(sweep, place) for place in plan.places}
+    exchanges = [
+        exchange.Exchange(plan, recorder, transfer, transfer.version, phase)
+        for transfer in plan.transfers
+        if any(transfer.version == update.version for update in sweep.updates)
+    ]
+    for update in sweep.updates:
+        _carry(plan, recorder, update.version, phase)
+    for place, (first, _) in boxes.items():
+        for over in first:
+            _launch(plan, recorder, number, phase, place, over)
+    for one in exchanges:
+        one.pack()
+    for place, (_, inner) in boxes.items():
+        if not inner.empty:
+            _launch(plan, recorder, number, phase, place, inner)
+    exchange.record(exchanges)
+
+
+def _launch(
+    plan: Plan, recorder: Recorder, number: int, phase: int, place: int, over: Shape
+) -> None:
+    sweep = plan.sweeps[number]
+    sources = [
+        Access(plan.tile(use.version, phase, place), (sweep.read(use, over),))
+        for use in sweep.uses
+    ]
+    made = [plan.tile(update.version, phase, place) for update in sweep.updates]
+    targets = [Access(tile, (over,)) for tile in made]
+    recorder.add(place, "launch", "compute", sources, targets, sweep=number)
+
+
+def _carry(plan: Plan, recorder: Recorder, version: Version, phase: int) -> None:
+    """Copy what a sweep does not compute to where its field goes on, if it is not there."""
+    region = plan.liveness.carried(version, phase)
+    before = Version(version.field, version.number - 1)
+    for place in plan.places if not region.empty else ():
+        cells = (region & plan.layout.owned[place]).boxes
+        if cells:
+            source = Access(plan.tile(before, phase, place), cells)
+            target = Access(plan.tile(version, phase, place), cells)
+            recorder.add(place, "copy", "compute", [source], [target])

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""Programs lowered to schedules, and schedules built by hand, in NumPy."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from random_programs import random_program
+
+from controllers.language.weights import Stencil
+from controllers.program.interpreter import run_schedule
+from controllers.program.program import Field, Program
+from controllers.program.reference import reference_run
+from controllers.program.schedule import Repeat, Sequence, lowered, single_updates, sweeps
+from controllers.program.stage import Stage
+from hitmap import Shape
+
+MEAN = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float64")
+DOMAIN = Shape.of_extent((9,))
+
+
+NO_RENAMES = [number for number in range(60) if not random_program(number).program.renames]
+
+
+@pytest.mark.parametrize("number", NO_RENAMES)
+def test_a_repeated_step_is_what_the_reference_runs(number: int) -> None:
+    case = random_program(number)
+    step = lowered(case.program, Shape.of_extent(case.extent), case.periodic)
+    got = run_schedule(Repeat(step, case.n_steps), case.arrays, case.periodic)
+    for field, expected in case.expected.items():
+        assert got[field].tobytes() == expected.tobytes(), field
+
+
+def test_a_repeat_ends_when_the_data_say_so_or_after_so_many_times() -> None:
+    step = lowered(MEAN, DOMAIN, (True,))
+    start = {"u": np.random.default_rng(1).random(9)}
+
+    def is_flat(now: object) -> bool:
+        assert isinstance(now, dict)
+        return bool(np.ptp(now["u"]) < 0.1)
+
+    after = [reference_run(MEAN, start["u"], n, (True,)) for n in range(60)]
+    wanted = next(n for n in range(1, 60) if np.ptp(after[n]) < 0.1)
+    for at_most, done in ((59, wanted), (2, 2), (0, 0)):
+        got = run_schedule(Repeat(step, at_most, is_flat), start, (True,))["u"]
+        assert np.array_equal(got, after[done])
+    with pytest.raises(ValueError, match="0 times or more, got -1"):
+        Repeat(step, -1)
+
+
+def test_repeats_nest_and_what_follows_goes_on_with_what_they_leave() -> None:
+    (sweep,) = sweeps(lowered(MEAN, DOMAIN, (False,)))
+    tree = Sequence((sweep, Repeat(Sequence((Repeat(sweep, 2), sweep)), 3), sweep))
+    start = {"u": np.random.default_rng(2).random(9)}
+    expected = reference_run(MEAN, start["u"], 1 + 3 * 3 + 1, (False,))
+    assert np.array_equal(run_schedule(tree, start, (False,))["u"], expected)
+    assert [*sweeps(tree)] == [sweep] * 4
+
+
+def test_what_cannot_be_lowered_or_interpreted_is_refused() -> None:
+    (stage,) = MEAN.stages
+    twice = Program("p", (Field("u", "float64"),), (stage, stage))
+    with pytest.raises(ValueError, match="launches of 2 steps are for programs of one stage"):
+        lowered(twice, DOMAIN, (False,), 2)
+    with pytest.raises(ValueError, match="lower the program for 1"):
+        run_schedule(lowered(MEAN, DOMAIN, (False,), 3), {"u": np.zeros(9)}, (False,))
+
+
+def test_long_names_of_parts_stay_names_of_stages() -> None:
+    both = dict.fromkeys(("u", "v"), MEAN.stages[0].expression)
+    stage = Stage("s" * 47, both, ((-1, 1),))
+    assert [part.name for part in single_updates(stage)] == ["s" * 47] * 2
