@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers import Computation, Kernel, Stencil
-from controllers.kgt.emitter import literal
+from controllers.kgt.text.emitter import literal
 from controllers.program.program import INTEGERS
 from hitmap.comm import Communicator
 

@@ -24,8 +24,8 @@ from measure_strategies import Run, Sweeps, measure
 from controllers import kgt
 from controllers.bench.problem import SIZES, STENCILS
 from controllers.device import Device, choose, find_devices
-from controllers.kgt.length import LENGTHS
-from controllers.kgt.streaming import StreamingConfiguration
+from controllers.kgt.strategies.streaming import StreamingConfig
+from controllers.kgt.strategies.streaming.length import LENGTHS
 from hitmap.strided import Geometry
 
 PARTS = (1, 2, 4, 16)       # of the sizes of the benchmark
@@ -49,7 +49,7 @@ class Row(NamedTuple):
         return self.seconds[self.best] / self.seconds[self.default]
 
 
-def default_of(device: Device, sweeps: Sweeps) -> StreamingConfiguration | None:
+def default_of(device: Device, sweeps: Sweeps) -> StreamingConfig | None:
     """What a run takes; None where that is no kernel of several steps."""
     program, (stage,) = sweeps.program, sweeps.program.stages
     n_steps = kgt.usual_steps(program, stage, "gpu")
@@ -60,7 +60,7 @@ def default_of(device: Device, sweeps: Sweeps) -> StreamingConfiguration | None:
         where, True, n_steps, device.local_bytes, device.max_items, device.compute_units,
         "nvidia" in device.vendor.lower(),
     ))  # fmt: skip
-    assert isinstance(made, StreamingConfiguration), "several steps on a GPU"
+    assert isinstance(made, StreamingConfig), "several steps on a GPU"
     return made
 
 

@@ -24,20 +24,18 @@ import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
+from controllers import kgt
 from controllers.bench.cores import free_cores
 from controllers.bench.host import compiled
 from controllers.bench.problem import SIZES, STENCILS
 from controllers.device import choose, find_devices
 from controllers.kernel.build import build
-from controllers.kgt.choice import configuration_of
-from controllers.kgt.generator import Configuration, generate
-from controllers.kgt.streaming import StreamingConfiguration
 from controllers.memory.tile import aligned
 from controllers.program.program import Program
 from hitmap.shape import Shape
@@ -71,14 +69,26 @@ class Sweeps:
         self.by_events = not shares
         self.exceeds_cache = 2 * self.host[0].nbytes > handle.global_mem_cache_size
 
-    def kernel(self, made: Configuration) -> Run:
+    def config(self, strategy: str) -> kgt.Config:
+        """The configuration of a strategy that is good for the field, or nearly so."""
+        stage, where = self.program.stages[0], Geometry.dense(self.domain).strided(self.box)
+        default = kgt.config_of(strategy, self.program, stage, self.exceeds_cache)
+        launch = kgt.Launch(
+            {"u": where}, self.exceeds_cache, default.steps_per_launch,
+            units=self.context.devices[0].max_compute_units,
+        )  # fmt: skip
+        found = kgt.STRATEGIES[strategy].chosen(self.program, stage, launch)
+        return found or default.within(where.extent)
+
+    def kernel(self, config: kgt.Config) -> Run:
         """Sweeps by a generated kernel, whose bits are checked first."""
-        run = self.launches(made)
-        if made is not None:
-            steps = getattr(made, "steps_per_launch", 1)
+        run = self.launches(config)
+        cell = self.config("cell")
+        if config != cell:
+            steps = config.steps_per_launch
             ours = self._result(run, steps, 1)
-            cell = self._result(self.launches(None), steps, steps)
-            assert ours == cell, f"{made}: the bits are not those of 'cell'"
+            right = self._result(self.launches(cell), steps, steps)
+            assert ours == right, f"{config}: the bits are not those of 'cell'"
         return run
 
     def copy(self) -> Run:
@@ -105,15 +115,17 @@ class Sweeps:
 
         return run
 
-    def launches(self, made: Configuration) -> Run:
+    def launches(self, config: kgt.Config) -> Run:
         """Sweeps by a generated kernel."""
-        kernel = generate(self.program, self.program.stages[0], made)
+        kernel = kgt.generate(self.program, self.program.stages[0], config)
         strict = kernel.divides and self.program.dtype == "float32"
         options = ["-cl-fp32-correctly-rounded-divide-sqrt"] if strict else []
         compiled = build(self.context, kernel.name, kernel.source, options)
         where = Geometry.dense(self.domain).strided(self.box)
-        if not kernel.suits([where]):
-            raise ValueError(f"{made} does not suit a field of {self.domain}; choose another size")
+        if not config.suits([where]):
+            raise ValueError(
+                f"{config} does not suit a field of {self.domain}; choose another size"
+            )
         steps = kernel.steps_per_launch
         computed = [(0, n) for n in where.extent] if steps > 1 else []
         scalars = kernel.scalars(
@@ -151,24 +163,20 @@ class Sweeps:
         return statistics.median(e.profile.end - e.profile.start for e in events) / 1e9
 
 
-def configuration(text: str, sweeps: Sweeps) -> Configuration:
+def configuration(text: str, sweeps: Sweeps) -> kgt.Config:
     """`NAME` or `NAME:key=value,...`: the default configuration of a strategy, changed."""
     name, _, changes = text.partition(":")
-    program = sweeps.program
-    made = configuration_of(name, program, program.stages[0], sweeps.exceeds_cache)
-    if isinstance(made, StreamingConfiguration):
-        units = sweeps.context.devices[0].max_compute_units
-        made = made.fitting(program, program.stages[0], sweeps.box.extent, units)
-    made = made and made.within(sweeps.box.extent)
+    config = sweeps.config(name)
     if not changes:
-        return made
-    assert made is not None, "the strategy 'cell' has no parameters"
+        return config
+    assert config.parameters(), f"the strategy {name!r} has no parameters"
     values: dict[str, Any] = {}
     for change in changes.split(","):
         key, _, value = change.partition("=")
         numbers = tuple(map(int, value.split("x")))
         values[key] = numbers if len(numbers) > 1 else numbers[0]
-    return dataclasses.replace(made, **values)
+    changed: kgt.Config = dataclasses.replace(cast(Any, config), **values)
+    return changed
 
 
 def on_cpu(run: Run) -> Run:

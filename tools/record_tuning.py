@@ -36,7 +36,7 @@ from hitmap.strided import Geometry
 def record(bench: Bench, title: str, seconds: float) -> Table:
     """The table of all configurations, or of those that `seconds` suffice for."""
     space = Space(bench.candidates)
-    found: dict[kgt.Configuration, list[float]] = {}
+    found: dict[kgt.Config, list[float]] = {}
     times, end, n_passes = [], time.monotonic() + seconds, 0
     while not n_passes or time.monotonic() < end:
         trials = Trials(space, random_order if n_passes else exhaustive, seed=n_passes)

@@ -22,7 +22,7 @@ TABLES = Path(__file__).resolve().parents[1] / "tests" / "data" / "tuning"
 SEEDS = range(9)
 
 
-def reached(table: Table, start: kgt.Configuration, search: str, seed: int) -> float:
+def reached(table: Table, start: kgt.Config, search: str, seed: int) -> float:
     """The time of what a search from `start` finds in a tenth of the trials, over the best one."""
     space = Space([start, *table.ratios])
     budget = Budget(trials=(len(space) - 1) // 10)
@@ -32,7 +32,7 @@ def reached(table: Table, start: kgt.Configuration, search: str, seed: int) -> f
     return ratio / table.optimum
 
 
-def middle(table: Table) -> kgt.Configuration:
+def middle(table: Table) -> kgt.Config:
     """The configuration that half of all usable ones are slower than."""
     usable = sorted((ratio, number) for number, ratio in enumerate(table.ratios.values()) if ratio)
     return [*table.ratios][usable[len(usable) // 2][1]]

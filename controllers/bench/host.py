@@ -22,7 +22,7 @@ import numpy.typing as npt
 from controllers.bench.comparator import Comparator
 from controllers.bench.cores import free_cores
 from controllers.bench.problem import Problem
-from controllers.kgt.emitter import OPENCL_TYPES, assignment
+from controllers.kgt.text.emitter import OPENCL_TYPES, assignment
 from controllers.memory.tile import aligned
 from controllers.process.environment import environment
 from controllers.program.expression import Read

@@ -17,8 +17,8 @@ from controllers.bench.problem import Problem
 from controllers.device import Device
 from controllers.kernel.build import build
 from controllers.kgt import Launch, choose, generate
-from controllers.kgt.emitter import OPENCL_TYPES, assignment, divides
 from controllers.kgt.kernel import GeneratedKernel
+from controllers.kgt.text.emitter import OPENCL_TYPES, assignment, divides
 from controllers.language.weights import Stencil
 from controllers.memory.tile import aligned
 from controllers.program.program import Program

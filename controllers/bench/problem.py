@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from controllers.kgt.comment import weighted_sum
+from controllers.kgt.text.comment import weighted_sum
 from controllers.language.weights import Stencil
 from controllers.program.program import Program
 from hitmap.shape import Shape

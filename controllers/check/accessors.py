@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from controllers.kernel.build import accessors
+from controllers.kgt.text.fixed import accessors
 from controllers.program.offsets import MAX_AXES
 from hitmap.shape import Shape
 

@@ -30,7 +30,7 @@ from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.stage_source import StageKernel
 from controllers.kernel.variant import Kernel
 from controllers.kgt import Launch
-from controllers.kgt.emitter import used_fields
+from controllers.kgt.text.emitter import used_fields
 from controllers.memory.allocation import device_memory
 from controllers.memory.tile import PAGE, Tile, host_tile_memory
 from controllers.program.offsets import MAX_AXES

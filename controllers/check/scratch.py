@@ -117,9 +117,8 @@ def _boxes(
     Near the field's first cell.
     """
     n_axes, form = program.n_axes, variant.form
-    pattern = form.pattern(program, stage)
-    if pattern is not None:
-        least = pattern.least
+    if form.like is not None:
+        least = form.like.least(n_axes)
         more = tuple(max(n, LIKE[n_axes - 1]) for n in least)
     else:
         source, built = executor.build(program, stage)

@@ -60,11 +60,11 @@ def _text(tuned: Tuned) -> str:
         rows = [*rows[:MAX_LINES], (f"... {len(rows) - MAX_LINES} more", "", "")]
     table = format_table(("configuration", "time", "of the default's"), rows, ("configuration",))
     where = "kept for later runs" if tuned.kept else "not kept, CONTROLLERS_TUNING is off"
-    return "\n".join([title, table, f"{kgt.described(tuned.winner)}: {where}"])
+    return "\n".join([title, table, f"{tuned.winner.described()}: {where}"])
 
 
 def _row(tried: Tried) -> tuple[str, str, str]:
-    name = kgt.described(tried.configuration)
+    name = tried.configuration.described()
     if tried.seconds is None or tried.ratio is None:
         return f"{name}: {tried.problem}", "-", "-"
     return name, f"{tried.seconds * 1e3:.4g} ms", f"{tried.ratio:.3f}"

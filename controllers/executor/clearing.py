@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyopencl as cl
 
-from controllers.kernel.build import build, fixed_source
+from controllers.kernel.build import build
+from controllers.kgt.text.fixed import fixed_source
 
 GROUP = 64
 MAX_ITEMS = 1 << 18     # more than any device runs at once

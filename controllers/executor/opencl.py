@@ -12,7 +12,7 @@ from controllers.device import Device
 from controllers.device.event import Command, Event
 from controllers.executor.opened_device import OpenedDevice
 from controllers.executor.rect_copy import four_axes
-from controllers.kernel.build import Built, accessors, build, compiled, fixed_source, parameters
+from controllers.kernel.build import Built, build, compiled, parameters
 from controllers.kernel.choices import Choices
 from controllers.kernel.configuration import Configuration, Placed, launch_of, with_launches
 from controllers.kernel.registry import SPECIALISED, KernelChoice
@@ -20,9 +20,10 @@ from controllers.kernel.stage_kernel import box_values, stage_kernel, tile_value
 from controllers.kernel.stage_source import StageKernel
 from controllers.kernel.user_kernel import as_compiled, local_nbytes
 from controllers.kgt import Launch
-from controllers.kgt.cell import work_sizes
 from controllers.kgt.kernel import WorkSizes
 from controllers.kgt.parameter import bind
+from controllers.kgt.strategies.cell.config import work_sizes
+from controllers.kgt.text.fixed import accessors, fixed_source
 from controllers.memory.tile import Linear, Tile
 from controllers.program.program import Program
 from controllers.program.stage import Stage

@@ -2,7 +2,6 @@
 """Kernels: OpenCL C becomes something that a controller can launch."""
 from __future__ import annotations
 
-import importlib.resources
 import logging
 import random
 import re
@@ -11,7 +10,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypeAlias, cast
 
 import pyopencl as cl
@@ -25,6 +23,7 @@ from controllers.kernel.build_log import with_lines, without_counts
 from controllers.kernel.crash import labelled, tell_of_crashes
 from controllers.kernel.variant import Kernel
 from controllers.kgt.parameter import Parameter, Role, with_roles
+from controllers.kgt.text.fixed import accessors
 from controllers.process.errand import errand
 from controllers.process.error import ControllersError
 from controllers.process.foreign_options import (
@@ -190,19 +189,6 @@ def parameters(kernel: cl.Kernel, roles: Mapping[str, Role] | None = None) -> tu
     """What the compiler says of a kernel built with ARGUMENT_INFO; `roles` are declared ones."""
     found = [_parameter(kernel, number) for number in range(kernel.num_args)]
     return with_roles(found, roles or {}, kernel.function_name)
-
-
-def accessors(n_axes: int, macros: Mapping[str, str] | None = None) -> str:
-    """kernels_cl/accessors.cl with its macros, and further ones, defined in front of it."""
-    defined = {"AXES": str(n_axes), **(macros or {})}
-    lines = (f"#define {name} {value}".rstrip() for name, value in defined.items())
-    return "\n".join((*lines, fixed_source("accessors")))
-
-
-@lru_cache
-def fixed_source(name: str) -> str:
-    """The text of `kernels_cl/NAME.cl`, a kernel that is written by hand."""
-    return (importlib.resources.files("kernels_cl") / f"{name}.cl").read_text("utf-8")
 
 
 def _parameter(kernel: cl.Kernel, number: int) -> Parameter:

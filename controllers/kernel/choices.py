@@ -7,7 +7,6 @@ steps per launch as the default.
 """
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from controllers import kgt
 from controllers.device.device import Device
 from controllers.kernel.winners import Winner, Winners
 from controllers.program.program import Program, Stage
+from controllers.program.structure import structure
 
 _logger = logging.getLogger(__name__)
 # What launches of one stage share that have the same winner; plain text, for the name of an entry.
@@ -31,13 +31,13 @@ class Choices:
     def __init__(self, device: Device, winners: Winners | None = None) -> None:
         self._kind = device.kind
         self._winners = Winners.of(device) if winners is None else winners
-        self._chosen: dict[Key, kgt.Configuration] = {}     # tried now, found, or kept
+        self._chosen: dict[Key, kgt.Config] = {}     # tried now, found, or kept
         self._looked_up: set[Key] = set()
         self._digests: dict[tuple[Stage, str, str], str] = {}
 
     def configuration(
         self, program: Program, stage: Stage, launch: kgt.Launch | None = None
-    ) -> kgt.Configuration:
+    ) -> kgt.Config:
         """The configuration for `launch`; without one the default for a large box."""
         default = kgt.choose(program, stage, self._kind, launch)
         if launch is None:
@@ -46,37 +46,35 @@ class Choices:
         if key not in self._looked_up:
             self._looked_up.add(key)
             winner = self._winners.load(key)
-            if winner is not None and winner.configuration in kgt.candidates(
+            if winner is not None and winner.config in kgt.candidates(
                 program, stage, self._kind, launch
             ):
-                self._chosen[key] = winner.configuration
+                self._chosen[key] = winner.config
         if key not in self._chosen:
             return default
         chosen = self._chosen[key]
-        smaller = chosen and chosen.within(launch.extent)
-        for made in dict.fromkeys((chosen, smaller)):
-            if kgt.suits(program, stage, made, launch):
-                return made
+        for config in dict.fromkeys((chosen, chosen.within(launch.extent))):
+            if config.suits(launch.fields.values()):
+                return config
         return default
 
     def key(self, program: Program, stage: Stage, launch: kgt.Launch) -> Key:
         """What a winner for `launch` is kept under, whatever program and stage are called."""
         kernel = stage, program.dtype, program.math
         if kernel not in self._digests:
-            text = kgt.generate(program, replace(stage, name="any")).source
-            self._digests[kernel] = hashlib.sha256(text.encode()).hexdigest()
+            self._digests[kernel] = structure(program, stage)
         default = kgt.choose(program, stage, self._kind, launch)
         return (
             self._digests[kernel],
             extent_class(launch.extent),
             "exceeds cache" if launch.exceeds_cache else "in cache",
-            f"{kgt.steps_per_launch(default)} steps",
+            f"{default.steps_per_launch} steps",
         )
 
     def usual_steps(self, program: Program, stage: Stage, launch: kgt.Launch) -> int:
         """How many steps of a box are best computed at once: as was found, or by default."""
         winner = self._winners.load(self._steps_key(program, stage, launch))
-        steps = 0 if winner is None else kgt.steps_per_launch(winner.configuration)
+        steps = 0 if winner is None else winner.config.steps_per_launch
         if not 1 <= steps <= max(launch.extent):
             return kgt.usual_steps(program, stage, self._kind)
         return steps
@@ -91,17 +89,17 @@ class Choices:
         *kernel, _ = self.key(program, stage, replace(launch, n_steps=1))
         return (*kernel, "steps per launch")
 
-    def use(self, key: Key, configuration: kgt.Configuration) -> None:
+    def use(self, key: Key, config: kgt.Config) -> None:
         """From now on take this one for launches of `key`, where it suits."""
         self._looked_up.add(key)
-        self._chosen[key] = configuration
+        self._chosen[key] = config
 
     @contextmanager
-    def using(self, key: Key, configuration: kgt.Configuration) -> Iterator[None]:
+    def using(self, key: Key, config: kgt.Config) -> Iterator[None]:
         """Take this one for what is bound in the meantime."""
         before = {key: self._chosen[key]} if key in self._chosen else {}
         looked_up = key in self._looked_up
-        self.use(key, configuration)
+        self.use(key, config)
         try:
             yield
         finally:
@@ -112,10 +110,12 @@ class Choices:
 
     def keep(self, key: Key, winner: Winner) -> bool:
         """Use a winner, and keep it for later runs; whether there is a cache to keep it in."""
-        self.use(key, winner.configuration)
+        self.use(key, winner.config)
         self._winners.store(key, winner)
-        made = kgt.plain(winner.configuration)
-        _logger.info("tuned: %.3g s per step for boxes of %s with %s", winner.seconds, key[1], made)
+        plain = kgt.plain(winner.config)
+        _logger.info(
+            "tuned: %.3g s per step for boxes of %s with %s", winner.seconds, key[1], plain
+        )
         return self._winners.kept
 
 

@@ -14,9 +14,8 @@ from typing import TypeAlias
 import numpy as np
 
 from controllers import kgt
-from controllers.kernel.registry import GENERIC, SPECIALISED, KernelChoice
+from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel
-from controllers.kgt.cell import work_sizes
 from controllers.kgt.kernel import WorkSizes
 from controllers.program.program import Program, Stage
 from hitmap.shape import Shape
@@ -27,7 +26,7 @@ Placed: TypeAlias = tuple[Shape, Mapping[str, Geometry]]
 
 
 @dataclass(frozen=True)
-class Launch:
+class LaunchSize:
     """A box of `extent` cells; the sizes are in OpenCL's order, () where there are none."""
 
     extent: tuple[int, ...]
@@ -51,7 +50,7 @@ class Configuration:
     kernel: str
     origin: str
     options: tuple[str, ...] | None
-    launches: tuple[Launch, ...] = ()
+    launches: tuple[LaunchSize, ...] = ()
 
 
 def with_launches(
@@ -61,12 +60,12 @@ def with_launches(
     is_cpu: bool,
 ) -> list[Configuration]:
     """The kernels of some boxes, each with what it is launched on; empty boxes are left out."""
-    found: dict[Configuration, dict[Launch, None]] = {}
+    found: dict[Configuration, dict[LaunchSize, None]] = {}
     for box, geometries in boxes:
         if not box.empty:
             kernel, work_sizes = kernel_of((box, geometries))
             sizes = ((), ()) if work_sizes is None else work_sizes(box.extent, is_cpu)
-            found.setdefault(kernel, {})[Launch(box.extent, *sizes)] = None
+            found.setdefault(kernel, {})[LaunchSize(box.extent, *sizes)] = None
     return [replace(kernel, launches=tuple(launches)) for kernel, launches in found.items()]
 
 
@@ -114,16 +113,13 @@ def planned_configurations(
             sizes = choice.planned(kind, n_steps).form.planned_sizes(program, stage)
             return Configuration(kind.upper(), stage.name, name, origin, None), sizes
         launch = launch_of(program, stage, placed, n_steps)
-        made = kgt.choose(program, stage, kind, launch)
-        terms, used = kgt.terms_of(stage), choice
-        if choice == SPECIALISED and made is None and kgt.loops_over_terms(stage):
-            used = GENERIC
-        generated = kgt.generate(program, stage, made)
-        name, sizes = generated.name, generated.work_sizes
-        if used == GENERIC:
-            name, sizes = "generic_stencil", work_sizes
-        origin = origin_of(used, "", made, len(terms[0]) if terms else 0)
-        return Configuration(kind.upper(), stage.name, name, origin, None), sizes
+        if isinstance(choice, str) and choice != SPECIALISED:
+            config = kgt.config_of(choice, program, stage)
+        else:
+            config = kgt.choose(program, stage, kind, launch)
+        name, origin = config.name(stage), config.origin(stage)
+        found = Configuration(kind.upper(), stage.name, name, origin, None)
+        return found, config.work_sizes(program, stage)
 
     return with_launches(boxes, kernel_of, is_cpu=kind == "cpu")
 
@@ -136,17 +132,7 @@ def numpy_configurations(
     return with_launches(boxes, lambda placed: (numpy, None), is_cpu=True)
 
 
-def origin_of(
-    choice: KernelChoice, file: str = "", made: kgt.Configuration = None, n_terms: int = 0
-) -> str:
-    """Where the text of a kernel comes from.
-
-    file: the one of the variant that is used.  made: the configuration of a generated kernel.
-    n_terms: those that the generic kernel takes as data.
-    """
-    if isinstance(choice, Kernel):
-        files = [file] if file else [variant.source.file for variant in choice.variants]
-        return ", ".join(filter(None, files)) or "a text of the program's"
-    if choice == GENERIC:
-        return f"kernels_cl/generic_stencil.cl, with {n_terms} terms as data"
-    return f"generated, {kgt.described(made)}"
+def origin_of(kernel: Kernel, file: str = "") -> str:
+    """Where the text of a user's kernel comes from; `file`: of the variant that is used."""
+    files = [file] if file else [variant.source.file for variant in kernel.variants]
+    return ", ".join(filter(None, files)) or "a text of the program's"

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 from controllers import kgt
 from controllers.kernel.source import KernelSource
-from controllers.kgt.cell import work_sizes
 from controllers.kgt.launch_line import launched_like
+from controllers.kgt.strategies.cell.config import work_sizes
 from controllers.program.offsets import MAX_AXES
 from controllers.program.program import Program, Stage
 from hitmap.argument import short, sizes_of, whole, wrong
@@ -36,7 +36,7 @@ class FormKeywords(TypedDict, total=False):
     cells_per_item: int | Sequence[int] | None
     steps_per_launch: int
     local: Mapping[str, int]
-    like: kgt.Configuration
+    like: kgt.Config | None
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class LaunchForm:
     cells_per_item: tuple[int, ...] | None = None
     steps_per_launch: int = 1
     local: tuple[tuple[str, int], ...] = ()
-    like: kgt.Configuration = None
+    like: kgt.Config | None = None
 
     @classmethod
     def of(cls, what: str, **given: object) -> LaunchForm:
@@ -81,7 +81,7 @@ class LaunchForm:
                     f"{what}: like says how it is launched; leave out work_group, cells_per_item "
                     f"and steps_per_launch"
                 )
-            object.__setattr__(form, "steps_per_launch", kgt.steps_per_launch(form.like))
+            object.__setattr__(form, "steps_per_launch", form.like.steps_per_launch)
         return form
 
     @classmethod
@@ -130,14 +130,9 @@ class LaunchForm:
 
         return sizes
 
-    def pattern(self, program: Program, stage: Stage) -> kgt.GeneratedKernel | None:
-        """The generated kernel that it is launched like; None where it is like none."""
-        return None if self.like is None else kgt.generate(program, stage, self.like)
-
     def planned_sizes(self, program: Program, stage: Stage) -> WorkSizes:
         """Global and local size by the extent of a box, as far as the declaration tells."""
-        pattern = self.pattern(program, stage)
-        return self.sizes(()) if pattern is None else pattern.work_sizes
+        return self.sizes(()) if self.like is None else self.like.work_sizes(program, stage)
 
     def is_grouped(self, source: KernelSource) -> bool:
         """Whether its work-groups are fixed, so that a box may end within one."""
@@ -182,7 +177,9 @@ def _local(given: object, what: str) -> tuple[tuple[str, int], ...]:
     )
 
 
-def _configuration(given: object, what: str) -> kgt.Configuration:
+def _configuration(given: object, what: str) -> kgt.Config | None:
     if given is not None and not isinstance(getattr(given, "strategy", None), str):
         raise wrong(f"{what}: like", "a configuration of kgt", given, "take one of its strategies")
-    return given    # type: ignore[return-value]
+    config: kgt.Config | None = given   # type: ignore[assignment]
+    # without parameters it computes one cell per work-item, as what declares nothing
+    return config if config is not None and config.parameters() else None

@@ -7,27 +7,19 @@ the box.
 """
 from __future__ import annotations
 
-import hashlib
-from itertools import chain
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from controllers import kgt
 from controllers.device import Device
-from controllers.kernel.build import ARGUMENT_INFO, Accessors, accessors, fixed_source
+from controllers.kernel.build import Accessors
 from controllers.kernel.choices import Choices
-from controllers.kernel.configuration import origin_of
-from controllers.kernel.registry import GENERIC, KernelChoice
+from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.stage_source import StageKernel
 from controllers.kernel.user_kernel import user_kernel
 from controllers.kernel.variant import Kernel
 from controllers.kgt import Launch, generate
-from controllers.kgt.emitter import OPENCL_TYPES, divides, has_exact_reciprocal
-from controllers.language.weights import FIELD
-from controllers.program.program import INTEGERS, Program, Stage
-from controllers.program.schedule import single_updates
+from controllers.kgt.text.fixed import accessors
+from controllers.program.program import Program, Stage
 from hitmap.shape import Shape
 from hitmap.strided import Strided
 
@@ -51,19 +43,20 @@ def stage_kernel(
     """
     if isinstance(choice, Kernel) and choice.computes(program, stage):
         return user_kernel(choice, program, stage, device, front, launch)
-    if choice == GENERIC:
-        return _generic_kernel(program, stage, device)
-    made = choices.configuration(program, stage, launch)
-    if made is None and kgt.loops_over_terms(stage):
-        return _generic_kernel(program, stage, device)
-    generated = generate(program, stage, made)
+    if isinstance(choice, str) and choice != SPECIALISED:
+        config = kgt.config_of(choice, program, stage)
+    else:
+        config = choices.configuration(program, stage, launch)
+    generated = generate(program, stage, config)
     return StageKernel(
         generated.name,
         generated.source,
         _options(program, device, generated.divides),
         generated.parameters,
         work_sizes=generated.work_sizes,
-        origin=origin_of(choice, "", made),
+        scalars=generated.constants,
+        tables=generated.tables,
+        origin=config.origin(stage),
         math=program.math,
     )
 
@@ -93,47 +86,3 @@ def tile_values(name: str, where: Strided) -> dict[str, np.int64]:
     for axis, pitch in enumerate(where.pitches[:-1]):
         values[f"{name}_pitch_{axis}"] = np.int64(pitch)
     return values
-
-
-def _generic_kernel(program: Program, stage: Stage, device: Device) -> StageKernel:
-    found = kgt.terms_of(stage)
-    if found is None:
-        raise ValueError(
-            f"stage {stage.name!r} is no weighted sum over the field {FIELD!r} divided by a "
-            f"constant, which is all that the generic kernel computes; use kernel='specialised'"
-        )
-    weights, factor = found
-    cell = OPENCL_TYPES[program.dtype]
-    term, finish = cell, "DIVIDES"
-    values = np.array([*weights.values()], np.int64 if program.dtype in INTEGERS else program.dtype)
-    if program.dtype in INTEGERS:
-        term, finish, factor = "ulong", "TRUNCATES", int(factor) % 2**64
-    elif has_exact_reciprocal(factor, program.dtype):
-        finish, factor = "MULTIPLIES", 1 / factor
-    offsets = np.array([*weights], np.int64)
-
-    def tables(pitches: tuple[int, ...]) -> dict[str, npt.NDArray[Any]]:
-        return {"offsets": offsets @ np.array(pitches, np.int64), "weights": values}
-
-    macros = {**_macros(program), "TERM": term, finish: ""}
-    options = _options(program, device, divides(stage, program.dtype))
-    return StageKernel(
-        "generic_stencil",
-        accessors(program.n_axes, macros) + fixed_source("generic_stencil"),
-        (*options, ARGUMENT_INFO),
-        scalars={"n_terms": len(weights), "factor": factor},
-        tables=tables,
-        origin=origin_of(GENERIC, n_terms=len(weights)),
-    )
-
-
-def described(program: Program) -> str:
-    """A short text that differs where programs compute differently."""
-    stages = chain.from_iterable(map(single_updates, program.stages))
-    sources = [generate(program, stage).source for stage in stages]
-    digest = hashlib.sha256(repr((program.fields, program.renames, sources)).encode()).hexdigest()
-    return f"{program.name} in {program.dtype}, {digest[:16]}"
-
-
-def _macros(program: Program) -> dict[str, str]:
-    return {"VALUE": OPENCL_TYPES[program.dtype]}

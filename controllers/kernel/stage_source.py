@@ -2,20 +2,14 @@
 """The OpenCL C of one stage, wherever it comes from, with all that its build and launches need."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
-
-import numpy.typing as npt
 
 from controllers.kernel.launch_form import LaunchForm
-from controllers.kgt.cell import work_sizes
-from controllers.kgt.kernel import WorkSizes
+from controllers.kgt.kernel import Tables, WorkSizes
 from controllers.kgt.parameter import Parameter, Role
+from controllers.kgt.strategies.cell.config import work_sizes
 from controllers.program.program import Math
-
-# Constant arrays that a kernel reads, given the pitches of its field.
-Tables: TypeAlias = Callable[[tuple[int, ...]], Mapping[str, npt.NDArray[Any]]]
 
 
 @dataclass(frozen=True)

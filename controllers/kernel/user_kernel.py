@@ -19,9 +19,9 @@ from controllers.kernel.launch_form import DIMENSIONS, LaunchForm
 from controllers.kernel.stage_source import StageKernel
 from controllers.kernel.variant import Kernel, Variant
 from controllers.kgt import Launch
-from controllers.kgt.emitter import OPENCL_TYPES, used_fields
 from controllers.kgt.kernel import WorkSizes
 from controllers.kgt.parameter import Parameter, Role, cell_dtype
+from controllers.kgt.text.emitter import OPENCL_TYPES, used_fields
 from controllers.program.program import INTEGERS, Program, Stage
 from hitmap.shape import Shape
 
@@ -37,16 +37,16 @@ def user_variant(
     found = kernel.fitting(device, None if launch is None else launch.n_steps)
     if launch is None:
         return found[0]
-    patterns = []
+    tried = []
     for variant in found:
-        pattern = variant.form.pattern(program, stage)
-        if pattern is None or pattern.suits(launch.fields.values()):
+        like = variant.form.like
+        if like is None or like.suits(launch.fields.values()):
             return variant
-        patterns.append(pattern)
+        tried.append(like)
     limits = "; ".join(
-        f"{' x '.join(map(str, pattern.least))} cells or more"
-        + f", with pitches that are multiples of {pattern.multiple}" * (pattern.multiple > 1)
-            for pattern in patterns
+        f"{' x '.join(map(str, like.least(program.n_axes)))} cells or more"
+        + f", with pitches that are multiples of {like.multiple}" * (like.multiple > 1)
+        for like in tried
     )
     raise ValueError(
         f"kernel {kernel.name!r} cannot compute a box of {' x '.join(map(str, launch.extent))} "

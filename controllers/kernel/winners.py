@@ -27,7 +27,7 @@ _MAX_BYTES = 4 << 20
 class Winner:
     """A configuration, and the seconds that it took for a step."""
 
-    configuration: kgt.Configuration
+    config: kgt.Config
     seconds: float
 
 
@@ -57,16 +57,14 @@ class Winners:
             return None
         try:
             found = json.loads(content)
-            made = kgt.configuration_from(found["configuration"])
-            return Winner(made, float(found["seconds"]))
+            return Winner(kgt.config_from(found["configuration"]), float(found["seconds"]))
         except UNREADABLE:
             return None
 
     def store(self, key: Sequence[str], winner: Winner) -> None:
         """Keep a winner, in place of the last one for `key`."""
         if self._entries is not None:
-            made, seconds = kgt.plain(winner.configuration), winner.seconds
-            content = {"configuration": made, "seconds": seconds}
+            content = {"configuration": kgt.plain(winner.config), "seconds": winner.seconds}
             self._entries.store((*self._device, *key), json.dumps(content).encode())
 
 

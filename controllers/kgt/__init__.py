@@ -1,44 +1,37 @@
 # SPDX-License-Identifier: MIT
 """The kernel generation tool: stages become OpenCL C that people can read.
 
-After KGT, de Castro et al. 2023, doi:10.1007/s11227-022-05040-y.  It needs no OpenCL device.
+After KGT, de Castro et al. 2023, doi:10.1007/s11227-022-05040-y.  It needs no OpenCL device, and
+imports the rooms `language` and `program`.  `text` is the C that all kernels share, `strategies`
+holds the ways to write one, the modules above these choose among them.
 """
 
-from controllers.kgt.candidates import (
-    candidates,
-    configuration_from,
-    plain,
-    steps_per_launch,
-    suits,
-)
 from controllers.kgt.choice import (
-    STRATEGIES,
-    Launch,
+    can_vary,
+    candidates,
     choose,
-    described,
-    loops_over_terms,
+    config_of,
     step_counts,
-    terms_of,
     usual_steps,
 )
-from controllers.kgt.generator import Configuration, generate
+from controllers.kgt.generator import generate
 from controllers.kgt.kernel import GeneratedKernel
+from controllers.kgt.launch import Launch
+from controllers.kgt.strategies.config import Config
+from controllers.kgt.strategies.table import STRATEGIES, config_from, plain
 
 __all__ = [
     "STRATEGIES",
-    "Configuration",
+    "Config",
     "GeneratedKernel",
     "Launch",
+    "can_vary",
     "candidates",
     "choose",
-    "configuration_from",
-    "described",
+    "config_from",
+    "config_of",
     "generate",
-    "loops_over_terms",
     "plain",
     "step_counts",
-    "steps_per_launch",
-    "suits",
-    "terms_of",
     "usual_steps",
 ]

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
-from controllers.kgt.choice import KINDS, STRATEGIES, choose, configuration_of
+from controllers.kgt.choice import choose, config_of
 from controllers.kgt.generator import generate
 from controllers.kgt.launch_line import launch_line
+from controllers.kgt.strategies.config import Config
+from controllers.kgt.strategies.table import STRATEGIES, strategy_named
 from controllers.language.pattern_file import read_patterns
 from controllers.program.program import DTYPES, Math, Program
 from hitmap.files import check_target, replacing
@@ -40,10 +42,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--strategy", choices=STRATEGIES,
-        help="cell: one cell per work-item, for any device (default); rows: bands of rows, for "
-        "CPUs; marching: vectors in registers, for GPUs; several steps per launch: wavefront in "
-        "the cache, for CPUs; streaming in registers, for GPUs",
+        help="; ".join(f"{each.strategy}: {each.about}{_for(each.kind)}" for each in
+                       STRATEGIES.values()),
     )  # fmt: skip
+
+
+def _for(kind: str) -> str:
+    return f", for a {kind.upper()}" if kind else ""
 
 
 def kernels_of(options: argparse.Namespace) -> dict[str, str]:
@@ -70,15 +75,19 @@ def _source(program: Program, strategy: str | None, kind: str | None) -> str:
     """The text for a strategy, or for a large box on a kind of device; by default "cell"."""
     stage = program.stages[0]
     if strategy is None:
-        made = choose(program, stage, kind or "")
-        return launch_line(made) + generate(program, stage, made).source
-    if kind is not None and KINDS.get(strategy, kind) != kind:
+        config = choose(program, stage, kind) if kind else config_of("cell", program, stage)
+        return _text(program, config)
+    meant = strategy_named(strategy).kind
+    if kind is not None and meant not in ("", kind):
         raise ValueError(
-            f"the strategy {strategy!r} is for the device {KINDS[strategy]!r}, got {kind!r}; "
+            f"the strategy {strategy!r} is for the device {meant!r}, got {kind!r}; "
             f"leave out one of --strategy and --device"
         )
-    made = configuration_of(strategy, program, stage)
-    return launch_line(made) + generate(program, stage, made).source
+    return _text(program, config_of(strategy, program, stage))
+
+
+def _text(program: Program, config: Config) -> str:
+    return launch_line(config) + generate(program, program.stages[0], config).source
 
 
 def _write(folder: Path, texts: Mapping[str, str]) -> None:

@@ -2,15 +2,19 @@
 """A generated kernel: its source, and how it is called."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from controllers.kgt.parameter import Parameter
-from hitmap.strided import Strided
 
 WorkSizes = Callable[[tuple[int, ...], bool], tuple[tuple[int, ...], tuple[int, ...]]]
+# Constant arrays that a kernel reads, given the pitches of its field.
+Tables: TypeAlias = Callable[[tuple[int, ...]], Mapping[str, npt.NDArray[Any]]]
 
 
 @dataclass(frozen=True)
@@ -22,13 +26,14 @@ class GeneratedKernel:
     the OpenCL C type `cell_type`.  Where
     `divides` is true a float32 kernel has the strict bits only if built with
     -cl-fp32-correctly-rounded-divide-sqrt, on devices that need it.  `work_sizes(extent, is_cpu)`
-    gives the global and the local size, in OpenCL order, for a box of at least `least` cells per
-    axis.  With a `multiple` over 1 the kernel is for fields whose pitches are multiples of it and
-    whose first elements are equal modulo it (`suits`).
+    gives the global and the local size, in OpenCL order, for a box that suits the configuration.
 
     With `steps_per_launch` over 1 it computes so many time steps, and the last arguments are, per
     axis, the first and the last cell (exclusive) that the stage computes, counted from the box's
     first cell: all others keep their value.
+
+    A kernel that is written by hand may have `data` after its buffers, which are scalars of values
+    in `constants` and arrays of `tables`, and be told at last where the box `starts`.
     """
 
     name: str
@@ -39,19 +44,11 @@ class GeneratedKernel:
     n_axes: int
     divides: bool
     work_sizes: WorkSizes
-    least: tuple[int, ...]
-    multiple: int = 1
     steps_per_launch: int = 1
-
-    def suits(self, fields: Iterable[Strided]) -> bool:
-        """Whether it can compute a box whose cells lie there in `fields`."""
-        where = list(fields)
-        return all(
-            all(pitch % self.multiple == 0 for pitch in cells.pitches[:-1])
-            and (cells.first - where[0].first) % self.multiple == 0
-            and all(n >= least for n, least in zip(cells.extent, self.least))
-            for cells in where
-        )
+    data: tuple[Parameter, ...] = ()
+    starts: bool = False
+    constants: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    tables: Tables | None = None
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -61,7 +58,8 @@ class GeneratedKernel:
             Parameter(field, cell, "in") if role == "in" else Parameter(f"{field}_new", cell, "out")
             for field, role in self.buffers
         )
-        return (*buffers, *(Parameter(name, "long", "scalar") for name in self._scalar_names()))
+        scalars = (Parameter(name, "long", "scalar") for name in self._scalar_names())
+        return (*buffers, *self.data, *scalars)
 
     def _scalar_names(self) -> list[str]:
         names: list[str] = []
@@ -71,7 +69,7 @@ class GeneratedKernel:
         if self.steps_per_launch > 1:
             for axis in range(self.n_axes):
                 names += [f"computed_first_{axis}", f"computed_last_{axis}"]
-        return names
+        return names + (_numbered("lower", self.n_axes) if self.starts else [])
 
     def scalars(
         self,

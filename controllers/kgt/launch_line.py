@@ -11,8 +11,8 @@ import json
 import re
 from collections.abc import Mapping
 
-from controllers.kgt.candidates import configuration_from, plain
-from controllers.kgt.generator import Configuration
+from controllers.kgt.strategies.config import Config
+from controllers.kgt.strategies.table import config_from, plain
 from hitmap.argument import short
 
 HEAD = "// launch: "
@@ -20,18 +20,17 @@ MOST = 1 << 20      # of any number in the line
 _LINE = re.compile(rf"^{re.escape(HEAD)}(.*)$", re.MULTILINE)
 
 
-def launch_line(configuration: Configuration) -> str:
+def launch_line(config: Config) -> str:
     r"""The line, with its end; "" where there is nothing to say.
 
-    >>> from controllers.kgt.marching import MarchingConfiguration
-    >>> launch_line(MarchingConfiguration())    # doctest: +ELLIPSIS
+    >>> from controllers.kgt.strategies.marching import MarchingConfig
+    >>> launch_line(MarchingConfig())    # doctest: +ELLIPSIS
     '// launch: {"strategy": "marching", "lanes": 4, "steps": 2, ..."reciprocals": false}\n'
     """
-    data = plain(configuration)
-    return "" if data == {"strategy": "cell"} else f"{HEAD}{json.dumps(data)}\n"
+    return f"{HEAD}{json.dumps(plain(config))}\n" if config.parameters() else ""
 
 
-def launched_like(text: str, file: str) -> Configuration:
+def launched_like(text: str, file: str) -> Config | None:
     """What the line in the text of a kernel says; None where it has none.
 
     ValueError, with `file` and the number of the line, where it says nothing that kgt could have
@@ -47,7 +46,7 @@ def launched_like(text: str, file: str) -> Configuration:
     if len(found) > 1:
         raise ValueError(f"{where}: a second line {HEAD.strip()!r}; leave one of them out")
     try:
-        return configuration_from(_checked(json.loads(found[0][1])))
+        return config_from(_checked(json.loads(found[0][1])))
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(
             f"{where}: {short(found[0][1])} says of no kernel how it is launched "

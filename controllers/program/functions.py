@@ -201,7 +201,7 @@ _ROWS = (
         "*", np.multiply, "product", "{0} * {1}", PRODUCT, chains=True, vectors=True,
         integers=Integers(_products, wraps=True),
     ),
-    # integers: kernels divide as controllers.kgt.integer says
+    # integers: kernels divide as controllers.kgt.text.integer says
     Function(
         "/", np.divide, "division", "{0} / {1}", PRODUCT, chains=True, vectors=True, loose=True,
         integers=Integers(_quotients, compute=quotient),

@@ -10,7 +10,7 @@ from itertools import chain, groupby
 from typing import TypeVar
 
 from controllers.kernel.configuration import Configuration
-from controllers.kgt.comment import cost
+from controllers.kgt.text.comment import cost
 from controllers.plan import Plan
 from controllers.plan.needed import cells_needed
 from controllers.plan.size import PlaceSize, place_sizes

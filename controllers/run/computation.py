@@ -13,12 +13,12 @@ import numpy.typing as npt
 import controllers
 from controllers.engine import Engine
 from controllers.kernel.configuration import Configuration
-from controllers.kernel.stage_kernel import described
 from controllers.placement.own_kernel import check_rest
 from controllers.placement.placement import Placement
 from controllers.placement.relocation import relocate
 from controllers.plan import Plan
 from controllers.program.program import Program
+from controllers.program.structure import described
 from controllers.report.explain import explain
 from controllers.report.report import Report
 from controllers.report.timings import Timings

@@ -17,8 +17,9 @@ import pyopencl as cl
 from controllers import kgt
 from controllers.device.event import Command
 from controllers.executor.opencl import CELL_TYPES, OpenCLExecutor
-from controllers.kernel.build import BuildError, Built, build, fixed_source
+from controllers.kernel.build import BuildError, Built, build
 from controllers.kernel.configuration import Placed
+from controllers.kgt.text.fixed import fixed_source
 from controllers.memory.tile import Tile
 from controllers.program.application import apply_sweep
 from controllers.program.program import INTEGERS, Program
@@ -58,7 +59,7 @@ class Bench:
         tiles = [*stage.fields_read, stage.writes, stage.writes]
         *read, self._new, self._right = (executor.tile(geometries[f], self._dtype) for f in tiles)
         self._read = dict(zip(stage.fields_read, read))
-        self._commands: dict[kgt.Configuration, Command] = {}
+        self._commands: dict[kgt.Config, Command] = {}
         self._by_numpy = by_numpy or self._box.n_cells <= MAX_REFERENCE
         self._small: Bench | None = None
         if sweep.count > 1 and not self._by_numpy:      # no other kernel says what is right
@@ -68,34 +69,34 @@ class Bench:
         self._compute_right()
 
     @property
-    def candidates(self) -> tuple[kgt.Configuration, ...]:
+    def candidates(self) -> tuple[kgt.Config, ...]:
         """What may be tried, the default first; empty where nothing can be chosen."""
         return kgt.candidates(self.program, self.stage, self.executor.device.kind, self.launch)
 
-    def measure(self, batch: Sequence[kgt.Configuration]) -> dict[kgt.Configuration, Outcome]:
+    def measure(self, batch: Sequence[kgt.Config]) -> dict[kgt.Config, Outcome]:
         """Seconds of a step with each of some configurations, or why it cannot be used."""
-        problems = {made: self.problem(made) for made in batch}
-        times: dict[kgt.Configuration, list[float]] = {}
-        for made in turns([made for made in batch if problems[made] is None]):
-            times.setdefault(made, []).extend(self._seconds(made))
+        problems = {config: self.problem(config) for config in batch}
+        times: dict[kgt.Config, list[float]] = {}
+        for config in turns([config for config in batch if problems[config] is None]):
+            times.setdefault(config, []).extend(self._seconds(config))
         return {
-            made: problems[made] or typical(times[made]) / kgt.steps_per_launch(made)
-            for made in batch
+            config: problems[config] or typical(times[config]) / config.steps_per_launch
+            for config in batch
         }
 
-    def problem(self, made: kgt.Configuration) -> str | None:
+    def problem(self, config: kgt.Config) -> str | None:
         """Why a configuration cannot be used; None if it can and gives the right bits."""
-        if made in self._commands:
+        if config in self._commands:
             return None
-        if self._small is not None and (problem := self._small.problem(made)):
+        if self._small is not None and (problem := self._small.problem(config)):
             return problem
         handle = self.executor.device.handle
         assert handle is not None, "an OpenCL device"
         try:
-            problem = problem_before_build(self.program, self.stage, made, self.launch, handle)
+            problem = problem_before_build(self.program, self.stage, config, self.launch, handle)
             if problem is not None:
                 return problem
-            with self.executor.choices.using(self.key, made):
+            with self.executor.choices.using(self.key, config):
                 source, built = self.executor.build(self.program, self.stage, self.launch)
                 group = source.work_sizes(self._box.extent, self._is_cpu)[1]
                 problem = problem_of_build(built, group, handle)
@@ -109,7 +110,7 @@ class Bench:
             return " ".join(str(error).split())[:200]
         if n_wrong:
             return f"computes {n_wrong} cells with other bits"
-        self._commands[made] = command
+        self._commands[config] = command
         return None
 
     @property
@@ -121,9 +122,9 @@ class Bench:
             self.program, self._sweep, self._read, {self.stage.writes: target}, self._box
         )
 
-    def _seconds(self, made: kgt.Configuration) -> list[float]:
+    def _seconds(self, config: kgt.Config) -> list[float]:
         """The seconds of some launches, one after another; one goes before that does not count."""
-        command = self._commands[made]
+        command = self._commands[config]
         first = command(None)
         first.wait()
         n = n_launches((first.profile.end - first.profile.start) * 1e-9) - 1
@@ -152,8 +153,9 @@ class Bench:
         first be right on a small box.
         """
         if not self._by_numpy:
-            several = self._sweep.count > 1
-            with self.executor.choices.using(self.key, self.candidates[0] if several else None):
+            cell = kgt.config_of("cell", self.program, self.stage)
+            right = self.candidates[0] if self._sweep.count > 1 else cell
+            with self.executor.choices.using(self.key, right):
                 self._bind(self._right)(None).wait()
             return
 

@@ -29,7 +29,7 @@ def hill_climb(
     start = space.default
     while True:
         yield from _climb(space, known, start)
-        unknown = [made for made in space.configurations if made not in known]
+        unknown = [config for config in space.configurations if config not in known]
         if not unknown:
             return
         start = random.choice(unknown)
@@ -64,7 +64,7 @@ def _along(
     while True:
         near = [other for move in moves if (other := space.neighbour(best, *move)) is not None]
         yield near
-        better = min([best, *near], key=lambda made: known.get(made, inf))
+        better = min([best, *near], key=lambda config: known.get(config, inf))
         if better == best:
             return best
         best = better

@@ -8,22 +8,20 @@ import pyopencl as cl
 
 from controllers import kgt
 from controllers.kernel.build import Built, compiled
-from controllers.kgt.wavefront import WavefrontConfiguration
 from controllers.program.program import Program, Stage
 
 
 def problem_before_build(
-    program: Program, stage: Stage, made: kgt.Configuration, launch: kgt.Launch, device: cl.Device
+    program: Program, stage: Stage, config: kgt.Config, launch: kgt.Launch, device: cl.Device
 ) -> str | None:
-    """Why a configuration cannot compute the box of `launch`, as far as the text says it."""
-    if isinstance(made, WavefrontConfiguration):    # PoCL aborts where that is too much
-        local_bytes = made.local_bytes(program, stage)
-        if local_bytes > device.local_mem_size:
-            return _local_problem(local_bytes, device.local_mem_size)
-    generated = kgt.generate(program, stage, made)
-    if not generated.suits(launch.fields.values()):
+    """Why a configuration cannot compute the box of `launch`, as far as it says itself."""
+    local_bytes = config.local_bytes(program, stage)
+    if local_bytes > device.local_mem_size:
+        return _local_problem(local_bytes, device.local_mem_size)
+    if not config.suits(launch.fields.values()):
         return "does not suit the box"
-    group = generated.work_sizes(launch.extent, bool(device.type & cl.device_type.CPU))[1]
+    sizes = config.work_sizes(program, stage)
+    group = sizes(launch.extent, bool(device.type & cl.device_type.CPU))[1]
     return _group_problem(group, device.max_work_group_size)
 
 

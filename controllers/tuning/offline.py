@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 class Tried:
     """A configuration: `seconds` of a step and their `ratio` to the default's, or its `problem`."""
 
-    configuration: kgt.Configuration
+    configuration: kgt.Config
     seconds: float | None
     ratio: float | None
     problem: str = ""
@@ -70,7 +70,7 @@ class Tuned:
     at_once: tuple[tuple[int, float], ...]
     n_configurations: int
     tried: tuple[Tried, ...]
-    winner: kgt.Configuration
+    winner: kgt.Config
     seconds: float
     kept: bool
     rank: int = 0
@@ -188,7 +188,8 @@ class _Search:
         where = self._executor.device.name, bench.stage.name, bench.launch.extent, listed
         candidates = bench.candidates
         if not candidates:
-            return Tuned(*where, 1, (), None, time.monotonic() - start, kept=False)
+            used = self._executor.choices.configuration(bench.program, bench.stage, bench.launch)
+            return Tuned(*where, 1, (), used, time.monotonic() - start, kept=False)
         left = replace(budget, seconds=budget.seconds - (time.monotonic() - start))
         trials = try_out(Space(candidates), bench.measure, left, search_named(search), seed)
         default = trials.space.default
@@ -199,9 +200,9 @@ class _Search:
             kept = choices.keep(bench.key, winner)
             choices.keep_steps(bench.program, bench.stage, bench.launch, winner)
         others = sorted(
-            (one for one in trials.ratios if one != default), key=trials.ratios.__getitem__
+            (config for config in trials.ratios if config != default), key=trials.ratios.__getitem__
         )
-        tried = tuple(_tried(trials, one) for one in (default, *others))
+        tried = tuple(_tried(trials, config) for config in (default, *others))
         seconds = time.monotonic() - start
         return Tuned(*where, len(trials.space), tried, best, seconds, kept)
 
@@ -232,7 +233,7 @@ class _Search:
         return Bench(self._executor, plan.program, sweep, placed)
 
 
-def _tried(trials: Trials[kgt.Configuration], config: kgt.Configuration) -> Tried:
+def _tried(trials: Trials[kgt.Config], config: kgt.Config) -> Tried:
     seconds, ratio = trials.seconds(config), trials.ratios[config]
     if not isfinite(seconds):
         return Tried(config, None, None, trials.discarded.get(config, "not measured"))

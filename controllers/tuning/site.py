@@ -46,7 +46,7 @@ class Site:
     """The search for the configuration of some launches of a run."""
 
     def __init__(
-        self, engine: Engine, launches: Launches, search: Search[kgt.Configuration]
+        self, engine: Engine, launches: Launches, search: Search[kgt.Config]
     ) -> None:
         self.launches = launches
         self._engine = engine
@@ -60,7 +60,7 @@ class Site:
         self._trials = Trials(Space([self._used, *found]), search)
         self._n_at_once = n_steps
         self._bench = Bench(executor, program, *scratch(launches.placed, sweep))
-        self._times: dict[kgt.Configuration, list[float]] = {}
+        self._times: dict[kgt.Config, list[float]] = {}
 
     def prepare(self, spending: Spending) -> int:
         """Choose, build and check the next candidates; how many there are, 0 at the end.
@@ -70,16 +70,16 @@ class Site:
         self._times = {}
         while len(self._times) < 2 and (batch := self._trials.batch()):
             self._times.clear()
-            for made in batch:
+            for config in batch:
                 if not spending.left_s:
                     self._times.clear()
                     return 0
                 with spending.counting():
-                    problem = self._bench.problem(made)
+                    problem = self._bench.problem(config)
                 if problem is None:
-                    self._times[made] = []
+                    self._times[config] = []
                 else:
-                    self._trials.discard(made, problem)
+                    self._trials.discard(config, problem)
         return len(self._times)
 
     def turn(self, number: int) -> None:
@@ -117,7 +117,7 @@ class Site:
         return (first, self._trials.seconds(self._best)) if isfinite(first) else (0.0, 0.0)
 
     @property
-    def _best(self) -> kgt.Configuration:
+    def _best(self) -> kgt.Config:
         best = self._trials.best
         return best if self._trials.ratios[best] <= WORTH else self._trials.space.default
 
@@ -127,14 +127,14 @@ class Site:
         seconds = self._trials.seconds(self._trials.space.default)
         return self._n_at_once * n_launches(seconds * self._n_at_once)
 
-    def _use(self, made: kgt.Configuration) -> None:
-        if made != self._used:
-            self._used = made
-            self._choices.use(self.launches.key, made)
+    def _use(self, config: kgt.Config) -> None:
+        if config != self._used:
+            self._used = config
+            self._choices.use(self.launches.key, config)
             self._engine.rebind(self.launches.numbers)
 
 
-def sites(engine: Engine, search: Search[kgt.Configuration]) -> Iterator[Site]:
+def sites(engine: Engine, search: Search[kgt.Config]) -> Iterator[Site]:
     """One per stage and device of this rank, where it computes most cells and has a choice."""
     plan = engine.plan
     for executor in dict.fromkeys(engine.executors[place] for place in plan.places):
@@ -161,7 +161,7 @@ def _largest(engine: Engine, executor: OpenCLExecutor, number: int) -> Launches 
             {field.name: plan.geometry(field.name, operation.place) for field in program.fields},
         )
         launch = executor.launch_of(program, stage, placed, plan.steps_per_launch)
-        if kgt.choose(program, stage, executor.device.kind, launch) is not None:
+        if kgt.can_vary(program, kgt.choose(program, stage, executor.device.kind, launch)):
             keys[operation.number] = executor.choices.key(program, stage, launch)
             boxes[operation.number] = placed
     if not boxes:

@@ -19,17 +19,17 @@ class Space(Generic[C]):
         self.configurations = tuple(dict.fromkeys(configurations))
         if not self.configurations:
             raise ValueError("a space holds at least one configuration, its default")
-        described = [_parameters(made) for made in self.configurations]
+        described = [_parameters(config) for config in self.configurations]
         ranks = {
-            name: {value: n for n, value in enumerate(sorted({made[name] for made in described}))}
+            name: {value: n for n, value in enumerate(sorted({each[name] for each in described}))}
             for name in described[0]
         }
         self.parameters = tuple(name for name in ranks if len(ranks[name]) > 1)
         self._at = {
-            made: tuple(ranks[name][values[name]] for name in self.parameters)
-            for made, values in zip(self.configurations, described)
+            config: tuple(ranks[name][values[name]] for name in self.parameters)
+            for config, values in zip(self.configurations, described)
         }
-        self._here = {at: made for made, at in self._at.items()}
+        self._here = {at: config for config, at in self._at.items()}
         self._last = [len(ranks[name]) - 1 for name in self.parameters]
 
     @property
@@ -40,13 +40,13 @@ class Space(Generic[C]):
     def __len__(self) -> int:
         return len(self.configurations)
 
-    def neighbour(self, made: C, *notches: tuple[int, int]) -> C | None:
+    def neighbour(self, config: C, *notches: tuple[int, int]) -> C | None:
         """The nearest configuration whose parameters differ as `notches` say, or None.
 
         notches: numbers of parameters, and the direction (-1 or 1) in which each is moved, all by
         equally many values, as few as possible.
         """
-        at = [*self._at[made]]
+        at = [*self._at[config]]
         while True:
             for number, direction in notches:
                 at[number] += direction
@@ -57,10 +57,10 @@ class Space(Generic[C]):
                 return found
 
 
-def _parameters(made: object) -> dict[str, int]:
+def _parameters(config: object) -> dict[str, int]:
     """The values of all parameters by name: `group` (32, 4) is `group[0]` 32 and `group[1]` 4."""
     found: dict[str, int] = {}
-    for name, value in vars(made).items():
+    for name, value in vars(config).items():
         if isinstance(value, tuple):
             found |= {f"{name}[{n}]": member for n, member in enumerate(value)}
         else:

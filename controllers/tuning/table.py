@@ -22,21 +22,21 @@ class Table:
 
     title: str
     default_seconds: float
-    ratios: Mapping[kgt.Configuration, float | None]
+    ratios: Mapping[kgt.Config, float | None]
 
     @classmethod
     def read(cls, path: Path) -> Table:
         """The table that `write` has written."""
         found = json.loads(path.read_text("utf-8"))
-        ratios = {kgt.configuration_from(row["configuration"]): row["ratio"]
+        ratios = {kgt.config_from(row["configuration"]): row["ratio"]
                   for row in found["rows"]}  # fmt: skip
         return cls(found["title"], found["default_seconds"], ratios)
 
     def write(self, path: Path) -> None:
         """One row per line, for people and for differences."""
         rows = ",\n".join(
-            json.dumps({"ratio": ratio and round(ratio, 4), "configuration": kgt.plain(made)})
-            for made, ratio in self.ratios.items()
+            json.dumps({"ratio": ratio and round(ratio, 4), "configuration": kgt.plain(config)})
+            for config, ratio in self.ratios.items()
         )
         title, seconds = json.dumps(self.title), f"{self.default_seconds:.6g}"
         path.write_text(
@@ -48,10 +48,10 @@ class Table:
         """The shortest time, relative to the default."""
         return min(ratio for ratio in self.ratios.values() if ratio is not None)
 
-    def measure(self, batch: Sequence[kgt.Configuration]) -> dict[kgt.Configuration, Outcome]:
+    def measure(self, batch: Sequence[kgt.Config]) -> dict[kgt.Config, Outcome]:
         """What measuring them has given."""
-        ratios = {made: self.ratios[made] for made in batch}
+        ratios = {config: self.ratios[config] for config in batch}
         return {
-            made: "cannot be used" if ratio is None else ratio * self.default_seconds
-            for made, ratio in ratios.items()
+            config: "cannot be used" if ratio is None else ratio * self.default_seconds
+            for config, ratio in ratios.items()
         }

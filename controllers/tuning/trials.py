@@ -57,7 +57,7 @@ class Trials(Generic[C]):
         if default in self.discarded:
             return []
         for batch in self._batches if self._left else ():
-            new = [made for made in dict.fromkeys(batch) if made not in self._ratios]
+            new = [config for config in dict.fromkeys(batch) if config not in self._ratios]
             if new:
                 tried = new[: int(min(self._left, len(new)))]
                 self._left -= len(tried)
@@ -67,18 +67,18 @@ class Trials(Generic[C]):
     def tell(self, outcomes: Mapping[C, Outcome]) -> None:
         """What came of a batch."""
         default_s = outcomes[self.space.default]
-        for made, outcome in outcomes.items():
+        for config, outcome in outcomes.items():
             if isinstance(outcome, str):
-                self.discard(made, outcome)
+                self.discard(config, outcome)
             else:
-                self._ratios[made] = outcome / default_s if isinstance(default_s, float) else inf
+                self._ratios[config] = outcome / default_s if isinstance(default_s, float) else inf
         if isinstance(default_s, float):
             self._default_s.append(default_s)
 
-    def discard(self, made: C, why: str) -> None:
+    def discard(self, config: C, why: str) -> None:
         """A configuration cannot be used."""
-        self.discarded[made] = why
-        self._ratios[made] = inf
+        self.discarded[config] = why
+        self._ratios[config] = inf
 
     @property
     def ratios(self) -> Mapping[C, float]:
@@ -90,9 +90,9 @@ class Trials(Generic[C]):
         """The fastest so far; the default where nothing is faster."""
         return min(self._ratios, key=self._ratios.__getitem__)
 
-    def seconds(self, made: C) -> float:
+    def seconds(self, config: C) -> float:
         """The time of a step with a configuration that was tried."""
-        return self._ratios[made] * median(self._default_s) if self._default_s else inf
+        return self._ratios[config] * median(self._default_s) if self._default_s else inf
 
 
 def tune(

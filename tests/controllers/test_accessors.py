@@ -15,8 +15,8 @@ from controllers.device import choose, find_devices
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.build import build_user_kernel
 from controllers.kernel.stage_kernel import box_values, tile_values
-from controllers.kgt.cell import work_sizes
 from controllers.kgt.parameter import bind
+from controllers.kgt.strategies.cell.config import work_sizes
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, dense_pitches
 

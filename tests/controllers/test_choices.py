@@ -14,15 +14,16 @@ from controllers.device import Device
 from controllers.device.device import reference_device
 from controllers.kernel.choices import Choices
 from controllers.kernel.winners import VARIABLE, Winner, Winners
-from controllers.kgt.marching import MarchingConfiguration
-from controllers.kgt.rows import RowsConfiguration
+from controllers.kgt.strategies.cell import CellConfig
+from controllers.kgt.strategies.marching import MarchingConfig
+from controllers.kgt.strategies.rows import RowsConfig
 from controllers.language.weights import Stencil
 from hitmap.strided import Strided
 
 MEAN = Stencil.of("mean", [(-1, 1)] * 2, [0, 1, 0, 1, 0, 1, 0, 1, 0], 4).program("float32")
 CPU = replace(reference_device(), name="a CPU", kind="cpu", version="1")
 GPU = replace(CPU, name="a GPU", kind="gpu")
-OTHER = RowsConfiguration(lanes=8, rows=2, band=32)
+OTHER = RowsConfig(lanes=8, rows=2, band=32)
 
 
 def launch(*extent: int, pitch: int = 1024) -> kgt.Launch:
@@ -33,11 +34,11 @@ def choices(folder: Path | None, device: Device = CPU) -> Choices:
     return Choices(device, Winners(device, folder))
 
 
-def chosen(found: Choices, at: kgt.Launch) -> kgt.Configuration:
+def chosen(found: Choices, at: kgt.Launch) -> kgt.Config:
     return found.configuration(MEAN, MEAN.stages[0], at)
 
 
-def keep(folder: Path, made: kgt.Configuration = OTHER, at: kgt.Launch | None = None) -> None:
+def keep(folder: Path, made: kgt.Config = OTHER, at: kgt.Launch | None = None) -> None:
     found, at = choices(folder), at or launch(500, 900)
     assert found.keep(found.key(MEAN, MEAN.stages[0], at), Winner(made, 0.5))
 
@@ -78,7 +79,7 @@ def test_the_names_of_program_and_stage_do_not_matter(tmp_path: Path) -> None:
     ids=["extent", "cache", "driver", "cores", "stencil", "no launch"],
 )
 def test_a_winner_is_for_what_it_was_found_for(
-    other: Callable[[Path], kgt.Configuration], tmp_path: Path
+    other: Callable[[Path], kgt.Config], tmp_path: Path
 ) -> None:
     keep(tmp_path)
     assert other(tmp_path) != OTHER
@@ -130,7 +131,7 @@ def test_smaller_boxes_of_the_class_get_it_cut_to_their_size_or_the_default(
 ) -> None:
     pitch = 8192
     at = launch(12, 8000, pitch=pitch)      # extents of 12 to 22 rows are one class
-    made = MarchingConfiguration(4, 16, 0, (32, 4, 1))
+    made = MarchingConfig(4, 16, 0, (32, 4, 1))
     found = choices(tmp_path, GPU)
     found.use(found.key(MEAN, MEAN.stages[0], at), made)
     assert chosen(found, launch(17, 8000, pitch=pitch)) == made
@@ -143,11 +144,11 @@ def test_what_is_tried_is_forgotten_afterwards(tmp_path: Path) -> None:
     keep(tmp_path)
     found, at = choices(tmp_path), launch(500, 900)
     key = found.key(MEAN, MEAN.stages[0], at)
-    with found.using(key, None):
-        assert chosen(found, at) is None
+    with found.using(key, CellConfig()):
+        assert chosen(found, at) == CellConfig()
     assert chosen(found, at) == OTHER
-    with found.using(key, RowsConfiguration(rows=1)):
-        assert chosen(found, at) == RowsConfiguration(rows=1)
+    with found.using(key, RowsConfig(rows=1)):
+        assert chosen(found, at) == RowsConfig(rows=1)
     assert chosen(found, at) == OTHER
 
 

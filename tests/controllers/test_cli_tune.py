@@ -13,7 +13,7 @@ from mpi_jobs import run_ranks
 from controllers import kgt, reference_run
 from controllers.cli import main
 from controllers.kernel.winners import VARIABLE
-from controllers.kgt.wavefront import WavefrontConfiguration
+from controllers.kgt.strategies.wavefront import WavefrontConfig
 from controllers.language.pattern_file import read_patterns
 from controllers.tuning import offline
 
@@ -141,7 +141,7 @@ def test_configurations_are_named_in_json_as_in_python(
 ) -> None:
     assert tune(f"{TUNE} --seconds 0 --json") == 0
     (found,) = json.loads(capsys.readouterr().out)
-    usual = WavefrontConfiguration(slices=1, band=1)
-    assert kgt.configuration_from(found["winner"]) == usual
+    usual = WavefrontConfig(slices=1, band=1)
+    assert kgt.config_from(found["winner"]) == usual
     assert [n for n, _ in found["at_once"]] == [8]      # others are not begun in no time
     assert (found["n_configurations"], found["kept"]) == (6, False)

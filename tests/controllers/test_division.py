@@ -12,7 +12,7 @@ import pyopencl as cl
 import pytest
 
 from controllers.device import find_devices
-from controllers.kgt.division import divide, reciprocal, rounded
+from controllers.kgt.text.division import divide, reciprocal, rounded
 
 Array = npt.NDArray[Any]
 MANTISSAS = np.arange(2**23, 2**24, dtype=np.float32)

@@ -16,12 +16,13 @@ from kernel_ways import extreme
 
 from controllers import Computation
 from controllers.device.device import ROUNDED_DIVIDE
-from controllers.kgt import generate
-from controllers.kgt.choice import STRATEGIES, choose, configuration_of, step_counts, usual_steps
-from controllers.kgt.comment import cost
-from controllers.kgt.emitter import arithmetic_type, assignment
-from controllers.kgt.fast import stage_of
-from controllers.kgt.marching import MarchingConfiguration
+from controllers.kgt import STRATEGIES, generate
+from controllers.kgt.choice import choose, config_of, step_counts, usual_steps
+from controllers.kgt.strategies.cell import CellConfig
+from controllers.kgt.strategies.marching import MarchingConfig
+from controllers.kgt.text.comment import cost
+from controllers.kgt.text.emitter import arithmetic_type, assignment
+from controllers.kgt.text.fast import stage_of
 from controllers.program.expression import Expression, Operation, Read, where
 from controllers.program.formula import formula
 from controllers.program.functions import FUNCTIONS, Function, Integers
@@ -225,10 +226,10 @@ def test_sixty_levels_of_sums_are_handled_in_time_linear_in_their_nodes(
     assert program.flops_per_cell == 60
     text = " ".join(formula(stage).split())
     assert text.startswith("u[i] = t58 + t58 with t0 = u[i] + u[i], t1 = t0 + t0,")
-    for strategy in STRATEGIES:
+    for strategy in STRATEGIES.keys() - {"generic"}:
         if strategy != "streaming" or dtype not in INTEGERS:
-            made = configuration_of(strategy, program, stage)
-            source = generate(program, stage, made).source
+            config = config_of(strategy, program, stage)
+            source = generate(program, stage, config).source
             assert len(source) < 10**5 and "60 additions" in source
     if dtype not in INTEGERS:
         assert stage_of(program.with_math("fast"), stage).expression is tree
@@ -260,13 +261,13 @@ def test_only_one_cell_per_item_computes_all_functions() -> None:
     program = program_of(np.sqrt(A) + U, "float32")
     stage = program.stages[0]
     for kind in ("cpu", "gpu", ""):
-        assert choose(program, stage, kind) is None
+        assert choose(program, stage, kind) == CellConfig()
         assert usual_steps(program, stage, kind) == 1 and step_counts(program, stage, kind) == (1,)
-    for strategy in STRATEGIES[1:]:
+    for strategy in STRATEGIES.keys() - {"cell", "generic"}:
         with pytest.raises(ValueError, match=f"{strategy}.*'cell', which computes all functions"):
-            configuration_of(strategy, program, stage)
+            config_of(strategy, program, stage)
     with pytest.raises(ValueError, match="marching.*'cell', which computes all functions"):
-        generate(program, stage, MarchingConfiguration())
+        generate(program, stage, MarchingConfig())
     source = generate(program, stage).source
     assert "rounds float square roots loosely" in source and generate(program, stage).divides
 

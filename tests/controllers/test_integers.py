@@ -11,7 +11,7 @@ from sample import sample
 
 from controllers import Computation, Stencil
 from controllers.kgt import generate
-from controllers.kgt.integer import integer_type
+from controllers.kgt.text.integer import integer_type
 from controllers.program.expression import SYMBOLS, Constant, Expression, Operation, Read
 from controllers.program.program import INTEGERS, Field, Program, Stage
 from controllers.program.reference import apply_stage, reference_run

@@ -13,8 +13,9 @@ from controllers import Computation, Kernel, Stencil
 from controllers.device import choose, find_devices
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel import build as kernel
-from controllers.kernel.build import BuildError, build, build_user_kernel, compiled, fixed_source
+from controllers.kernel.build import BuildError, build, build_user_kernel, compiled
 from controllers.kernel.build_log import without_counts
+from controllers.kgt.text.fixed import fixed_source
 
 PROGRAM = Stencil.of("s", [(-1, 1)], [1, 0, 1], 1).program("float32")
 

@@ -17,10 +17,10 @@ from sample import cases
 from controllers.cli import main as command_line
 from controllers.kgt import GeneratedKernel, generate
 from controllers.kgt.__main__ import main
-from controllers.kgt.cell import work_sizes
-from controllers.kgt.choice import configuration_of
-from controllers.kgt.comment import head_comment
-from controllers.kgt.emitter import assignment, has_exact_reciprocal, literal
+from controllers.kgt.choice import config_of
+from controllers.kgt.strategies.cell.config import work_sizes
+from controllers.kgt.text.comment import head_comment
+from controllers.kgt.text.emitter import assignment, has_exact_reciprocal, literal
 from controllers.language.pattern_file import read_patterns
 from controllers.language.weights import Stencil
 from controllers.program.expression import SYMBOLS, Constant, Expression, Operation, Read
@@ -280,7 +280,7 @@ def test_an_empty_box_has_no_work_sizes() -> None:
 def test_an_unknown_strategy_is_refused() -> None:
     program = Stencil.of("s", [(0, 0)], [1], 1).program("float32")
     with pytest.raises(ValueError, match="'wave'"):
-        configuration_of("wave", program, program.stages[0])
+        config_of("wave", program, program.stages[0])
 
 
 @pytest.mark.parametrize("path", PATTERNS, ids=lambda path: path.stem)

@@ -15,10 +15,10 @@ from controllers import Computation, Controller, Kernel, Stencil, kgt, reference
 from controllers.check.trial import KernelError, check_kernel
 from controllers.device import choose, find_devices
 from controllers.executor.opencl import OpenCLExecutor
-from controllers.kernel.configuration import Launch
+from controllers.kernel.configuration import LaunchSize
 from controllers.kernel.launch_form import LaunchForm
 from controllers.kgt.__main__ import main
-from controllers.kgt.choice import configuration_of
+from controllers.kgt.choice import config_of
 from controllers.kgt.launch_line import launch_line
 from controllers.program.expression import Read
 from controllers.program.program import Field, Program, Stage
@@ -100,8 +100,8 @@ def test_a_tile_in_local_memory_with_a_required_work_group(options: dict[str, An
 
 
 def test_local_memory_and_work_group_may_be_declared_instead() -> None:
-    made = Kernel.of("tiled", LOCAL, work_group=(16, 16), local={"near": 18 * 18})
-    check(FIVE, made, places_per_controller=2)
+    own = Kernel.of("tiled", LOCAL, work_group=(16, 16), local={"near": 18 * 18})
+    check(FIVE, own, places_per_controller=2)
     refused("local memory 'near' has no size.*local=", Kernel.of("k", LOCAL, work_group=(16, 16)))
     refused("'far' a size.*no __local parameter", Kernel.of("k", TILED, local={"far": 3}))
 
@@ -127,8 +127,8 @@ def test_work_groups_have_an_extent_for_each_axis(group: tuple[int, ...]) -> Non
 
 def test_an_item_may_compute_several_cells() -> None:
     check(FIVE, Kernel.of("fours", FOURS, cells_per_item=(1, 4)))
-    made = Kernel.of("fours", FOURS, cells_per_item=(1, 4), work_group=(2, 8))
-    check(FIVE, made, check=True, places_per_controller=2)
+    own = Kernel.of("fours", FOURS, cells_per_item=(1, 4), work_group=(2, 8))
+    check(FIVE, own, check=True, places_per_controller=2)
     refused("does not set .*cells_per_item", Kernel.of("fours", FOURS, cells_per_item=(1, 8)))
     refused("one extent for each of 2 axes", Kernel.of("fours", FOURS, cells_per_item=(1, 1, 4)))
 
@@ -151,20 +151,20 @@ def test_what_kgt_writes_is_launched_as_it_says(
     program: Program, strategy: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "own.cl"
-    made = configuration_of(strategy, program, program.stages[0])
-    text = kgt.generate(program, program.stages[0], made).source
-    path.write_text(launch_line(made) + text)
+    config = config_of(strategy, program, program.stages[0])
+    text = kgt.generate(program, program.stages[0], config).source
+    path.write_text(launch_line(config) + text)
     padded = {"zero_copy": False} if strategy == "marching" else {}
     check(program, Kernel.of("own", path), **padded)
-    check(program, Kernel.of("own", text, like=made), places_per_controller=2, **padded)
+    check(program, Kernel.of("own", text, like=config), places_per_controller=2, **padded)
 
 
 @pytest.mark.parametrize("program", sample([FOUR, SEVEN], 2))
 def test_several_steps_per_launch(program: Program) -> None:
     stage = program.stages[0]
-    made = replace(configuration_of("streaming", program, stage), steps_per_launch=2)
-    text = kgt.generate(program, stage, made).source
-    own = Kernel.of("own", text, like=made)
+    config = replace(config_of("streaming", program, stage), steps_per_launch=2)
+    text = kgt.generate(program, stage, config).source
+    own = Kernel.of("own", text, like=config)
     check(program, own, zero_copy=False)
     check(program, own, zero_copy=False, places_per_controller=2, boundary="fixed")
     refused("computes 2 steps.*checked mode", own, program, check=True, zero_copy=False)
@@ -173,8 +173,8 @@ def test_several_steps_per_launch(program: Program) -> None:
 
 def test_steps_that_are_left_over_need_a_variant_of_their_own() -> None:
     program, stage, field = FOUR, FOUR.stages[0], field_of(FOUR)
-    made = replace(configuration_of("streaming", program, stage), steps_per_launch=2)
-    own = Kernel.of("own", kgt.generate(program, stage, made).source, like=made)
+    config = replace(config_of("streaming", program, stage), steps_per_launch=2)
+    own = Kernel.of("own", kgt.generate(program, stage, config).source, like=config)
     with Computation(
         program, field.shape, devices="cpu:0", kernel=own, zero_copy=False,
         comm=SerialCommunicator(),
@@ -197,9 +197,9 @@ def test_steps_that_are_left_over_need_a_variant_of_their_own() -> None:
 
 
 def test_boxes_that_no_variant_is_made_for_are_refused_or_left_to_the_next_one() -> None:
-    made = configuration_of("rows", FOUR, FOUR.stages[0])
-    text = kgt.generate(FOUR, FOUR.stages[0], made).source
-    rows = Kernel.of("own", text, device="cpu", like=made)
+    config = config_of("rows", FOUR, FOUR.stages[0])
+    text = kgt.generate(FOUR, FOUR.stages[0], config).source
+    rows = Kernel.of("own", text, device="cpu", like=config)
     refused(r"box of 2 x 81.*4 x 16 cells or more", rows, FOUR, places_per_controller=20)
     cell = kgt.generate(FOUR, FOUR.stages[0]).source
     check(FOUR, rows.with_variant(cell), places_per_controller=20)
@@ -244,9 +244,9 @@ def test_wrong_declarations_are_refused_at_once(form: dict[str, Any], message: s
 
 
 def test_like_is_in_place_of_the_rest() -> None:
-    made = configuration_of("rows", FOUR, FOUR.stages[0])
+    config = config_of("rows", FOUR, FOUR.stages[0])
     with pytest.raises(ValueError, match="leave out work_group"):
-        LaunchForm.of("kernel 'k'", like=made, work_group=(1, 1))
+        LaunchForm.of("kernel 'k'", like=config, work_group=(1, 1))
 
 
 def test_declared_reads_are_verified_and_lie_within_those_of_the_program() -> None:
@@ -273,9 +273,9 @@ def test_names_of_scalars_and_types_of_buffers_are_checked() -> None:
 
 
 def test_a_dry_run_knows_the_launches_that_are_declared() -> None:
-    made = Kernel.of("fours", FOURS, cells_per_item=(1, 4), work_group=(2, 8))
-    (planned,) = dry_run(FIVE, (62, 130), 1, devices="gpu", kernel=made).configurations
-    assert planned.launches == (Launch((60, 128), (32, 60), (8, 2)),)
+    own = Kernel.of("fours", FOURS, cells_per_item=(1, 4), work_group=(2, 8))
+    (planned,) = dry_run(FIVE, (62, 130), 1, devices="gpu", kernel=own).configurations
+    assert planned.launches == (LaunchSize((60, 128), (32, 60), (8, 2)),)
 
 
 U, V = (lambda *offset: Read("u", offset)), (lambda *offset: Read("v", offset))

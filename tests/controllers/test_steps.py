@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from controllers import kgt
 from controllers.kernel.registry import GENERIC, SPECIALISED
-from controllers.kgt import choice
 from controllers.language.weights import Stencil
 from controllers.placement.temporal import plan_with_steps
 from controllers.plan import Location, Plan
@@ -116,7 +116,7 @@ def usual(monkeypatch: pytest.MonkeyPatch) -> None:
     def usual_steps(program: Program, stage: Stage, kind: str) -> int:
         return {"cpu": 8, "gpu": 4}.get(kind, 1)
 
-    def choose(program: Program, stage: Stage, kind: str, launch: choice.Launch) -> None:
+    def choose(program: Program, stage: Stage, kind: str, launch: kgt.Launch) -> None:
         if launch.n_steps > 8 or launch.extent[-1] < 9:
             raise ValueError("no kernel")
 

@@ -17,11 +17,12 @@ from random_trees import random_tree
 from several_steps import differing
 
 from controllers.kernel.build import build
-from controllers.kgt import Configuration, Launch, choose, generate
+from controllers.kgt import Config, Launch, choose, generate
 from controllers.kgt.__main__ import main
-from controllers.kgt.choice import configuration_of
-from controllers.kgt.marching import MarchingConfiguration
-from controllers.kgt.rows import RowsConfiguration
+from controllers.kgt.choice import config_of
+from controllers.kgt.strategies.cell import CellConfig
+from controllers.kgt.strategies.marching import MarchingConfig
+from controllers.kgt.strategies.rows import RowsConfig
 from controllers.language.weights import Stencil
 from controllers.program.expression import Constant, Read
 from controllers.program.program import INTEGERS, Field, Program, Stage
@@ -60,17 +61,17 @@ def random_program(rng: random.Random) -> Program:
 
 def random_configuration(
     rng: random.Random, strategy: str, program: Program, extent: tuple[int, ...]
-) -> RowsConfiguration | MarchingConfiguration:
+) -> RowsConfig | MarchingConfig:
     """One that suits the box, whose rows are as long as "rows" needs them."""
     stage = program.stages[0]
     if strategy == "rows":
-        default = RowsConfiguration.default(program, stage)
-        made = rng.choice([*default.search_space(program.n_axes)]).within(extent)
+        default = RowsConfig.default(program, stage)
+        made = rng.choice([*default.space(program.n_axes)]).within(extent)
         ahead = rng.choice([0, 1, 4]) if program.n_axes > 1 else 0
         segment = rng.choice([17, 40, 64, 16384])
         return replace(made, streaming=rng.random() < 0.5, segment=segment, ahead=ahead)
-    marching = MarchingConfiguration.default(program, stage)
-    made = rng.choice([*marching.search_space(program.n_axes)]).within(extent)
+    marching = MarchingConfig.default(program, stage)
+    made = rng.choice([*marching.space(program.n_axes)]).within(extent)
     return replace(made, reciprocals=rng.random() < 0.3)
 
 
@@ -106,7 +107,7 @@ def _values(rng: np.random.Generator, count: int, dtype: str) -> Array:
 
 
 def check(
-    queue: cl.CommandQueue, program: Program, made: Configuration, box: Shape, tiles: Tiles,
+    queue: cl.CommandQueue, program: Program, made: Config, box: Shape, tiles: Tiles,
     is_cpu: bool,
 ) -> None:  # fmt: skip
     """The kernel equals the reference on `box`, and leaves the rest of the memory alone."""
@@ -120,7 +121,7 @@ def check(
     new = cl.Buffer(queue.context, flags, hostbuf=before)
     buffers = [old[field] if role == "in" else new for field, role in kernel.buffers]
     where = {field: tiles.geometry[field].strided(box) for field in kernel.fields}
-    assert kernel.suits(where.values())
+    assert made.suits(where.values())
     scalars = kernel.scalars(
         {field: cells.first for field, cells in where.items()},
         {field: cells.pitches[:-1] for field, cells in where.items()},
@@ -155,11 +156,11 @@ def test_a_random_stage_equals_the_reference_bit_for_bit(
     *outer, row = (limit, *[rng.choice([1, 2, 3, 7, 12, 33])] * 3)[: program.n_axes][::-1]
     extent = (*(rng.randint(1, min(n, 33)) for n in outer), rng.randint(1, row))
     if strategy == "rows":
-        lanes = RowsConfiguration.default(program, stage).lanes
+        lanes = RowsConfig.default(program, stage).lanes
         extent = (*extent[:-1], max(extent[-1], lanes))
     box = Shape.of_extent(extent).shift(tuple(rng.randint(0, 9) for _ in extent))
     made = random_configuration(rng, strategy, program, extent)
-    multiple = made.lanes if isinstance(made, MarchingConfiguration) else 1
+    multiple = made.lanes if isinstance(made, MarchingConfig) else 1
     tiles, is_cpu = random_tiles(rng, program, box, multiple), strategy == "rows"
     check(cpu_queue if is_cpu else queue, program, made, box, tiles, is_cpu)
 
@@ -168,8 +169,8 @@ def test_a_stage_that_reads_nothing_is_computed_by_vectors(cpu_queue: cl.Command
     for dtype in ("float32", "uint8", "int64"):
         program = Program("p", (Field("u", dtype),), (Stage("s", {"u": Constant(7)}, ((0, 0),)),))
         box = Shape((3,), (200,))
-        marching = MarchingConfiguration(4, 1, 0, (64, 1, 1))
-        for made in (RowsConfiguration(lanes=8, rows=1), marching):
+        marching = MarchingConfig(4, 1, 0, (64, 1, 1))
+        for made in (RowsConfig(lanes=8, rows=1), marching):
             tiles = random_tiles(random.Random(1), program, box, 4)
             check(cpu_queue, program, made, box, tiles, is_cpu=True)
 
@@ -181,7 +182,7 @@ def test_64_bit_quotients_of_cells_by_cells_have_the_reference_bits(
     fields = (Field("u", "int64"), Field("v", "int64"))
     program = Program("p", fields, (Stage("s", {"v": tree}, ((-1, 1),) * 2),))
     box = Shape((5, 6), (22, 90))
-    for made in (RowsConfiguration(lanes=8, rows=2), MarchingConfiguration(2, 4, 0, (32, 4, 1))):
+    for made in (RowsConfig(lanes=8, rows=2), MarchingConfig(2, 4, 0, (32, 4, 1))):
         tiles = random_tiles(random.Random(2), program, box, 4)
         check(cpu_queue, program, made, box, tiles, is_cpu=True)
 
@@ -194,57 +195,56 @@ def test_the_choice_follows_device_box_and_memory() -> None:
         return choose(MEAN, stage, kind, Launch(where, exceeds))
 
     large = chosen("cpu", 4000, 4001, 4003, exceeds=True)
-    assert isinstance(large, RowsConfiguration) and large.streaming and large.ahead
+    assert isinstance(large, RowsConfig) and large.streaming and large.ahead
     cached = chosen("cpu", 400, 401, 403)
-    assert isinstance(cached, RowsConfiguration) and not (cached.streaming or cached.ahead)
+    assert isinstance(cached, RowsConfig) and not (cached.streaming or cached.ahead)
     row = chosen("cpu", 1, 401, 403)
-    assert isinstance(row, RowsConfiguration) and row.rows == 1
-    assert chosen("cpu", 400, 3, 403) is None and chosen("gpu", 400, 3, 408) is None
+    assert isinstance(row, RowsConfig) and row.rows == 1
+    assert chosen("cpu", 400, 3, 403) == chosen("gpu", 400, 3, 408) == CellConfig()
     aligned, unaligned = chosen("gpu", 400, 4001, 4008), chosen("gpu", 400, 4001, 4003)
-    assert isinstance(aligned, MarchingConfiguration) and aligned.lanes == 4
+    assert isinstance(aligned, MarchingConfig) and aligned.lanes == 4
     assert aligned.reciprocals
-    assert isinstance(unaligned, MarchingConfiguration) and unaligned.lanes == 1
+    assert isinstance(unaligned, MarchingConfig) and unaligned.lanes == 1
     single = chosen("gpu", 1, 4001, 4008)
-    assert isinstance(single, MarchingConfiguration) and single.steps == 1
-    assert choose(MEAN, stage, "accelerator") is None
+    assert isinstance(single, MarchingConfig) and single.steps == 1
+    assert choose(MEAN, stage, "accelerator") == CellConfig()
 
 
 def test_rows_of_later_blocks_are_asked_for_where_stores_bypass_the_caches() -> None:
     far = Stencil.of("far", [(-1, 2), (0, 1), (-1, 1)], [1.0] * 24, 3).program("float32")
     stage = far.stages[0]
-    made = replace(RowsConfiguration.default(far, stage, streaming=True), ahead=4)
+    made = replace(RowsConfig.default(far, stage, exceeds_cache=True), ahead=4)
     text = generate(far, stage, made).source
     assert "KGT_PREFETCH(u + c_u[item] + item_x + 2 * u_pitch_0 + 4 * u_pitch_1);" in text
     assert "KGT_PREFETCH(u_new + start_u + item_cells - 1 + u_pitch_1);" in text
     flat = MEAN.stages[0]
-    made = replace(RowsConfiguration.default(MEAN, flat, streaming=True), rows=4, ahead=4)
+    made = replace(RowsConfig.default(MEAN, flat, exceeds_cache=True), rows=4, ahead=4)
     assert "KGT_PREFETCH(u + c_u[item] + item_x + 7 * u_pitch_0);" in generate(
         MEAN, flat, made
     ).source
-    cached = RowsConfiguration.default(MEAN, flat)
+    cached = RowsConfig.default(MEAN, flat)
     assert "PREFETCH" not in generate(MEAN, flat, cached).source
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_kernel_says_what_it_suits(strategy: str) -> None:
-    made = configuration_of(strategy, MEAN, MEAN.stages[0])
-    kernel = generate(MEAN, MEAN.stages[0], made)
-    assert kernel.suits([Strided(8, (400, 1), (50, 300))])
-    assert not kernel.suits([Strided(8, (400, 1), (1, 300))])
+def test_a_configuration_says_what_it_suits(strategy: str) -> None:
+    made = config_of(strategy, MEAN, MEAN.stages[0])
+    assert made.suits([Strided(8, (400, 1), (50, 300))])
+    assert not made.suits([Strided(8, (400, 1), (1, 300))])
     odd = [Strided(8, (401, 1), (50, 300)), Strided(9, (400, 1), (50, 300))]
-    assert kernel.suits(odd) == (strategy == "rows")
+    assert made.suits(odd) == (strategy == "rows")
 
 
 def test_search_spaces_hold_the_defaults_and_only_what_compiles() -> None:
     for n_axes in (1, 2, 3, 4):
         program = Stencil.of("s", [(0, 0)] * n_axes, [1], 1).program("float32")
         stage = program.stages[0]
-        rows = RowsConfiguration.default(program, stage, streaming=True)
-        marching = MarchingConfiguration.default(program, stage)
-        assert rows in set(rows.search_space(n_axes)), n_axes
-        assert marching in set(marching.search_space(n_axes)), n_axes
+        rows = RowsConfig.default(program, stage, exceeds_cache=True)
+        marching = MarchingConfig.default(program, stage)
+        assert rows in set(rows.space(n_axes)), n_axes
+        assert marching in set(marching.space(n_axes)), n_axes
     with pytest.raises(ValueError, match=r"lanes is one of \(1, 2, 4\), got 8"):
-        MarchingConfiguration(lanes=8)
+        MarchingConfig(lanes=8)
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,9 @@ from controllers.bench.problem import STENCILS
 from controllers.device import find_devices
 from controllers.kernel.build import build
 from controllers.kgt import Launch, candidates, choose, generate
-from controllers.kgt.choice import configuration_of
-from controllers.kgt.pipeline import KEPT, Pipeline
-from controllers.kgt.streaming import StreamingConfiguration
+from controllers.kgt.choice import config_of
+from controllers.kgt.strategies.streaming import StreamingConfig
+from controllers.kgt.strategies.streaming.pipeline import KEPT, Pipeline
 from controllers.language.weights import Stencil
 from controllers.program.expression import Constant, Read
 from controllers.program.program import Field, Program, Stage
@@ -32,7 +32,7 @@ CORNERS = Stencil.of("c", [(-1, 1)] * 2, [1, 4, 1, 4, 20, 4, 1, 4, 1], 40).progr
 
 def random_configuration(
     rng: random.Random, program: Program, nvidia: bool
-) -> StreamingConfiguration:
+) -> StreamingConfig:
     """One that has room for two steps or three; small, for it is compiled anew for each case."""
     stage, n_axes = program.stages[0], program.n_axes
     while True:
@@ -46,7 +46,7 @@ def random_configuration(
         if group[0] * group[1] * group[2] > 256:
             continue
         steps = rng.choice([2, 2, 2, 3])
-        made = StreamingConfiguration(
+        made = StreamingConfig(
             steps, (cells[0], cells[1], cells[2]), (group[0], group[1], group[2]),
             length=rng.choice([1, 3, 8, 50]), vector=vector, ahead=rng.choice([0, 1, 2]),
             unroll=rng.choice([1, 1, 1, 2]), prefetch=rng.choice([0, 2]) if nvidia else 0,
@@ -57,7 +57,7 @@ def random_configuration(
             return made
 
 
-def check(queue: cl.CommandQueue, case: Case, made: StreamingConfiguration) -> None:
+def check(queue: cl.CommandQueue, case: Case, made: StreamingConfig) -> None:
     """The kernel gives what is expected on the box, and leaves the rest of the memory alone."""
     stage, flags = case.stage, cl.mem_flags.READ_WRITE
     kernel = generate(case.program, stage, made)
@@ -81,12 +81,12 @@ def check(queue: cl.CommandQueue, case: Case, made: StreamingConfiguration) -> N
 
 
 def launch(
-    queue: cl.CommandQueue, compiled: cl.Kernel, case: Case, made: StreamingConfiguration,
+    queue: cl.CommandQueue, compiled: cl.Kernel, case: Case, made: StreamingConfig,
     buffers: list[cl.Buffer],
 ) -> None:  # fmt: skip
     kernel = generate(case.program, case.stage, made)
     where = {field: case.where(field) for field in kernel.fields}
-    assert kernel.suits(where.values())
+    assert made.suits(where.values())
     scalars = kernel.scalars(
         {field: cells.first for field, cells in where.items()},
         {field: cells.pitches[:-1] for field, cells in where.items()},
@@ -96,7 +96,7 @@ def launch(
     compiled(queue, *kernel.work_sizes(case.box.extent, True), *buffers, *scalars)
 
 
-def case_of(number: int, nvidia: bool) -> tuple[Case, StreamingConfiguration]:
+def case_of(number: int, nvidia: bool) -> tuple[Case, StreamingConfig]:
     rng = random.Random(f"streaming {number}")
     program = random_floats(rng)
     made = random_configuration(rng, program, nvidia)
@@ -163,15 +163,15 @@ def test_a_default_fits_its_stage_and_the_search_space_holds_it() -> None:
             reach = 2 if n_axes < 4 else 1
             weights = [1.0] * (2 * reach + 1) ** n_axes
             far = Stencil.of("s", [(-reach, reach)] * n_axes, weights, 3).program(dtype)
-            made = StreamingConfiguration.default(far, far.stages[0])
+            made = StreamingConfig.default(far, far.stages[0])
             assert made.fits(far.stages[0]) and made.steps_per_launch >= 2
             kernel = generate(far, far.stages[0], made)
             assert kernel.steps_per_launch == made.steps_per_launch
             if n_axes in (2, 3):
-                assert made in set(made.search_space(n_axes))
+                assert made in set(made.space(n_axes))
     wide = Stencil.of("s", [(-2, 2)] * 4, [1.0] * 625, 3).program("float32")
     with pytest.raises(ValueError, match="2 steps spoil 8 cells along axis 1, a tile has 8 there"):
-        StreamingConfiguration.default(wide, wide.stages[0])
+        StreamingConfig.default(wide, wide.stages[0])
 
 
 def test_groups_are_the_shorter_the_fewer_there_are_for_the_units_of_a_device() -> None:
@@ -185,12 +185,12 @@ def test_groups_are_the_shorter_the_fewer_there_are_for_the_units_of_a_device() 
         where = {"u": Strided(n + 4, (n + 32, 1), (n - 2, n - 2))}
         launch = Launch(where, True, 12, max_items=1024, units=132, nvidia=True)
         made = choose(program, program.stages[0], "gpu", launch)
-        assert isinstance(made, StreamingConfiguration)
+        assert isinstance(made, StreamingConfig)
         assert least <= made.length <= most and made in candidates(
             program, program.stages[0], "gpu", launch
         )
         few = choose(program, program.stages[0], "gpu", replace(launch, units=16))
-        assert isinstance(few, StreamingConfiguration) and few.length > made.length
+        assert isinstance(few, StreamingConfig) and few.length > made.length
         assert made.within((11, n)).length == 12    # no longer than the box
 
 
@@ -201,18 +201,18 @@ def test_what_it_cannot_compute_is_refused_with_the_reason() -> None:
     )
     for program in (whole, other):
         with pytest.raises(ValueError, match="reads the field it writes, in float32 or float64"):
-            generate(program, program.stages[0], configuration_of("streaming", CORNERS,
+            generate(program, program.stages[0], config_of("streaming", CORNERS,
                                                                   CORNERS.stages[0]))  # fmt: skip
     with pytest.raises(ValueError, match="80 steps spoil 160 cells along axis 1, a tile has 128"):
-        generate(CORNERS, CORNERS.stages[0], StreamingConfiguration(80))
+        generate(CORNERS, CORNERS.stages[0], StreamingConfig(80))
     with pytest.raises(ValueError, match="a vector has 1, 2 or 4 cells"):
-        StreamingConfiguration(vector=3)
+        StreamingConfig(vector=3)
     with pytest.raises(ValueError, match="2 steps or more, 1024 items at most"):
-        StreamingConfiguration(steps_per_launch=1)
+        StreamingConfig(steps_per_launch=1)
 
 
 def test_shuffles_take_the_place_of_local_memory_within_a_warp() -> None:
-    made = StreamingConfiguration(2, shuffles=True)
+    made = StreamingConfig(2, shuffles=True)
     text = generate(CORNERS, CORNERS.stages[0], made).source
     assert "shfl.sync.up.b32" in text and "__local" not in text
     wide = replace(made, group=(64, 1, 1))

@@ -15,9 +15,10 @@ from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel import stage_kernel
 from controllers.kernel.configuration import Placed, launch_of
 from controllers.kgt.kernel import GeneratedKernel
-from controllers.kgt.marching import MarchingConfiguration
-from controllers.kgt.rows import RowsConfiguration
-from controllers.kgt.wavefront import WavefrontConfiguration
+from controllers.kgt.strategies.cell import CellConfig
+from controllers.kgt.strategies.marching import MarchingConfig
+from controllers.kgt.strategies.rows import RowsConfig
+from controllers.kgt.strategies.wavefront import WavefrontConfig
 from controllers.language.weights import Stencil
 from controllers.program.expression import Read
 from controllers.program.program import Field, Program, Stage
@@ -62,20 +63,20 @@ def two_fields() -> Program:
 
 @pytest.mark.parametrize("program", sample([two_fields(), MEAN], 2))
 def test_good_configurations_are_measured(executor: OpenCLExecutor, program: Program) -> None:
-    batch = [None, RowsConfiguration(rows=2), RowsConfiguration(lanes=8, rows=1)]
+    batch = [CellConfig(), RowsConfig(rows=2), RowsConfig(lanes=8, rows=1)]
     outcomes = bench_of(executor, program).measure(batch)
     assert [*outcomes] == batch
     assert all(isinstance(time, float) and 0 < time < float("inf") for time in outcomes.values())
 
 
-BAD = RowsConfiguration(rows=2)
+BAD = RowsConfig(rows=2)
 
 
 def spoil(monkeypatch: pytest.MonkeyPatch, change: Callable[[str], str]) -> None:
     """The generator writes another text for one configuration."""
 
     def generate(
-        program: Program, stage: Stage, configuration: kgt.Configuration = None
+        program: Program, stage: Stage, configuration: kgt.Config | None = None
     ) -> GeneratedKernel:
         kernel = kgt.generate(program, stage, configuration)
         return replace(kernel, source=change(kernel.source)) if configuration == BAD else kernel
@@ -101,7 +102,7 @@ def test_what_is_wrong_is_discarded_and_the_others_are_measured(
     good = kgt.generate(MEAN, MEAN.stages[0], BAD).source
     assert change(good) != good
     spoil(monkeypatch, change)
-    outcomes = bench_of(executor).measure([None, BAD, replace(BAD, rows=4)])
+    outcomes = bench_of(executor).measure([CellConfig(), BAD, replace(BAD, rows=4)])
     assert says in str(outcomes[BAD])
     assert [isinstance(time, float) for time in outcomes.values()] == [True, False, True]
 
@@ -110,7 +111,7 @@ def test_work_groups_beyond_the_limit_are_not_built(bench: Bench) -> None:
     handle = find_devices()[0].handle
     assert handle is not None
     most = handle.max_work_group_size
-    problem = bench.problem(MarchingConfiguration(1, 1, 0, (most, 2, 1)))
+    problem = bench.problem(MarchingConfig(1, 1, 0, (most, 2, 1)))
     assert problem == f"has work-groups of {2 * most} items, at most {most} are possible"
 
 
@@ -121,8 +122,8 @@ def test_several_steps_at_once_are_measured_per_step(
     monkeypatch.setattr(bench_module, "MAX_REFERENCE", most)
     bench = bench_of(executor, n_steps=4)
     default, *others = bench.candidates
-    assert isinstance(default, WavefrontConfiguration) and default.steps_per_launch == 4
-    assert all(kgt.steps_per_launch(other) == 4 for other in others)
+    assert isinstance(default, WavefrontConfig) and default.steps_per_launch == 4
+    assert all(other.steps_per_launch == 4 for other in others)
     outcomes = bench.measure([default, replace(default, slices=2)])
     assert all(isinstance(time, float) for time in outcomes.values()), outcomes
     large = replace(default, segment=1 << 20)
@@ -133,7 +134,7 @@ def test_a_wrong_default_of_several_steps_is_found_on_a_large_box_too(
     executor: OpenCLExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def generate(
-        program: Program, stage: Stage, made: kgt.Configuration = None
+        program: Program, stage: Stage, made: kgt.Config | None = None
     ) -> GeneratedKernel:
         kernel = kgt.generate(program, stage, made)
         source = kernel.source.replace("0.25f", "0.2f").replace("/ 4", "/ 5")
@@ -148,7 +149,7 @@ def test_a_wrong_default_of_several_steps_is_found_on_a_large_box_too(
 
 def test_boxes_that_do_not_suit_are_not_tried(executor: OpenCLExecutor) -> None:
     narrow = bench_of(executor, domain=Shape.of_extent((50, 10)))
-    assert narrow.problem(RowsConfiguration(lanes=16)) == "does not suit the box"
+    assert narrow.problem(RowsConfig(lanes=16)) == "does not suit the box"
     assert narrow.candidates == ()
 
 
@@ -189,4 +190,4 @@ def test_what_computes_several_steps_of_a_box_on_a_gpu_computes_its_scratch(
     sweep, large = Sweep.over(stage, domain, fixed, 4), placed(star, domain)
     made = kgt.choose(star, stage, "gpu", launch_of(star, stage, large, 4, max_items=1024))
     _, small = scratch(large, sweep)
-    assert kgt.suits(star, stage, made, launch_of(star, stage, small, 4))
+    assert made.suits(launch_of(star, stage, small, 4).fields.values())

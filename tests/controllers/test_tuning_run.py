@@ -91,9 +91,9 @@ def test_configurations_are_tried_and_the_best_is_used_from_then_on(
         assert np.array_equal(run.gather(), reference_run(LINE, field(), 7, (False,)))
 
 
-def _last(trials: Any) -> kgt.Configuration:
+def _last(trials: Any) -> kgt.Config:
     """In place of the fastest one, so that noise decides nothing."""
-    found: kgt.Configuration = [*trials.ratios][-1]
+    found: kgt.Config = [*trials.ratios][-1]
     return found
 
 
@@ -103,12 +103,12 @@ def test_a_wrong_candidate_never_does_a_step(monkeypatch: pytest.MonkeyPatch) ->
     wrong: set[str] = set()
 
     def generate(
-        program: Program, stage: Stage, made: kgt.Configuration = None
+        program: Program, stage: Stage, made: kgt.Config | None = None
     ) -> GeneratedKernel:
         kernel = kgt.generate(program, stage, made)
-        if made is None or kgt.described(made) in default:
+        if made is None or made.described() in default:
             return kernel
-        wrong.add(kgt.described(made))
+        wrong.add(made.described())
         return replace(kernel, source=kernel.source.replace("/ 6.0f", "/ 7.0f"))
 
     monkeypatch.setattr(stage_kernel, "generate", generate)
@@ -125,7 +125,7 @@ class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, build_s: float) -> None:
         self.seconds, self.n_built, problem = 0.0, 0, Bench.problem
 
-        def slow(bench: Bench, made: kgt.Configuration) -> str | None:
+        def slow(bench: Bench, made: kgt.Config) -> str | None:
             self.seconds += build_s
             self.n_built += 1
             return problem(bench, made)

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from controllers import kgt
-from controllers.kgt.marching import MarchingConfiguration
-from controllers.kgt.rows import RowsConfiguration
+from controllers.kgt.strategies.cell import CellConfig
+from controllers.kgt.strategies.marching import MarchingConfig
+from controllers.kgt.strategies.rows import RowsConfig
 from controllers.tuning.search import SEARCHES, search_named
 from controllers.tuning.space import Space
 from controllers.tuning.table import Table
@@ -160,14 +161,14 @@ def test_an_unknown_search_is_refused() -> None:
 
 
 def test_a_table_is_read_as_it_was_written(tmp_path: Path) -> None:
-    made: dict[kgt.Configuration, float | None] = {
-        RowsConfiguration(rows=2, streaming=True): 1.0, MarchingConfiguration(): None, None: 1.25,
+    made: dict[kgt.Config, float | None] = {
+        RowsConfig(rows=2, streaming=True): 1.0, MarchingConfig(): None, CellConfig(): 1.25,
     }  # fmt: skip
     table = Table('a "title"', 0.0125, made)
     table.write(tmp_path / "table.json")
     assert Table.read(tmp_path / "table.json") == table
-    assert table.measure([None]) == {None: pytest.approx(0.015625)}
-    assert isinstance(table.measure([MarchingConfiguration()])[MarchingConfiguration()], str)
+    assert table.measure([CellConfig()]) == {CellConfig(): pytest.approx(0.015625)}
+    assert isinstance(table.measure([MarchingConfig()])[MarchingConfig()], str)
 
 
 def test_there_are_tables() -> None:

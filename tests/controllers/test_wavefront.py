@@ -24,7 +24,7 @@ from controllers.device import find_devices
 from controllers.kernel.build import build
 from controllers.kgt import generate
 from controllers.kgt.__main__ import main
-from controllers.kgt.wavefront import WavefrontConfiguration
+from controllers.kgt.strategies.wavefront import WavefrontConfig
 from controllers.language.weights import Stencil
 from controllers.program.expression import Read, reads
 from controllers.program.program import Field, Program, Stage
@@ -60,10 +60,10 @@ def own_stage(rng: random.Random) -> Program:
 
 def random_wavefront(
     rng: random.Random, program: Program, extent: tuple[int, ...]
-) -> WavefrontConfiguration:
+) -> WavefrontConfig:
     """One whose rings fit; its tiles may be larger or smaller than the box."""
     stage = program.stages[0]
-    default = WavefrontConfiguration.default(program, stage)
+    default = WavefrontConfig.default(program, stage)
     while True:
         made = replace(
             default,
@@ -110,7 +110,7 @@ def expected_cells(
 
 
 def run_steps(
-    queue: cl.CommandQueue, program: Program, made: WavefrontConfiguration, box: Shape,
+    queue: cl.CommandQueue, program: Program, made: WavefrontConfig, box: Shape,
     computed: Shape, tiles: Tiles, before: Array,
 ) -> Array:  # fmt: skip
     """What one launch makes of `before`."""
@@ -122,7 +122,7 @@ def run_steps(
     old = {name: cl.Buffer(queue.context, flags, hostbuf=a) for name, a in tiles.cells.items()}
     new = cl.Buffer(queue.context, flags, hostbuf=before.copy())
     where = {field: tiles.geometry[field].strided(box) for field in kernel.fields}
-    assert kernel.suits(where.values())
+    assert made.suits(where.values())
     scalars = kernel.scalars(
         {field: cells.first for field, cells in where.items()},
         {field: cells.pitches[:-1] for field, cells in where.items()},
@@ -137,7 +137,7 @@ def run_steps(
 
 
 def check_steps(
-    queue: cl.CommandQueue, program: Program, made: WavefrontConfiguration, box: Shape,
+    queue: cl.CommandQueue, program: Program, made: WavefrontConfig, box: Shape,
     computed: Shape, tiles: Tiles,
 ) -> None:  # fmt: skip
     """One launch gives the bits of the reference on `box`, and leaves the rest alone."""
@@ -156,7 +156,7 @@ def test_several_steps_of_a_random_stage_equal_the_reference_bit_for_bit(
 ) -> None:
     rng = random.Random(f"wavefront {strategy_case}")
     program = own_stage(rng)
-    made = WavefrontConfiguration.default(program, program.stages[0])
+    made = WavefrontConfig.default(program, program.stages[0])
     outer = [rng.choice([1, 2, 5, 12, 33]) for _ in range(program.n_axes - 1)]
     outer = outer if program.n_axes < 4 else [min(n, 5) for n in outer]
     extent = (*outer, rng.randint(made.lanes, rng.choice([made.lanes, 80, 300])))
@@ -177,7 +177,7 @@ def guarded_case(number: int) -> None:
     extent = tuple(rng.randint(1, 20) for _ in shape[1:]) + (rng.randint(16, 90),)
     box = Shape.of_extent(extent).shift((9,) * len(extent))
     made = replace(
-        WavefrontConfiguration.default(program, program.stages[0]), steps_per_launch=steps,
+        WavefrontConfig.default(program, program.stages[0]), steps_per_launch=steps,
         band=7, height=3, segment=32, streaming=True,
     )  # fmt: skip
     computed = random_limits(rng, box, program, steps)
@@ -207,11 +207,11 @@ def test_no_cell_is_read_that_the_field_need_not_hold(numbers: list[int]) -> Non
 
 
 def test_a_kernel_of_several_steps_says_how_many_and_what_it_suits() -> None:
-    made = WavefrontConfiguration.default(MEAN, MEAN.stages[0])
+    made = WavefrontConfig.default(MEAN, MEAN.stages[0])
     kernel = generate(MEAN, MEAN.stages[0], made)
     assert kernel.steps_per_launch == made.steps_per_launch == 8
-    assert kernel.suits([Strided(8, (401, 1), (1, 16))])
-    assert not kernel.suits([Strided(8, (401, 1), (50, 15))])
+    assert made.suits([Strided(8, (401, 1), (1, 16))])
+    assert not made.suits([Strided(8, (401, 1), (50, 15))])
     names = [parameter.name for parameter in kernel.parameters]
     assert names[-4:] == [f"computed_{end}_{axis}" for axis in (0, 1) for end in ("first", "last")]
 
@@ -222,20 +222,20 @@ def test_default_rings_fit_whatever_the_stage_and_search_spaces_hold_them() -> N
         for dtype in ("float32", "float64"):
             stage = Stage("s", {"u": tree}, ((-far, far),) * n_axes)
             program = Program("p", (Field("u", dtype),), (stage,))
-            made = WavefrontConfiguration.default(program, stage, streaming=True)
+            made = WavefrontConfig.default(program, stage, exceeds_cache=True)
             assert made.local_bytes(program, stage) <= 1 << 20, (n_axes, far)
-            assert made in set(made.search_space(n_axes)), (n_axes, far)
+            assert made in set(made.space(n_axes)), (n_axes, far)
 
 
 def test_what_a_wavefront_cannot_do_is_refused() -> None:
     with pytest.raises(ValueError, match="at least 2 steps per launch, got 1; use the strategy"):
-        WavefrontConfiguration(steps_per_launch=1)
+        WavefrontConfig(steps_per_launch=1)
     with pytest.raises(ValueError, match="two vectors of 16 cells, got 20 cells"):
-        WavefrontConfiguration(segment=20)
+        WavefrontConfig(segment=20)
     stage = Stage("copy", {"u": Read("v", (0,))}, ((0, 0),))
     program = Program("p", (Field("u", "float32"), Field("v", "float32")), (stage,))
     with pytest.raises(ValueError, match="'copy' does not read the field 'u' that it writes"):
-        generate(program, stage, WavefrontConfiguration())
+        generate(program, stage, WavefrontConfig())
 
 
 def test_the_command_line_prints_a_wavefront(capsys: pytest.CaptureFixture[str]) -> None:

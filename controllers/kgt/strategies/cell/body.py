@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""The body of a "cell" kernel: where the work-item's cell is, and its value."""
+from __future__ import annotations
+
+from controllers.kgt.text.c_lines import block
+from controllers.kgt.text.emitter import assignment, cell_index, used_fields
+from controllers.program.program import Program, Stage
+
+
+def cell_body(program: Program, stage: Stage) -> list[str]:
+    """C lines: the body of the kernel."""
+    n_axes, target = program.n_axes, stage.writes
+    lines = [
+        "// The group's first cell; the last group of an axis starts early: it ends with the box."
+    ]
+    for axis in range(max(0, n_axes - 3), n_axes):
+        lines += _two_outer_axes() if n_axes == 4 and axis == 1 else _group_start(axis, n_axes)
+    for field in used_fields(stage):
+        lines += _index(field, cell_index(field, stage), n_axes)
+    cell = f"{target}_new[{cell_index(target, stage)}]"
+    return [*lines, "", *assignment(cell, stage, program.dtype)]
+
+
+def _group_start(axis: int, n_axes: int) -> list[str]:
+    """C lines: `start_A`, the first cell of the group in the box."""
+    return block("""
+        const long group_$axis = (long)get_group_id($dimension) * (long)get_local_size($dimension);
+        const long last_$axis = extent_$axis - (long)get_local_size($dimension);
+        const long start_$axis = group_$axis < last_$axis ? group_$axis : last_$axis;
+    """, axis=axis, dimension=n_axes - 1 - axis)    # OpenCL dimension 0 is the last axis
+
+
+def _two_outer_axes() -> list[str]:
+    """C lines: `start_0` and `start_1` of four axes, of which OpenCL has but three."""
+    return block("""
+        const long start_0 = (long)get_group_id(2) / extent_1;  // axes 0 and 1: one cell
+        const long start_1 = (long)get_group_id(2) - start_0 * extent_1;
+    """)
+
+
+def _index(field: str, name: str, n_axes: int) -> list[str]:
+    """C lines: the element index of the work-item's cell in the buffers of `field`."""
+    pitches = [f" * {field}_pitch_{axis}" for axis in range(n_axes - 1)] + [""]
+    starts = [f" + start_{axis}{pitch}" for axis, pitch in enumerate(pitches)]
+    locals_ = [
+        f"(long)get_local_id({n_axes - 1 - axis}){pitch}" for axis, pitch in enumerate(pitches)
+    ]
+    if n_axes == 4:
+        del locals_[:2]  # axes 0 and 1: one cell per group
+    first, own = f"{field}_first{''.join(starts)}", " + ".join(locals_)
+    if n_axes == 1:
+        return [f"const long {name} = {first} + {own};"]
+    return block("""
+        const long $name = $first
+            + $own;
+    """, name=name, first=first, own=own)

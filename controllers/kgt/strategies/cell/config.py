@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""The strategy "cell": one cell per work-item, without a bounds test, for CPUs and GPUs alike.
+
+A bounds test would stop the vectoriser of CPU drivers.  Instead the number of groups is rounded up
+and the last group of an axis starts early, so that it ends with the box: the cells it shares with
+the group before are written twice, with the same value, since old and new level are different
+buffers.  The index of a cell is a base, the same for the whole group, plus the local ids, which
+vectorises.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from controllers.kgt.kernel import GeneratedKernel, WorkSizes
+from controllers.kgt.launch import Launch
+from controllers.kgt.strategies.cell.body import cell_body
+from controllers.kgt.strategies.config import Config
+from controllers.kgt.text import fast, frame
+from controllers.program.program import Program, Stage
+
+# Work-groups: items along the last axis, and items in all where that axis is short.  Measured on
+# PoCL (2 cores; 2d4, 2d9c, 2d9s, 3d7; 62^2 to 4096^2, 256^3): 4 rows of 512 are as fast as the
+# driver's own choice or faster, in cache and beyond it, which other sizes are not; small boxes
+# want few large groups.  NVIDIA H200: 256 items, 64 of them in a row.
+CPU_ROW, CPU_ITEMS = 512, 1024
+GPU_ROW, GPU_ITEMS = 64, 256
+MIN_ROWS = 4
+MAX_LOCAL_Z = 64  # NVIDIA's limit on OpenCL dimension 2
+
+
+@dataclass(frozen=True)
+class CellConfig(Config):
+    """It has no parameters, and is what is left where no other strategy is better."""
+
+    strategy: ClassVar[str] = "cell"
+    about: ClassVar[str] = "one cell per work-item (default)"
+
+    @classmethod
+    def default(
+        cls, program: Program, stage: Stage, exceeds_cache: bool = False, nvidia: bool = False
+    ) -> CellConfig:
+        """The only one there is."""
+        return cls()
+
+    @classmethod
+    def chosen(cls, program: Program, stage: Stage, launch: Launch | None) -> CellConfig | None:
+        """It computes one step of any box."""
+        return cls() if launch is None or launch.n_steps == 1 else None
+
+    def work_sizes(self, program: Program, stage: Stage) -> WorkSizes:
+        """One work-item per cell."""
+        return work_sizes
+
+    def kernel(self, program: Program, stage: Stage) -> GeneratedKernel:
+        """The kernel of `stage` that computes one cell per work-item."""
+        stage = fast.stage_of(program, stage)
+        body = cell_body(program, stage)
+        return frame.kernel(program, stage, "one cell per work-item", body, work_sizes)
+
+
+def work_sizes(extent: tuple[int, ...], is_cpu: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Global and local size, in OpenCL order, for a box; no local size exceeds its `extent`.
+
+    Local sizes are powers of two, so that few variants are compiled.
+
+    >>> work_sizes((4096, 4096), is_cpu=True)
+    ((4096, 4096), (512, 4))
+    >>> work_sizes((100, 3), is_cpu=False)
+    ((4, 128), (2, 64))
+    """
+    if min(extent) < 1:
+        raise ValueError(
+            f"a launch needs at least one cell per axis, got the extent {extent}; skip empty boxes"
+        )
+    row, max_items = (CPU_ROW, CPU_ITEMS) if is_cpu else (GPU_ROW, GPU_ITEMS)
+    x, y, z = (*extent[:-4:-1], 1, 1)[:3]
+    shared = extent[0] if len(extent) == 4 else 1  # axes 0 and 1 are both in z, one cell per group
+    local_z_limit = 1 if len(extent) == 4 else MAX_LOCAL_Z
+    local_x = _power_of_two(min(max(row, max_items // min(y, max_items)), x))
+    local_y = _power_of_two(min(max(MIN_ROWS, max_items // local_x), y))
+    local_z = _power_of_two(min(max(1, max_items // (local_x * local_y)), z, local_z_limit))
+    local = (local_x, local_y, local_z)
+    rounded = tuple(-(-cells // size) * size for cells, size in zip((x, y, z), local))
+    n_dimensions = min(3, len(extent))
+    return (*rounded[:2], rounded[2] * shared)[:n_dimensions], local[:n_dimensions]
+
+
+def _power_of_two(limit: int) -> int:
+    return 1 << (limit.bit_length() - 1)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: MIT
+"""The strategy "marching", for GPUs: a work-item holds a few vectors in registers and marches on.
+
+    items of a work-group                     one item, reading one cell around each of its own
+
+    +----+----+----+- ... -+----+              u[-1]  vector                  kept from step to step
+    |item|item|item|       |item|         left u[0]   vector  right     |
+    |    |    |    |       |    |              u[+1]  vector            v     loaded by each step
+    +----+----+----+- ... -+----+
+    `lanes` cells wide, `steps` along the marching axis
+
+Vectors are aligned in memory: those at the ends of a row may stick out of the box, and store only
+the cells inside.  What an item reads lies in vectors that hold a cell which the box needs, so it
+stays within the fields.  Where the last steps of an axis exceed the box, they start earlier: some
+cells are written twice with the same value.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+from typing import ClassVar
+
+import numpy as np
+
+from controllers.kgt.kernel import GeneratedKernel, WorkSizes
+from controllers.kgt.launch import Launch
+from controllers.kgt.strategies.config import Config
+from controllers.kgt.strategies.marching.body import marching_body, marching_helpers
+from controllers.kgt.text import fast, frame
+from controllers.kgt.text.lanes import WIDTHS, Lanes
+from controllers.program.expression import reads
+from controllers.program.program import Program, Stage
+
+NARROW = 64     # vectors in a row below which work-groups are half empty
+MAX_ITEMS = 1024    # of a work-group, on NVIDIA's GPUs
+FEW_READS, MANY_READS = 6, 18   # cells that a cell reads: more ask for more steps, then for fewer
+
+
+@dataclass(frozen=True)
+class MarchingConfig(Config):
+    """The parameters of "marching".
+
+    lanes: cells of a vector, one of WIDTHS.  steps: cells of an item along `axis`, the marching
+    axis, one of the last three and not the last.  group: items of a work-group along the last
+    axis, the last but one, and the last but two.  reciprocals: divide by constants as in
+    `division`, where fma is fast.
+    """
+
+    strategy: ClassVar[str] = "marching"
+    kind: ClassVar[str] = "gpu"
+    about: ClassVar[str] = "vectors in registers"
+    vectors: ClassVar[bool] = True
+
+    lanes: int = 4
+    steps: int = 2
+    axis: int = 0
+    group: tuple[int, int, int] = (32, 4, 1)
+    reciprocals: bool = False
+
+    def __post_init__(self) -> None:
+        if self.lanes not in WIDTHS:
+            raise ValueError(f"marching: lanes is one of {WIDTHS}, got {self.lanes}")
+
+    @classmethod
+    def default(
+        cls, program: Program, stage: Stage, exceeds_cache: bool = False, nvidia: bool = False
+    ) -> MarchingConfig:
+        """What is good for `stage` on an NVIDIA H200, for large boxes (docs/performance.md)."""
+        return replace(cls._form(program, stage), reciprocals=True)     # a GPU has fast fma
+
+    @classmethod
+    def _form(cls, program: Program, stage: Stage) -> MarchingConfig:
+        n_axes, n_reads = program.n_axes, len(reads(stage.expression))
+        wide = np.dtype(program.dtype).itemsize == 8
+        if n_axes == 1:
+            return cls(4, 1, 0, (256, 1, 1))
+        if n_axes == 2:
+            if n_reads <= FEW_READS:
+                return cls(2 if wide else 4, 2, 0, (64, 4, 1))
+            return cls(4, 4, 0, (32, 4, 1) if wide else (64, 2, 1))
+        if n_reads > MANY_READS:
+            return cls(4, 2, n_axes - 3, (32, 4, 1))
+        return cls(2 if wide else 4, 8 if wide else 4, n_axes - 3, (32, 8, 1))
+
+    @classmethod
+    def chosen(
+        cls, program: Program, stage: Stage, launch: Launch | None
+    ) -> MarchingConfig | None:
+        """One step of boxes that are not narrow; on vectors where all rows start aligned."""
+        config = cls.default(program, stage)
+        if launch is None:
+            return config
+        if launch.n_steps > 1 or launch.extent[-1] < NARROW * config.lanes:
+            return None
+        if not launch.aligned(config.lanes):
+            config = replace(config, lanes=1, steps=4 if program.n_axes > 1 else 1)
+        return config.within(launch.extent)
+
+    def space(self, n_axes: int) -> Iterator[MarchingConfig]:
+        """What may be tried on a device instead; `fits` says which a box is large enough for."""
+        axes = (0,) if n_axes < 3 else (n_axes - 3, n_axes - 2)
+        steps = (1,) if n_axes == 1 else (1, 2, 4, 8, 16)
+        groups = [(x, y, 1) for x in (32, 64, 128, 256) for y in (1, 2, 4, 8, 16)]
+        for lanes, step, axis, group in product(WIDTHS, steps, axes, groups):
+            if 64 <= prod(group) <= MAX_ITEMS and (n_axes > 1 or group[1] == 1):
+                yield replace(self, lanes=lanes, steps=step, axis=axis, group=group)
+
+    def within(self, extent: tuple[int, ...]) -> MarchingConfig:
+        """The same with no more steps than the box has cells."""
+        steps = self.steps
+        while len(extent) > 1 and steps > extent[self.axis]:
+            steps //= 2
+        return replace(self, steps=steps)
+
+    @property
+    def multiple(self) -> int:
+        """All rows start aligned."""
+        return self.lanes
+
+    def least(self, n_axes: int) -> tuple[int, ...]:
+        """As many cells along the marching axis as an item has steps."""
+        least = [1] * n_axes
+        if n_axes > 1:
+            least[self.axis] = self.steps
+        return tuple(least)
+
+    def work_sizes(self, program: Program, stage: Stage) -> WorkSizes:
+        """Work-groups of a fixed size."""
+        return work_sizes(self, program.n_axes)
+
+    def kernel(self, program: Program, stage: Stage) -> GeneratedKernel:
+        """The kernel of `stage` whose items march along an axis."""
+        stage, n_axes = fast.stage_of(program, stage), program.n_axes
+        how = f"vectors of {self.lanes} cells" if self.lanes > 1 else "one cell wide"
+        if self.steps > 1:
+            how += f", marching {self.steps} steps along axis {self.axis}"
+        return frame.kernel(
+            program,
+            stage,
+            how,
+            marching_body(program, stage, self),
+            self.work_sizes(program, stage),
+            helpers=marching_helpers(program, stage, self),
+            lanes=Lanes(self.lanes),
+            group=(*self.group[: min(3, n_axes)], 1, 1)[:3],
+        )
+
+
+def work_sizes(config: MarchingConfig, n_axes: int) -> WorkSizes:
+    """Items for all cells, one vector more per row than it holds, in whole work-groups.
+
+    >>> work_sizes(MarchingConfig(), 2)((100, 1000), False)
+    ((256, 52), (32, 4))
+    """
+
+    def sizes(extent: tuple[int, ...], is_cpu: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        items = list(extent)
+        items[-1] = (extent[-1] - 1) // config.lanes + 1 + (config.lanes > 1)
+        if n_axes > 1:
+            items[config.axis] = -(-items[config.axis] // config.steps)
+        items = [prod(items[:-2]), *items[-2:]] if n_axes > 2 else items
+        counts = zip(items[::-1], config.group)
+        return (
+            tuple(-(-count // size) * size for count, size in counts),
+            config.group[: len(items)],
+        )
+
+    return sizes

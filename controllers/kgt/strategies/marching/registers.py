@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+"""What an item of the strategy "marching" keeps in registers: vectors and cells of the fields.
+
+Along the last axis memory is a sequence of aligned vectors: part 0 holds the item's own cells, part
+-1 those before them.  A read at offset +1 takes three cells of part 0 and one of part 1.  Of a part
+of which one cell is needed, only that is loaded.  Along the marching axis a value is loaded once,
+at the highest offset at which it is needed, and then handed down from step to step.
+"""
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from controllers.kgt.text.emitter import cell_index, element
+from controllers.kgt.text.lanes import Lanes
+from controllers.program.expression import Read, reads
+from controllers.program.program import Stage
+
+
+class Column(NamedTuple):
+    """A part of a field at offsets that differ only along the marching axis."""
+
+    field: str
+    outer: tuple[int, ...]      # on all axes but the last; 0 on the marching axis
+    part: int
+
+
+class Kept(NamedTuple):
+    """What is kept of a column: the offsets on the marching axis, and which cells."""
+
+    low: int
+    high: int
+    lane: int | None            # the one cell that is needed; None: a vector
+
+
+@dataclass(frozen=True)
+class Registers:
+    """The registers of one stage; `axis` is the marching axis, `cell` the type of a cell."""
+
+    stage: Stage
+    lanes: int
+    axis: int
+    cell: str
+    columns: dict[Column, Kept]
+
+    @classmethod
+    def of(cls, stage: Stage, lanes: int, axis: int, cell: str) -> Registers:
+        """Those for vectors of `lanes` cells."""
+        cells: defaultdict[Column, set[int]] = defaultdict(set)
+        steps: defaultdict[Column, set[int]] = defaultdict(set)
+        for read in reads(stage.expression):
+            *outer, last = read.offset
+            step = outer[axis] if outer else 0
+            for at in range(last, last + lanes):
+                column = Column(read.field, _without(outer, axis), at // lanes)
+                cells[column].add(at % lanes)
+                steps[column].add(step)
+        columns = {
+            column: Kept(min(steps[column]), max(steps[column]), _only(used, lanes))
+            for column, used in cells.items()
+        }
+        return cls(stage, lanes, axis, cell, columns)
+
+    def read(self, read: Read) -> str:
+        """C text of a read: a register, or two of them side by side.
+
+        >>> stage = Stage("s", {"u": Read("u", (-1, 1))}, ((-1, 1), (-1, 1)))
+        >>> Registers.of(stage, 4, 0, "float").read(Read("u", (-1, 1)))
+        '(float4)(at_u_m1.s123, at_u_m1_r1)'
+        """
+        *outer, last = read.offset
+        step = outer[self.axis] if outer else 0
+        part, skipped = divmod(last, self.lanes)
+        column = Column(read.field, _without(outer, self.axis), part)
+        if not skipped:
+            return self._name(column, step)
+        texts = [
+            self._cells(column, step, range(skipped, self.lanes)),
+            self._cells(column._replace(part=part + 1), step, range(skipped)),
+        ]
+        return f"({Lanes(self.lanes).type(self.cell)})({', '.join(texts)})"
+
+    def sides(self, last: int) -> Iterator[str]:
+        """C lines: which cells of the item are in the box, and where the other parts are."""
+        if self.lanes == 1:
+            return
+        full = self.lanes
+        yield f"const long item_first = start_{last} < 0 ? -start_{last} : 0;"
+        end = f"extent_{last} - start_{last}"
+        yield f"const long item_last = {end} < {full} ? {end} : {full};"
+        for field, part in sorted({(c.field, c.part) for c in self.columns if c.part}):
+            offsets = [read.offset[-1] for read in reads(self.stage.expression)
+                       if read.field == field]  # fmt: skip
+            at = part * full
+            if part < 0:
+                needed = f"item_first{_plus(min(offsets))} < {at + full}"
+            else:
+                needed = f"item_last{_plus(max(offsets))} > {at}"
+            # where no cell of the box needs the part, the item's own vector is read instead
+            yield f"const long {self._side(field, part)} = {needed} ? {at} : 0;"
+
+    def loads(self) -> tuple[list[str], list[str], list[str]]:
+        """C lines: before the march, at the start of a step, and at its end."""
+        before, first, after = [], [], []
+        for column, kept in self.columns.items():
+            kind = self.cell if kept.lane is not None else Lanes(self.lanes).type(self.cell)
+            for step in range(kept.low, kept.high):
+                before.append(f"{kind} {self._name(column, step)} = {self._load(column, step)};")
+                after.append(f"{self._name(column, step)} = {self._name(column, step + 1)};")
+            highest = self._name(column, kept.high)
+            first.append(f"const {kind} {highest} = {self._load(column, kept.high)};")
+        return before, first, after
+
+    def _load(self, column: Column, step: int) -> str:
+        outer = list(column.outer)
+        if outer:
+            outer[self.axis] = step
+        alone = self.lanes == 1
+        at = element(
+            Read(column.field, (*outer, column.part if alone else 0)),
+            cell_index(column.field, self.stage),
+        )
+        if column.part and not alone:
+            at += f" + {self._side(column.field, column.part)}"
+        lane = self.columns[column].lane
+        if alone or lane is not None:
+            return f"{column.field}[{at}{_plus(lane or 0)}]"
+        kind = Lanes(self.lanes).type(self.cell)
+        return f"*(__global const {kind} *)({column.field} + {at})"
+
+    def _cells(self, column: Column, step: int, lanes: range) -> str:
+        name = self._name(column, step)
+        if self.columns[column].lane is not None:
+            return name
+        return f"{name}.s{''.join(f'{lane:x}' for lane in lanes)}"
+
+    def _name(self, column: Column, step: int) -> str:
+        outer = list(column.outer)
+        if outer:
+            outer[self.axis] = step
+        words = ["at", column.field, *(_word(offset, "m0p") for offset in outer)]
+        return "_".join([*words, *([_word(column.part, "l0r")] if column.part else [])])
+
+    def _side(self, field: str, part: int) -> str:
+        return f"item_{_word(part, 'l0r')}_{field}"
+
+
+def _without(outer: list[int], axis: int) -> tuple[int, ...]:
+    return tuple(0 if at == axis else offset for at, offset in enumerate(outer))
+
+
+def _only(cells: set[int], lanes: int) -> int | None:
+    return next(iter(cells)) if lanes > 1 and len(cells) == 1 else None
+
+
+def _word(offset: int, signs: str) -> str:
+    return "0" if not offset else f"{signs[0] if offset < 0 else signs[2]}{abs(offset)}"
+
+
+def _plus(offset: int) -> str:
+    return f" {'-' if offset < 0 else '+'} {abs(offset)}" if offset else ""

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+"""The strategy "rows", for CPUs: a work-item computes a band of rows, a few rows at a time.
+
+    band of an item        u_new, one block of `rows` rows (here 4)
+    +--------------+       |edge|  vector |  vector |  vector |edge|   row 0
+    | block of     |       |edg|  vector |  vector |  vector | edge|   row 1
+    | rows         |       |ed|  vector |  vector |  vector |  edge|   row 2
+    +--------------+       |edge |  vector |  vector |  vector |edg|   row 3
+
+The vectors of a row start where its memory is aligned, each row at its own place, so that pitch and
+first cell do not matter and stores may bypass the caches; the loop over them has no test.  At each
+end of a row, a whole vector is computed and a part of it stored: into the one line that the row
+shares with others, so that no line is written both ways.  These lines are asked for in advance:
+waiting for them costs a sixth of the speed where rows are short.  For the same reason a row is
+computed from its beginning to its end.
+In three and four dimensions a block may also hold several planes, which share what they read.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import ClassVar
+
+from controllers.kgt.kernel import GeneratedKernel, WorkSizes
+from controllers.kgt.launch import Launch
+from controllers.kgt.strategies.config import Config
+from controllers.kgt.strategies.rows.body import rows_body
+from controllers.kgt.strategies.rows.row_value import row_value
+from controllers.kgt.text import fast, frame
+from controllers.kgt.text.emitter import arithmetic_type
+from controllers.kgt.text.lanes import PREFETCH, Lanes
+from controllers.program.expression import reads
+from controllers.program.program import Program, Stage
+
+_FEW = 4    # cells read for one; with more, the values of four rows do not stay in registers
+_SEGMENTS = (4096, 16384, 65536)
+_BYTES = {"int": 4, "long": 8, "ulong": 8, "float": 4, "double": 8}
+
+
+@dataclass(frozen=True)
+class RowsConfig(Config):
+    """The parameters of "rows".
+
+    lanes: cells of a vector, 2 to 16.  rows, planes: those of a block, along the last axis but one
+    and but two.  band, depth, segment: cells of an item along the last axis but one, but two, and
+    the last one.  ahead: rows that many past its block are asked for meanwhile, of the highest
+    planes it reads; 0: none.  streaming: stores bypass the caches (for fields that exceed them).
+    """
+
+    strategy: ClassVar[str] = "rows"
+    kind: ClassVar[str] = "cpu"
+    about: ClassVar[str] = "bands of rows"
+    vectors: ClassVar[bool] = True
+
+    lanes: int = 16
+    rows: int = 2
+    planes: int = 1
+    band: int = 16
+    depth: int = 1
+    segment: int = 16384
+    ahead: int = 0
+    streaming: bool = False
+
+    @classmethod
+    def default(
+        cls, program: Program, stage: Stage, exceeds_cache: bool = False, nvidia: bool = False
+    ) -> RowsConfig:
+        """What is good for `stage` on a CPU (docs/performance.md); 64 bytes to a vector."""
+        streaming = exceeds_cache
+        lanes = 64 // _BYTES[arithmetic_type(stage, program.dtype)]
+        if program.n_axes == 1:
+            return cls(lanes, 1, band=1, streaming=streaming)
+        ahead = 4 if streaming else 0
+        if program.n_axes == 2:
+            rows = 4 if streaming and len(set(reads(stage.expression))) <= _FEW else 2
+            return cls(lanes, rows, ahead=ahead, streaming=streaming)
+        return cls(lanes, 1, 3, band=64, depth=48, streaming=streaming, ahead=ahead)
+
+    @classmethod
+    def chosen(cls, program: Program, stage: Stage, launch: Launch | None) -> RowsConfig | None:
+        """One step of boxes whose rows are not very short, where "cell" is about as fast."""
+        if launch is None:
+            return cls.default(program, stage, exceeds_cache=True)
+        config = cls.default(program, stage, launch.exceeds_cache)
+        if launch.n_steps > 1 or launch.extent[-1] < 2 * config.lanes:
+            return None
+        return config.within(launch.extent)
+
+    def space(self, n_axes: int) -> Iterator[RowsConfig]:
+        """What may be tried instead, with the same stores; the width of vectors is halved once."""
+        rows = ((1,), (1, 2, 4, 8), (1, 2, 4))[min(n_axes, 3) - 1]
+        planes = (1, 2, 3) if n_axes > 2 else (1,)
+        bands = ((1,), (8, 16, 32, 64, 128), (16, 64, 256))[min(n_axes, 3) - 1]
+        depths = (12, 48, 192) if n_axes > 2 else (1,)
+        lanes = (self.lanes, self.lanes // 2)
+        aheads = (0, 4, 8) if n_axes > 1 and self.streaming else (0,)
+        for values in product(lanes, rows, planes, bands, depths, _SEGMENTS, aheads):
+            config = RowsConfig(*values, self.streaming)
+            if config.rows * config.planes <= 8:
+                yield config
+
+    def within(self, extent: tuple[int, ...]) -> RowsConfig:
+        """The same with blocks no higher than the box; all segments that hold a row are alike."""
+        rows, planes = (extent[-2:-1] or (1,))[0], (extent[-3:-2] or (1,))[0]
+        whole = max(extent[-1], RowsConfig.segment)
+        return replace(
+            self,
+            segment=self.segment if self.segment < extent[-1] else whole,
+            rows=self.rows if self.rows <= rows else 1,
+            planes=self.planes if self.planes <= planes else 1,
+        )
+
+    def least(self, n_axes: int) -> tuple[int, ...]:
+        """A block, and a vector of each of its rows."""
+        return (1, self.planes, self.rows, self.lanes)[-n_axes:]
+
+    def work_sizes(self, program: Program, stage: Stage) -> WorkSizes:
+        """One item per segment of a band."""
+        return work_sizes(self, program.n_axes)
+
+    def kernel(self, program: Program, stage: Stage) -> GeneratedKernel:
+        """The kernel of `stage` that computes bands of rows."""
+        stage, lanes = fast.stage_of(program, stage), Lanes(self.lanes, clang=True)
+        how = f"vectors of {self.lanes} cells"
+        if self.rows * self.planes > 1:
+            planes = f" of {self.planes} planes" if self.planes > 1 else ""
+            how = f"{self.rows} rows{planes} at a time, in {how}"
+        helpers = row_value(program, stage, lanes, self.streaming)
+        helpers += [*PREFETCH, ""] if self.ahead else []
+        return frame.kernel(
+            program, stage, how, rows_body(program, stage, self),
+            self.work_sizes(program, stage), helpers=helpers, lanes=lanes,
+        )  # fmt: skip
+
+
+def work_sizes(config: RowsConfig, n_axes: int) -> WorkSizes:
+    """One item per segment of a band; each is a work-group, so that cores share them out.
+
+    >>> work_sizes(RowsConfig(), 2)((100, 20000), True)
+    ((2, 7), (1, 1))
+    """
+
+    def sizes(extent: tuple[int, ...], is_cpu: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        x, y, z = (*extent[:-4:-1], 1, 1)[:3]
+        shared = extent[0] if n_axes == 4 else 1
+        counts = (-(-x // config.segment), -(-y // config.band), -(-z // config.depth) * shared)
+        return counts[: min(3, n_axes)], (1,) * min(3, n_axes)
+
+    return sizes

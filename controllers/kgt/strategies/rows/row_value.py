@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""What "rows" computes at once: a vector of cells of a row, as a C function."""
+from __future__ import annotations
+
+import numpy as np
+
+from controllers.kgt.text.c_lines import block
+from controllers.kgt.text.emitter import OPENCL_TYPES, assignment, cell_index, element
+from controllers.kgt.text.lanes import WIDE, Lanes
+from controllers.program.expression import Read, reads
+from controllers.program.program import Program, Stage
+
+_PLAIN = "*(__global kgt_cells *)(at) = (value)"
+_PAST_CACHES = "__builtin_nontemporal_store(value, (__global kgt_cells *)(at))"
+
+
+def row_value(program: Program, stage: Stage, lanes: Lanes, streaming: bool) -> list[str]:
+    """C lines: `kgt_value`, which computes a vector of cells, and what stores one, or a part.
+
+    streaming: whole vectors are stored past the caches; they are aligned.
+    """
+
+    def near(read: Read) -> str:
+        return f"KGT_NEAR({read.field} + {element(read, cell_index(read.field, stage))})"
+
+    cell = OPENCL_TYPES[program.dtype]
+    sources, indices, pitches = value_arguments(program, stage)
+    shifted = [f"start_{field} + (at)" for field in sources]
+    parameters = [f"__global const {cell} *restrict {field}" for field in sources]
+    parameters += [f"const long {name}" for name in (*indices.values(), *pitches)]
+    value = assignment("const kgt_cells item_value", stage, program.dtype, near, lanes)
+    return block("""
+        $wide
+        typedef $vector kgt_cells;
+        typedef kgt_cells kgt_unaligned __attribute__((aligned($itemsize)));
+        #define KGT_NEAR(at) (*(__global const kgt_unaligned *)(at))
+        #define KGT_STORE(value, at) $store
+
+        // $width cells of a row
+        static inline __attribute__((always_inline)) kgt_cells kgt_value(
+            $parameters
+        {
+            $value
+            return item_value;
+        }
+
+        // the vector that starts at a cell of the row
+        #define KGT_AT(at) kgt_value($arguments)
+
+        $first
+        $last
+    """,
+        wide=[WIDE], vector=lanes.type(cell), itemsize=np.dtype(program.dtype).itemsize,
+        store=_PAST_CACHES if streaming else _PLAIN, width=lanes.width, value=value,
+        parameters=[*(f"{each}," for each in parameters[:-1]),
+                    f"{parameters[-1] if parameters else 'void'})"],
+        arguments=", ".join([*sources, *shifted, *pitches]),
+        first=_part(program.dtype, lanes, "first"), last=_part(program.dtype, lanes, "last"),
+    )  # fmt: skip
+
+
+def _part(dtype: str, lanes: Lanes, which: str) -> list[str]:
+    """C lines: `kgt_first` or `kgt_last`, which stores as many cells of a vector, less than all."""
+    halves, width = [], lanes.width
+    while width > 1:
+        halves += _half(dtype, width, which)
+        width //= 2
+    return [*block("""
+        // the $which cells of a vector, $from
+        static inline __attribute__((always_inline)) void kgt_$which(
+            __global $cell *at, const kgt_cells item_$width, const long item_count)
+        {
+            $halves
+        }
+    """, which=which, cell=OPENCL_TYPES[dtype], width=lanes.width, halves=halves,
+        **{"from": "from `at` on" if which == "first" else "up to `at`"}), ""]
+
+
+def _half(dtype: str, width: int, which: str) -> list[str]:
+    """C lines: store half of `item_WIDTH`, if so many cells are left; the rest is `item_HALF`."""
+    half, cell, first = width // 2, OPENCL_TYPES[dtype], which == "first"
+    part = Lanes(half).type(cell)
+    near, far = ("lo", "hi") if first else ("hi", "lo")
+    pair: dict[str, str | int] = {
+        "half": half, "whole": f"item_{width}", "part": part, "near": near, "far": far
+    }  # fmt: skip
+    if half == 1:
+        return block("""
+            if (item_count & 1) {
+                $before
+                *(__global $part *)at = $whole.$near;
+            }
+        """, **pair, before=[] if first else ["at -= 1;"])
+    return block("""
+        typedef $part kgt_$half __attribute__((aligned($itemsize)));
+        if (item_count & $half) {
+            $before
+            *(__global kgt_$half *)at = $whole.$near;
+            $after
+        }
+        const $part item_$half = item_count & $half ? $whole.$far : $whole.$near;
+    """, **pair, itemsize=np.dtype(dtype).itemsize, before=[] if first else [f"at -= {half};"],
+        after=[f"at += {half};"] if first else [])
+
+
+def value_arguments(program: Program, stage: Stage) -> tuple[list[str], dict[str, str], list[str]]:
+    """What `kgt_value` is called with: the fields read, their indices, and the pitches it needs."""
+    found = reads(stage.expression)
+    sources = list(stage.fields_read)
+    indices = {field: cell_index(field, stage) for field in sources}
+    steps = {(read.field, axis) for read in found for axis, n in enumerate(read.offset[:-1]) if n}
+    pitches = [
+        f"{field}_pitch_{axis}"
+        for field in sources
+        for axis in range(program.n_axes - 1)
+        if (field, axis) in steps
+    ]
+    return sources, indices, pitches

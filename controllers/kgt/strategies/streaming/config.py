@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: MIT
+"""The strategy "streaming", for GPUs: several time steps per launch, plane by plane.
+
+    tile of a work-group (2D)             the item: `cells` of the arriving row, per time step
+      margin |  cells written  | margin     what is kept of the rows before (see `pipeline`)
+    +--------+-----------------+------+
+    |  junk  \\ step 1          / junk |     arriving row r  ->  step 1 computes row r - 1
+    |         \\ step 2        /       |     step 2 takes it  ->  row r - 2,  and so on
+    +--------+-----------------+------+     row r - T is written
+        | streams along axis 0
+        v `length` planes
+
+A group computes a tile of cells of all axes but the first, and streams along that.  All tiles
+overlap by what T steps reach: the cells in the margin are computed from junk and never written.
+Items hand the cells at the edge of their blocks to each other through local memory, or by
+shuffles.  Each plane of the field is loaded once per tile.
+
+Planes at which the whole tile is far from the ends of memory and of the computed cells have no
+tests; the other ones are computed by a second loop, where cells that are not computed are read
+again from the field, which has them as they always were.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+from typing import ClassVar
+
+import numpy as np
+
+from controllers.kgt.kernel import GeneratedKernel, WorkSizes
+from controllers.kgt.launch import Launch
+from controllers.kgt.strategies.config import Config
+from controllers.kgt.strategies.streaming.body import streaming_kernel
+from controllers.kgt.strategies.streaming.length import LENGTHS, Demand, best_length
+from controllers.kgt.strategies.streaming.pipeline import Pipeline
+from controllers.kgt.strategies.streaming.tile import Tile
+from controllers.kgt.text import fast
+from controllers.kgt.text.lanes import WIDTHS
+from controllers.kgt.text.terms import loops_over_terms
+from controllers.program.program import INTEGERS, Program, Stage
+from controllers.program.steps import own_reach
+
+MAX_ITEMS = 1024    # of a work-group, on NVIDIA's GPUs
+LEAST_ITEMS = 256   # of one that a GPU of which nothing is known has room for
+KEPT_WORDS = 96         # registers that what an item keeps may take
+MAX_STEPS = 12
+FEW_FLOPS = 6           # per cell: a launch of many steps, bound by the latency of memory
+FLOPS = 70              # per cell and launch, beyond which more steps gain nothing
+
+
+@dataclass(frozen=True)
+class StreamingConfig(Config):
+    """The parameters of "streaming".
+
+    cells, group: cells of an item, items of a work-group, along the last axis, the last but one,
+    the last but two; 1 along the first axis, of which a group streams through `length` cells (one
+    axis: nothing streams).  vector: cells that are loaded and stored at once.  ahead: planes that
+    are loaded before they are needed.  unroll: planes per turn of the loop.  reciprocals: divide
+    by constants as in `division`.
+
+    On NVIDIA's devices only: shuffles: cells are handed over within a warp without local memory.
+    prefetch: so many planes before it arrives a plane is brought to the cache; 0: not.
+    """
+
+    strategy: ClassVar[str] = "streaming"
+    kind: ClassVar[str] = "gpu"
+    about: ClassVar[str] = "several steps per launch in registers"
+    vectors: ClassVar[bool] = True
+
+    steps_per_launch: int = 8
+    cells: tuple[int, int, int] = (4, 1, 1)
+    group: tuple[int, int, int] = (32, 1, 1)
+    length: int = 192
+    vector: int = 4
+    ahead: int = 1
+    unroll: int = 2
+    shuffles: bool = False
+    reciprocals: bool = False
+    prefetch: int = 0
+
+    def __post_init__(self) -> None:
+        if self.vector not in WIDTHS or self.cells[0] % self.vector:
+            raise ValueError(
+                f"streaming: a vector has 1, 2 or 4 cells, and cells[0] is a multiple of it, "
+                f"got {self.vector} and {self.cells[0]}"
+            )
+        if self.steps_per_launch < 2 or prod(self.group) > MAX_ITEMS:
+            raise ValueError(
+                f"streaming: 2 steps or more, {MAX_ITEMS} items at most, got "
+                f"{self.steps_per_launch} and {prod(self.group)}"
+            )
+
+    @classmethod
+    def default(
+        cls, program: Program, stage: Stage, exceeds_cache: bool = False, nvidia: bool = False
+    ) -> StreamingConfig:
+        """What is good for `stage` on an NVIDIA H200, for large boxes (docs/performance.md).
+
+        With `nvidia`, by means that only NVIDIA's devices have.  ValueError where not even two
+        steps fit.
+        """
+        _refuse(program, stage)
+        config = _form(program.n_axes, np.dtype(program.dtype).itemsize == 8)
+        config = replace(config, shuffles=nvidia, reciprocals=True)
+        prefetch = 4 if nvidia else 0
+        if program.n_axes == 2 and program.flops_per_cell <= FEW_FLOPS:
+            config = replace(config, length=256, ahead=2, prefetch=prefetch)
+        elif program.n_axes == 2 and max(map(sum, own_reach(stage))) > 2:
+            config = replace(config, prefetch=prefetch)
+        kept_words = _kept_words(program, stage, config)
+        limits = MAX_STEPS, KEPT_WORDS // kept_words, FLOPS // max(1, program.flops_per_cell)
+        steps = max(2, min(limits) // 2 * 2)
+        while steps > 2 and not _worthwhile(stage, replace(config, steps_per_launch=steps)):
+            steps -= 2
+        config = replace(config, steps_per_launch=steps)
+        Tile.of(stage, config)    # says why, if there is no room
+        return config
+
+    @classmethod
+    def chosen(
+        cls, program: Program, stage: Stage, launch: Launch | None
+    ) -> StreamingConfig | None:
+        """As many steps as the launch has, if a tile has room for them."""
+        if launch is None or launch.n_steps == 1:
+            return None
+        try:
+            config = cls.default(program, stage, nvidia=launch.nvidia)
+        except ValueError:
+            return None
+        config = replace(config, steps_per_launch=launch.n_steps)
+        if not launch.aligned(config.vector):
+            config = replace(config, vector=1)
+        x, y, z = config.group
+        while x * y * z > (launch.max_items or LEAST_ITEMS) and y > 1:
+            y -= 1
+        config = replace(config, group=(x, y, z))
+        if not config.fits(stage):
+            return None
+        return config.fitting(program, stage, launch.extent, launch.units)
+
+    @classmethod
+    def usual_steps(cls, program: Program, stage: Stage) -> int:
+        """So many as by default."""
+        if 2 * program.flops_per_cell > FLOPS and program.math == "strict":
+            return 1    # bound by arithmetic, of which overlapping tiles have more
+        try:
+            return cls.default(program, stage).steps_per_launch
+        except ValueError:
+            return 1
+
+    @classmethod
+    def step_counts(cls, program: Program, stage: Stage) -> set[int]:
+        """Those of the space around the default."""
+        if loops_over_terms(stage):
+            return set()
+        try:
+            space = cls.default(program, stage).space(program.n_axes)
+        except ValueError:
+            return set()
+        return {config.steps_per_launch for config in space}
+
+    def space(self, n_axes: int) -> Iterator[StreamingConfig]:
+        """What may be tried instead, with vectors as wide; `fits` says what has room."""
+        flat = [
+            ((times * self.vector, 1, 1), (items, 1, 1))
+            for times in (1, 2) for items in (32, 64, 128)
+        ]  # fmt: skip
+        deep = [
+            ((self.vector, rows, 1), (items, lines, 1))
+            for rows in (1, 2, 3, 4) for items in (8, 16, 32) for lines in (8, 12, 16, 20, 24, 32)
+            if 128 <= items * lines <= MAX_ITEMS
+        ]  # fmt: skip
+        forms = flat if n_axes < 3 else deep if n_axes == 3 else [(self.cells, self.group)]
+        steps = (*range(2, 13), 14, 16) if n_axes < 3 else range(2, 7)
+        lengths = LENGTHS if n_axes > 1 else (self.length,)
+        aheads = (0, 1, 2, 4) if n_axes < 3 else (0, 1)
+        fetches = (0, 4, 8) if self.shuffles and n_axes == 2 else (self.prefetch,)
+        space = product(steps, forms, lengths, aheads, (1, 2), fetches)
+        for step, (cells, group), length, ahead, unroll, fetch in space:
+            yield replace(
+                self, steps_per_launch=step, cells=cells, group=group, length=length,
+                ahead=ahead, unroll=unroll, prefetch=fetch,
+            )  # fmt: skip
+
+    def fits(self, stage: Stage) -> bool:
+        """Whether a tile has cells that it may write after so many steps of `stage`."""
+        try:
+            Tile.of(stage, self)
+        except ValueError:
+            return False
+        return True
+
+    def within(self, extent: tuple[int, ...]) -> StreamingConfig:
+        """The same with groups that are not longer than the box."""
+        enough = (length for length in LENGTHS if length >= extent[0])
+        return replace(self, length=min(self.length, next(enough, self.length)))
+
+    def fitting(
+        self, program: Program, stage: Stage, extent: tuple[int, ...], units: int = 0
+    ) -> StreamingConfig:
+        """The same with the length that is best for a box on a device of so many units.
+
+        ValueError where a tile has no room for as many steps of `stage`.
+        """
+        tile = Tile.of(stage, self)
+        if not tile.streams:
+            return self
+        steps, itemsize = self.steps_per_launch, np.dtype(program.dtype).itemsize
+        demand = Demand.of(
+            steps * (tile.low[0] + Pipeline.of(stage, True).lag),
+            steps * _kept_words(program, stage, self), itemsize, self.ahead > 1,
+        )  # fmt: skip
+        return replace(self, length=best_length(tile, extent, demand, units))
+
+    @property
+    def multiple(self) -> int:
+        """All rows start aligned."""
+        return self.vector
+
+    def work_sizes(self, program: Program, stage: Stage) -> WorkSizes:
+        """One group per tile and `length` planes."""
+        return work_sizes(Tile.of(stage, self), self)
+
+    def kernel(self, program: Program, stage: Stage) -> GeneratedKernel:
+        """The kernel of `stage` that computes several steps, streaming along the first axis."""
+        _refuse(program, stage)
+        return streaming_kernel(program, fast.stage_of(program, stage), self)
+
+
+def _refuse(program: Program, stage: Stage) -> None:
+    """ValueError where this strategy cannot compute the stage, however it is configured."""
+    if program.dtype in INTEGERS or stage.writes not in stage.fields_read:
+        raise ValueError(
+            f"stage {stage.name!r}: the strategy 'streaming' is for a stage that reads the field "
+            f"it writes, in float32 or float64; take another one, with one step per launch"
+        )
+
+
+def _kept_words(program: Program, stage: Stage, config: StreamingConfig) -> int:
+    """Words of four bytes that an item keeps per time step."""
+    kept = max(1, Pipeline.of(stage, program.n_axes > 1).n_kept)
+    return np.dtype(program.dtype).itemsize // 4 * prod(config.cells) * kept
+
+
+def _form(n_axes: int, wide: bool) -> StreamingConfig:
+    """The smallest configuration for so many axes, and cells of 8 bytes or of 4."""
+    config = StreamingConfig(2)
+    if n_axes == 1:
+        config = replace(config, cells=(8, 1, 1), group=(128, 1, 1))
+    if n_axes == 3:
+        config = replace(config, cells=(4, 3, 1), group=(16, 24, 1), length=56)
+    if n_axes == 4:
+        config = replace(config, group=(8, 8, 8), length=40)
+    if wide:
+        x, y, z = config.cells
+        config = replace(config, cells=(x // 2, y, z), vector=2)
+    return config
+
+
+def _worthwhile(stage: Stage, config: StreamingConfig) -> bool:
+    """Whether at least two thirds of what a tile computes are written."""
+    if not config.fits(stage):
+        return False
+    tile = Tile.of(stage, config)
+    return 3 * prod(tile.useful) >= 2 * prod(tile.items) * prod(tile.cells)
+
+
+def work_sizes(tile: Tile, config: StreamingConfig) -> WorkSizes:
+    """One group per tile and `length` planes."""
+
+    def sizes(extent: tuple[int, ...], is_cpu: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        counts = [-(-extent[a] // tile.useful[a]) for a in tile.axes]
+        last = tile.axes[-1]
+        counts[-1] = -(-(extent[last] + config.vector - 1) // tile.useful[last])
+        chunks = (-(-extent[0] // config.length),) if tile.streams else ()
+        x, y, z, more = (*counts[::-1], *chunks, 1, 1, 1)[:4]
+        return (x * tile.n_items, y, z * more), (tile.n_items, 1, 1)
+
+    return sizes

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""The functions of a "wavefront" kernel: they compute slices of a level from the level below.
+
+    kgt_first_4     level 1, 4 slices side by side: from the field into a ring
+    kgt_next_4      a level in between: from one ring into another
+    kgt_last_4      the last level: from a ring into the new field
+    kgt_last_1 ...  a single slice, where 4 are not needed or not all are computed
+    kgt_keep        into a ring, the cells around those that are computed
+
+Cells are counted from the tile's first one.  All is inlined: the pitches of rings are constants,
+and vectors that several values need are loaded once.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controllers.kgt.strategies.wavefront.rings import Rings
+from controllers.kgt.text.c_lines import called
+from controllers.kgt.text.emitter import OPENCL_TYPES
+from controllers.program.expression import reads
+from controllers.program.program import Program, Stage
+
+FIRST, NEXT, LAST, STREAM = "first", "next", "last", "stream"
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The functions of one stage."""
+
+    program: Program
+    stage: Stage
+    rings: Rings
+    streaming: bool
+
+    @property
+    def cell(self) -> str:
+        """The type of a cell."""
+        return OPENCL_TYPES[self.program.dtype]
+
+    @property
+    def last(self) -> int:
+        """The last axis."""
+        return self.program.n_axes - 1
+
+    @property
+    def others(self) -> list[str]:
+        """The fields that are read and not written."""
+        found = dict.fromkeys(read.field for read in reads(self.stage.expression))
+        return [field for field in found if field != self.stage.writes]
+
+    @property
+    def pitches(self) -> list[str]:
+        """The pitches of all fields, as the functions get them."""
+        axes = range(self.last)
+        return [f"{field}_pitch_{a}" for field in [self.stage.writes, *self.others] for a in axes]
+
+    def call(self, kind: str, count: int) -> list[str]:
+        """C lines: a call of the function that computes `count` slices."""
+        own, ring = self.stage.writes, self.rings.ring
+        field = f"{own}{{}} + start_{own}"
+        below = f"item_ring + (item_level - 2) * {ring}" if kind != FIRST else field.format("")
+        level = f"item_ring + (item_level - 1) * {ring}"
+        arguments = [below, level if kind in (FIRST, NEXT) else field.format("_new")]
+        arguments += [f"{other} + start_{other}" for other in self.others]
+        arguments += ["item_0"] if self.last else []
+        for axis in range(min(1, self.last), self.last + 1):
+            arguments += [f"item_start_{axis}", f"item_last_{axis}"]
+        return called(f"kgt_{kind}_{count}", [*arguments, *self.pitches])
+
+    def keep(self, slice: str) -> list[str]:
+        """C lines: a call of `kgt_keep` for the slice of this number."""
+        own, axes = self.stage.writes, range(min(1, self.last), self.last + 1)
+        arguments = [f"{own} + start_{own}", f"item_ring + (item_level - 1) * {self.rings.ring}"]
+        arguments += [slice] if self.last else []
+        arguments.append("item_inside")
+        for axis in axes:
+            arguments += [f"item_{end}_{axis}" for end in ("kept", "end", "start", "last")]
+        return called("kgt_keep", [*arguments, *self.pitches[: self.last]])
+
+    @property
+    def shift(self) -> int:
+        """A multiple of the slots that makes the number of any slice positive."""
+        slices = self.rings.steps * sum(self.rings.reach[0]) + 2 * self.rings.slices
+        return -(-slices // self.rings.slots) * self.rings.slots
+
+    @property
+    def sources(self) -> list[str]:
+        """The names of the slices that one value is computed from."""
+        low, high = self.rings.reach[0] if self.last else (0, 0)
+        return [f"at_{number}" for number in range(low + high + 1)]
+
+    def value_pitches(self, source: str) -> list[str]:
+        """The pitches that a vector of cells needs, from slices of `source`."""
+        own = [f"{self.stage.writes}_pitch_{axis}" for axis in range(1, self.last)]
+        others = [f"{field}_pitch_{axis}" for field in self.others for axis in range(self.last)]
+        return [*(own if source == "field" else []), *others]
+
+    def slice(self, name: str, where: str, number: int) -> str:
+        """C text: where slice `item_0 + number` of the field or ring `name` is."""
+        if not self.last:
+            return name
+        at = "item_0" + (f" {'-' if number < 0 else '+'} {abs(number)}" if number else "")
+        if where == "ring":
+            return f"KGT_SLOT({name}, {at})"
+        return f"{name} + {f'({at})' if number else at} * {self.stage.writes}_pitch_0"
+
+    def in_row(self, at: str, new: str = "") -> str:
+        """C text: a slice and the place of the row in it."""
+        return f"{at} + item_row{new}" if self.last > 1 else at
+
+    def space(self, where: str) -> str:
+        """The address space of a field, or of a ring."""
+        return "__global" if where == "field" else "__local"

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: MIT
+"""The functions of a "wavefront" kernel as text.
+
+A function computes slices of a level side by side: of each row first one vector per slice, then the
+stores.  So a vector of the level below that several of them read is loaded once.  No loop over the
+vectors has a test for the ends of a row.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from controllers.kgt.strategies.wavefront.levels import FIRST, LAST, NEXT, STREAM, Levels
+from controllers.kgt.text.c_lines import block, called, function, indented
+from controllers.kgt.text.emitter import assignment, element, statement
+from controllers.kgt.text.lanes import PREFETCH, WIDE, Lanes
+from controllers.program.expression import Read
+
+INLINE = "static inline __attribute__((always_inline))"
+
+
+def functions(levels: Levels) -> list[str]:
+    """C lines: all functions of the kernel."""
+    lines = block("""
+        $wide
+        typedef $vector kgt_cells;
+        typedef kgt_cells kgt_unaligned __attribute__((aligned($itemsize)));
+        #define KGT_NEAR(at) (*(__global const kgt_unaligned *)(at))
+        #define KGT_KEPT(at) (*(__local const kgt_unaligned *)(at))
+        #define KGT_STREAM(value, at) __builtin_nontemporal_store(value, (__global kgt_cells *)(at))
+        $prefetch
+        #define KGT_MIN(a, b) ((a) < (b) ? (a) : (b))
+        #define KGT_MAX(a, b) ((a) > (b) ? (a) : (b))
+        $slot
+    """,
+        wide=[WIDE], vector=Lanes(levels.rings.lanes).type(levels.cell), prefetch=PREFETCH,
+        itemsize=np.dtype(levels.program.dtype).itemsize, slot=_slot(levels),
+    )  # fmt: skip
+    kinds = [FIRST, *([NEXT] if levels.rings.steps > 2 else []), LAST]
+    for source in ("field", "ring"):
+        lines += ["", *_value(levels, source)]
+    for kind in kinds:
+        for count in sorted({levels.rings.slices, 1}, reverse=True):
+            lines += ["", *_slices(levels, kind, count)]
+    if levels.streaming:
+        lines += ["", *_slices(levels, STREAM, levels.rings.slices)]
+    return [*lines, "", *_keep(levels), ""]
+
+
+def _slot(levels: Levels) -> list[str]:
+    """C lines: the macro KGT_SLOT; in one dimension a level is one slice."""
+    if not levels.last:
+        return []
+    rings = levels.rings
+    return block("""
+        // a slice in its ring, which may start before the tile
+        #define KGT_SLOT(ring, slice) ((ring) + (uint)((slice) + $shift) % $slots * $pitch)
+    """, shift=levels.shift, slots=rings.slots, pitch=rings.pitch(0))
+
+
+def _value(levels: Levels, source: str) -> list[str]:
+    """C lines: the function that computes a vector of cells."""
+    own, last = levels.stage.writes, levels.last
+    space, macro = ("__global", "KGT_NEAR") if source == "field" else ("__local", "KGT_KEPT")
+
+    def near(read: Read) -> str:
+        if read.field != own:
+            return f"KGT_NEAR({read.field} + {element(read, f'c_{read.field}')})"
+        number = read.offset[0] + levels.rings.reach[0][0] if last else 0
+        inside = Read(own, (0, *read.offset[1:])) if last else read
+        return f"{macro}(at_{number} + {element(inside, 'item_at')})"
+
+    parameters = [f"{space} const {levels.cell} *const {name}" for name in levels.sources]
+    parameters.append("const long item_at")
+    for field in levels.others:
+        parameters += [f"__global const {levels.cell} *const {field}", f"const long c_{field}"]
+    inner = [f"{own}_pitch_{axis}" for axis in range(1, last)]
+    parameters += [f"const long {name}" for name in levels.value_pitches(source)]
+    constants = [
+        f"const long {name} = {levels.rings.pitch(axis)};" for axis, name in enumerate(inner, 1)
+    ]
+    lanes = Lanes(levels.rings.lanes, clang=True)
+    value = assignment(
+        "const kgt_cells item_value", levels.stage, levels.program.dtype, near, lanes
+    )
+    body = [*(constants if source == "ring" else []), *value, "return item_value;"]
+    what = f"// {levels.rings.lanes} cells of a row, from slices of a {source}"
+    return [what, *function(f"{INLINE} kgt_cells kgt_{source}_value", parameters, body)]
+
+
+def _slices(levels: Levels, kind: str, count: int) -> list[str]:
+    """C lines: the function that computes `count` slices of a level."""
+    source = "field" if kind == FIRST else "ring"
+    into = "field" if kind in (LAST, STREAM) else "ring"
+    own, cell = levels.stage.writes, levels.cell
+    parameters = [f"{levels.space(source)} const {cell} *const {own}"]
+    parameters.append(f"{levels.space(into)} {cell} *const {own}_new")
+    parameters += [f"__global const {cell} *const {field}" for field in levels.others]
+    parameters += ["const long item_0"] if levels.last else []
+    for axis in range(min(1, levels.last), levels.last + 1):
+        parameters.append(f"const long item_start_{axis}, const long item_last_{axis}")
+    parameters += [f"const long {name}" for name in levels.pitches]
+    rows = _streamed(levels, count) if kind == STREAM else _row(levels, source, into, count)
+    for axis in range(levels.last - 1, 0, -1):
+        head = f"for (long item_{axis} = item_start_{axis}; item_{axis} < item_last_{axis}; "
+        rows = [head + f"++item_{axis}) {{", *indented(rows), "}"]
+    body = [*_slice_pointers(levels, source, into, count), *rows]
+    return function(f"{INLINE} void kgt_{kind}_{count}", parameters, body)
+
+
+def _slice_pointers(levels: Levels, source: str, into: str, count: int) -> Iterator[str]:
+    """C lines: where the slices start that are read, and those that are written."""
+    own, low = levels.stage.writes, levels.rings.reach[0][0]
+    for number in range(count + len(levels.sources) - 1):
+        at = levels.slice(own, source, number - low)
+        yield f"{levels.space(source)} const {levels.cell} *const at_{number} = {at};"
+    for number in range(count):
+        at = levels.slice(f"{own}_new", into, number)
+        yield f"{levels.space(into)} {levels.cell} *const at_new_{number} = {at};"
+
+
+def _row(levels: Levels, source: str, into: str, count: int) -> list[str]:
+    """C lines: one row of each slice, vector by vector."""
+    return block("""
+        $row_starts
+        // vectors start at whole lines; the first one and the last one are moved inside
+        long group_$x = item_start_$x - ((item_start_$x + item_skew) & $most);
+        for (; group_$x < item_last_$x; group_$x += $lanes) {
+            const long item_inner = $inner;
+            const long item_$x = item_inner > item_start_$x ? item_inner : item_start_$x;
+            $prefetches
+            $vectors
+        }
+    """,
+        x=levels.last, lanes=levels.rings.lanes, most=levels.rings.lanes - 1,
+        inner=_inside("group", levels), row_starts=_row_starts(levels, source, into),
+        prefetches=_prefetches(levels, count) if source == "field" else [],
+        vectors=_vectors(levels, source, into, count),
+    )  # fmt: skip
+
+
+def _inside(name: str, levels: Levels) -> str:
+    """C text: the first cell of a vector, moved so that it ends with the row."""
+    x = levels.last
+    most = f"item_last_{x} - {levels.rings.lanes}"
+    return f"{name}_{x} < {most} ? {name}_{x} : {most}"
+
+
+def _prefetches(levels: Levels, count: int) -> Iterator[str]:
+    """C lines: ask for the slices that the next front will read first."""
+    if count > 1:
+        yield "// what the next front reads; the processor foresees too little of it"
+        newest = f"at_{count + len(levels.sources) - 2}"
+        for number in range(1, count + 1):
+            at = element(Read(levels.stage.writes, (number, *(0,) * levels.last)), newest)
+            yield f"KGT_PREFETCH({levels.in_row(at)} + item_{levels.last});"
+
+
+def _streamed(levels: Levels, count: int) -> list[str]:
+    """C lines: the same past the caches, but for the ends of the row."""
+    return block("""
+        $row_starts
+        const long item_grid = -(item_start_$x + item_skew) & $most;
+        long item_$x = item_start_$x;
+        // two vectors: no line that the first one touches is written past the caches
+        for (int item_end = 0; item_end < 2; ++item_end, item_$x += item_grid) {
+            $plain
+        }
+        item_$x = item_start_$x + item_grid + $lanes;
+        for (; item_$x <= item_last_$x - $two; item_$x += $lanes) {
+            $past
+        }
+        for (; item_$x < item_last_$x; item_$x += $lanes) {
+            item_$x = $inner;
+            $plain
+        }
+    """,
+        x=levels.last, lanes=levels.rings.lanes, most=levels.rings.lanes - 1,
+        two=2 * levels.rings.lanes, inner=_inside("item", levels),
+        row_starts=_row_starts(levels, "ring", "field"),
+        plain=[*_vectors(levels, "ring", "field", count)],
+        past=_vectors(levels, "ring", "field", count, streaming=True),
+    )  # fmt: skip
+
+
+def _row_starts(levels: Levels, source: str, into: str) -> Iterator[str]:
+    """C lines: where the row is in the slices, and how far it is from a whole line."""
+    own = levels.stage.writes
+    for name, where in (("item_row", source), ("item_row_new", into)):
+        terms = [
+            f"item_{axis} * "
+            + (f"{own}_pitch_{axis}" if where == "field" else str(levels.rings.pitch(axis)))
+            for axis in range(1, levels.last)
+        ]
+        if terms:
+            yield f"const long {name} = {' + '.join(terms)};"
+    for field in levels.others:
+        terms = [f"item_{axis} * {field}_pitch_{axis}" for axis in range(levels.last)]
+        yield f"const long start_{field} = {' + '.join(terms) or '0'};"
+    yield (
+        f"const long item_skew = (long)((ulong)({levels.in_row('at_new_0', '_new')}) "
+        f"/ sizeof({levels.cell})) & {levels.rings.lanes - 1};"
+    )
+
+
+def _vectors(levels: Levels, source: str, into: str, count: int, streaming: bool = False
+) -> Iterator[str]:
+    """C lines: compute a vector of each slice, then store them all."""
+    sources, x = levels.sources, levels.last
+    for number in range(count):
+        arguments = [f"at_{number + at}" for at in range(len(sources))]
+        arguments.append(f"item_row + item_{x}" if x > 1 else f"item_{x}")
+        for field in levels.others:
+            step = f" + {number} * {field}_pitch_0" if number else ""
+            arguments += [field, f"start_{field} + item_{x}{step}"]
+        arguments += levels.value_pitches(source)
+        head = f"const kgt_cells item_value_{number} = kgt_{source}_value"
+        yield from called(head, arguments)
+    for number in range(count):
+        at = f"{levels.in_row(f'at_new_{number}', '_new')} + item_{x}"
+        value = f"item_value_{number}"
+        if streaming:
+            yield f"KGT_STREAM({value}, {at});"
+        else:
+            yield f"*({levels.space(into)} kgt_unaligned *)({at}) = {value};"
+
+
+def _keep(levels: Levels) -> list[str]:
+    """C lines: the function that copies what is not computed from the field into a ring."""
+    own, cell, x = levels.stage.writes, levels.cell, levels.last
+    axes = range(min(1, x), x + 1)
+    parameters = [f"__global const {cell} *const {own}", f"__local {cell} *const {own}_new"]
+    parameters += ["const long item_0"] if x else []
+    parameters.append("const int item_inside")
+    for axis in axes:
+        parameters.append(f"const long item_kept_{axis}, const long item_end_{axis}")
+        parameters.append(f"const long item_start_{axis}, const long item_last_{axis}")
+    parameters += [f"const long {own}_pitch_{axis}" for axis in range(x)]
+    rows = [f" && item_{a} >= item_start_{a} && item_{a} < item_last_{a}" for a in range(1, x)]
+    old = " + ".join([f"item_{a} * {own}_pitch_{a}" for a in range(x)] + [f"item_{x}"])
+    new = " + ".join([f"item_{a} * {levels.rings.pitch(a)}" for a in range(1, x)] + [f"item_{x}"])
+    slot = levels.slice(f"{own}_new", "ring", 0)
+    body = block("""
+        const int item_inner = item_inside$rows;
+        for (long item_$x = item_kept_$x; item_$x < item_end_$x; ++item_$x) {
+            if (item_inner && item_$x == item_start_$x)
+                item_$x = item_last_$x;  // those in between have been computed
+            if (item_$x < item_end_$x)
+                $copy
+        }
+    """, x=x, rows="".join(rows), copy=statement(f"at_new[{new}]", [f"{own}[{old}]"]))
+    for axis in range(x - 1, 0, -1):
+        head = f"for (long item_{axis} = item_kept_{axis}; item_{axis} < item_end_{axis}; "
+        body = [head + f"++item_{axis}) {{", *indented(body), "}"]
+    start = f"__local {cell} *const at_new = {slot};"
+    return function("static void kgt_keep", parameters, [start, *body])

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""C text of a value: how tightly it binds, where its line may be broken; how texts are joined."""
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from controllers.kgt.text.lanes import Lanes
+from controllers.program.functions import ATOM, Function, needed, strength
+
+_OPERAND = re.compile(r"\{(\d)\}")
+
+
+class Text(NamedTuple):
+    """C text of a value, in parts between which a line may be broken.
+
+    binding: how tightly its outermost operation binds.  n_leaves: reads and constants in it.
+    constant: the value of one.  truth: it is an int that says yes or no, not a number.
+    """
+
+    parts: tuple[str, ...]
+    binding: int
+    n_leaves: int
+    constant: float | None = None
+    truth: bool = False
+
+
+class _Form(NamedTuple):
+    """The text of a function, cut at its operands; all in parts."""
+
+    operands: tuple[tuple[list[str], int, int], ...]    # the text before; number; how tight
+    rest: list[str]
+    binding: int
+
+
+def joined(function: Function, text: str, operands: Sequence[Text]) -> Text:
+    """A text of a function with its operands put in, in parentheses where they bind too loosely."""
+    form = _form(function, text)
+    parts, n_leaves = [""], 0
+    for before, number, least in form.operands:
+        operand = operands[number]
+        n_leaves += operand.n_leaves
+        standing = _standing(operand, least)
+        parts[-1] += before[0]
+        parts += before[1:]
+        parts[-1] += standing[0]
+        parts += standing[1:]
+    parts[-1] += form.rest[0]
+    parts += form.rest[1:]
+    return Text(tuple(parts), form.binding, n_leaves, truth=function.gives_condition)
+
+
+def converted(type_name: str, text: Text, lanes: Lanes) -> Text:
+    """The value in another type."""
+    before, after = lanes.conversion(type_name)
+    parts = text.parts if after else _standing(text, ATOM)
+    parts = (before + parts[0], *parts[1:])
+    return Text((*parts[:-1], parts[-1] + after), ATOM, text.n_leaves)
+
+
+@lru_cache(maxsize=256)
+def _form(function: Function, text: str) -> _Form:
+    *pairs, rest = _OPERAND.split(text)
+    operands = tuple(
+        (before.split("\n"), int(number), needed(function, text, int(number)))
+        for before, number in zip(pairs[::2], pairs[1::2])
+    )
+    return _Form(operands, rest.split("\n"), strength(function, text))
+
+
+def _standing(text: Text, binding: int) -> tuple[str, ...]:
+    """Its parts, where it must bind so tightly."""
+    if text.binding >= binding:
+        return text.parts
+    opened = (f"({text.parts[0]}", *text.parts[1:])
+    return (*opened[:-1], f"{opened[-1]})")

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""The comment at the head of a generated kernel: the pattern drawn, and the cost of a cell.
+
+It holds names that are identifiers and numbers printed anew, nothing else that came from outside.
+"""
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import product
+
+import numpy as np
+
+from controllers.kgt.text.emitter import (
+    MAX_LINE,
+    OPENCL_TYPES,
+    arithmetic_type,
+    decimal,
+    loose_functions,
+)
+from controllers.program.expression import (
+    Constant,
+    Expression,
+    Operation,
+    Read,
+    flops,
+    reads,
+)
+from controllers.program.functions import FUNCTIONS
+from controllers.program.program import INTEGERS, Program, Stage
+
+MAX_ROWS, MAX_DRAWN = 64, 1024  # lines, and offsets, of a drawing
+
+
+def head_comment(
+    program: Program, stage: Stage, strategy: str, n_steps: int = 1
+) -> list[str]:
+    """The head comment of the kernel of `stage`, as lines without the comment signs.
+
+    `strategy` says in a few words how the kernel goes about it, which computes `n_steps` steps.
+    """
+    steps = "one step" if n_steps == 1 else f"{n_steps} steps"
+    lines = [
+        f"{stage.name}: {steps}, {program.dtype}, {strategy}.",
+        "",
+        *_pattern(program, stage),
+        "",
+        cost(program, stage),
+        *_arithmetic(program, stage),
+    ]
+    loose = loose_functions(stage, program.dtype)
+    if program.dtype == "float32" and program.math == "strict" and loose:
+        nouns = " or ".join(f"{function.noun}s" for function in loose)
+        lines += [
+            f"Where a device rounds float {nouns} loosely, strict bits need the build option",
+            "-cl-fp32-correctly-rounded-divide-sqrt.",
+        ]
+    return lines
+
+
+def _arithmetic(program: Program, stage: Stage) -> list[str]:
+    if program.math == "fast":
+        return ["Fast arithmetic: constants divided beforehand, operations may be contracted."]
+    if program.dtype not in INTEGERS:
+        kind = "operations as written, in the type of the field, without contraction"
+        return [f"Strict arithmetic: {kind}."]
+    narrow, used = OPENCL_TYPES[program.dtype], arithmetic_type(stage, program.dtype)
+    why = "which wraps as long does" if used == "ulong" else "where nothing overflows"
+    return [
+        f"Integers: as if in long, the quotient truncated, the result wrapped to {narrow};",
+        f"computed in {used}, {why}.",
+    ]
+
+
+def cost(program: Program, stage: Stage) -> str:
+    operations, nouns = stage.operations, Counter[str]()
+    for function in FUNCTIONS.values():
+        if function.flops:
+            nouns[function.noun] += operations[function.name]
+    each = ", ".join(f"{n} {noun}{'s' * (n > 1)}" for noun, n in nouns.items() if n)
+    n_fields = len({read.field for read in reads(stage.expression)}) + 1
+    n_bytes = n_fields * np.dtype(program.dtype).itemsize
+    unit = "operations" if program.dtype in INTEGERS else "flops"
+    total = f"{flops(operations)} {unit} ({each})" if each else f"no {unit}"
+    return f"Per cell: {total}; {n_bytes} bytes, each field read once or written once."
+
+
+def _pattern(program: Program, stage: Stage) -> list[str]:
+    """What each drawing shows, and the drawings: one for a weighted sum of one field."""
+    sum_and_factor = weighted_sum(stage.expression)
+    if sum_and_factor is None:
+        return [f"Reads over the offsets {_shape_text(stage)}; see the expression at the end."]
+    weights, factor = sum_and_factor
+    title = f"Weights over the offsets {_shape_text(stage)}, [] marks the cell itself"
+    title += f"; divided by {_number(factor, program.dtype)}:" if factor != 1 else ":"
+    if math.prod(high - low + 1 for low, high in stage.offsets) <= MAX_DRAWN:
+        rows = list(_drawing(stage, {at: _number(w, program.dtype) for at, w in weights.items()}))
+        if len(rows) <= MAX_ROWS and max(map(len, rows)) <= MAX_LINE:
+            return [title, "", *rows]
+    return [title, f"    ({len(weights)} of them, over too many offsets to draw)"]
+
+
+def _shape_text(stage: Stage) -> str:
+    return " x ".join(f"{low}..{high}" for low, high in stage.offsets)
+
+
+def _number(value: float, dtype: str) -> str:
+    return decimal(value, dtype).removesuffix(".0")
+
+
+def _drawing(stage: Stage, weights: Mapping[tuple[int, ...], str]) -> Iterator[str]:
+    """One row of text per row of the pattern's last axis; planes and blocks under their offsets."""
+    ranges = [range(low, high + 1) for low, high in stage.offsets]
+    *outer, row_range = ranges[-2:]
+    width = max(map(len, weights.values()))
+    for plane in product(*ranges[:-2]):
+        if plane:
+            yield (
+                f"at offset {plane[0]} on axis 0:"
+                if len(plane) == 1
+                else f"at offsets {plane} on axes 0, 1:"
+            )
+        for row in product(*outer):
+            cells = []
+            for column in row_range:
+                at = (*plane, *row, column)
+                text = weights.get(at, ".").rjust(width)
+                cells.append(f"[{text}]" if not any(at) else f" {text} ")
+            yield "    " + " ".join(cells).rstrip()
+
+
+def weighted_sum(expression: Expression) -> tuple[dict[tuple[int, ...], float], float] | None:
+    """Weights by offset and the factor, where `expression` is such a sum over one field; else None.
+
+    >>> u = Read("u", (0,))
+    >>> weighted_sum((u + 3 * Read("u", (1,))) / 4)
+    ({(0,): 1, (1,): 3}, 4)
+    >>> weighted_sum(u * u)
+    """
+    factor: float = 1
+    if isinstance(expression, Operation) and expression.symbol == "/":
+        divisor = expression.right
+        if not isinstance(divisor, Constant):
+            return None
+        expression, factor = expression.left, divisor.value
+    terms: list[tuple[Read, float]] = []
+    while isinstance(expression, Operation) and expression.symbol == "+":
+        terms.append(_term(expression.right) or (Read("", ()), 0.0))
+        expression = expression.left
+    terms.append(_term(expression) or (Read("", ()), 0.0))
+    terms.reverse()
+    weights = {read.offset: weight for read, weight in terms}
+    one_field = len({read.field for read, _ in terms}) == 1 and terms[0][0].field
+    return (weights, factor) if one_field and len(weights) == len(terms) else None
+
+
+def _term(expression: Expression) -> tuple[Read, float] | None:
+    """The read and its weight, where `expression` is a read or a constant times a read."""
+    if isinstance(expression, Read):
+        return expression, 1
+    if isinstance(expression, Operation) and expression.symbol == "*":
+        if isinstance(expression.left, Constant) and isinstance(expression.right, Read):
+            return expression.right, expression.left.value
+    return None

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""What all generated kernels share: head, pragmas, parameters, the `GeneratedKernel` itself.
+
+A strategy writes the body, and helper functions where it needs some.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from controllers.kgt.kernel import GeneratedKernel, WorkSizes
+from controllers.kgt.text import emitter
+from controllers.kgt.text.comment import head_comment
+from controllers.kgt.text.emitter import INDENT, OPENCL_TYPES, divides, used_fields
+from controllers.kgt.text.fast import CONTRACTION
+from controllers.kgt.text.integer import quotient
+from controllers.kgt.text.lanes import SCALAR, Lanes
+from controllers.program.program import Program, Stage
+
+
+def kernel(
+    program: Program,
+    stage: Stage,
+    how: str,
+    body: Sequence[str],
+    work_sizes: WorkSizes,
+    *,
+    helpers: Sequence[str] = (),
+    lanes: Lanes = SCALAR,
+    group: tuple[int, ...] = (),
+    steps_per_launch: int = 1,
+) -> GeneratedKernel:
+    """The kernel of `stage` with this body; `how` says in a few words how it goes about it.
+
+    `helpers` are lines before the kernel; `steps_per_launch` as in `GeneratedKernel`; `group` is a
+    fixed size of work-groups.
+    """
+    fields, cell = used_fields(stage), OPENCL_TYPES[program.dtype]
+    buffers = (*((field, "in") for field in stage.fields_read), (stage.writes, "out"))
+    name = f"kgt_{stage.name}"
+    lines = [
+        *(
+            f"// {line}".rstrip()
+            for line in head_comment(program, stage, how, steps_per_launch)
+        ),
+        f"#pragma OPENCL FP_CONTRACT {CONTRACTION[program.math]}",
+        *(["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if program.dtype == "float64" else []),
+        "",
+        *([*quotient(lanes), ""] if _divides_by_cells([*helpers, *body]) else []),
+        *emitter.helpers(stage, program.dtype),
+        *helpers,
+        *(_fixed_group(group) if group else ()),
+        f"__kernel void {name}(",
+        *(INDENT + line for line in buffer_parameters(buffers, cell)),
+        *(INDENT + line for line in _scalar_parameters(fields, program.n_axes, steps_per_launch)),
+        "{",
+        *((INDENT + line).rstrip() for line in body),
+        "}",
+        "",
+    ]
+    return GeneratedKernel(
+        name, "\n".join(lines), buffers, fields, cell, program.n_axes,
+        divides(stage, program.dtype), work_sizes, steps_per_launch,
+    )  # fmt: skip
+
+
+def buffer_parameters(buffers: Sequence[tuple[str, str]], type_name: str) -> list[str]:
+    """The parameters of the buffers, one line each, each with its comma."""
+    return [
+        f"__global {type_name} *restrict {field}_new,"
+        if role == "out"
+        else f"__global const {type_name} *restrict {field},"
+        for field, role in buffers
+    ]
+
+
+def minimum(left: str, right: str) -> str:
+    """C text of the smaller of two names or numbers."""
+    return f"{left} < {right} ? {left} : {right}"
+
+
+def _fixed_group(group: tuple[int, ...]) -> list[str]:
+    return [f"__attribute__((reqd_work_group_size({', '.join(map(str, group))})))"]
+
+
+def _divides_by_cells(lines: Sequence[str]) -> bool:
+    return any("kgt_quotient(" in line for line in lines)
+
+
+def _scalar_parameters(
+    fields: tuple[str, ...], n_axes: int, steps_per_launch: int
+) -> list[str]:
+    pitches = "; elements per step on an axis" if n_axes > 1 else ""
+    lines = [f"// the element of the box's first cell{pitches}"]
+    for field in fields:
+        names = [f"{field}_first", *(f"{field}_pitch_{axis}" for axis in range(n_axes - 1))]
+        lines.append(", ".join(f"const long {name}" for name in names) + ",")
+    extents = ", ".join(f"const long extent_{axis}" for axis in range(n_axes))
+    lines.append("// the cells of the box")
+    if steps_per_launch == 1:
+        return [*lines, f"{extents})"]
+    limits = ", ".join(
+        f"const long computed_first_{axis}, const long computed_last_{axis}"
+        for axis in range(n_axes)
+    )
+    return [*lines, f"{extents},", "// the cells that are computed at all", f"{limits})"]

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+"""Short texts that differ where programs compute differently, for keys and comparisons."""
+from __future__ import annotations
+
+import hashlib
+
+from controllers.program.expression import evaluate_all
+from controllers.program.program import Program, Stage
+
+
+def structure(program: Program, stage: Stage) -> str:
+    """A text that is the same for stages that compute the same, whatever they are called.
+
+    >>> from controllers.language.weights import Stencil
+    >>> one, same = (Stencil.of(name, [(0, 1)], [1, 2], 3).program("float32") for name in "ab")
+    >>> structure(one, one.stages[0]) == structure(same, same.stages[0])
+    True
+    """
+    values = evaluate_all(
+        [*stage.updates.values()], lambda read: f"{read.field}{read.offset}", repr, _digest
+    )
+    return _digest(program.dtype, program.math, repr(stage.offsets), *stage.updates, *values)
+
+
+def described(program: Program) -> str:
+    """A short text that differs where programs compute differently."""
+    stages = (structure(program, stage) for stage in program.stages)
+    digest = _digest(repr(program.fields), repr(program.renames), *stages)
+    return f"{program.name} in {program.dtype}, {digest[:16]}"
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
