@@ -7,12 +7,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import product
+from pathlib import Path
 
 import pytest
+from lazy_executor import LazyExecutor, World
+from mpi_jobs import helpers_path, run_ranks
 from plan_simulation import Simulation
 from random_programs import ProgramCase, random_program
 from sample import sample
 
+from controllers.check import CheckedEngine
 from controllers.device import assign, choose, find_devices, reference_device
 from controllers.engine import Engine
 from controllers.executor.executor import Executor
@@ -51,12 +55,17 @@ def test_every_order_that_a_plan_allows_gives_the_bits_of_the_reference(number: 
             assert got[field].tobytes() == expected.tobytes(), f"{field}, {n_places} places\n{plan}"
 
 
-def check_engine(case: ProgramCase, executors: Sequence[Executor], layout: Layout) -> None:
+def check_engine(
+    case: ProgramCase,
+    executors: Sequence[Executor],
+    layout: Layout,
+    kind: type[Engine] = Engine,
+) -> None:
     """Runs of all steps at once, and of one at a time after the fields are set anew."""
     numbers = {executor: n for n, executor in enumerate(dict.fromkeys(executors))}
     locations = [Location(0, numbers[one], one.shares_host) for one in executors]
     plan = Plan(case.program, layout, case.periodic, locations, overlap="on")
-    engine = Engine(plan, dict(enumerate(executors)), SerialCommunicator())
+    engine = kind(plan, dict(enumerate(executors)), SerialCommunicator())
     for parts in ([case.n_steps], [1] * case.n_steps):
         for place in plan.places:
             owned = layout.owned[place]
@@ -84,6 +93,76 @@ def test_the_engine_gives_the_bits_of_the_reference(number: int) -> None:
         separate: list[Executor] = [ReferenceExecutor(reference_device()) for _ in range(n_places)]
         executors = rng.choice([[one] * n_places, separate])
         check_engine(case, executors, layout_of(case, n_places, rng))
+
+
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 20))
+def test_devices_that_run_at_any_time_give_the_bits_of_the_reference(number: int) -> None:
+    case, world = random_program(number), World(number, eagerness=[0.07, 0.2, 0.6][number % 3])
+    rng = random.Random(number)
+    executors = [
+        LazyExecutor(world, shares_host=rng.random() < 0.5, name=str(place)) for place in range(4)
+    ]
+    check_engine(case, [*executors, executors[0]], layout_of(case, 5, rng))
+
+
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 20))
+def test_the_checked_mode_raises_no_alarm(number: int) -> None:
+    case, rng = random_program(number), random.Random(number)
+    one = ReferenceExecutor(reference_device())
+    executors: list[Executor] = [one, one, ReferenceExecutor(reference_device())]
+    if not case.program.renames:
+        check_engine(case, executors, layout_of(case, 3, rng), CheckedEngine)
+        return
+    with pytest.raises(ValueError, match="the checked mode follows neither renamed fields"):
+        check_engine(case, executors, layout_of(case, 3, rng), CheckedEngine)
+
+
+RANKS = """
+import random, sys
+import numpy as np
+from random_programs import random_program
+from controllers.device import reference_device
+from controllers.engine import Engine
+from controllers.executor.reference import ReferenceExecutor
+from controllers.plan import Location, Plan
+from hitmap import Layout, Shape, default_communicator
+
+comm = default_communicator()
+wrong = []
+for number in map(int, sys.argv[1:]):
+    case = random_program(number)
+    layout = Layout.blocks(Shape.of_extent(case.extent), 5)
+    locations = [Location(place % comm.size, place) for place in range(5)]
+    plan = Plan(case.program, layout, case.periodic, locations, only_rank=comm.rank)
+    executors = {place: ReferenceExecutor(reference_device()) for place in plan.places}
+    messages = comm.Dup()
+    engine = Engine(plan, executors, messages)
+    for place in plan.places:
+        owned = layout.owned[place]
+        for field, values in case.arrays.items():
+            for tile in engine.to_set(field, place):
+                executors[place].move_to(tile, owned, values[owned.slices(layout.domain.lower)])
+    engine.loaded()
+    engine.run(case.n_steps)
+    for field, expected in case.expected.items():
+        for place in plan.places:
+            owned = layout.owned[place]
+            got = executors[place].move_from(engine.newest(field, place), owned)
+            if got.tobytes() != expected[owned.slices(layout.domain.lower)].tobytes():
+                wrong.append((number, field, place))
+    engine.close()
+    messages.Free()
+wrong = [one for rank in comm.allgather(wrong) for one in rank]
+if comm.rank == 0:
+    print(f"wrong: {wrong}")
+"""
+
+
+def test_two_ranks_give_the_bits_of_the_reference(tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(RANKS)
+    numbers = map(str, range(0, N_PROGRAMS, 10))
+    job = run_ranks(2, [str(tmp_path / "job.py"), *numbers], env=helpers_path())
+    assert job.returncode == 0 and "wrong: []" in job.stdout, job.stdout + job.stderr
 
 
 @cache
