@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from controllers.check.memory import junk
 from controllers.device.event import COMPLETE, Command, Event, Profile
 from controllers.executor.clock import Clock
 from controllers.kernel.configuration import Configuration
@@ -164,15 +165,15 @@ class LazyExecutor:
         """It is the host's own."""
 
     def tile(self, geometry: Geometry, dtype: np.dtype[Any]) -> Tile:
-        memory = np.full(geometry.n_elements, np.nan, dtype)
+        memory = np.full(geometry.n_elements, junk(dtype), dtype)
         host, own = (memory, None) if self.shares_host else (None, memory)
         return Tile(geometry, dtype, host, own)  # type: ignore[arg-type]
 
     def staging(self, n_elements: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-        return np.full(n_elements, np.nan, dtype)
+        return np.full(n_elements, junk(dtype), dtype)
 
     def device_staging(self, n_elements: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-        return np.full(n_elements, np.nan, dtype)
+        return np.full(n_elements, junk(dtype), dtype)
 
     def launch_command(
         self, program: Program, sweep: Sweep, reads: Mapping[str, Tile],

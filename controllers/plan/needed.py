@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def cells_needed(plan: Plan, version: Version) -> int:
     """Cells of `version` that all places together must receive per step of the plan.
 
-    >>> from controllers import Stencil, dry_run
+    >>> from controllers import Stencil
+    >>> from controllers.run.dry_run import dry_run
     >>> corners = Stencil.of("c", [(-1, 1), (-1, 1)], [1, 0, 1, 0, 0, 0, 1, 0, 1], 4)
     >>> plan = dry_run(corners.program("float32"), (4, 4), 2, steps_per_launch=2).plan
     >>> [(pattern.n_cells, cells_needed(plan, one)) for one, pattern in plan.exchanges.items()]

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import product
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
+from lazy_executor import LazyExecutor, World
+from mpi_jobs import helpers_path, run_ranks
 from plan_simulation import Simulation
 from random_programs import ProgramCase, random_program
 from sample import sample
 
+from controllers import Computation
+from controllers.check import CheckedEngine
 from controllers.device import assign, choose, find_devices, reference_device
 from controllers.engine import Engine
 from controllers.executor.executor import Executor
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.executor.reference import ReferenceExecutor
 from controllers.plan import Location, Overlap, Plan
+from controllers.program.expression import Read
+from controllers.program.program import Field, Program
+from controllers.program.reference import reference_run
+from controllers.program.stage import Stage
 from hitmap import Layout, SerialCommunicator, Shape
 
 N_PLACES = (1, 2, 3, 5)
@@ -51,28 +63,44 @@ def test_every_order_that_a_plan_allows_gives_the_bits_of_the_reference(number: 
             assert got[field].tobytes() == expected.tobytes(), f"{field}, {n_places} places\n{plan}"
 
 
-def check_engine(case: ProgramCase, executors: Sequence[Executor], layout: Layout) -> None:
+def check_engine(
+    case: ProgramCase,
+    executors: Sequence[Executor],
+    layout: Layout,
+    kind: type[Engine] = Engine,
+) -> None:
     """Runs of all steps at once, and of one at a time after the fields are set anew."""
     numbers = {executor: n for n, executor in enumerate(dict.fromkeys(executors))}
     locations = [Location(0, numbers[one], one.shares_host) for one in executors]
     plan = Plan(case.program, layout, case.periodic, locations, overlap="on")
-    engine = Engine(plan, dict(enumerate(executors)), SerialCommunicator())
+    engine = kind(plan, dict(enumerate(executors)), SerialCommunicator())
     for parts in ([case.n_steps], [1] * case.n_steps):
-        for place in plan.places:
-            owned = layout.owned[place]
-            for field, values in case.arrays.items():
-                for tile in engine.to_set(field, place):
-                    executors[place].move_to(tile, owned, values[owned.slices(layout.domain.lower)])
-        engine.loaded()
+        fill(engine, case.arrays)
         for n_steps in parts:
             engine.run(n_steps)
         for field, expected in case.expected.items():
-            for place in plan.places:
-                owned = layout.owned[place]
-                got = executors[place].move_from(engine.newest(field, place), owned)
-                right = expected[owned.slices(layout.domain.lower)]
-                assert got.tobytes() == right.tobytes(), f"{field} at place {place}\n{plan}"
+            compare(engine, field, expected)
     engine.close()
+
+
+def fill(engine: Engine, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """All fields are set."""
+    for place in engine.plan.places:
+        owned = engine.plan.layout.owned[place]
+        for field, values in arrays.items():
+            for tile in engine.to_set(field, place):
+                cells = values[owned.slices((0,) * values.ndim)]
+                engine.executors[place].move_to(tile, owned, cells)
+    engine.loaded()
+
+
+def compare(engine: Engine, field: str, expected: npt.NDArray[Any]) -> None:
+    """A field has these bits at all places."""
+    for place in engine.plan.places:
+        owned = engine.plan.layout.owned[place]
+        got = engine.executors[place].move_from(engine.newest(field, place), owned)
+        right = expected[owned.slices((0,) * expected.ndim)]
+        assert got.tobytes() == right.tobytes(), f"{field} at place {place}\n{engine.plan}"
 
 
 @pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 10))
@@ -84,6 +112,120 @@ def test_the_engine_gives_the_bits_of_the_reference(number: int) -> None:
         separate: list[Executor] = [ReferenceExecutor(reference_device()) for _ in range(n_places)]
         executors = rng.choice([[one] * n_places, separate])
         check_engine(case, executors, layout_of(case, n_places, rng))
+
+
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 20))
+def test_devices_that_run_at_any_time_give_the_bits_of_the_reference(number: int) -> None:
+    case, world = random_program(number), World(number, eagerness=[0.07, 0.2, 0.6][number % 3])
+    rng = random.Random(number)
+    executors = [
+        LazyExecutor(world, shares_host=rng.random() < 0.5, name=str(place)) for place in range(4)
+    ]
+    check_engine(case, [*executors, executors[0]], layout_of(case, 5, rng))
+
+
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 20))
+def test_the_checked_mode_raises_no_alarm(number: int) -> None:
+    case, rng = random_program(number), random.Random(number)
+    one = ReferenceExecutor(reference_device())
+    executors: list[Executor] = [one, one, ReferenceExecutor(reference_device())]
+    if not case.program.renames:
+        check_engine(case, executors, layout_of(case, 3, rng), CheckedEngine)
+        return
+    with pytest.raises(ValueError, match="the checked mode follows neither renamed fields"):
+        check_engine(case, executors, layout_of(case, 3, rng), CheckedEngine)
+
+
+RANKS = """
+import random, sys
+import numpy as np
+from random_programs import random_program
+from controllers.device import reference_device
+from controllers.engine import Engine
+from controllers.executor.reference import ReferenceExecutor
+from controllers.plan import Location, Plan
+from hitmap import Layout, Shape, default_communicator
+
+comm = default_communicator()
+wrong = []
+for number in map(int, sys.argv[1:]):
+    case = random_program(number)
+    layout = Layout.blocks(Shape.of_extent(case.extent), 5)
+    locations = [Location(place % comm.size, place) for place in range(5)]
+    plan = Plan(case.program, layout, case.periodic, locations, only_rank=comm.rank)
+    executors = {place: ReferenceExecutor(reference_device()) for place in plan.places}
+    messages = comm.Dup()
+    engine = Engine(plan, executors, messages)
+    for place in plan.places:
+        owned = layout.owned[place]
+        for field, values in case.arrays.items():
+            for tile in engine.to_set(field, place):
+                executors[place].move_to(tile, owned, values[owned.slices(layout.domain.lower)])
+    engine.loaded()
+    engine.run(case.n_steps)
+    for field, expected in case.expected.items():
+        for place in plan.places:
+            owned = layout.owned[place]
+            got = executors[place].move_from(engine.newest(field, place), owned)
+            if got.tobytes() != expected[owned.slices(layout.domain.lower)].tobytes():
+                wrong.append((number, field, place))
+    engine.close()
+    messages.Free()
+wrong = [one for rank in comm.allgather(wrong) for one in rank]
+if comm.rank == 0:
+    print(f"wrong: {wrong}")
+"""
+
+
+def test_two_ranks_give_the_bits_of_the_reference(tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(RANKS)
+    numbers = map(str, range(0, N_PROGRAMS, 10))
+    job = run_ranks(2, [str(tmp_path / "job.py"), *numbers], env=helpers_path())
+    assert job.returncode == 0 and "wrong: []" in job.stdout, job.stdout + job.stderr
+
+
+COUPLED = Program(
+    "coupled",
+    (Field("u", "float64"), Field("k", "float64")),
+    (Stage("s", {"u": (Read("u", (-1, 0)) + Read("u", (0, 2))) * Read("k", (0, -1))},
+           ((-1, 0), (-1, 2))),),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("periodic", [(False, True), (True, False)])
+def test_launches_of_several_steps_may_read_other_fields(periodic: tuple[bool, bool]) -> None:
+    rng = np.random.default_rng(3)
+    arrays = {name: rng.random((17, 15)) for name in ("u", "k")}
+    layout = Layout.blocks(Shape.of_extent((17, 15)), 4)
+    executors = {place: ReferenceExecutor(reference_device()) for place in range(4)}
+    locations = [Location(0, place) for place in range(4)]
+    plan = Plan(COUPLED, layout, periodic, locations, steps_per_launch=3)
+    engine = Engine(plan, executors, SerialCommunicator())
+    fill(engine, arrays)
+    for n_steps in (2, 3, 5):
+        engine.run(n_steps)
+    for field, expected in reference_run(COUPLED, arrays, 10, periodic).items():
+        compare(engine, field, expected)
+    engine.close()
+
+
+@pytest.mark.parametrize("number", [5, 18])
+def test_a_computation_of_several_fields_goes_on_where_it_is_divided_anew(number: int) -> None:
+    case = random_program(number)
+    boundary = ["periodic" if wraps else "fixed" for wraps in case.periodic]
+    with Computation(
+        case.program, case.extent, comm=SerialCommunicator(), devices="reference",
+        places_per_controller=3, boundary=boundary,
+    ) as run:  # fmt: skip
+        fill(run._engine, case.arrays)
+        run.run(case.n_steps)
+        run.redistribute(partition="blocks")
+        for field, expected in case.expected.items():
+            compare(run._engine, field, expected)
+        run.run(3)
+        later = reference_run(case.program, case.arrays, case.n_steps + 3, case.periodic)
+        for field, expected in later.items():
+            compare(run._engine, field, expected)
 
 
 @cache
