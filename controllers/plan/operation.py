@@ -117,7 +117,7 @@ class Operation:
     """One operation of a plan: what, where, on which cells, after what."""
 
     number: int
-    phase: int                      # the step of the period
+    phase: int                      # the step of the period; of an opening, the one that follows
     place: int                      # in whose list it stands
     verb: Verb
     lane: Lane
