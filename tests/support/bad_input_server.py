@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Runs many command lines in one MPI job, and says of each how it ended on all ranks.
 
-    mpiexec -n 2 python tests/support/bad_input_server.py jobs.json     # [[folder, [word, ...]], ...]
+    mpiexec -n 2 python tests/support/bad_input_server.py jobs.json   # [[folder, [word, ...]], ...]
 
 Rank 0 prints one line of JSON per command line, as soon as it is done.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Runs many cases in one MPI job, since starting one for each would take longer than the cases.
 
-    mpiexec -n 2 python tests/support/case_server.py 17.0 17.3      # combinations 0 and 3 of case 17
+    mpiexec -n 2 python tests/support/case_server.py 17.0 17.3   # combinations 0 and 3 of case 17
 
 Rank 0 prints one line of JSON per combination, as soon as it is done.
 """

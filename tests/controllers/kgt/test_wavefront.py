@@ -198,7 +198,8 @@ def test_no_cell_is_read_that_the_field_need_not_hold(numbers: list[int]) -> Non
     """In a process of its own, which a read of a page that may not be touched would end."""
     code = f"import test_wavefront\nfor n in {numbers}: test_wavefront.guarded_case(n)"
     here = Path(__file__)
-    paths = [str(folder) for folder in (here.parent, here.parents[1], here.parents[2])]
+    folders = here.parent, here.parents[2] / "support", here.parents[3]
+    paths = [str(folder) for folder in folders]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True
