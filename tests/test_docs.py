@@ -60,7 +60,7 @@ def test_programs_run(page: Path, workplace: Path) -> None:
 
 
 def test_programs_and_sessions_go_through_on_two_ranks(tmp_path: Path) -> None:
-    program = [str(ROOT / "tests" / "docs_programs.py"), str(tmp_path)]
+    program = [str(ROOT / "tests" / "support" / "docs_programs.py"), str(tmp_path)]
     job = run_ranks(2, program, timeout=300, env=helpers_path())
     assert job.returncode == 0, job.stderr
     for name, page in zip(NAMES, PAGES):

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""Messages as commands, and engines of several ranks that hand over through them."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mpi_jobs import run_ranks
+
+from controllers.engine.network import LARGEST_TAG, Message
+from hitmap import SerialCommunicator
+
+HEAD = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parents[2] / "support")!r})
+import numpy as np
+from controllers.engine.network import Message
+from controllers.device.event import COMPLETE, is_complete
+from hitmap import Layout, Shape, default_communicator
+comm = default_communicator()
+"""
+
+SHORT = HEAD + """
+most = 32 if "parts" in sys.argv else 2**30
+for n_sent, n_expected in ((7, 9), (9, 7), (8, 8)):
+    sends = comm.rank == 0
+    cells = np.zeros(n_sent if sends else n_expected, "float32")
+    message = Message(comm, cells, 1 - comm.rank, n_sent, sends=sends, most_nbytes=most)
+    message(None)
+    try:
+        message.wait()
+    except Exception as error:
+        text = " ".join(str(error).split())
+        print(f"rank {comm.rank}, {n_sent} for {n_expected}: {type(error).__name__}: {text}")
+"""
+
+REPEATED = HEAD + """
+if comm.rank == 0:
+    sizes = (1, 1000, 300_000)
+else:
+    sizes = (300_000, 1, 1000)      # tags tell them apart, not their order
+tags = {1: 0, 1000: 5, 300_000: 32767}
+cells = [np.zeros(n) for n in sizes]
+most, sends = 99_991 if "parts" in sys.argv else 2**30, comm.rank == 0
+messages = [
+    Message(comm, a, 1 - comm.rank, tags[a.size], sends=sends, most_nbytes=most) for a in cells
+]
+assert all(is_complete(message) for message in messages)     # nothing is under way yet
+for number in range(1, 6):
+    if comm.rank == 1:
+        events = [message(None) for message in messages]
+        assert not any(is_complete(event) for event in events)
+    comm.Barrier()
+    if comm.rank == 0:
+        for a in cells:
+            a[...] = number + 1 / np.arange(1, a.size + 1)
+        events = [message(None) for message in messages]
+    for event in events:
+        event.wait()
+        assert event.command_execution_status == COMPLETE
+    assert all((a == number + 1 / np.arange(1, a.size + 1)).all() for a in cells)
+    comm.Barrier()
+for message in messages:
+    message.close()
+"""
+
+LAZY = HEAD + """
+from lazy_executor import LazyExecutor, World
+from controllers.engine import Engine
+from controllers.plan import Location, Plan
+from controllers.program.reference import reference_run
+from controllers.language.weights import Stencil
+from hitmap import gather
+
+start = Message.__call__
+def checked(self, wait_for=None):
+    assert is_complete(self), "a request is started again while it is under way"
+    return start(self, wait_for)
+Message.__call__ = checked
+
+star = Stencil.of("star", [(-1, 2), (-1, 1)], [0, 1, 0, 1, 0.3, 1, 0, 1, 0, 0, 2, 0], 4)
+program = star.program("float32")
+field = np.random.default_rng(1).random((17, 11), "float32")
+ranks = (0, 0, 1, 2, 2)
+for seed in range(6):
+    world = World(100 * seed + comm.rank, eagerness=(0.05, 0.3, 0.8)[(seed + comm.rank) % 3])
+    shares = [(seed + rank) % 2 == 0 for rank in ranks]
+    periodic = (bool(seed & 1), bool(seed & 2))
+    layout = [Layout.bands, Layout.blocks][seed % 2](Shape.of_extent(field.shape), 5)
+    locations = [Location(rank, place, shares[place]) for place, rank in enumerate(ranks)]
+    plan = Plan(program, layout, periodic, locations, overlap="on", only_rank=comm.rank)
+    executors = {p: LazyExecutor(world, shares_host=shares[p], name=str(p)) for p in plan.places}
+    messages = comm.Dup()
+    engine = Engine(plan, executors, messages)
+    for place in plan.places:
+        for tile in engine.to_set("u", place):
+            cells = field[layout.owned[place].slices((0, 0))]
+            executors[place].move_to(tile, layout.owned[place], cells)
+    done = 0
+    for n_steps in (3, 1, 2, 7):
+        engine.run(n_steps)
+        done += n_steps
+        parts = {
+            p: executors[p].move_from(engine.newest("u", p), layout.owned[p]) for p in plan.places
+        }
+        whole = gather(parts, layout, ranks, comm, np.dtype("float32"))
+        if comm.rank == 0:
+            expected = reference_run(program, field, done, periodic)
+            assert np.array_equal(whole, expected), (seed, done)
+    engine.close()
+    messages.Free()
+    assert not [what for what in world.dropped_early if "load" in what]
+if comm.rank == 0:
+    print("right")
+"""
+
+
+@pytest.mark.parametrize("how", ["whole", "parts"])
+def test_a_message_of_another_length_is_an_error_of_its_receiver_alone(how: str) -> None:
+    job = run_ranks(2, ["-c", SHORT, how])
+    assert job.returncode == 0, job.stderr
+    short, long = job.stdout.splitlines()
+    assert short.startswith("rank 1, 7 for 9: WrongLength: ")
+    assert "from rank 0 to rank 1" in short and "have 36 bytes" in short and "got 28" in short
+    assert "same program" in short
+    assert long.startswith("rank 1, 9 for 7: WrongLength: ")     # MPI refuses to write beyond
+    assert "have 28 bytes" in long and "MPI" in long
+
+
+@pytest.mark.parametrize("how", ["whole", "parts"])
+def test_a_message_can_be_started_again_when_it_is_complete(how: str) -> None:
+    job = run_ranks(2, ["-c", REPEATED, how])
+    assert job.returncode == 0, job.stderr
+
+
+def test_ranks_whose_devices_run_at_any_time_give_the_bits_of_the_reference() -> None:
+    job = run_ranks(3, LAZY)
+    assert job.returncode == 0, job.stderr
+    assert job.stdout == "right\n"
+
+
+def test_a_tag_that_not_every_mpi_allows_is_refused() -> None:
+    with pytest.raises(ValueError, match="32768.*fewer places"):
+        Message(SerialCommunicator(), np.zeros(3), 1, LARGEST_TAG + 1, sends=True)

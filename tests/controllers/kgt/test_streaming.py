@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: MIT
+"""Several steps in one launch have the bits of as many launches, wherever the cells end."""
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyopencl as cl
+import pytest
+from several_steps import Case, differing, guarded, random_case, random_floats
+
+from controllers.bench.problem import STENCILS
+from controllers.device import find_devices
+from controllers.kernel.build import build
+from controllers.kgt import Launch, candidates, choose, generate
+from controllers.kgt.choice import config_of
+from controllers.kgt.strategies.streaming import StreamingConfig
+from controllers.kgt.strategies.streaming.pipeline import KEPT, Pipeline
+from controllers.language.weights import Stencil
+from controllers.program.expression import Constant, Read
+from controllers.program.program import Field, Program, Stage
+from hitmap.strided import Strided
+
+ROOT = Path(__file__).parents[3]
+CORNERS = Stencil.of("c", [(-1, 1)] * 2, [1, 4, 1, 4, 20, 4, 1, 4, 1], 40).program("float32")
+
+
+def random_configuration(
+    rng: random.Random, program: Program, nvidia: bool
+) -> StreamingConfig:
+    """One that has room for two steps or three; small, for it is compiled anew for each case."""
+    stage, n_axes = program.stages[0], program.n_axes
+    while True:
+        vector = rng.choice([1, 2, 4] if n_axes < 4 else [1, 2])
+        cells, group = [vector, 1, 1], [rng.choice([4, 8, 16, 32]), 1, 1]
+        if n_axes < 3 and vector < 4:
+            cells[0] *= 2
+        for place in range(1, n_axes - 1):
+            cells[place] = rng.choice([1, 1, 2]) if n_axes < 4 else 1
+            group[place] = rng.choice([4, 6, 8])
+        if group[0] * group[1] * group[2] > 256:
+            continue
+        steps = rng.choice([2, 2, 2, 3])
+        made = StreamingConfig(
+            steps, (cells[0], cells[1], cells[2]), (group[0], group[1], group[2]),
+            length=rng.choice([1, 3, 8, 50]), vector=vector, ahead=rng.choice([0, 1, 2]),
+            unroll=rng.choice([1, 1, 1, 2]), prefetch=rng.choice([0, 2]) if nvidia else 0,
+            shuffles=nvidia and rng.random() < 0.5,
+            reciprocals=nvidia or rng.random() < 0.3,
+        )  # fmt: skip
+        if made.fits(stage):
+            return made
+
+
+def check(queue: cl.CommandQueue, case: Case, made: StreamingConfig) -> None:
+    """The kernel gives what is expected on the box, and leaves the rest of the memory alone."""
+    stage, flags = case.stage, cl.mem_flags.READ_WRITE
+    kernel = generate(case.program, stage, made)
+    options = ["-cl-fp32-correctly-rounded-divide-sqrt"] if kernel.divides else []
+    compiled = cl.Kernel(build(queue.context, kernel.name, kernel.source, options), kernel.name)
+    before = np.random.default_rng(5).random(case.cells[stage.writes].size).astype(
+        case.program.dtype
+    )
+    old = {
+        name: cl.Buffer(queue.context, flags | cl.mem_flags.COPY_HOST_PTR, hostbuf=cells)
+        for name, cells in case.cells.items()
+    }
+    new = cl.Buffer(queue.context, flags | cl.mem_flags.COPY_HOST_PTR, hostbuf=before)
+    launch(queue, compiled, case, made, [
+        old[field] if role == "in" else new for field, role in kernel.buffers
+    ])  # fmt: skip
+    result = np.empty_like(before)
+    cl.enqueue_copy(queue, result, new)
+    wrong = differing(result, case.expected(before))
+    assert not wrong, f"{wrong} cells, {case.box} of {case.computed} ({made}):\n{kernel.source}"
+
+
+def launch(
+    queue: cl.CommandQueue, compiled: cl.Kernel, case: Case, made: StreamingConfig,
+    buffers: list[cl.Buffer],
+) -> None:  # fmt: skip
+    kernel = generate(case.program, case.stage, made)
+    where = {field: case.where(field) for field in kernel.fields}
+    assert made.suits(where.values())
+    scalars = kernel.scalars(
+        {field: cells.first for field, cells in where.items()},
+        {field: cells.pitches[:-1] for field, cells in where.items()},
+        case.box.extent,
+        case.limits(),
+    )
+    compiled(queue, *kernel.work_sizes(case.box.extent, True), *buffers, *scalars)
+
+
+def case_of(number: int, nvidia: bool) -> tuple[Case, StreamingConfig]:
+    rng = random.Random(f"streaming {number}")
+    program = random_floats(rng)
+    made = random_configuration(rng, program, nvidia)
+    limit = (300, 40, 14, 9)[program.n_axes - 1]
+    extent = tuple(rng.randint(1, limit) for _ in range(program.n_axes))
+    return random_case(rng, program, made.steps_per_launch, extent, made.vector), made
+
+
+def test_a_random_stage_has_the_bits_of_one_step_after_another(
+    queue: cl.CommandQueue, strategy_case: int
+) -> None:
+    case, made = case_of(strategy_case, "NVIDIA" in queue.device.vendor)
+    check(queue, case, made)
+
+
+@pytest.mark.whole
+def test_it_reads_nothing_outside_of_what_it_may() -> None:
+    path = [str(ROOT), str(ROOT / "tests" / "support"), os.environ.get("PYTHONPATH", "")]
+    if find_devices()[0].kind != "cpu":
+        pytest.skip("pages that must not be touched are in the memory of a CPU")
+    code = "import sys, test_streaming; test_streaming.run_guarded(int(sys.argv[1]))"
+    for number in range(3):
+        run = subprocess.run(
+            [sys.executable, "-c", code, str(number)],
+            cwd=Path(__file__).parent, capture_output=True, text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
+        )  # fmt: skip
+        assert run.returncode == 0, f"case {number}: {run.stderr[-2000:]}"
+
+
+def run_guarded(number: int) -> None:
+    """One case, whose memory lies between pages that must not be touched."""
+    handle = find_devices()[0].handle
+    assert handle is not None, "an OpenCL device"
+    queue = cl.CommandQueue(cl.Context([handle]))
+    case, made = case_of(number, nvidia=False)
+    kernel = generate(case.program, case.stage, made)
+    compiled = cl.Kernel(build(queue.context, kernel.name, kernel.source, []), kernel.name)
+    for at_end in (False, True):
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
+        memory = {name: guarded(cells, at_end) for name, cells in case.cells.items()}
+        new = guarded(case.cells[case.stage.writes], at_end)
+        launch(queue, compiled, case, made, [
+            cl.Buffer(queue.context, flags, hostbuf=memory[field] if role == "in" else new)
+            for field, role in kernel.buffers
+        ])  # fmt: skip
+        queue.finish()
+
+
+def test_of_a_sum_the_partial_sums_are_kept_and_of_a_field_only_the_arriving_plane() -> None:
+    pipeline = Pipeline.of(CORNERS.stages[0], streams=True)
+    assert (pipeline.lag, [value.depth for value in pipeline.values]) == (1, [1, 1])
+    assert not any(value.raw for value in pipeline.values)
+    back = Stage("s", {"u": (Read("u", (-2, 0)) + Read("u", (-1, 0))) / 2}, ((-2, 0), (0, 0)))
+    pipeline = Pipeline.of(back, streams=True)
+    assert pipeline.lag == 0 and [value.raw for value in pipeline.values] == [True, False]
+    assert pipeline.result is Read(KEPT, (1, 1))
+    assert [number for number, _ in pipeline.order()] == [1, 0]
+
+
+def test_a_default_fits_its_stage_and_the_search_space_holds_it() -> None:
+    for n_axes in (1, 2, 3, 4):
+        for dtype in ("float32", "float64"):
+            reach = 2 if n_axes < 4 else 1
+            weights = [1.0] * (2 * reach + 1) ** n_axes
+            far = Stencil.of("s", [(-reach, reach)] * n_axes, weights, 3).program(dtype)
+            made = StreamingConfig.default(far, far.stages[0])
+            assert made.fits(far.stages[0]) and made.steps_per_launch >= 2
+            kernel = generate(far, far.stages[0], made)
+            assert kernel.steps_per_launch == made.steps_per_launch
+            if n_axes in (2, 3):
+                assert made in set(made.space(n_axes))
+    wide = Stencil.of("s", [(-2, 2)] * 4, [1.0] * 625, 3).program("float32")
+    with pytest.raises(ValueError, match="2 steps spoil 8 cells along axis 1, a tile has 8 there"):
+        StreamingConfig.default(wide, wide.stages[0])
+
+
+def test_groups_are_the_shorter_the_fewer_there_are_for_the_units_of_a_device() -> None:
+    """So of the 2d4 of the benchmark, measured on an H200 with the lengths 96 to 640.
+
+    96 rows gave 2131 and 1081 billion cell-steps/s at 8192^2 and 4096^2, 256 rows 1737 and 735;
+    at 16384^2 128 to 192 rows gave 2704 to 2735, 256 rows 2685.
+    """
+    program = STENCILS["2d4"].program("float32")
+    for n, least, most in ((16384, 128, 192), (8192, 64, 128), (4096, 32, 96)):
+        where = {"u": Strided(n + 4, (n + 32, 1), (n - 2, n - 2))}
+        launch = Launch(where, True, 12, max_items=1024, units=132, nvidia=True)
+        made = choose(program, program.stages[0], "gpu", launch)
+        assert isinstance(made, StreamingConfig)
+        assert least <= made.length <= most and made in candidates(
+            program, program.stages[0], "gpu", launch
+        )
+        few = choose(program, program.stages[0], "gpu", replace(launch, units=16))
+        assert isinstance(few, StreamingConfig) and few.length > made.length
+        assert made.within((11, n)).length == 12    # no longer than the box
+
+
+def test_what_it_cannot_compute_is_refused_with_the_reason() -> None:
+    whole = Program("p", (Field("u", "int32"),), (Stage("s", {"u": Read("u", (0,))}, ((0, 0),)),))
+    other = Program(
+        "p", (Field("u", "float32"),), (Stage("s", {"u": Constant(1)}, ((0, 0),)),)
+    )
+    for program in (whole, other):
+        with pytest.raises(ValueError, match="reads the field it writes, in float32 or float64"):
+            generate(program, program.stages[0], config_of("streaming", CORNERS,
+                                                                  CORNERS.stages[0]))  # fmt: skip
+    with pytest.raises(ValueError, match="80 steps spoil 160 cells along axis 1, a tile has 128"):
+        generate(CORNERS, CORNERS.stages[0], StreamingConfig(80))
+    with pytest.raises(ValueError, match="a vector has 1, 2 or 4 cells"):
+        StreamingConfig(vector=3)
+    with pytest.raises(ValueError, match="2 steps or more, 1024 items at most"):
+        StreamingConfig(steps_per_launch=1)
+
+
+def test_shuffles_take_the_place_of_local_memory_within_a_warp() -> None:
+    made = StreamingConfig(2, shuffles=True)
+    text = generate(CORNERS, CORNERS.stages[0], made).source
+    assert "shfl.sync.up.b32" in text and "__local" not in text
+    wide = replace(made, group=(64, 1, 1))
+    assert "barrier" in generate(CORNERS, CORNERS.stages[0], wide).source

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: MIT
+"""The table of functions: kernels have the bits of the reference, on all values; one row is all."""
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyopencl as cl
+import pytest
+from kernel_ways import extreme
+
+from controllers import Computation
+from controllers.device.device import ROUNDED_DIVIDE
+from controllers.kgt import STRATEGIES, generate
+from controllers.kgt.choice import choose, config_of, step_counts, usual_steps
+from controllers.kgt.strategies.cell import CellConfig
+from controllers.kgt.strategies.marching import MarchingConfig
+from controllers.kgt.text.comment import cost
+from controllers.kgt.text.emitter import arithmetic_type, assignment
+from controllers.kgt.text.fast import stage_of
+from controllers.program.expression import Expression, Operation, Read, where
+from controllers.program.formula import formula
+from controllers.program.functions import FUNCTIONS, Function, Integers
+from controllers.program.program import INTEGERS, Field, Math, Program, Stage
+from controllers.program.reference import apply_stage, reference_run
+
+ROOT = Path(__file__).parents[3]
+Array = npt.NDArray[Any]
+A, B, NUMBER, U = (Read(name, (0,)) for name in ("a", "b", "number", "u"))
+HERE = ((0, 0),)
+
+
+def program_of(expression: Expression, dtype: str, math: Math = "strict") -> Program:
+    fields = tuple(Field(name, dtype) for name in ("a", "b", "number", "u"))
+    return Program("p", fields, (Stage("s", {"u": expression}, HERE),), math)
+
+
+def launched(queue: cl.CommandQueue, program: Program, cells: Mapping[str, Array]) -> Array:
+    """The field u as the kernel of the strategy "cell" computes it."""
+    kernel = generate(program, program.stages[0])
+    options = [ROUNDED_DIVIDE] if kernel.divides and program.dtype == "float32" else []
+    built = cl.Program(queue.context, kernel.source).build(options)
+    result = np.empty_like(cells["a"])
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    buffers = [
+        cl.Buffer(queue.context, flags, hostbuf=result if role == "out" else cells[field])
+        for field, role in kernel.buffers
+    ]
+    scalars = kernel.scalars(dict.fromkeys(kernel.fields, 0), dict.fromkeys(kernel.fields, ()),
+                             result.shape)  # fmt: skip
+    sizes = kernel.work_sizes(result.shape, True)
+    getattr(built, kernel.name)(queue, *sizes, *buffers, *scalars)
+    cl.enqueue_copy(queue, result, buffers[-1])
+    return result
+
+
+def right(program: Program, cells: Mapping[str, Array]) -> Array:
+    return apply_stage(program.stages[0], lambda read: cells[read.field], program.dtype)
+
+
+def assert_same_bits(got: Array, expected: Array, cells: Mapping[str, Array], names: Any) -> None:
+    """NaNs count as equal whatever their payload."""
+    bits = f"u{got.itemsize}"
+    wrong = got.view(bits) != expected.view(bits)
+    if got.dtype.kind == "f":
+        wrong &= ~(np.isnan(got) & np.isnan(expected))
+    listed = [
+        (names[int(cells["number"][at])], cells["a"][at], cells["b"][at], got[at], expected[at])
+        for at in np.flatnonzero(wrong)[:5]
+    ]
+    assert not listed, f"function, a, b, kernel, reference: {listed}"
+
+
+def applied(name: str) -> Operation:
+    """A function on A and B; where it takes conditions, on what compares them."""
+    takes = FUNCTIONS[name].takes
+    values = (B, A, B)[-len(takes) :]
+    conditions = (A < B, A == 0, B > A)
+    operands = (conditions[at] if takes[at] else values[at] for at in range(len(takes)))
+    made = Operation(name, *operands)
+    return where(made, 1, 0) if made.is_condition else made
+
+
+def each_of(names: list[str]) -> Expression:
+    """Function number n where the field `number` is n."""
+    tree: Expression = A
+    for at, name in enumerate(names):
+        tree = where(at == NUMBER, applied(name), tree)
+    return tree
+
+
+def spread(names: list[str], a: Array, b: Array) -> dict[str, Array]:
+    """All pairs for all functions."""
+    numbers = np.repeat(np.arange(len(names), dtype=a.dtype), a.size)
+    return {"a": np.tile(a, len(names)), "b": np.tile(b, len(names)), "number": numbers}
+
+
+def special(dtype: str) -> tuple[Array, Array]:
+    """All pairs of values that are special, and pairs of random bits."""
+    info = np.finfo(dtype)
+    some = [0, 1, 0.1, 3, 1 + info.eps, info.tiny, info.tiny / 8, info.smallest_subnormal,
+            info.max, math.inf, math.nan, 4 * info.tiny, 2.0**24 + 1]  # fmt: skip
+    values = np.array([*some, *(-np.array(some))], dtype)
+    a, b = (each.ravel() for each in np.meshgrid(values, values))
+    rng = np.random.default_rng(11)
+    bits = np.frombuffer(rng.bytes(2 * 4000 * info.dtype.itemsize), dtype)
+    return np.concatenate([a, bits[:4000]]), np.concatenate([b, bits[4000:]])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_all_functions_have_the_bits_of_the_reference(queue: cl.CommandQueue, dtype: str) -> None:
+    names = [name for name, row in FUNCTIONS.items() if row.strict]
+    program = program_of(each_of(names), dtype)
+    cells = spread(names, *special(dtype))
+    expected = right(program, cells)
+    assert_same_bits(launched(queue, program, cells), expected, cells, names)
+    assert np.isnan(expected).any() and np.signbit(expected[expected == 0]).any()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "divided", "computed_in"),
+    [("uint8", False, "int"), ("int32", False, "long"), ("int16", True, "ulong"),
+     ("int64", True, "ulong")],
+)  # fmt: skip
+def test_all_functions_of_integers_have_the_bits_of_the_reference(
+    queue: cl.CommandQueue, dtype: str, divided: bool, computed_in: str
+) -> None:
+    names = [name for name, row in FUNCTIONS.items() if row.integers and (divided or name != "/")]
+    program = program_of(each_of(names), dtype)
+    assert arithmetic_type(program.stages[0], dtype) == computed_in
+    rng = np.random.default_rng(12)
+    ends = extreme(rng, (30,), dtype)
+    a, b = (each.ravel() for each in np.meshgrid(ends, ends))
+    cells = spread(names, a, b)
+    assert_same_bits(launched(queue, program, cells), right(program, cells), cells, names)
+
+
+def test_functions_of_the_driver_are_for_fast_arithmetic_alone(queue: cl.CommandQueue) -> None:
+    names = [name for name, row in FUNCTIONS.items() if not row.strict]
+    assert {"exp", "log", "sin", "power"} <= {*names}
+    with pytest.raises(ValueError, match="stage 's': devices round .*math='fast'"):
+        program_of(each_of(names), "float64")
+    program = program_of(each_of(names), "float64", "fast")
+    rng = np.random.default_rng(13)
+    cells = spread(names, rng.uniform(0.1, 1.5, 400), rng.uniform(-2, 2, 400))
+    got, expected = launched(queue, program, cells), right(program, cells)
+    assert np.allclose(got, expected, rtol=1e-13, atol=0, equal_nan=True)
+
+
+def test_minimum_and_maximum_propagate_nan_and_order_zeros() -> None:
+    values = np.array([0.0, -0.0, np.nan, 1.0])
+    a, b = (each.ravel() for each in np.meshgrid(values, values))
+    for name, order in (("minimum", min), ("maximum", max)):
+        got = FUNCTIONS[name].computed(whole=False)(a, b)
+        for x, y, z in zip(a, b, got):
+            if math.isnan(x) or math.isnan(y):
+                assert math.isnan(z)
+            else:
+                assert str(z) == str(order((x, y), key=lambda v: (v, math.copysign(1, v))))
+
+
+def test_a_new_function_is_one_row(
+    queue: cl.CommandQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def squares(a: Array, b: Array) -> Array:
+        return a * a + b * b
+
+    row = Function(
+        "squares", squares, "sum of squares", "kgt_squares({0},\n{1})",
+        notation="squares({0}, {1})", flops=3,
+        integers=Integers(lambda a, b: (-(2**64), 2**64), text="{0} * {0} + {1} * {1}"),
+        helper="VALUE kgt_squares(const VALUE a, const VALUE b)\n{\n    return a * a + b * b;\n}\n",
+    )  # fmt: skip
+    monkeypatch.setitem(FUNCTIONS, "squares", row)
+    program = program_of(Operation("squares", A - 1, B) + A, "float32")
+    stage = program.stages[0]
+    rng = np.random.default_rng(14)
+    cells = {name: rng.standard_normal(100).astype("float32") for name in ("a", "b", "number")}
+    expected = (cells["a"] - 1) * (cells["a"] - 1) + cells["b"] * cells["b"] + cells["a"]
+    assert np.array_equal(right(program, cells), expected)
+    assert np.array_equal(launched(queue, program, cells), expected)
+    assert formula(stage) == "u[i] = squares(a[i] - 1, b[i]) + a[i]"
+    assert program.flops_per_cell == 5
+    assert "5 flops (1 addition, 1 subtraction, 1 sum of squares)" in cost(program, stage)
+
+
+def test_only_the_table_names_functions() -> None:
+    words = [name for name in FUNCTIONS if name.isalpha()]
+    named = re.compile(rf"[\"'](?:{'|'.join(words)})[\"']|\b(?:np|kgt)[._](?:{'|'.join(words)})\(")
+    for folder in ("program", "kgt", "report"):
+        for path in (ROOT / "controllers" / folder).glob("*.py"):
+            if path.name != "functions.py":
+                text = re.sub(r"__all__ = \[.*?\]", "", path.read_text(), flags=re.DOTALL)
+                assert not named.findall(text), path
+
+
+def test_what_is_shared_is_computed_once_in_the_order_of_its_first_use() -> None:
+    low, high = Read("u", (-1,)), Read("u", (1,))
+    total, difference = low + high, high - low
+    tree = where(difference < 0, total * difference, total / difference)
+    lines = assignment("x", Stage("s", {"u": tree}, ((-1, 1),)), "float32")
+    assert lines == [
+        "const float t0 = u[c + 1] - u[c - 1];",
+        "const float t1 = u[c - 1] + u[c + 1];",
+        "x = t0 < 0.0f ? t1 * t0 : t1 / t0;",
+    ]
+    again = (total < 0) & (high < 0)
+    stage = Stage("s", {"u": where(again, where(again, 1, 2), 3)}, ((-1, 1),))
+    assert assignment("x", stage, "int64")[0] == "const int t0 ="
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int16"])
+def test_sixty_levels_of_sums_are_handled_in_time_linear_in_their_nodes(
+    queue: cl.CommandQueue, dtype: str
+) -> None:
+    tree: Expression = U
+    for _ in range(60):
+        tree = tree + tree
+    program = Program("p", (Field("u", dtype),), (Stage("s", {"u": tree}, ((-1, 1),)),))
+    stage = program.stages[0]
+    assert program.flops_per_cell == 60
+    text = " ".join(formula(stage).split())
+    assert text.startswith("u[i] = t58 + t58 with t0 = u[i] + u[i], t1 = t0 + t0,")
+    for strategy in STRATEGIES.keys() - {"generic"}:
+        if strategy != "streaming" or dtype not in INTEGERS:
+            config = config_of(strategy, program, stage)
+            source = generate(program, stage, config).source
+            assert len(source) < 10**5 and "60 additions" in source
+    if dtype not in INTEGERS:
+        assert stage_of(program.with_math("fast"), stage).expression is tree
+    field = np.arange(1, 20).astype(dtype)
+    expected = reference_run(program, field, 1, (True,))
+    assert np.array_equal(expected, field * 2.0**60 if dtype == "float32" else field * 0)
+    with Computation(program, field.shape, boundary="periodic", devices="cpu") as run:
+        run.scatter(field)
+        run.run(1)
+        assert np.array_equal(run.gather(), expected)
+
+
+@pytest.mark.parametrize(
+    ("expression", "dtype", "message"),
+    [
+        (A < B, "float32", "gives 'u' a condition, <Read < Read>.*where"),
+        (np.sqrt(A), "int32", "'sqrt' is for float32 and float64, .* in int32"),
+        (np.exp(A), "float64", "round 'exp' differently.*math='fast'"),
+    ],
+)
+def test_what_a_program_cannot_compute_is_refused_when_it_is_made(
+    expression: Expression, dtype: str, message: str
+) -> None:
+    with pytest.raises(ValueError, match=f"stage 's'.*{message}"):
+        program_of(expression, dtype)
+
+
+def test_only_one_cell_per_item_computes_all_functions() -> None:
+    program = program_of(np.sqrt(A) + U, "float32")
+    stage = program.stages[0]
+    for kind in ("cpu", "gpu", ""):
+        assert choose(program, stage, kind) == CellConfig()
+        assert usual_steps(program, stage, kind) == 1 and step_counts(program, stage, kind) == (1,)
+    for strategy in STRATEGIES.keys() - {"cell", "generic"}:
+        with pytest.raises(ValueError, match=f"{strategy}.*'cell', which computes all functions"):
+            config_of(strategy, program, stage)
+    with pytest.raises(ValueError, match="marching.*'cell', which computes all functions"):
+        generate(program, stage, MarchingConfig())
+    source = generate(program, stage).source
+    assert "rounds float square roots loosely" in source and generate(program, stage).divides
+
+
+@pytest.mark.parametrize(("dtype", "n_places"), [("float64", 3), ("uint8", 1)])
+def test_a_run_with_functions_has_the_bits_of_the_reference(dtype: str, n_places: int) -> None:
+    left, here, above = Read("u", (0, -1)), Read("u", (0, 0)), Read("u", (-1, 1))
+    steep = abs(left - above) > 3
+    mean = (left + here + above) / 3
+    root = np.sqrt(abs(mean)) if dtype == "float64" else np.maximum(mean, here / 2)
+    tree = where(steep & (here != 0), root, np.minimum(mean, here))
+    stage = Stage("limited", {"u": tree}, ((-1, 0), (-1, 1)))
+    program = Program("p", (Field("u", dtype),), (stage,))
+    field = np.random.default_rng(15).integers(0, 90, (23, 31)).astype(dtype)
+    boundary = ("fixed", "periodic")
+    with Computation(
+        program, field.shape, boundary=boundary, devices="cpu", places_per_controller=n_places
+    ) as run:
+        run.scatter(field)
+        run.run(5)
+        assert np.array_equal(run.gather(), reference_run(program, field, 5, (False, True)))
