@@ -82,3 +82,13 @@ def test_the_page_of_the_architecture_lists_the_rooms_in_the_order_of_their_impo
     rooms = re.findall(r"^\| `(\w+)` \|", text("docs/architecture.md"), re.MULTILINE)
     layers = lines("importlinter:contract:layers", "layers")
     assert [f"({room})" for room in reversed(rooms)] == layers[1:], "above (__main__)"
+
+
+def test_no_module_is_long() -> None:
+    long = {
+        str(path.relative_to(ROOT)): n_lines
+        for name in ("controllers", "hitmap")
+        for path in ROOT.glob(f"{name}/**/*.py")
+        if (n_lines := len(path.read_text("utf-8").splitlines())) > 300
+    }
+    assert not long
