@@ -27,7 +27,7 @@ SERIAL = SerialCommunicator()
 
 
 @pytest.mark.parametrize(
-    "name", sample([name for name, case in WRONG.items() if case.check is True], 3)
+    "name", sample([name for name, case in WRONG.items() if case.check is True], 5)
 )
 def test_a_wrong_kernel_is_named(name: str) -> None:
     case = WRONG[name]

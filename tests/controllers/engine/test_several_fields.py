@@ -234,7 +234,7 @@ def opencl(zero_copy: bool, kind: str) -> OpenCLExecutor:
     return OpenCLExecutor(replace(device, kind=kind), zero_copy=zero_copy)
 
 
-@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 10))
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 20))
 def test_kernels_of_one_cell_per_work_item_give_the_bits_of_the_reference(number: int) -> None:
     case = random_program(number)
     for n_places in N_PLACES:

@@ -91,10 +91,10 @@ def refused(message: str, kernel: Kernel, program: Program = FIVE, **options: An
         )  # fmt: skip
 
 
-@pytest.mark.parametrize("options", [
+@pytest.mark.parametrize("options", sample([
     {}, {"places_per_controller": 2},
     {"places_per_controller": 3, "zero_copy": False, "overlap": "on"}, {"check": True},
-])  # fmt: skip
+], 2))  # fmt: skip
 def test_a_tile_in_local_memory_with_a_required_work_group(options: dict[str, Any]) -> None:
     check(FIVE, Kernel.of("tiled", TILED), **options)
 
@@ -159,7 +159,8 @@ def test_what_kgt_writes_is_launched_as_it_says(
     check(program, Kernel.of("own", text, like=config), places_per_controller=2, **padded)
 
 
-@pytest.mark.parametrize("program", sample([FOUR, SEVEN], 2))
+@pytest.mark.whole
+@pytest.mark.parametrize("program", [FOUR, SEVEN])
 def test_several_steps_per_launch(program: Program) -> None:
     stage = program.stages[0]
     config = replace(config_of("streaming", program, stage), steps_per_launch=2)
