@@ -27,7 +27,7 @@ from controllers.memory.tile import aligned
 from controllers.process.environment import environment
 from controllers.program.expression import Read
 from controllers.program.program import Program
-from controllers.program.reference import apply_stage
+from controllers.program.reference import values_of
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
 
@@ -72,7 +72,7 @@ class NumPyLoop(TwoArrays):
             def read(node: Read, old: npt.NDArray[Any] = old) -> npt.NDArray[Any]:
                 return old[box.shift(node.offset).slices(origin)]
 
-            new[box.slices(origin)] = apply_stage(stage, read, self._problem.dtype)
+            new[box.slices(origin)] = values_of(stage.expression, read, self._problem.dtype)
             self._levels = [new, old]
 
 

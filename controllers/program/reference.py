@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from controllers.program.expression import Expression, Read, Symbol, evaluate
 from controllers.program.functions import FUNCTIONS
-from controllers.program.program import INTEGERS, Program, Stage
+from controllers.program.program import INTEGERS, Program
 from hitmap.argument import instance, sequence, whole, wrong
 from hitmap.shape import Shape
 
@@ -38,13 +38,6 @@ def values_of(
         result = evaluate(expression, read, scalar, _on_floats)
     assert result.dtype == dtype, f"computed in {result.dtype} instead of {dtype}"
     return np.asarray(result)
-
-
-def apply_stage(
-    stage: Stage, read: Callable[[Read], npt.NDArray[Any]], dtype: str
-) -> npt.NDArray[Any]:
-    """The new values of a box of cells of the one field that `stage` updates; see `values_of`."""
-    return values_of(stage.expression, read, dtype)
 
 
 def _whole_values_of(
@@ -105,7 +98,7 @@ def reference_run(
 
     The stages of a step run in order, the updates of one stage at once; then fields are renamed.
 
-    >>> from controllers.program.program import Field
+    >>> from controllers.program.program import Field, Stage
     >>> u, old, next_u = Read("u", (0,)), Read("old", (0,)), Read("u", (1,))
     >>> leap = Stage("leap", {"u": old + next_u}, ((0, 1),))
     >>> fields = Field("u", "int32"), Field("old", "int32")

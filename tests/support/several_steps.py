@@ -20,7 +20,7 @@ from random_trees import random_tree
 
 from controllers.program.expression import Read, reads
 from controllers.program.program import Field, Program, Stage
-from controllers.program.reference import apply_stage
+from controllers.program.reference import values_of
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 
@@ -69,7 +69,7 @@ class Case:
                     return old[at.slices(origin)]
                 return self._view(node.field, at)
 
-            own[changed.slices(origin)] = apply_stage(stage, read, self.program.dtype)
+            own[changed.slices(origin)] = values_of(stage.expression, read, self.program.dtype)
         result = before.copy()
         self.geometry[stage.writes].strided(self.box).view(result)[...] = own[
             self.box.slices(origin)

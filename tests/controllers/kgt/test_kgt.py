@@ -25,7 +25,7 @@ from controllers.language.pattern_file import read_patterns
 from controllers.language.weights import Stencil
 from controllers.program.expression import SYMBOLS, Constant, Expression, Operation, Read
 from controllers.program.program import Field, Program, Stage
-from controllers.program.reference import apply_stage
+from controllers.program.reference import values_of
 from hitmap.shape import Shape
 
 ROOT = Path(__file__).parents[3]
@@ -63,7 +63,7 @@ def expected(program: Program, old: Array, new: Array, box: Shape) -> Array:
 
     result: Array = new.copy()
     stage = program.stages[0]
-    result[box.slices((0,) * old.ndim)] = apply_stage(stage, read, program.dtype)
+    result[box.slices((0,) * old.ndim)] = values_of(stage.expression, read, program.dtype)
     return result
 
 

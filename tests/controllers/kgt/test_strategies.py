@@ -26,7 +26,7 @@ from controllers.kgt.strategies.rows import RowsConfig
 from controllers.language.weights import Stencil
 from controllers.program.expression import Constant, Read
 from controllers.program.program import INTEGERS, Field, Program, Stage
-from controllers.program.reference import apply_stage
+from controllers.program.reference import values_of
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 
@@ -138,8 +138,8 @@ def check(
 
     expected = before.copy()
     with np.errstate(all="ignore"):
-        tiles.geometry[stage.writes].strided(box).view(expected)[...] = apply_stage(
-            stage, read, program.dtype
+        tiles.geometry[stage.writes].strided(box).view(expected)[...] = values_of(
+            stage.expression, read, program.dtype
         )
     wrong = differing(result, expected)
     assert not wrong, f"{wrong} of {box} ({made}):\n{kernel.source}"

@@ -28,7 +28,7 @@ from controllers.kgt.strategies.wavefront import WavefrontConfig
 from controllers.language.weights import Stencil
 from controllers.program.expression import Read, reads
 from controllers.program.program import Field, Program, Stage
-from controllers.program.reference import apply_stage
+from controllers.program.reference import values_of
 from controllers.program.steps import own_reach
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
@@ -100,8 +100,8 @@ def expected_cells(
 
         new = old[own].copy()
         with np.errstate(all="ignore"):
-            tiles.geometry[own].strided(cells).view(new)[...] = apply_stage(
-                stage, read, program.dtype
+            tiles.geometry[own].strided(cells).view(new)[...] = values_of(
+                stage.expression, read, program.dtype
             )
         old[own] = new
     result, where = before.copy(), tiles.geometry[own].strided(box)

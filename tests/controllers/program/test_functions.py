@@ -27,7 +27,7 @@ from controllers.program.expression import Expression, Operation, Read, where
 from controllers.program.formula import formula
 from controllers.program.functions import FUNCTIONS, Function, Integers
 from controllers.program.program import INTEGERS, Field, Math, Program, Stage
-from controllers.program.reference import apply_stage, reference_run
+from controllers.program.reference import reference_run, values_of
 
 ROOT = Path(__file__).parents[3]
 Array = npt.NDArray[Any]
@@ -60,7 +60,7 @@ def launched(queue: cl.CommandQueue, program: Program, cells: Mapping[str, Array
 
 
 def right(program: Program, cells: Mapping[str, Array]) -> Array:
-    return apply_stage(program.stages[0], lambda read: cells[read.field], program.dtype)
+    return values_of(program.stages[0].expression, lambda read: cells[read.field], program.dtype)
 
 
 def assert_same_bits(got: Array, expected: Array, cells: Mapping[str, Array], names: Any) -> None:

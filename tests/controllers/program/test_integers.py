@@ -14,7 +14,7 @@ from controllers.kgt import generate
 from controllers.kgt.text.integer import integer_type
 from controllers.program.expression import SYMBOLS, Constant, Expression, Operation, Read
 from controllers.program.program import INTEGERS, Field, Program, Stage
-from controllers.program.reference import apply_stage, reference_run
+from controllers.program.reference import reference_run, values_of
 
 
 def wrapped(value: int, dtype: str) -> int:
@@ -101,5 +101,5 @@ def test_the_narrowest_type_in_which_nothing_overflows_is_used() -> None:
 def test_a_quotient_by_zero_is_zero_and_the_most_negative_number_may_wrap() -> None:
     stage = Stage("s", {"u": Read("u", (0,)) / Read("u", (1,))}, ((0, 1),))
     values = {(0,): np.array([5, -(2**63), -(2**63)]), (1,): np.array([0, -1, 1])}
-    result = apply_stage(stage, lambda read: values[read.offset], "int64")
+    result = values_of(stage.expression, lambda read: values[read.offset], "int64")
     assert result.tolist() == [0, -(2**63), -(2**63)]

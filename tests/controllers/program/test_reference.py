@@ -10,7 +10,7 @@ import pytest
 from controllers.language.weights import Stencil
 from controllers.program.expression import Expression, Read
 from controllers.program.program import Field, Program, Stage
-from controllers.program.reference import apply_stage, reference_run
+from controllers.program.reference import reference_run, values_of
 
 ASYMMETRIC = Stencil.of("s", [(-1, 2), (0, 1)], [[1, 0], [0.3, -2], [0, 7], [1, 1e-3]], 3)
 
@@ -69,9 +69,13 @@ def test_overflow_and_division_by_zero_make_no_warnings() -> None:
     assert np.isinf(result[0]) and np.isnan(result[1])
 
 
-def test_apply_stage_asks_for_each_read() -> None:
+def test_values_ask_for_each_read() -> None:
     stage = ASYMMETRIC.program("float64").stages[0]
-    result = apply_stage(stage, lambda read: np.full((2, 2), float(read.offset[0])), "float64")
+
+    def read(node: Read) -> np.ndarray:
+        return np.full((2, 2), float(node.offset[0]))
+
+    result = values_of(stage.expression, read, "float64")
     assert np.allclose(result, (-1 + 7 + 2 + 2e-3) / 3)
 
 
