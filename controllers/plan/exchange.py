@@ -12,7 +12,7 @@ places belong to one rank.  Between two places in host memory one copy does it a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from controllers.plan.operation import (
     Access,
@@ -22,10 +22,8 @@ from controllers.plan.operation import (
     Transfer,
     Verb,
 )
+from controllers.plan.outline import Outline
 from controllers.program.sweep import Version
-
-if TYPE_CHECKING:
-    from controllers.plan.plan import Plan
 
 
 class Adds(Protocol):
@@ -53,7 +51,7 @@ class Exchange:
     """
 
     def __init__(
-        self, plan: Plan, recorder: Adds, transfer: Transfer, version: Version, phase: int
+        self, plan: Outline, recorder: Adds, transfer: Transfer, version: Version, phase: int
     ) -> None:
         message = transfer.message
         self._recorder = recorder
@@ -164,7 +162,7 @@ def record(exchanges: Sequence[Exchange]) -> None:
         exchange.arrive()
 
 
-def contiguous(plan: Plan, transfer: Transfer, place: int) -> bool:
+def contiguous(plan: Outline, transfer: Transfer, place: int) -> bool:
     """Whether the cells of a message are one contiguous run of the tile at `place`."""
     message = transfer.message
     boxes = message.border if place == message.source else message.halo

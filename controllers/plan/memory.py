@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from controllers.memory.tile import SLACK
 from controllers.plan.exchange import Exchange
 from controllers.plan.operation import Access, HostTask, Lane, Memory, StagingKey, TileKey, Verb
+from controllers.plan.outline import Outline
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, whole_vectors
-
-if TYPE_CHECKING:
-    from controllers.plan.plan import Plan
 
 Kind = Literal["tile", "staging", "image", "accumulator"]
 Lifetime = Literal["plan", "step"]
@@ -86,7 +84,7 @@ class PlaceMemory:
         return self.on_device + self.host_staging
 
 
-def plan_memories(plan: Plan) -> Iterator[PlanMemory]:
+def plan_memories(plan: Outline) -> Iterator[PlanMemory]:
     """What the places of `plan` that hold cells need: tiles, then staging memories."""
     for pool, n_buffers in plan.liveness.n_buffers.items():
         geometries = {place: plan.geometry(pool, place) for place in plan.places}
@@ -139,7 +137,7 @@ class _Stagings:
                 self.found[access.memory] = None
 
 
-def _stagings(plan: Plan) -> Iterable[StagingKey]:
+def _stagings(plan: Outline) -> Iterable[StagingKey]:
     """The staging memories of all messages, as the exchanges would use them."""
     taker = _Stagings()
     for transfer in plan.transfers:

@@ -10,94 +10,25 @@ same object.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
-from functools import cached_property, reduce
+from functools import cached_property
 
 from controllers.plan.memory import PlaceMemory, PlanMemory, place_memories, plan_memories
-from controllers.plan.operation import (
-    HostTask,
-    Location,
-    Operation,
-    StagingKey,
-    TileKey,
-    Transfer,
-)
-from controllers.plan.overlap import Overlap, pays
+from controllers.plan.operation import Operation
+from controllers.plan.outline import Outline
 from controllers.plan.recorder import Recorder
 from controllers.plan.recording import record_opening, record_step
 from controllers.plan.text import describe
-from controllers.program.liveness import Liveness, Used, is_near, offsets_of
-from controllers.program.program import Program
-from controllers.program.schedule import lowered, sweeps
-from controllers.program.sweep import Sweep, Version
-from hitmap.border import split_border
-from hitmap.halo import HaloPattern
-from hitmap.layout import Layout
-from hitmap.message import Message
-from hitmap.shape import Shape
-from hitmap.strided import Geometry
 
 
-class Plan:
+class Plan(Outline):
     """The operations of `n_phases` steps, after which versions are back in their first buffers.
 
-    They are recorded when they are first asked for: what is known without them (messages, boxes,
-    bytes) is cheap, also for thousands of places.  `locations` says where each place lives.  With
-    `only_rank`, the lists of the places of other ranks stay empty: what a rank needs to run, at a
-    cost that does not grow with the number of ranks.  `halo_capacity`, cells below and above per
-    axis, is the least halo that is allocated, whatever is in use.  `host_tasks` end each step.
-    ValueError where the program cannot be planned: that is so on all ranks.
+    They are recorded when they are first asked for.  With `only_rank`, the lists of the places of
+    other ranks stay empty: what a rank needs to run, at a cost that does not grow with the number
+    of ranks.
     """
-
-    def __init__(
-        self,
-        program: Program,
-        layout: Layout,
-        periodic: tuple[bool, ...],
-        locations: Sequence[Location],
-        *,
-        overlap: Overlap = "auto",
-        only_rank: int | None = None,
-        steps_per_launch: int = 1,
-        halo_capacity: Sequence[tuple[int, int]] = (),
-        host_tasks: Sequence[HostTask] = (),
-    ) -> None:
-        if len(locations) != layout.n_places:
-            raise ValueError(
-                f"the layout has {layout.n_places} places but {len(locations)} locations are "
-                f"given; give one per place"
-            )
-        self.program = program
-        self.layout = layout
-        self.steps_per_launch = steps_per_launch
-        self.periodic = periodic
-        self.locations = tuple(locations)
-        self.overlap = overlap
-        self.only_rank = only_rank
-        self.halo_capacity = tuple(halo_capacity) or ((0, 0),) * program.n_axes
-        self.host_tasks = tuple(host_tasks)
-        self.schedule = lowered(program, layout.domain, periodic, steps_per_launch)
-        self.sweeps = tuple(sweeps(self.schedule))
-        fields = [field.name for field in program.fields]
-        self.liveness = Liveness(fields, self.sweeps, layout.domain, program.renames)
-        self.n_phases = self.liveness.period
-        self._check_host_tasks()
-        self.patterns = {field: self._pattern(self._all_uses(field)) for field in fields}
-        self.exchanges = {version: self._exchange(version) for version in self.liveness.exchanged}
-        self.transfers = tuple(
-            Transfer(number, version, message)
-            for number, (version, message) in enumerate(
-                (version, message)
-                for version, pattern in self.exchanges.items()
-                for message in pattern.messages
-            )
-        )
-
-    @property
-    def step_name(self) -> str:
-        """What a step of the plan is, for people."""
-        return "step" if self.steps_per_launch == 1 else f"launch of {self.steps_per_launch} steps"
 
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
@@ -133,53 +64,6 @@ class Plan:
         return part
 
     @cached_property
-    def places(self) -> tuple[int, ...]:
-        """The places that hold cells, of the ranks this plan is for."""
-        return tuple(
-            place
-            for place, where in enumerate(self.locations)
-            if self._here(place) and not self.layout.owned[place].empty
-        )
-
-    def tile(self, version: Version, phase: int, place: int) -> TileKey:
-        """The tile that holds `version` in a step of the period."""
-        pool = self.liveness.pools[version.field]
-        return TileKey(pool, self.liveness.buffer(version, phase), place)
-
-    def newest(self, field: str, n_done: int, place: int) -> TileKey:
-        """The tile that holds `field` after `n_done` steps of the plan."""
-        return self.tile(Version(field, 0), n_done, place)
-
-    def to_set(self, field: str, n_done: int, place: int) -> tuple[TileKey, ...]:
-        """The tiles that hold `field` when it is set after `n_done` steps, the newest one first.
-
-        All of its own: cells that no step computes are read from any of them.
-        """
-        newest = self.newest(field, n_done, place)
-        if self.liveness.shares(field):
-            return (newest,)
-        buffers = range(self.liveness.n_buffers[field])
-        return (newest, *(TileKey(field, n, place) for n in buffers if n != newest.buffer))
-
-    def geometry(self, field: str, place: int) -> Geometry:
-        """How the tiles of `field` at `place` lie in memory: owned cells and halo.
-
-        In host memory without padding, so that rows are one message; in a device's with rows
-        that start at multiples of PITCH_MULTIPLE elements, as kernels read vectors there.
-        """
-        owned, full = self.layout.owned[place], self.patterns[field].full(place)
-        if not owned.empty:
-            low, high = zip(*self.halo_capacity)
-            full = full.hull(owned.grow(low, high))
-        on_host = self.locations[place].shares_host
-        return Geometry.dense(full) if on_host else Geometry.padded(full)
-
-    def home(self, staging: StagingKey) -> int:
-        """The place whose memory a staging memory is."""
-        message = self.transfers[staging.message].message
-        return message.source if staging.end == "border" else message.target
-
-    @cached_property
     def memories(self) -> tuple[PlanMemory, ...]:
         """All that the places need, of the ranks this plan is for."""
         return tuple(plan_memories(self))
@@ -192,106 +76,5 @@ class Plan:
     def _memories(self) -> Mapping[int, PlaceMemory]:
         return place_memories(self.memories)
 
-    def updated(self, sweep: Sweep, place: int) -> Shape:
-        """The cells that `sweep` computes at `place`."""
-        return self.layout.owned[place] & sweep.cells
-
-    def boxes(self, sweep: Sweep, place: int) -> tuple[tuple[Shape, ...], Shape]:
-        """What is launched at `place` before the borders are handed over, and what after."""
-        updated = self.updated(sweep, place)
-        nothing = Shape(updated.lower, updated.lower)
-        if updated.empty:
-            return (), nothing
-        made = (update.version for update in sweep.updates)
-        leaving = [m for version in made for m in self._leaving.get((version, place), ())]
-        boxes = [updated & box for message in leaving for box in message.border]
-        first, inner = split_border(updated, boxes)
-        if not leaving or inner.empty or not first:
-            return (updated,), nothing
-        if not pays(self.overlap, self.locations[place], self.program, first, inner, leaving):
-            return (updated,), nothing
-        return first, inner
-
-    def launched(self, sweep: Sweep, place: int) -> Iterator[tuple[Shape, Mapping[str, Geometry]]]:
-        """The boxes that are launched at `place`, and how the fields' tiles lie there."""
-        first, inner = self.boxes(sweep, place)
-        geometries = {field.name: self.geometry(field.name, place) for field in self.program.fields}
-        for box in (*first, inner):
-            if not box.empty:
-                yield box, geometries
-
-    def shortened(self, sweep: Sweep, count: int) -> Sweep:
-        """The same sweep of `count` time steps."""
-        return Sweep.over(sweep.stage, self.layout.domain, self.periodic, count)
-
-    def _check_host_tasks(self) -> None:
-        devices = [n for n, where in enumerate(self.locations) if not where.shares_host]
-        names = [field.name for field in self.program.fields]
-        for task in self.host_tasks:
-            for field in (*task.reads, *task.writes):
-                if field not in names:
-                    raise ValueError(
-                        f"host task {task.name!r} uses the field {field!r}, the program has "
-                        f"{', '.join(names)}"
-                    )
-                if field in task.writes and (
-                    self.liveness.n_buffers.get(field) != 1 or is_near(self._all_uses(field))
-                ):
-                    raise ValueError(
-                        f"host task {task.name!r} writes the field {field!r}, of which steps keep "
-                        f"several buffers or halos; write a field that is read in place alone"
-                    )
-            if devices:
-                raise ValueError(
-                    f"host task {task.name!r} works on cells in host memory, place {devices[0]} "
-                    f"has its cells in a device's; use devices that share the host's"
-                )
-
-    @cached_property
-    def _leaving(self) -> dict[tuple[Version, int], list[Message]]:
-        """What leaves the controller, by version and place."""
-        leaving: dict[tuple[Version, int], list[Message]] = {}
-        for transfer in self.transfers:
-            if not self._same_controller(transfer):
-                key = transfer.version, transfer.message.source
-                leaving.setdefault(key, []).append(transfer.message)
-        return leaving
-
-    def _all_uses(self, field: str) -> tuple[Used, ...]:
-        """Who reads what is ever in the tiles of `field`."""
-        pools = self.liveness.pools
-        return tuple(
-            (sweep, use)
-            for sweep in self.sweeps
-            for use in sweep.uses
-            if pools[use.version.field] == pools[field]
-        )
-
-    def _exchange(self, version: Version) -> HaloPattern:
-        """The messages that fill the halo of `version`, with what its readers need."""
-        uses = self.liveness.uses(version)
-        same = {*uses} == {*self._all_uses(version.field)}
-        return self.patterns[version.field] if same else self._pattern(uses)
-
-    def _pattern(self, uses: Sequence[Used]) -> HaloPattern:
-        nothing = Shape.of_extent((0,) * self.program.n_axes)
-        boxes = [sweep.cells & self.layout.domain for sweep, _ in uses]
-        updated = reduce(Shape.hull, boxes, nothing)
-        return HaloPattern(self.layout, offsets_of(uses), self.periodic, updated)
-
-    def _same_controller(self, transfer: Transfer) -> bool:
-        message = transfer.message
-        return self.locations[message.source].same_controller(self.locations[message.target])
-
-    def _here(self, place: int) -> bool:
-        return self.only_rank is None or self.locations[place].rank == self.only_rank
-
-    def __repr__(self) -> str:
-        cells = " x ".join(map(str, self.layout.domain.extent))
-        return (
-            f"<Plan of {self.program.name}: {cells} cells, places: {self.layout.n_places}, "
-            f"steps per launch: {self.steps_per_launch}>"
-        )
-
     def __str__(self) -> str:
-        return describe(self)
+        return describe(self, self.operations)

@@ -2,19 +2,15 @@
 """What a plan records for each sweep: launches, exchanges, and what is carried to other buffers."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from controllers.plan import exchange
 from controllers.plan.operation import Access
+from controllers.plan.outline import Outline
 from controllers.plan.recorder import Recorder
 from controllers.program.sweep import Version
 from hitmap.shape import Shape
 
-if TYPE_CHECKING:
-    from controllers.plan.plan import Plan
 
-
-def record_step(plan: Plan, recorder: Recorder, phase: int) -> None:
+def record_step(plan: Outline, recorder: Recorder, phase: int) -> None:
     """All of one step of the period."""
     for number in range(len(plan.sweeps)):
         _record_sweep(plan, recorder, number, phase)
@@ -27,7 +23,7 @@ def record_step(plan: Plan, recorder: Recorder, phase: int) -> None:
             recorder.add(place, "host", "host", read, written, task=task)
 
 
-def record_opening(plan: Plan, recorder: Recorder, phase: int) -> None:
+def record_opening(plan: Outline, recorder: Recorder, phase: int) -> None:
     """What fills the halos of the versions that a step begins with."""
     exchanges = [
         exchange.Exchange(plan, recorder, transfer, Version(field, 0), phase)
@@ -40,7 +36,7 @@ def record_opening(plan: Plan, recorder: Recorder, phase: int) -> None:
     exchange.record(exchanges)
 
 
-def _record_sweep(plan: Plan, recorder: Recorder, number: int, phase: int) -> None:
+def _record_sweep(plan: Outline, recorder: Recorder, number: int, phase: int) -> None:
     """Borders, then packing, so that it does not queue behind the inner part, then the rest."""
     sweep = plan.sweeps[number]
     boxes = {place: plan.boxes(sweep, place) for place in plan.places}
@@ -63,7 +59,7 @@ def _record_sweep(plan: Plan, recorder: Recorder, number: int, phase: int) -> No
 
 
 def _launch(
-    plan: Plan, recorder: Recorder, number: int, phase: int, place: int, over: Shape
+    plan: Outline, recorder: Recorder, number: int, phase: int, place: int, over: Shape
 ) -> None:
     sweep = plan.sweeps[number]
     sources = [
@@ -75,7 +71,7 @@ def _launch(
     recorder.add(place, "launch", "compute", sources, targets, sweep=number)
 
 
-def _carry(plan: Plan, recorder: Recorder, version: Version, phase: int) -> None:
+def _carry(plan: Outline, recorder: Recorder, version: Version, phase: int) -> None:
     """Copy what a sweep does not compute to where its field goes on, if it is not there."""
     region = plan.liveness.carried(version, phase)
     before = Version(version.field, version.number - 1)

@@ -2,27 +2,24 @@
 """A plan as text: what a newcomer reads, and what tests compare."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 from controllers.plan.operation import Access, Operation, TileKey, implied
+from controllers.plan.outline import Outline
 from hitmap.shape import Shape
 
-if TYPE_CHECKING:
-    from controllers.plan.plan import Plan
 
-
-def describe(plan: Plan) -> str:
+def describe(plan: Outline, operations: Sequence[Operation]) -> str:
     """The places, then the operations of the first step of the period, place by place.
 
     Numbers count within the step.  `after` names what must be complete first, unless the
     in-order queue of the place sees to it; a number with an apostrophe is of the step before,
     with two apostrophes of the step before that.
     """
-    return "\n".join([*_head(plan), *steps(plan), *_openings(plan)])
+    return "\n".join([*_head(plan), *steps(plan, operations), *_openings(plan)])
 
 
-def _openings(plan: Plan) -> Iterator[str]:
+def _openings(plan: Outline) -> Iterator[str]:
     """What is exchanged of fields that are only read."""
     for version, pattern in plan.exchanges.items():
         if not version.number:
@@ -33,7 +30,7 @@ def _openings(plan: Plan) -> Iterator[str]:
             )
 
 
-def _head(plan: Plan) -> Iterator[str]:
+def _head(plan: Outline) -> Iterator[str]:
     extent = " x ".join(map(str, plan.layout.domain.extent))
     yield f"plan of {plan.program.name}: {extent} cells, {plan.layout.n_places} places"
     for place, (where, owned) in enumerate(zip(plan.locations, plan.layout.owned, strict=True)):
@@ -43,18 +40,19 @@ def _head(plan: Plan) -> Iterator[str]:
         yield f"  place {place}: {home}{name}, {memory}, owns {owned}"
 
 
-def steps(plan: Plan) -> Iterator[str]:
+def steps(plan: Outline, operations: Sequence[Operation]) -> Iterator[str]:
     """The operations of one step of the places that have any, line by line."""
     yield f"{plan.step_name} 0; {_others(plan)}"
-    first = [operation for operation in plan.operations if operation.phase == 0]
+    first = [operation for operation in operations if operation.phase == 0]
     for place in plan.places:
         yield f"  place {place}"
         for operation in first:
             if operation.place == place:
-                yield f"    {operation.number:3} {_line(plan, operation, len(first))}".rstrip()
+                line = _line(plan, operations, operation, len(first))
+                yield f"    {operation.number:3} {line}".rstrip()
 
 
-def _others(plan: Plan) -> str:
+def _others(plan: Outline) -> str:
     """What the steps after the first one do."""
     live = plan.liveness
     turning = [
@@ -71,17 +69,19 @@ def _others(plan: Plan) -> str:
     return f"{which} the same with the buffers of {' and '.join(turning)} in other roles"
 
 
-def _line(plan: Plan, operation: Operation, n_per_step: int) -> str:
+def _line(
+    plan: Outline, operations: Sequence[Operation], operation: Operation, n_per_step: int
+) -> str:
     after = [
         f"{edge.number % n_per_step}" + "'" * edge.steps_back
         for edge in operation.after
-        if not implied(plan.operations, edge, operation)
+        if not implied(operations, edge, operation)
     ]
     what = f"{operation.verb:8} {subject(plan, operation)}"
     return f"{what:64} {'after ' + ', '.join(after) if after else ''}"
 
 
-def subject(plan: Plan, operation: Operation) -> str:
+def subject(plan: Outline, operation: Operation) -> str:
     """What an operation does to which cells, without its verb."""
     if operation.task is not None:
         return f"{operation.task.name} on {_cells((*operation.reads, *operation.writes))}"

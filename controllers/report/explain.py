@@ -127,7 +127,8 @@ def _plan(plan: Plan) -> str:
         return str(plan)
     rank = _busiest_rank(plan)
     title = f"plan of {plan.program.name}: too long to be printed whole; rank {rank}, as one of all"
-    return "\n".join([title, *steps(plan.of_rank(rank))])
+    part = plan.of_rank(rank)
+    return "\n".join([title, *steps(part, part.operations)])
 
 
 def _kernels(configurations: Sequence[Configuration]) -> str:
