@@ -37,6 +37,7 @@ def streaming_kernel(
         helpers=_functions(design, march),
         group=(design.tile.n_items, 1, 1),
         steps_per_launch=design.steps,
+        scalars=parameters.scalars() if design.tile.streams else {},
     )
 
 

@@ -158,6 +158,13 @@ class StreamingConfig(StreamingParameters, Config):
             return False
         return True
 
+    def alike(self, extent: tuple[int, ...]) -> Iterator[StreamingConfig]:
+        """Groups up to twice as long or short."""
+        if len(extent) > 1:
+            near = (n for n in LENGTHS if self.length <= 2 * n and n <= 2 * self.length)
+            others = (replace(self, length=n).within(extent) for n in near)
+            yield from (config for config in dict.fromkeys(others) if config != self)
+
     def within(self, extent: tuple[int, ...]) -> StreamingConfig:
         """The same with groups that are not longer than the box."""
         enough = (length for length in LENGTHS if length >= extent[0])

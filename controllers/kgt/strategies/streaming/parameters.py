@@ -2,6 +2,7 @@
 """The parameters of the strategy "streaming", of which its kernels are written."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -46,3 +47,7 @@ class StreamingParameters:
                 f"streaming: 2 steps or more, {MAX_ITEMS} items at most, got "
                 f"{self.steps_per_launch} and {prod(self.group)}"
             )
+
+    def scalars(self) -> Mapping[str, int]:
+        """The planes that a group writes."""
+        return {"kgt_length": self.length}

@@ -93,8 +93,7 @@ class TileStart:
         return f"get_group_id({last})" + (f" % {self._chunks()}" if self.n_axes == 4 else "")
 
     def _chunks(self) -> str:
-        length = self.parameters.length
-        return f"((extent_0 + {length - 1}) / {length})"
+        return "((extent_0 + kgt_length - 1) / kgt_length)"
 
     def _memory(self, field: str) -> list[str]:
         """C lines: the elements between which the cells that are needed lie."""
@@ -142,8 +141,8 @@ class TileStart:
         low = self.tile.low[0]
         return block("""
             // The planes that are written, and those that are loaded for them.
-            const long from = (long)$chunk * $length;
-            const long to = min(from + $length, extent_0);
+            const long from = (long)$chunk * kgt_length;
+            const long to = min(from + kgt_length, extent_0);
             long plane = max(from$before, computed_first_0$below);
             const long end = to$behind;
             // Those that are computed; no int is too small for the distance to them.
@@ -157,7 +156,7 @@ class TileStart:
             if (!inside || hard - easy < $unroll)
                 easy = hard = end;
         """,
-            chunk=self._chunk(), length=self.parameters.length, before=plus(-self.steps * low),
+            chunk=self._chunk(), before=plus(-self.steps * low),
             below=plus(-low), behind=plus(self.most_lag), least=plus(self.least_lag), far=FAR,
             inside=self._inside(), narrowed=self._narrowed(), unroll=self.parameters.unroll,
         )  # fmt: skip
