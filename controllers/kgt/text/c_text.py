@@ -35,6 +35,15 @@ class _Form(NamedTuple):
     binding: int
 
 
+def plus(number: int) -> str:
+    """C text that adds a number; none where that is 0.
+
+    >>> plus(2), plus(-2), plus(0)
+    (' + 2', ' - 2', '')
+    """
+    return f" {'-' if number < 0 else '+'} {abs(number)}" if number else ""
+
+
 def joined(function: Function, text: str, operands: Sequence[Text]) -> Text:
     """A text of a function with its operands put in, in parentheses where they bind too loosely."""
     form = _form(function, text)

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from controllers.kgt.text.c_text import Text, converted, joined
+from controllers.kgt.text.c_text import Text, converted, joined, plus
 from controllers.kgt.text.integer import integer_literal, integer_type
 from controllers.kgt.text.lanes import SCALAR, Lanes
 from controllers.program.expression import (
@@ -171,8 +171,7 @@ def element(read: Read, cell: str) -> str:
     'c - u_pitch_0 + 2'
     """
     *outer, last = read.offset
-    text = cell + _outer(read.field, tuple(outer))
-    return f"{text} {'-' if last < 0 else '+'} {abs(last)}" if last else text
+    return cell + _outer(read.field, tuple(outer)) + plus(last)
 
 
 @lru_cache(maxsize=1024)
