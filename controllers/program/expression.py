@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import TypeVar
 
 from controllers.program.functions import FUNCTIONS, SYMBOLS
@@ -67,10 +68,7 @@ def evaluate_all(
     """The values of several expressions; what they share is computed once, see `evaluate`."""
     order = ordered(*expressions)
     left = Counter(expressions)     # uses to come
-    for node in order:
-        if isinstance(node, Operation):
-            for operand in node.operands:
-                left[operand] = left.get(operand, 0) + 1
+    left.update(chain.from_iterable(n.operands for n in order if isinstance(n, Operation)))
     values: dict[Expression, T] = {}
     for node in order:
         if isinstance(node, Read):

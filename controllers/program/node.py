@@ -212,16 +212,13 @@ def ordered(*expressions: Expression) -> list[Expression]:
     found: dict[Expression, None] = {}
     todo = [*reversed(expressions)]
     while todo:
-        node = todo.pop()
-        if node in found:
-            continue
-        if isinstance(node, Operation):
-            missing = [operand for operand in reversed(node.operands) if operand not in found]
-            if missing:
-                todo.append(node)
-                todo += missing
-                continue
-        found[node] = None
+        node, n_todo = todo[-1], len(todo)
+        if node not in found and isinstance(node, Operation):
+            for operand in reversed(node.operands):
+                if operand not in found:
+                    todo.append(operand)
+        if len(todo) == n_todo:     # all operands are found
+            found[todo.pop()] = None
     return [*found]
 
 

@@ -35,21 +35,37 @@ class _Form(NamedTuple):
     binding: int
 
 
+def plus(number: int) -> str:
+    """C text that adds a number; none where that is 0.
+
+    >>> plus(2), plus(-2), plus(0)
+    (' + 2', ' - 2', '')
+    """
+    return f" {'-' if number < 0 else '+'} {abs(number)}" if number else ""
+
+
 def joined(function: Function, text: str, operands: Sequence[Text]) -> Text:
     """A text of a function with its operands put in, in parentheses where they bind too loosely."""
     form = _form(function, text)
-    parts, n_leaves = [""], 0
+    parts: list[str] = []
+    last, n_leaves = "", 0      # the part that is not complete yet
     for before, number, least in form.operands:
         operand = operands[number]
         n_leaves += operand.n_leaves
-        standing = _standing(operand, least)
-        parts[-1] += before[0]
-        parts += before[1:]
-        parts[-1] += standing[0]
-        parts += standing[1:]
-    parts[-1] += form.rest[0]
-    parts += form.rest[1:]
+        last = _continued(parts, last, before)
+        own = operand.parts if operand.binding >= least else _standing(operand, least)
+        last = _continued(parts, last, own)
+    parts.append(_continued(parts, last, form.rest))
     return Text(tuple(parts), form.binding, n_leaves, truth=function.gives_condition)
+
+
+def _continued(parts: list[str], last: str, further: Sequence[str]) -> str:
+    """The last part of a text that goes on with further ones; `parts` get those before it."""
+    if len(further) == 1:
+        return last + further[0]
+    parts.append(last + further[0])
+    parts += further[1:-1]
+    return further[-1]
 
 
 def converted(type_name: str, text: Text, lanes: Lanes) -> Text:

@@ -12,10 +12,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
-from controllers.kgt.text.c_text import Text, converted, joined
+from controllers.kgt.text.c_text import Text, converted, joined, plus
 from controllers.kgt.text.integer import integer_literal, integer_type
 from controllers.kgt.text.lanes import SCALAR, Lanes
 from controllers.program.expression import (
@@ -169,15 +170,18 @@ def element(read: Read, cell: str) -> str:
     >>> element(Read("u", (-1, 0, 2)), "c")
     'c - u_pitch_0 + 2'
     """
-    text = cell
-    for axis, step in enumerate(read.offset):
-        last = axis == len(read.offset) - 1
-        pitch = f"{read.field}_pitch_{axis}"
+    *outer, last = read.offset
+    return cell + _outer(read.field, tuple(outer)) + plus(last)
+
+
+@lru_cache(maxsize=1024)
+def _outer(field: str, steps: tuple[int, ...]) -> str:
+    """C text that adds the elements of so many steps along all axes but the last."""
+    text = ""
+    for axis, step in enumerate(steps):
         if step:
-            length = (
-                str(abs(step)) if last else pitch if abs(step) == 1 else f"{abs(step)} * {pitch}"
-            )
-            text += f" {'-' if step < 0 else '+'} {length}"
+            times = "" if abs(step) == 1 else f"{abs(step)} * "
+            text += f" {'-' if step < 0 else '+'} {times}{field}_pitch_{axis}"
     return text
 
 

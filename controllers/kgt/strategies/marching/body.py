@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from controllers.kgt.strategies.marching.parameters import MarchingParameters
 from controllers.kgt.strategies.marching.registers import Registers
 from controllers.kgt.text import frame
 from controllers.kgt.text.c_lines import block
@@ -14,16 +14,13 @@ from controllers.kgt.text.emitter import OPENCL_TYPES, assignment, cell_index, u
 from controllers.kgt.text.lanes import Lanes
 from controllers.program.program import Program, Stage
 
-if TYPE_CHECKING:
-    from controllers.kgt.strategies.marching.config import MarchingConfig
 
-
-def marching_body(program: Program, stage: Stage, config: MarchingConfig) -> list[str]:
+def marching_body(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
     """C lines: the body of the kernel."""
     return [*_position(program, stage, config), *_march(program, stage, config)]
 
 
-def marching_helpers(program: Program, stage: Stage, config: MarchingConfig) -> list[str]:
+def marching_helpers(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
     """C lines: the functions that the kernel calls."""
     lines = []
     if config.lanes > 1:
@@ -52,7 +49,7 @@ def _store(cell: str, lanes: Lanes) -> list[str]:
         one_by_one=[one.format(lane) for lane in range(lanes.width)]), ""]
 
 
-def _position(program: Program, stage: Stage, config: MarchingConfig) -> list[str]:
+def _position(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
     """C lines: `start_A`, the item's first cell in the box, and the element of it in each field."""
     last = program.n_axes - 1
     pitches = "".join(f" + start_{axis} * {{0}}_pitch_{axis}" for axis in range(last))
@@ -104,7 +101,7 @@ def _along(axis: int, number: str, steps: int) -> list[str]:
         start=frame.minimum(f"item_{axis}", f"extent_{axis} - {steps}"))
 
 
-def _numbers(n_axes: int, config: MarchingConfig) -> Iterator[tuple[int, str]]:
+def _numbers(n_axes: int, config: MarchingParameters) -> Iterator[tuple[int, str]]:
     """Per axis but the last, C text of the item's number along it."""
     if n_axes == 4:
         steps = config.steps if config.axis == 1 else 1
@@ -116,7 +113,7 @@ def _numbers(n_axes: int, config: MarchingConfig) -> Iterator[tuple[int, str]]:
             yield axis, f"(long)get_global_id({n_axes - 1 - axis})"
 
 
-def _march(program: Program, stage: Stage, config: MarchingConfig) -> list[str]:
+def _march(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
     """C lines: the marching, with what is loaded before it and in each step."""
     last, lanes, cell = program.n_axes - 1, Lanes(config.lanes), OPENCL_TYPES[program.dtype]
     registers = Registers.of(stage, config.lanes, config.axis, cell)

@@ -28,6 +28,7 @@ from controllers.kgt.kernel import GeneratedKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.marching.body import marching_body, marching_helpers
+from controllers.kgt.strategies.marching.parameters import MarchingParameters
 from controllers.kgt.text import fast, frame
 from controllers.kgt.text.lanes import WIDTHS, Lanes
 from controllers.program.expression import reads
@@ -39,29 +40,13 @@ FEW_READS, MANY_READS = 6, 18   # cells that a cell reads: more ask for more ste
 
 
 @dataclass(frozen=True)
-class MarchingConfig(Config):
-    """The parameters of "marching".
-
-    lanes: cells of a vector, one of WIDTHS.  steps: cells of an item along `axis`, the marching
-    axis, one of the last three and not the last.  group: items of a work-group along the last
-    axis, the last but one, and the last but two.  reciprocals: divide by constants as in
-    `division`, where fma is fast.
-    """
+class MarchingConfig(MarchingParameters, Config):
+    """The parameters of "marching", and what follows from them."""
 
     strategy: ClassVar[str] = "marching"
     kind: ClassVar[str] = "gpu"
     about: ClassVar[str] = "vectors in registers"
     vectors: ClassVar[bool] = True
-
-    lanes: int = 4
-    steps: int = 2
-    axis: int = 0
-    group: tuple[int, int, int] = (32, 4, 1)
-    reciprocals: bool = False
-
-    def __post_init__(self) -> None:
-        if self.lanes not in WIDTHS:
-            raise ValueError(f"marching: lanes is one of {WIDTHS}, got {self.lanes}")
 
     @classmethod
     def default(

@@ -9,13 +9,14 @@ at the highest offset at which it is needed, and then handed down from step to s
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from controllers.kgt.text.c_lines import block
+from controllers.kgt.text.c_text import plus
 from controllers.kgt.text.emitter import cell_index, element
 from controllers.kgt.text.lanes import Lanes
-from controllers.program.expression import Read, reads
+from controllers.program.expression import Read
 from controllers.program.program import Stage
 
 
@@ -50,7 +51,7 @@ class Registers:
         """Those for vectors of `lanes` cells."""
         cells: defaultdict[Column, set[int]] = defaultdict(set)
         steps: defaultdict[Column, set[int]] = defaultdict(set)
-        for read in reads(stage.expression):
+        for read in stage.reads:
             *outer, last = read.offset
             step = outer[axis] if outer else 0
             for at in range(last, last + lanes):
@@ -82,24 +83,26 @@ class Registers:
         ]
         return f"({Lanes(self.lanes).type(self.cell)})({', '.join(texts)})"
 
-    def sides(self, last: int) -> Iterator[str]:
+    def sides(self, last: int) -> list[str]:
         """C lines: which cells of the item are in the box, and where the other parts are."""
         if self.lanes == 1:
-            return
-        full = self.lanes
-        yield f"const long item_first = start_{last} < 0 ? -start_{last} : 0;"
-        end = f"extent_{last} - start_{last}"
-        yield f"const long item_last = {end} < {full} ? {end} : {full};"
-        for field, part in sorted({(c.field, c.part) for c in self.columns if c.part}):
-            offsets = [read.offset[-1] for read in reads(self.stage.expression)
-                       if read.field == field]  # fmt: skip
-            at = part * full
-            if part < 0:
-                needed = f"item_first{_plus(min(offsets))} < {at + full}"
-            else:
-                needed = f"item_last{_plus(max(offsets))} > {at}"
-            # where no cell of the box needs the part, the item's own vector is read instead
-            yield f"const long {self._side(field, part)} = {needed} ? {at} : 0;"
+            return []
+        parts = sorted({(column.field, column.part) for column in self.columns if column.part})
+        return block("""
+            const long item_first = start_$x < 0 ? -start_$x : 0;
+            const long item_last = extent_$x - start_$x < $full ? extent_$x - start_$x : $full;
+            $elsewhere
+        """, x=last, full=self.lanes, elsewhere=[self._elsewhere(*part) for part in parts])
+
+    def _elsewhere(self, field: str, part: int) -> str:
+        """A C line: where a part is; that of the item's own cells where the box needs no other."""
+        offsets = [read.offset[-1] for read in self.stage.reads if read.field == field]
+        at = part * self.lanes
+        if part < 0:
+            needed = f"item_first{plus(min(offsets))} < {at + self.lanes}"
+        else:
+            needed = f"item_last{plus(max(offsets))} > {at}"
+        return f"const long {self._side(field, part)} = {needed} ? {at} : 0;"
 
     def loads(self) -> tuple[list[str], list[str], list[str]]:
         """C lines: before the march, at the start of a step, and at its end."""
@@ -126,7 +129,7 @@ class Registers:
             at += f" + {self._side(column.field, column.part)}"
         lane = self.columns[column].lane
         if alone or lane is not None:
-            return f"{column.field}[{at}{_plus(lane or 0)}]"
+            return f"{column.field}[{at}{plus(lane or 0)}]"
         kind = Lanes(self.lanes).type(self.cell)
         return f"*(__global const {kind} *)({column.field} + {at})"
 
@@ -157,7 +160,3 @@ def _only(cells: set[int], lanes: int) -> int | None:
 
 def _word(offset: int, signs: str) -> str:
     return "0" if not offset else f"{signs[0] if offset < 0 else signs[2]}{abs(offset)}"
-
-
-def _plus(offset: int) -> str:
-    return f" {'-' if offset < 0 else '+'} {abs(offset)}" if offset else ""

@@ -2,8 +2,7 @@
 """The body of a "rows" kernel: the item's band, block by block, each block vector by vector."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from controllers.kgt.strategies.rows.parameters import RowsParameters
 from controllers.kgt.strategies.rows.row_value import value_arguments
 from controllers.kgt.text import frame
 from controllers.kgt.text.c_lines import block
@@ -11,11 +10,8 @@ from controllers.kgt.text.emitter import OPENCL_TYPES, element, statement, used_
 from controllers.program.expression import Read, reads
 from controllers.program.program import Program, Stage
 
-if TYPE_CHECKING:
-    from controllers.kgt.strategies.rows.config import RowsConfig
 
-
-def rows_body(program: Program, stage: Stage, config: RowsConfig) -> list[str]:
+def rows_body(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
     """C lines: the body of the kernel."""
     last, blocks = program.n_axes - 1, _block(program, stage, config)
     for axis, cells in sorted(_blocked(config, last).items(), reverse=True):
@@ -24,7 +20,7 @@ def rows_body(program: Program, stage: Stage, config: RowsConfig) -> list[str]:
     return [*_item(config, program.n_axes), item_cells, *blocks]
 
 
-def _item(config: RowsConfig, n_axes: int) -> list[str]:
+def _item(config: RowsParameters, n_axes: int) -> list[str]:
     """C lines: per axis `start_A` and `last_A`, the cells of the work-item."""
     last = n_axes - 1
     lines = block("""
@@ -56,7 +52,7 @@ def _end(axis: int, cells: int) -> list[str]:
     return [f"const long last_{axis} = {end};"]
 
 
-def _block(program: Program, stage: Stage, config: RowsConfig) -> list[str]:
+def _block(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
     """C lines: one block of the item."""
     fields, last = used_fields(stage), program.n_axes - 1
     n_rows = config.planes * config.rows
@@ -99,7 +95,7 @@ def _block(program: Program, stage: Stage, config: RowsConfig) -> list[str]:
     )
 
 
-def _vectors(program: Program, stage: Stage, config: RowsConfig) -> list[str]:
+def _vectors(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
     """C lines: the loop over the vectors of a block."""
     sources, _, pitches = value_arguments(program, stage)
     indices = [f"c_{field}[item] + item_x" for field in sources]
@@ -122,7 +118,7 @@ def _vectors(program: Program, stage: Stage, config: RowsConfig) -> list[str]:
     )
 
 
-def _ahead(stage: Stage, config: RowsConfig) -> list[str]:
+def _ahead(stage: Stage, config: RowsParameters) -> list[str]:
     """C lines: ask for what later blocks read first."""
     if not config.ahead:
         return []
@@ -143,7 +139,7 @@ def _ahead(stage: Stage, config: RowsConfig) -> list[str]:
 
 
 def _ahead_of_edge(
-    program: Program, stage: Stage, config: RowsConfig, cell: str
+    program: Program, stage: Stage, config: RowsParameters, cell: str
 ) -> list[str]:
     """C lines: ask for the line that holds a cell, in C, of the same row in the next block."""
     if not config.ahead:
@@ -154,13 +150,13 @@ def _ahead_of_edge(
     return [f"KGT_PREFETCH({target}_new + {element(next_row, start)});"]
 
 
-def _blocked(config: RowsConfig, last: int) -> dict[int, int]:
+def _blocked(config: RowsParameters, last: int) -> dict[int, int]:
     """The cells of a block along the axes that have blocks."""
     cells = {last - 2: config.planes, last - 1: config.rows}
     return {axis: n for axis, n in cells.items() if axis >= 0}
 
 
-def _row(field: str, config: RowsConfig, last: int) -> list[str]:
+def _row(field: str, config: RowsParameters, last: int) -> list[str]:
     """C lines: `start_FIELD`, the item's first element in row `item` of the block."""
     terms, blocked = [f"{field}_first"], _blocked(config, last)
     for axis in range(last):

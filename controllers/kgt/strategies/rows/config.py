@@ -26,6 +26,7 @@ from controllers.kgt.kernel import GeneratedKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.rows.body import rows_body
+from controllers.kgt.strategies.rows.parameters import RowsParameters
 from controllers.kgt.strategies.rows.row_value import row_value
 from controllers.kgt.text import fast, frame
 from controllers.kgt.text.emitter import arithmetic_type
@@ -39,28 +40,13 @@ _BYTES = {"int": 4, "long": 8, "ulong": 8, "float": 4, "double": 8}
 
 
 @dataclass(frozen=True)
-class RowsConfig(Config):
-    """The parameters of "rows".
-
-    lanes: cells of a vector, 2 to 16.  rows, planes: those of a block, along the last axis but one
-    and but two.  band, depth, segment: cells of an item along the last axis but one, but two, and
-    the last one.  ahead: rows that many past its block are asked for meanwhile, of the highest
-    planes it reads; 0: none.  streaming: stores bypass the caches (for fields that exceed them).
-    """
+class RowsConfig(RowsParameters, Config):
+    """The parameters of "rows", and what follows from them."""
 
     strategy: ClassVar[str] = "rows"
     kind: ClassVar[str] = "cpu"
     about: ClassVar[str] = "bands of rows"
     vectors: ClassVar[bool] = True
-
-    lanes: int = 16
-    rows: int = 2
-    planes: int = 1
-    band: int = 16
-    depth: int = 1
-    segment: int = 16384
-    ahead: int = 0
-    streaming: bool = False
 
     @classmethod
     def default(

@@ -9,7 +9,8 @@ from functools import cached_property
 from controllers.kgt.strategies.streaming.parameters import StreamingParameters
 from controllers.kgt.strategies.streaming.pipeline import Pipeline
 from controllers.kgt.strategies.streaming.tile import Tile
-from controllers.kgt.strategies.streaming.tile_text import plus, unrolled
+from controllers.kgt.strategies.streaming.tile_text import unrolled
+from controllers.kgt.text.c_text import plus
 from controllers.kgt.text.emitter import OPENCL_TYPES
 from controllers.program.program import Stage
 

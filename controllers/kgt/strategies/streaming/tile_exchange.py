@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from controllers.kgt.strategies.streaming.design import Design
 from controllers.kgt.strategies.streaming.tile import HandOver
-from controllers.kgt.strategies.streaming.tile_text import moved, plus, sizes
+from controllers.kgt.strategies.streaming.tile_text import moved, sizes
 from controllers.kgt.text.c_lines import block
+from controllers.kgt.text.c_text import plus
 
 
 class TileExchange:

@@ -2,8 +2,8 @@
 """The functions in front of a kernel of the strategy "streaming": loads, stores, shuffles."""
 from __future__ import annotations
 
-from controllers.kgt.strategies.streaming.tile_text import plus
 from controllers.kgt.text.c_lines import block
+from controllers.kgt.text.c_text import plus
 from controllers.kgt.text.lanes import Lanes
 
 LIMIT = """\

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from controllers.kgt.strategies.streaming.design import Design
 from controllers.kgt.strategies.streaming.tile_memory import TileMemory
 from controllers.kgt.strategies.streaming.tile_step import EDGE, ENDS, INNER, TileStep
-from controllers.kgt.strategies.streaming.tile_text import plus, sizes, unrolled
+from controllers.kgt.strategies.streaming.tile_text import sizes, unrolled
 from controllers.kgt.text.c_lines import block
+from controllers.kgt.text.c_text import plus
 
 
 class TileMarch:

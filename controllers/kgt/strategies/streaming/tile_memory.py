@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from controllers.kgt.strategies.streaming.design import Design
-from controllers.kgt.strategies.streaming.tile_text import plus, unrolled
+from controllers.kgt.strategies.streaming.tile_text import unrolled
 from controllers.kgt.text.c_lines import block
+from controllers.kgt.text.c_text import plus
 
 
 class TileMemory:

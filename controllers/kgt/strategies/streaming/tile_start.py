@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from controllers.kgt.strategies.streaming.design import Design
-from controllers.kgt.strategies.streaming.tile_text import plus
 from controllers.kgt.text.c_lines import block
+from controllers.kgt.text.c_text import plus
 from controllers.kgt.text.emitter import used_fields
 from controllers.program.expression import reads
 

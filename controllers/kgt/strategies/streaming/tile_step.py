@@ -13,8 +13,9 @@ from controllers.kgt.strategies.streaming.design import Design
 from controllers.kgt.strategies.streaming.pipeline import KEPT
 from controllers.kgt.strategies.streaming.tile_exchange import TileExchange
 from controllers.kgt.strategies.streaming.tile_memory import TileMemory
-from controllers.kgt.strategies.streaming.tile_text import moved, plus, sizes
+from controllers.kgt.strategies.streaming.tile_text import moved, sizes
 from controllers.kgt.text.c_lines import block
+from controllers.kgt.text.c_text import plus
 from controllers.kgt.text.division import quotient_of
 from controllers.kgt.text.emitter import assignment
 from controllers.program.expression import Expression, Read

@@ -7,15 +7,6 @@ from collections.abc import Sequence
 from controllers.kgt.text.c_lines import block
 
 
-def plus(number: int) -> str:
-    """C text that adds a number.
-
-    >>> plus(2), plus(-2), plus(0)
-    (' + 2', ' - 2', '')
-    """
-    return f" {'-' if number < 0 else '+'} {abs(number)}" if number else ""
-
-
 def sizes(counts: Sequence[int]) -> str:
     """C text of the sizes of an array."""
     return "".join(f"[{count}]" for count in counts)

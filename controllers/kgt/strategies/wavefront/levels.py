@@ -18,6 +18,7 @@ from functools import cached_property
 from controllers.kgt.strategies.wavefront.parameters import WavefrontParameters
 from controllers.kgt.strategies.wavefront.rings import Rings
 from controllers.kgt.text.c_lines import called
+from controllers.kgt.text.c_text import plus
 from controllers.kgt.text.emitter import OPENCL_TYPES
 from controllers.program.program import Program, Stage
 from controllers.program.steps import own_reach
@@ -122,7 +123,7 @@ class Levels:
         """C text: where slice `item_0 + number` of the field or ring `name` is."""
         if not self.last:
             return name
-        at = "item_0" + (f" {'-' if number < 0 else '+'} {abs(number)}" if number else "")
+        at = f"item_0{plus(number)}"
         if where == "ring":
             return f"KGT_SLOT({name}, {at})"
         return f"{name} + {f'({at})' if number else at} * {self.own}_pitch_0"
