@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from controllers.kgt.text.emitter import cell_index, element
 from controllers.kgt.text.lanes import Lanes
-from controllers.program.expression import Read, reads
+from controllers.program.expression import Read
 from controllers.program.program import Stage
 
 
@@ -50,7 +50,7 @@ class Registers:
         """Those for vectors of `lanes` cells."""
         cells: defaultdict[Column, set[int]] = defaultdict(set)
         steps: defaultdict[Column, set[int]] = defaultdict(set)
-        for read in reads(stage.expression):
+        for read in stage.reads:
             *outer, last = read.offset
             step = outer[axis] if outer else 0
             for at in range(last, last + lanes):
@@ -91,8 +91,7 @@ class Registers:
         end = f"extent_{last} - start_{last}"
         yield f"const long item_last = {end} < {full} ? {end} : {full};"
         for field, part in sorted({(c.field, c.part) for c in self.columns if c.part}):
-            offsets = [read.offset[-1] for read in reads(self.stage.expression)
-                       if read.field == field]  # fmt: skip
+            offsets = [read.offset[-1] for read in self.stage.reads if read.field == field]
             at = part * full
             if part < 0:
                 needed = f"item_first{_plus(min(offsets))} < {at + full}"
