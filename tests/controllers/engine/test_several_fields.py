@@ -190,6 +190,26 @@ def test_two_ranks_give_the_bits_of_the_reference(tmp_path: Path) -> None:
     assert job.returncode == 0 and "wrong: []" in job.stdout, job.stdout + job.stderr
 
 
+TURN = Program(
+    "turn",
+    (Field("u", "float32"), Field("v", "float32")),
+    (Stage("turn", {"u": Read("v", (0, 1)), "v": Read("v", (0, 0)) - Read("u", (1, 0))},
+           ((0, 1), (0, 1))),),
+)  # fmt: skip
+
+
+def test_a_stage_of_several_updates_has_one_launch_per_box() -> None:
+    locations = [Location(0, place, shares_host=False) for place in range(2)]
+    layout = Layout.bands(Shape.of_extent((12, 9)), 2)
+    plan = Plan(TURN, layout, (False, True), locations, overlap="on")
+    launches = [one for one in plan.operations if one.verb == "launch" and one.phase == 0]
+    assert [(one.place, str(one.writes[0].cells[0])) for one in launches] == [
+        (0, "[0:6, 0:9]"), (1, "[6:7, 0:9]"), (1, "[7:11, 0:9]"),
+    ]  # fmt: skip
+    assert all([access.memory.field for access in one.writes] == ["u", "v"] for one in launches)
+    assert "launch   turn: u.1@0 [0:6, 0:9], v.1@0 [0:6, 0:9] from v.0@0" in str(plan)
+
+
 COUPLED = Program(
     "coupled",
     (Field("u", "float64"), Field("k", "float64")),
@@ -272,7 +292,7 @@ class FirstThatSuits(Choices):
 
 
 @pytest.mark.parametrize(
-    "number, strategy", sample(product(range(N_PROGRAMS), STRATEGIES_OF_SEVERAL), 3 * 13 + 1)
+    "number, strategy", sample(product(range(N_PROGRAMS), STRATEGIES_OF_SEVERAL), 61)
 )
 def test_kernels_of_every_strategy_give_the_bits_of_the_reference(
     number: int, strategy: str
