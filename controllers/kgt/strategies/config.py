@@ -45,7 +45,7 @@ class Config(Protocol):
         if not cls._stores(stage):
             raise ValueError(
                 f"stage {stage.name!r} updates {', '.join(stage.updates)}, and kernels of the "
-                f"strategy {cls.strategy!r} store one field; leave {cls.strategy!r} out, or take 'cell'"
+                f"strategy {cls.strategy!r} store one field; leave it out, or take 'cell'"
             )
         if not cls.computes(stage):
             raise ValueError(
