@@ -47,23 +47,30 @@ class Scratch:
         self._uses: dict[Shape, list[Use]] = {}
 
     @cached_property
-    def _tiles(self) -> tuple[dict[str, Tile], Tile]:
-        """Those that are read, by field, and the one that is written."""
-        dtype, read = np.dtype(self.program.dtype), self.stage.fields_read
-        *old, new = (
-            Tile(self.geometry, dtype, None, self.executor.device_staging(self.n_elements, dtype))
-            for _ in (*read, self.stage.writes)
+    def _tiles(self) -> tuple[dict[str, Tile], dict[str, Tile]]:
+        """Those that are read, by field, and those that are written."""
+        dtype, device_staging = np.dtype(self.program.dtype), self.executor.device_staging
+        old, new = (
+            {
+                field: Tile(self.geometry, dtype, None, device_staging(self.n_elements, dtype))
+                for field in fields
+            }
+            for fields in (self.stage.fields_read, self.stage.updates)
         )
-        return dict(zip(read, old)), new
+        return old, new
 
     def uses(self, over: Shape) -> list[Use]:
-        """What a launch over `over` may touch: the fields that are read, then the one written."""
+        """What a launch over `over` may touch: the fields that are read, then those written."""
         if over not in self._uses:
-            read = [self._source(field, tile, over) for field, tile in self._tiles[0].items()]
-            memory, field = TileMemory(self.executor, self._tiles[1]), self.stage.writes
-            new = Use(f"{field}_new", field, memory, memory.mask([]), memory.mask([over]))
-            self._uses[over] = [*read, new]
+            old, new = self._tiles
+            read = [self._source(field, tile, over) for field, tile in old.items()]
+            written = [self._target(field, tile, over) for field, tile in new.items()]
+            self._uses[over] = [*read, *written]
         return self._uses[over]
+
+    def _target(self, field: str, tile: Tile, over: Shape) -> Use:
+        memory = TileMemory(self.executor, tile)
+        return Use(f"{field}_new", field, memory, memory.mask([]), memory.mask([over]))
 
     def _source(self, field: str, tile: Tile, over: Shape) -> Use:
         memory = TileMemory(self.executor, tile)
@@ -84,7 +91,7 @@ class Scratch:
         if over not in self._commands:
             old, new = self._tiles
             self._commands[over] = self.executor.launch_command(
-                self.program, self._sweep(over), old, {self.stage.writes: new}, over
+                self.program, self._sweep(over), old, new, over
             )
         return self._commands[over]
 

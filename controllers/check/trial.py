@@ -84,13 +84,13 @@ class _Trial:
 
     def __init__(self, scratch: Scratch) -> None:
         self._scratch, self._kernel = scratch, scratch.kernel
-        self._field = scratch.stage.writes
+        self._n_read = len(scratch.stage.fields_read)
         self._dtype = np.dtype(scratch.program.dtype)
         self._rng = np.random.default_rng(SEED)
 
     def fields(self) -> Iterator[list[Array]]:
         """Random old levels: small numbers and large ones in turn, to take both ways of an `if`."""
-        n, count = self._scratch.n_elements, len(self._scratch.stage.fields_read)
+        n, count = self._scratch.n_elements, self._n_read
         n_fields = min(MAX_FIELDS, MAX_FIELDS * 2**16 // n)
         if not self._scratch.variant.form.takes_any_box:    # each launch is one of many cells
             n_fields = 2
@@ -105,9 +105,10 @@ class _Trial:
         upper = self._scratch.box.upper
         lower = tuple(n - each for n, each in zip(upper, self._scratch.cell.extent))
         last = self._inspected(Shape(lower, upper), values)
-        for cells, result in ((self._scratch.cell, alone), (Shape(lower, upper), last)):
-            one, other = (self._scratch.geometry.strided(cells).view(a) for a in (result, together))
-            if differ(one, other).any():
+        for cells, results in ((self._scratch.cell, alone), (Shape(lower, upper), last)):
+            where = self._scratch.geometry.strided(cells)
+            pairs = zip(map(where.view, results), map(where.view, together))
+            if any(differ(one, other).any() for one, other in pairs):
                 self._refuse(
                     "computes a cell differently in a box of its own and in a larger one",
                     "let it depend on nothing but the cell's neighbours and coordinates",
@@ -115,8 +116,8 @@ class _Trial:
 
     def _inspected(
         self, over: Shape, values: Sequence[Array], kinds: Sequence[int] = FEW_KINDS
-    ) -> Array:
-        """The new level after the kernel has computed `over`."""
+    ) -> list[Array]:
+        """The new levels after the kernel has computed `over`."""
         uses, command = self._scratch.uses(over), self._scratch.command(over)
         for use, its in zip(uses, values):
             use.memory.write(its)
@@ -125,7 +126,7 @@ class _Trial:
         _, complaint = inspection.run([None for _ in uses])
         if complaint is not None:
             self._tell(complaint, over, values)
-        return inspection.after[-1]
+        return inspection.after[self._n_read :]
 
     def _small(self) -> Array:
         small = self._rng.integers(0, 100, self._scratch.n_elements)
@@ -141,14 +142,17 @@ class _Trial:
 
     def _tell(self, complaint: Complaint, over: Shape, values: Sequence[Array]) -> NoReturn:
         """Raise the error that a complaint of a launch over `over` means."""
-        field, single = self._field, over.n_cells == 1
+        field, updates = complaint.field, self._scratch.stage.updates
+        single = over.n_cells == 1
         what = complaint.what.removeprefix(f"kernel {self._kernel.name!r} ")
         if complaint.kind == "undeclared":
-            self._blame(over, values, complaint.index)
+            self._blame(over, values, field, complaint.index)
         if complaint.kind != "unset":
             if single and complaint.index is not None:
-                what = f"writes {field}_new {offset_of(complaint.index, over.lower)}"
-            self._refuse(what, f"a work-item sets its own cells only, as NEW({field}) does")
+                tile = field if complaint.kind == "read-only" else f"{field}_new"
+                what = f"writes {tile} {offset_of(complaint.index, over.lower)}"
+            new = field if field in updates else next(iter(updates))
+            self._refuse(what, f"a work-item sets its own cells only, as NEW({new}) does")
         if single:
             self._refuse("does not set its cell", f"write NEW({field})")
         if over == self._scratch.box and self._scratch.variant.form.takes_any_box:
@@ -160,11 +164,15 @@ class _Trial:
             )
         self._refuse(what, "set each cell, and declare the cells_per_item that it computes")
 
-    def _blame(self, over: Shape, values: Sequence[Array], index: Index) -> NoReturn:
-        """Raise the error that names what the value of the cell `index` depends on."""
+    def _blame(
+        self, over: Shape, values: Sequence[Array], field: str, index: Index
+    ) -> NoReturn:
+        """Raise the error that names what `field` at the cell `index` depends on."""
         assert index is not None, "a cell has another value"
         uses, at = self._scratch.uses(over), self._scratch.element(index)
-        before = [*values, self._large()]
+        read, written = uses[: self._n_read], uses[self._n_read :]
+        (blamed,) = (use for use in written if use.field == field)
+        before = [*values, *(self._large() for _ in written)]
         starts = [
             [prepared(use, its, None, kind) for use, its in zip(uses, before)] for kind in KINDS
         ]
@@ -173,16 +181,16 @@ class _Trial:
             for use, its in zip(uses, given):
                 use.memory.write(its)
             self._scratch.command(over)(None).wait()
-            result: bytes = uses[-1].memory.read()[at].tobytes()
+            result: bytes = blamed.memory.read()[at].tobytes()
             return result
 
-        for number, use in enumerate(uses[:-1]):
+        for number, use in enumerate(read):
             for one, other in zip(starts, [*starts[1:], starts[0]]):
                 element = _culprit(value, number, one, other)
                 if element is not None:
                     self._refuse_read(use.field, element, index)
         self._refuse(
-            f"gives a result that depends on what {self._field}_new held before",
+            f"gives a result that depends on what {field}_new held before",
             "set the cell in every case, and do not read it",
         )
 

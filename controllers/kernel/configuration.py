@@ -83,10 +83,10 @@ def launch_of(
 ) -> kgt.Launch:
     """What is known of a launch of `n_steps` time steps, and of the device (`kgt.Launch`)."""
     box, geometries = placed
-    fields = dict.fromkeys((stage.writes, *stage.fields_read))
-    n_elements = sum(geometries[field].n_elements for field in stage.fields_read)
-    nbytes = (n_elements + geometries[stage.writes].n_elements) * np.dtype(program.dtype).itemsize
-    where = {field: geometries[field].strided(box) for field in fields}
+    tiles = (*stage.updates, *stage.fields_read)
+    n_elements = sum(geometries[field].n_elements for field in tiles)
+    nbytes = n_elements * np.dtype(program.dtype).itemsize
+    where = {field: geometries[field].strided(box) for field in dict.fromkeys(tiles)}
     return kgt.Launch(
         where, nbytes > cache_bytes, n_steps, local_bytes, max_items, units, nvidia
     )

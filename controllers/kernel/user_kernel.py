@@ -89,12 +89,14 @@ def user_kernel(
     if form.is_grouped(source):     # a box may end within a group
         macros["ONCE"] = ""
     options = device.strict_options(program.dtype, device.correctly_rounded_divide)
-    reads: dict[str, Role] = dict.fromkeys(stage.fields_read, "in")
+    roles: dict[str, Role] = {
+        **dict.fromkeys(stage.fields_read, "in"), **dict.fromkeys(_new(stage), "out")
+    }  # fmt: skip
     return StageKernel(
         source.kernel_name(kernel.name),
         source.complete(front(program.n_axes, macros), _body_parameters(kernel, program, stage)),
         (*options, ARGUMENT_INFO),
-        roles={**reads, f"{stage.writes}_new": "out"},
+        roles=roles,
         work_sizes=form.planned_sizes(program, stage),
         scalars={**(form.like.scalars() if form.like else {}), **kernel.scalars},
         title=kernel.name,
@@ -153,7 +155,7 @@ def _check_cells(parameter: Parameter, program: Program, what: str) -> None:
 
 def _own_names(stage: Stage, n_axes: int) -> set[str]:
     """The names of the parameters that the fields of a stage make."""
-    names = {*stage.fields_read, f"{stage.writes}_new"}
+    names = {*stage.fields_read, *_new(stage)}
     for field_name in used_fields(stage):
         names |= {f"{field_name}_first", *(f"{field_name}_pitch_{n}" for n in range(n_axes - 1))}
     return names
@@ -170,8 +172,13 @@ def _body_parameters(kernel: Kernel, program: Program, stage: Stage) -> str:
     ]
     old = [f"__global const VALUE *restrict {name}" for name in stage.fields_read]
     tiles = [f"TILE({name})" for name in used_fields(stage)]
-    new = f"__global VALUE *restrict {stage.writes}_new"
-    return ", ".join([*old, new, *tiles, "BOX", *domain, *scalars])
+    new = [f"__global VALUE *restrict {name}" for name in _new(stage)]
+    return ", ".join([*old, *new, *tiles, "BOX", *domain, *scalars])
+
+
+def _new(stage: Stage) -> list[str]:
+    """The names of the fields' next levels."""
+    return [f"{name}_new" for name in stage.updates]
 
 
 def with_domain(kernel: Kernel, domain: Shape) -> Kernel:

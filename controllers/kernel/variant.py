@@ -24,7 +24,6 @@ from controllers.device.device import Device, Kind
 from controllers.kernel.launch_form import FormKeywords, LaunchForm
 from controllers.kernel.source import KernelSource, SourceLike
 from controllers.kgt.parameter import ROLE_WORDS, TILE_ROLES, Role
-from controllers.program.expression import reads as reads_of
 from controllers.program.program import Program, Stage
 from hitmap.argument import instance, number, one_of, wholes, wrong
 
@@ -226,22 +225,14 @@ class Kernel:
                 f"program {program.name!r} has the stages {', '.join(names)}, and the kernel "
                 f"{self.name!r} {got}; say stage={names[0]!r}, for example"
             )
-        own = next(one for one in program.stages if self.stage in ("", one.name))
-        if len(own.updates) > 1:
-            raise ValueError(
-                f"stage {own.name!r} updates {', '.join(own.updates)}, and a kernel, such as "
-                f"{self.name!r}, writes one field so far; write one stage per field"
-            )
-        return stage.name == own.name
+        return self.stage in ("", stage.name)
 
     def offsets(self, stage: Stage, field: str) -> tuple[tuple[int, ...], ...]:
         """The offsets at which it reads `field`: declared, or else all of the stage's.
 
         ValueError where it declares more than the stage has, from which halos follow.
         """
-        described = tuple(dict.fromkeys(
-            read.offset for read in reads_of(stage.expression) if read.field == field
-        ))  # fmt: skip
+        described = tuple(read.offset for read in stage.reads if read.field == field)
         if not self.reads:
             return described
         declared = self.reads.get(field, ())

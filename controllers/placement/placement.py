@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, cycle, islice
+from itertools import cycle, islice
 
 import pyopencl as cl
 
@@ -33,7 +33,6 @@ from controllers.plan import Location
 from controllers.process.errand import errand
 from controllers.process.foreign_options import foreign_options, left_out
 from controllers.program.program import Program
-from controllers.program.schedule import single_updates
 from controllers.report.report import DeviceReport
 from controllers.settings.execution import Execution
 from hitmap.agreement import agree
@@ -213,7 +212,7 @@ def open_device(
         )  # fmt: skip
 
     controller = opened("off")
-    for stage in chain.from_iterable(map(single_updates, program.stages)):
+    for stage in program.stages:
         controller.build(program, stage)
     if isinstance(kernel, Kernel):
         check_kernel(controller, program, kernel)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Stages as people write them: `u[i, j] = (u[i-1, j] + u[i+1, j]) / 2`."""
+"""Stages as people write them: `u[i, j] = (u[i-1, j] + u[i+1, j]) / 2`, a line per update."""
 from __future__ import annotations
 
 import textwrap
 
-from controllers.program.expression import Expression, Read, Symbol, evaluate
+from controllers.program.expression import Expression, Read, Symbol, count, evaluate
 from controllers.program.functions import ATOM, CHOICE, FUNCTIONS, needed, strength
 from controllers.program.program import Stage
 
@@ -16,19 +16,24 @@ _Text = tuple[str, int]     # with how strongly it binds
 
 
 def formula(stage: Stage) -> str:
-    """The stage as an assignment; long ones are broken at operators, very long ones cut short.
+    """The stage as assignments; long ones are broken at operators, very long ones cut short.
 
     >>> u = Read("u", (0, 0))
     >>> shape = ((0, 0), (0, 1))
     >>> print(formula(Stage("s", {"u": (u - (u + 0.5 * Read("u", (0, 1)))) / 4}, shape)))
     u[i, j] = (u[i, j] - (u[i, j] + 0.5 * u[i, j+1])) / 4
     """
-    target = cell(Read(stage.writes, (0,) * len(stage.offsets)))
-    n_operations = sum(stage.operations.values())
+    here = (0,) * len(stage.offsets)
+    each = (_assignment(cell(Read(field, here)), value) for field, value in stage.updates.items())
+    return "\n".join(each)
+
+
+def _assignment(target: str, value: Expression) -> str:
+    n_operations = sum(count(value).values())
     if n_operations > MAX_OPERATIONS:
         return f"{target} = ... ({n_operations} operations)"
     lines = textwrap.wrap(
-        f"{target} = {expression_text(stage.expression)}", WIDTH, subsequent_indent="    ",
+        f"{target} = {expression_text(value)}", WIDTH, subsequent_indent="    ",
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
     return "\n".join(lines)

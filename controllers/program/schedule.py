@@ -12,9 +12,7 @@ from typing import Any, TypeAlias, Union
 
 import numpy.typing as npt
 
-from controllers.program.identifier import MAX_LENGTH
 from controllers.program.program import Program
-from controllers.program.stage import Stage
 from controllers.program.steps import can_combine
 from controllers.program.sweep import Sweep, cells_of
 from hitmap.shape import Shape
@@ -53,9 +51,8 @@ def lowered(
 ) -> Sequence:
     """The sweeps of one step of `program`, in order; of so many time steps where that is over 1.
 
-    Each stage reads the newest versions.  One that updates several fields becomes as many sweeps,
-    which all read what there was before it: kernels write one field each so far.  ValueError where
-    several steps cannot be one sweep.
+    One per stage, which reads the newest versions.  ValueError where several steps cannot be one
+    sweep.
     """
     if steps_per_launch > 1 and not can_combine(program):
         raise ValueError(
@@ -66,32 +63,9 @@ def lowered(
     parts = []
     for stage in program.stages:
         cells = cells_of(stage, domain, periodic, steps_per_launch)
-        before = dict(newest)
-        for part in single_updates(stage):
-            parts.append(Sweep.of(part, cells, steps_per_launch, before))
-        newest |= {field: before.get(field, 0) + 1 for field in stage.updates}
+        parts.append(Sweep.of(stage, cells, steps_per_launch, newest))
+        newest |= {field: newest.get(field, 0) + 1 for field in stage.updates}
     return Sequence(tuple(parts))
-
-
-def single_updates(stage: Stage) -> tuple[Stage, ...]:
-    """`stage` itself, or one like it for each of several fields that it updates.
-
-    >>> from controllers.program.expression import Constant
-    >>> both = Stage("reset", {"u": Constant(0), "v": Constant(1)}, ((0, 0),))
-    >>> [part.name for part in single_updates(both)]
-    ['reset_u', 'reset_v']
-    """
-    if len(stage.updates) == 1:
-        return (stage,)
-    return tuple(
-        Stage(_part_name(stage.name, field), {field: expression}, stage.offsets)
-        for field, expression in stage.updates.items()
-    )
-
-
-def _part_name(stage: str, field: str) -> str:
-    both = f"{stage}_{field}"
-    return both if len(both) <= MAX_LENGTH else stage
 
 
 def sweeps(schedule: Schedule) -> Iterator[Sweep]:

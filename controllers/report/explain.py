@@ -6,7 +6,7 @@ All of it follows from a `Plan`, its kernels' configurations and the sizes of it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain, groupby
+from itertools import groupby
 from typing import TypeVar
 
 from controllers.kernel.configuration import Configuration
@@ -17,7 +17,6 @@ from controllers.plan.size import PlaceSize, place_sizes
 from controllers.plan.text import steps
 from controllers.program.formula import formula
 from controllers.program.program import Program
-from controllers.program.schedule import single_updates
 from controllers.program.sweep import Version
 from controllers.report.report import format_table
 
@@ -52,7 +51,7 @@ def _program(plan: Plan) -> str:
     fields = f"field{'s' if len(program.fields) > 1 else ''} {names}"
     math = "" if program.math == "strict" else f", math {program.math}"
     lines = [f"program {program.name}: {program.dtype}{math}, {_axes(program)}, {fields}"]
-    for stage in chain.from_iterable(map(single_updates, program.stages)):
+    for stage in program.stages:
         lines.append(f"  stage {stage.name}")
         lines += [f"    {line}" for line in formula(stage).splitlines()]
         lines.append(f"    {cost(program, stage)}")

@@ -7,7 +7,7 @@ of a batch take turns, forwards and backwards; times are those of events.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,9 +56,10 @@ class Bench:
         self.launch = executor.launch_of(program, sweep.stage, placed, sweep.count)
         self.key = executor.choices.key(program, stage, self.launch)
         self._box, geometries = placed
-        tiles = [*stage.fields_read, stage.writes, stage.writes]
-        *read, self._new, self._right = (executor.tile(geometries[f], self._dtype) for f in tiles)
-        self._read = dict(zip(stage.fields_read, read))
+        self._read, self._new, self._right = (
+            {field: executor.tile(geometries[field], self._dtype) for field in fields}
+            for fields in (stage.fields_read, stage.updates, stage.updates)
+        )
         self._commands: dict[kgt.Config, Command] = {}
         self._by_numpy = by_numpy or self._box.n_cells <= MAX_REFERENCE
         self._small: Bench | None = None
@@ -103,7 +104,8 @@ class Bench:
                 if problem is not None:
                     return problem
                 command = self._bind(self._new)
-            self.executor.clear(self._new)
+            for tile in self._new.values():
+                self.executor.clear(tile)
             command(None).wait()
             n_wrong = self._n_unlike()
         except (BuildError, ValueError, cl.Error) as error:     # of this configuration alone
@@ -117,9 +119,9 @@ class Bench:
     def _is_cpu(self) -> bool:
         return self.executor.device.kind == "cpu"
 
-    def _bind(self, target: Tile) -> Command:
+    def _bind(self, targets: Mapping[str, Tile]) -> Command:
         return self.executor.launch_command(
-            self.program, self._sweep, self._read, {self.stage.writes: target}, self._box
+            self.program, self._sweep, self._read, targets, self._box
         )
 
     def _seconds(self, config: kgt.Config) -> list[float]:
@@ -163,14 +165,17 @@ class Bench:
             return self.executor.move_from(self._read[field], cells)
 
         values = apply_sweep(self._sweep, cells_of, self._box, self.program.dtype)
-        self.executor.move_to(self._right, self._box, values[self.stage.writes])
+        for field, tile in self._right.items():
+            self.executor.move_to(tile, self._box, values[field])
 
     def _n_unlike(self) -> int:
-        """The elements in which the new tile, cleared before, is not what it must be."""
+        """The elements in which the new tiles, cleared before, are not what they must be."""
+        return sum(self._n_differing(tile, self._right[f]) for f, tile in self._new.items())
+
+    def _n_differing(self, one: Tile, other: Tile) -> int:
         executor, counts = self.executor, np.empty(N_COMPARERS, np.int64)
         found = cl.Buffer(executor.context, cl.mem_flags.WRITE_ONLY, counts.nbytes)
-        n_elements = np.int64(self._new.geometry.n_elements)
-        arguments = [self._new.buffer, self._right.buffer, found, n_elements]
+        arguments = [one.buffer, other.buffer, found, np.int64(one.geometry.n_elements)]
         executor.kernel_command(self._comparer, arguments, ((N_COMPARERS,), (64,)))(None).wait()
         cl.enqueue_copy(executor.compute, counts, found)
         return int(counts.sum())

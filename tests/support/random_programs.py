@@ -16,7 +16,7 @@ from typing import Any, Union
 import numpy as np
 import numpy.typing as npt
 
-from controllers.program.expression import Constant, Expression, Read
+from controllers.program.expression import Constant, Expression, Read, count
 from controllers.program.program import INTEGERS, Field, Program, Stage
 from controllers.program.reference import reference_run
 from hitmap.shape import Shape
@@ -108,9 +108,10 @@ class _Drawn:
         self._whole = dtype in INTEGERS
 
     def updates(self, writable: Sequence[str]) -> dict[str, Formula]:
-        """What the fields that a stage writes, one or two of `writable`, get."""
-        several = len(writable) > 1 and self._rng.random() < 0.4
-        targets = self._rng.sample(writable, 2 if several else 1)
+        """What the fields that a stage writes, one or several of `writable`, get."""
+        several = len(writable) > 1 and self._rng.random() < 0.7
+        count = self._rng.randint(2, len(writable)) if several else 1
+        targets = self._rng.sample(writable, count)
         only_here = self._rng.random() < 0.25
         if self._rng.random() < 0.04:
             return dict.fromkeys(targets, self._number())
@@ -118,7 +119,7 @@ class _Drawn:
         updates = {}
         for target in targets:
             terms = [self._term(only_here) for _ in range(self._rng.randint(1, 4))]
-            if several and self._rng.random() < 0.5:
+            if several and self._rng.random() < 0.7:
                 terms.insert(self._rng.randint(0, 1), shared)
             updates[target] = self._mean(terms)
         return updates
@@ -174,6 +175,10 @@ def reads_of(formula: Formula) -> Iterator[tuple[str, Offset]]:
         yield formula
     elif isinstance(formula, tuple):
         yield from (*reads_of(formula[1]), *reads_of(formula[2]))
+
+
+def _n_operations(expression: Expression) -> int:
+    return sum(count(expression).values())
 
 
 def _random_renames(rng: random.Random, names: Sequence[str]) -> dict[str, str]:
@@ -247,7 +252,9 @@ def _kinds_of_program(program: Program) -> Iterator[str]:
             yield "two earlier levels"
     for stage in program.stages:
         if len(stage.updates) > 1:
-            yield "a stage of two updates"
+            yield f"a stage of {len(stage.updates)} updates"
+            if sum(stage.operations.values()) < sum(map(_n_operations, stage.updates.values())):
+                yield "updates that share a subexpression"
         if not stage.reads:
             yield "a stage that reads nothing"
         elif {read.offset for read in stage.reads} == {zero}:

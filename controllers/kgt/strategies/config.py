@@ -28,15 +28,25 @@ class Config(Protocol):
     kind: ClassVar[str] = ""        # of the devices that it is for; "": for all
     about: ClassVar[str]            # in a few words, for the command line
     vectors: ClassVar[bool] = False     # whether it writes vectors of cells, or what is as narrow
+    several: ClassVar[bool] = False     # whether its kernels store several fields
 
     @classmethod
     def computes(cls, stage: Stage) -> bool:
-        """Whether it can write all operations of the stage."""
-        return not cls.vectors or in_vectors(stage)
+        """Whether it can write all operations of the stage, and store all that these update."""
+        return cls._stores(stage) and (not cls.vectors or in_vectors(stage))
+
+    @classmethod
+    def _stores(cls, stage: Stage) -> bool:
+        return cls.several or len(stage.updates) == 1
 
     @classmethod
     def check(cls, stage: Stage) -> None:
-        """Raise ValueError where it cannot write all operations of the stage."""
+        """Raise ValueError where it cannot write all operations of the stage, or store all."""
+        if not cls._stores(stage):
+            raise ValueError(
+                f"stage {stage.name!r} updates {', '.join(stage.updates)}, and kernels of the "
+                f"strategy {cls.strategy!r} store one field; leave it out, or take 'cell'"
+            )
         if not cls.computes(stage):
             raise ValueError(
                 f"stage {stage.name!r}: the strategy {cls.strategy!r} is for sums, products and "

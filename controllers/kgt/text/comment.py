@@ -25,7 +25,6 @@ from controllers.program.expression import (
     Operation,
     Read,
     flops,
-    reads,
 )
 from controllers.program.functions import FUNCTIONS
 from controllers.program.program import INTEGERS, Program, Stage
@@ -79,7 +78,7 @@ def cost(program: Program, stage: Stage) -> str:
         if function.flops:
             nouns[function.noun] += operations[function.name]
     each = ", ".join(f"{n} {noun}{'s' * (n > 1)}" for noun, n in nouns.items() if n)
-    n_fields = len({read.field for read in reads(stage.expression)}) + 1
+    n_fields = len(stage.fields_read) + len(stage.updates)
     n_bytes = n_fields * np.dtype(program.dtype).itemsize
     unit = "operations" if program.dtype in INTEGERS else "flops"
     total = f"{flops(operations)} {unit} ({each})" if each else f"no {unit}"
@@ -88,11 +87,15 @@ def cost(program: Program, stage: Stage) -> str:
 
 def _pattern(program: Program, stage: Stage) -> list[str]:
     """What each drawing shows, and the drawings: one for a weighted sum of one field."""
+    offsets = _shape_text(stage)
+    if len(stage.updates) > 1:
+        fields = " and ".join(stage.updates)
+        return [f"Updates {fields} at once; reads over the offsets {offsets}."]
     sum_and_factor = weighted_sum(stage.expression)
     if sum_and_factor is None:
-        return [f"Reads over the offsets {_shape_text(stage)}; see the expression at the end."]
+        return [f"Reads over the offsets {offsets}; see the expression at the end."]
     weights, factor = sum_and_factor
-    title = f"Weights over the offsets {_shape_text(stage)}, [] marks the cell itself"
+    title = f"Weights over the offsets {offsets}, [] marks the cell itself"
     title += f"; divided by {_number(factor, program.dtype)}:" if factor != 1 else ":"
     if math.prod(high - low + 1 for low, high in stage.offsets) <= MAX_DRAWN:
         rows = list(_drawing(stage, {at: _number(w, program.dtype) for at, w in weights.items()}))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -24,7 +24,7 @@ from controllers.program.expression import (
     Operation,
     Read,
     Symbol,
-    evaluate,
+    evaluate_all,
 )
 from controllers.program.functions import ATOM, FUNCTIONS, Function
 from controllers.program.program import INTEGERS, Stage
@@ -49,16 +49,37 @@ def assignment(
     read_text: Callable[[Read], str] | None = None,
     lanes: Lanes = SCALAR,
 ) -> list[str]:
-    """The C statements that assign the value of the stage's expression to `target`, as lines.
-
-    `read_text` gives the C text of a read, as tight as a name, of the field's type; by default
-    field u is read at index `c` (`c_u` where the stage uses several fields) plus the offset.
-    Values are as wide as `lanes`.
+    """The C statements that assign what a stage's one field gets to `target`; see `assignments`.
 
     >>> from controllers.language.weights import Stencil
     >>> mean = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32")
     >>> assignment("u_new[c]", mean.stages[0], "float32")
     ['u_new[c] = (u[c - 1] + u[c + 1]) * 0.5f;']
+    """
+    return assignments({stage.writes: target}, stage, dtype, read_text, lanes)
+
+
+def assignments(
+    targets: Mapping[str, str],
+    stage: Stage,
+    dtype: str,
+    read_text: Callable[[Read], str] | None = None,
+    lanes: Lanes = SCALAR,
+) -> list[str]:
+    """The C statements that assign what each updated field gets to its target, as lines.
+
+    All is computed before the first is assigned, and what several updates share once.
+    `read_text` gives the C text of a read, as tight as a name, of the field's type; by default
+    field u is read at index `c` (`c_u` where the stage uses several fields) plus the offset.
+    Values are as wide as `lanes`.
+
+    >>> u, v = Read("u", (0,)), Read("v", (0,))
+    >>> flow = Stage("flow", {"u": u - u * v, "v": v + u * v}, ((0, 0),))
+    >>> for line in assignments({"u": "new_u", "v": "new_v"}, flow, "float32"):
+    ...     print(line)
+    const float t0 = u[c_u] * v[c_v];
+    new_u = u[c_u] - t0;
+    new_v = v[c_v] + t0;
     """
     lines: list[str] = []
     field_type, arithmetic = OPENCL_TYPES[dtype], arithmetic_type(stage, dtype)
@@ -90,10 +111,15 @@ def assignment(
         text = Text(((read_text or _element_of(stage))(read),), ATOM, 1)
         return text if promoted or arithmetic == field_type else converted(arithmetic, text, lanes)
 
-    text = evaluate(stage.expression, read, constant, operation, temporary)
+    texts = evaluate_all([*stage.updates.values()], read, constant, operation, temporary)
     if field_type != arithmetic:
-        text = converted(field_type, text if lanes.width == 1 else temporary(text), lanes)
-    return lines + statement(target, text.parts)
+        texts = [
+            converted(field_type, text if lanes.width == 1 else temporary(text), lanes)
+            for text in texts
+        ]
+    for field, text in zip(stage.updates, texts, strict=True):
+        lines += statement(targets[field], text.parts)
+    return lines
 
 
 def _element_of(stage: Stage) -> Callable[[Read], str]:
@@ -101,9 +127,9 @@ def _element_of(stage: Stage) -> Callable[[Read], str]:
 
 
 def arithmetic_type(stage: Stage, dtype: str) -> str:
-    """The OpenCL C type in which the stage's expression is computed."""
+    """The OpenCL C type in which the stage's expressions are computed."""
     if dtype in INTEGERS:
-        return integer_type(stage.expression, dtype)
+        return integer_type([*stage.updates.values()], dtype)
     return OPENCL_TYPES[dtype]
 
 
@@ -155,8 +181,8 @@ def statement(target: str, parts: Sequence[str]) -> list[str]:
 
 
 def used_fields(stage: Stage) -> tuple[str, ...]:
-    """The fields a stage reads, in order of first use, then the one it writes; each once."""
-    return tuple(dict.fromkeys((*stage.fields_read, stage.writes)))
+    """The fields a stage reads, in order of first use, then those it writes; each once."""
+    return tuple(dict.fromkeys((*stage.fields_read, *stage.updates)))
 
 
 def cell_index(field: str, stage: Stage) -> str:
@@ -255,7 +281,7 @@ def in_vectors(stage: Stage) -> bool:
 
 
 def helpers(stage: Stage, dtype: str) -> list[str]:
-    """C lines: the functions that the stage's expression calls, in the order of the table."""
+    """C lines: the functions that the stage's expressions call, in the order of the table."""
     used = () if dtype in INTEGERS else stage.operations
     texts = [row.helper for row in FUNCTIONS.values() if row.helper and row.name in used]
     return "\n".join([*texts, ""]).replace("VALUE", OPENCL_TYPES[dtype]).splitlines()

@@ -37,7 +37,10 @@ def kernel(
     fixed size of work-groups.  `scalars` are values of whole numbers that the body takes besides.
     """
     fields, cell = used_fields(stage), OPENCL_TYPES[program.dtype]
-    buffers = (*((field, "in") for field in stage.fields_read), (stage.writes, "out"))
+    buffers = (
+        *((field, "in") for field in stage.fields_read),
+        *((field, "out") for field in stage.updates),
+    )
     name = f"kgt_{stage.name}"
     lines = [
         *(

@@ -7,10 +7,12 @@ a division taken as signed.  A narrow type is also the faster one.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from controllers.kgt.text.lanes import Lanes
-from controllers.program.expression import Expression, Symbol, evaluate
+from controllers.program.expression import Expression, Symbol, evaluate_all
 from controllers.program.functions import BEYOND, FUNCTIONS, Range
 
 _TYPES = (("int", 2**31), ("long", 2**63))
@@ -31,12 +33,12 @@ def quotient(lanes: Lanes) -> list[str]:
 """.splitlines()
 
 
-def integer_type(expression: Expression, dtype: str) -> str:
-    """The OpenCL C type to compute `expression` in, on fields of an integer `dtype`.
+def integer_type(expressions: Sequence[Expression], dtype: str) -> str:
+    """The OpenCL C type to compute some expressions in, on fields of an integer `dtype`.
 
     >>> from controllers.program.expression import Read
     >>> u, v = Read("u", (0,)), Read("u", (1,))
-    >>> [integer_type((u + v) / 2, dtype) for dtype in ("uint8", "int32", "int64")]
+    >>> [integer_type([(u + v) / 2], dtype) for dtype in ("uint8", "int32", "int64")]
     ['int', 'long', 'ulong']
     """
     ranges: list[Range] = []
@@ -51,8 +53,8 @@ def integer_type(expression: Expression, dtype: str) -> str:
         assert rule is not None, f"a program refuses {symbol!r} on integers"
         return noted(rule.bounds(*operands))
 
-    evaluate(
-        expression,
+    evaluate_all(
+        expressions,
         lambda read: noted((int(info.min), int(info.max))),
         lambda value: noted((int(value), int(value))),
         operation,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from itertools import product
 
 import pytest
 from sample import sample
 
-from controllers import Kernel, Stencil
+from controllers import Field, Kernel, Program, Read, Stage, Stencil
 from controllers.check.trial import KernelError, check_kernel
 from controllers.device import choose, find_devices
 from controllers.executor.opencl import OpenCLExecutor
@@ -62,6 +63,28 @@ def test_a_kernel_that_keeps_to_its_pattern_passes(n_axes: int, dtype: str) -> N
     check(f"NEW(u) = NEAR(u, {after}) / 2 + INDEX(0);", pattern, dtype, n_axes)
     with pytest.raises(KernelError, match=rf"offset \({', '.join(['0'] * n_axes)},?\)"):
         check(f"NEW(u) = NEAR(u, {after}) + HERE(u);", pattern, dtype, n_axes)
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    sample([
+        ("NEW(u) = HERE(v); NEW(v) = NEAR(u, 0, 1);", ""),
+        ("NEW(u) = HERE(v);", r"does not set its cell; write NEW\(v\)"),
+        ("NEW(u) = HERE(v); NEW(v) = HERE(u);", r"reads u at the offset \(0, 0\)"),
+        ("NEW(u) = NEAR(v, 1, 0); NEW(v) = NEAR(u, 0, 1);", r"reads v at the offset \(1, 0\)"),
+        ("NEW(u) = HERE(v); NEW(v) = 1; NEW(v) += HERE(v); v_new[ELEMENT(v) - 1] = 1;",
+         r"writes v_new at the offset \(0, -1\); .* as NEW\(v\) does"),
+        ("NEW(u) = HERE(v); NEW(v) += 1;", "what v_new held before"),
+    ], 3),
+)  # fmt: skip
+def test_each_field_that_a_stage_updates_is_looked_at(body: str, fault: str) -> None:
+    swap = {"u": Read("v", (0, 0)), "v": Read("u", (0, 1))}
+    fields = Field("u", "float32"), Field("v", "float32")
+    program = Program("swap", fields, (Stage("swap", swap, ((0, 0), (0, 1))),))
+    (device,) = choose(["cpu:0"], find_devices())
+    kernel = Kernel.of("mine", body)
+    with pytest.raises(KernelError, match=fault) if fault else nullcontext():
+        check_kernel(OpenCLExecutor(device, kernel=kernel), program, kernel)
 
 
 def test_the_message_names_kernel_file_and_device(tmp_path) -> None:  # type: ignore[no-untyped-def]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -21,11 +21,16 @@ from sample import sample
 
 from controllers import Computation
 from controllers.check import CheckedEngine
-from controllers.device import assign, choose, find_devices, reference_device
+from controllers.device import Device, assign, choose, find_devices, reference_device
 from controllers.engine import Engine
 from controllers.executor.executor import Executor
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.executor.reference import ReferenceExecutor
+from controllers.kernel.choices import Choices
+from controllers.kgt import Config, Launch
+from controllers.kgt.strategies.cell import CellConfig
+from controllers.kgt.strategies.marching import MarchingConfig
+from controllers.kgt.strategies.rows import RowsConfig
 from controllers.plan import Location, Overlap, Plan
 from controllers.program.expression import Read
 from controllers.program.program import Field, Program
@@ -36,6 +41,7 @@ from hitmap import Layout, SerialCommunicator, Shape
 N_PLACES = (1, 2, 3, 5)
 N_PROGRAMS = 100
 OVERLAPS: tuple[Overlap, ...] = ("on", "off", "auto")
+STRATEGIES_OF_SEVERAL = "cell", "rows", "marching"
 
 
 def layout_of(case: ProgramCase, n_places: int, rng: random.Random) -> Layout:
@@ -184,6 +190,26 @@ def test_two_ranks_give_the_bits_of_the_reference(tmp_path: Path) -> None:
     assert job.returncode == 0 and "wrong: []" in job.stdout, job.stdout + job.stderr
 
 
+TURN = Program(
+    "turn",
+    (Field("u", "float32"), Field("v", "float32")),
+    (Stage("turn", {"u": Read("v", (0, 1)), "v": Read("v", (0, 0)) - Read("u", (1, 0))},
+           ((0, 1), (0, 1))),),
+)  # fmt: skip
+
+
+def test_a_stage_of_several_updates_has_one_launch_per_box() -> None:
+    locations = [Location(0, place, shares_host=False) for place in range(2)]
+    layout = Layout.bands(Shape.of_extent((12, 9)), 2)
+    plan = Plan(TURN, layout, (False, True), locations, overlap="on")
+    launches = [one for one in plan.operations if one.verb == "launch" and one.phase == 0]
+    assert [(one.place, str(one.writes[0].cells[0])) for one in launches] == [
+        (0, "[0:6, 0:9]"), (1, "[6:7, 0:9]"), (1, "[7:11, 0:9]"),
+    ]  # fmt: skip
+    assert all([access.memory.field for access in one.writes] == ["u", "v"] for one in launches)
+    assert "launch   turn: u.1@0 [0:6, 0:9], v.1@0 [0:6, 0:9] from v.0@0" in str(plan)
+
+
 COUPLED = Program(
     "coupled",
     (Field("u", "float64"), Field("k", "float64")),
@@ -234,13 +260,50 @@ def opencl(zero_copy: bool, kind: str) -> OpenCLExecutor:
     return OpenCLExecutor(replace(device, kind=kind), zero_copy=zero_copy)
 
 
-@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 20))
-def test_kernels_of_one_cell_per_work_item_give_the_bits_of_the_reference(number: int) -> None:
+def configs_of(strategy: str, n_axes: int) -> Iterator[Config]:
+    """Small ones, of which the last suits every box."""
+    if strategy == "rows":
+        for lanes, rows, planes, streaming in ((4, 2, 2, True), (4, 2, 1, False), (2, 1, 1, True)):
+            yield RowsConfig(
+                lanes, rows if n_axes > 1 else 1, planes if n_axes > 2 else 1, band=4, depth=4,
+                segment=8, ahead=4 * (streaming and n_axes > 1), streaming=streaming,
+            )  # fmt: skip
+    if strategy == "marching":
+        for lanes, steps, reciprocals in ((4, 2, True), (2, 4, False), (1, 2, True), (1, 1, False)):
+            group = 8, 4 if n_axes > 1 else 1, 1
+            yield MarchingConfig(lanes, steps if n_axes > 1 else 1, 0, group, reciprocals)
+    yield CellConfig()
+
+
+class FirstThatSuits(Choices):
+    """Takes the first configuration of a strategy that suits a box."""
+
+    def __init__(self, device: Device, strategy: str) -> None:
+        super().__init__(device)
+        self._strategy = strategy
+
+    def configuration(
+        self, program: Program, stage: Stage, launch: Launch | None = None
+    ) -> Config:
+        if launch is None:
+            return CellConfig()
+        configs = configs_of(self._strategy, program.n_axes)
+        return next(one for one in configs if one.suits(launch.fields.values()))
+
+
+@pytest.mark.parametrize(
+    "number, strategy", sample(product(range(N_PROGRAMS), STRATEGIES_OF_SEVERAL), 61)
+)
+def test_kernels_of_every_strategy_give_the_bits_of_the_reference(
+    number: int, strategy: str
+) -> None:
     case = random_program(number)
+    devices = [opencl(zero_copy, "other") for zero_copy in (True, False)]
+    for device in devices:
+        device.choices = FirstThatSuits(device.device, strategy)
     for n_places in N_PLACES:
         rng = random.Random(number + 1000 * n_places)
-        # of devices that are neither CPU nor GPU, whose kernels are those of "cell"
-        executors = [opencl(rng.random() < 0.5, "other") for _ in range(n_places)]
+        executors = [rng.choice(devices) for _ in range(n_places)]
         check_engine(case, executors, layout_of(case, n_places, rng))
 
 

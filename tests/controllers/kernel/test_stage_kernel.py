@@ -13,6 +13,7 @@ from sample import sample
 from stencil_cases import difference, random_case
 
 from controllers import Computation, Kernel, Stencil, kgt, reference_run
+from controllers.check.setting import Check
 from controllers.device import find_devices
 from controllers.kernel.choices import Choices
 from controllers.kernel.configuration import planned_configurations
@@ -90,6 +91,27 @@ def test_a_user_kernel_may_compute_what_no_pattern_says() -> None:
     for _ in range(2):
         right = np.float32(3.5) * right * (1 - right)
     assert result is not None and np.array_equal(result, right)
+
+
+@pytest.mark.parametrize("check", sample(["on", "off"], 2))
+def test_a_user_kernel_may_compute_a_stage_of_several_updates(check: Check) -> None:
+    u, v, east = Read("u", (0, 0)), Read("v", (0, 0)), Read("u", (0, 1))
+    turn = Stage("turn", {"u": east - v, "v": v + u * east}, ((0, 0), (0, 1)))
+    program = Program("turn", (Field("u", "float32"), Field("v", "float32")), (turn,))
+    body = "const VALUE east = NEAR(u, 0, 1);\nNEW(u) = east - HERE(v);\n"
+    kernel = Kernel.of("turn", f"{body}NEW(v) = HERE(v) + HERE(u) * east;")
+    rng = np.random.default_rng(4)
+    fields = {name: rng.random((21, 17), np.float32) for name in "uv"}
+    with Computation(
+        program, (21, 17), devices="cpu", places_per_controller=2, kernel=kernel, check=check
+    ) as run:
+        for name, values in fields.items():
+            run[name].scatter(values)
+        run.run(3)
+        result = {name: run[name].gather() for name in fields}
+    for name, right in reference_run(program, fields, 3, (False, False)).items():
+        got = result[name]
+        assert got is not None and np.array_equal(got, right), name
 
 
 def test_a_user_kernel_sees_global_coordinates_and_the_size_of_the_field() -> None:

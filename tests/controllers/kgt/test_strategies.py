@@ -24,7 +24,7 @@ from controllers.kgt.strategies.cell import CellConfig
 from controllers.kgt.strategies.marching import MarchingConfig
 from controllers.kgt.strategies.rows import RowsConfig
 from controllers.language.weights import Stencil
-from controllers.program.expression import Constant, Read
+from controllers.program.expression import Constant, Expression, Operation, Read, walk
 from controllers.program.program import INTEGERS, Field, Program, Stage
 from controllers.program.reference import values_of
 from hitmap.shape import Shape
@@ -45,7 +45,10 @@ class Tiles:
 
 
 def random_program(rng: random.Random) -> Program:
-    """One stage over 1 to 3 fields, 1 to 4 axes, up to 5 cells to a side, any dtype."""
+    """One stage over 1 to 3 fields, 1 to 4 axes, up to 5 cells to a side, any dtype.
+
+    Often it updates several fields, by expressions that share a part.
+    """
     n_axes = rng.randint(1, 4)
     dtype = rng.choice(["float32", "float32", "float64", *INTEGERS])
     names = rng.sample(["u", "v", "w"], rng.randint(1, 3))
@@ -55,7 +58,14 @@ def random_program(rng: random.Random) -> Program:
         Read(rng.choice(names[1:] or names), tuple(rng.randint(*ends) for ends in shape))
         for _ in range(rng.randint(1, 9))
     ]
-    stage = Stage("random", {names[0]: random_tree(rng, reads, dtype)}, shape)
+    first = random_tree(rng, reads, dtype)
+    updates: dict[str, Expression] = {names[0]: first}
+    shared = rng.choice([node for node in walk(first) if isinstance(node, Operation)] or [first])
+    for name in names[1:] if rng.random() < 0.6 else ():
+        updates[name] = random_tree(rng, rng.sample(reads, rng.randint(1, len(reads))), dtype)
+        if rng.random() < 0.6:
+            updates[name] = (updates[name] + shared) / rng.choice([5, 1])
+    stage = Stage("random", updates, shape)
     return Program("random", tuple(Field(name, dtype) for name in names), (stage,))
 
 
@@ -115,11 +125,14 @@ def check(
     kernel = generate(program, stage, made)
     options = ["-cl-fp32-correctly-rounded-divide-sqrt"] if kernel.divides else []
     compiled = cl.Kernel(build(queue.context, kernel.name, kernel.source, options), kernel.name)
-    before = _values(np.random.default_rng(5), tiles.cells[stage.writes].size, program.dtype)
+    before = {
+        field: _values(np.random.default_rng(5), tiles.cells[field].size, program.dtype)
+        for field in stage.updates
+    }
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
     old = {name: cl.Buffer(queue.context, flags, hostbuf=a) for name, a in tiles.cells.items()}
-    new = cl.Buffer(queue.context, flags, hostbuf=before)
-    buffers = [old[field] if role == "in" else new for field, role in kernel.buffers]
+    new = {name: cl.Buffer(queue.context, flags, hostbuf=a) for name, a in before.items()}
+    buffers = [(old if role == "in" else new)[field] for field, role in kernel.buffers]
     where = {field: tiles.geometry[field].strided(box) for field in kernel.fields}
     assert made.suits(where.values())
     scalars = kernel.scalars(
@@ -128,21 +141,19 @@ def check(
         box.extent,
     )
     compiled(queue, *kernel.work_sizes(box.extent, is_cpu), *buffers, *scalars)
-    result = np.empty_like(before)
-    cl.enqueue_copy(queue, result, new)
-
     def read(node: Read) -> Array:
         return tiles.geometry[node.field].strided(box.shift(node.offset)).view(
             tiles.cells[node.field]
         )
 
-    expected = before.copy()
-    with np.errstate(all="ignore"):
-        tiles.geometry[stage.writes].strided(box).view(expected)[...] = values_of(
-            stage.expression, read, program.dtype
-        )
-    wrong = differing(result, expected)
-    assert not wrong, f"{wrong} of {box} ({made}):\n{kernel.source}"
+    for field, value in stage.updates.items():
+        result, expected = np.empty_like(before[field]), before[field].copy()
+        cl.enqueue_copy(queue, result, new[field])
+        with np.errstate(all="ignore"):
+            right = values_of(value, read, program.dtype)
+        tiles.geometry[field].strided(box).view(expected)[...] = right
+        wrong = differing(result, expected)
+        assert not wrong, f"{wrong} of {field}, {box} ({made}):\n{kernel.source}"
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -90,12 +90,12 @@ def test_random_trees_divide_by_anything_without_a_fault(dtype: str, number: int
 
 def test_the_narrowest_type_in_which_nothing_overflows_is_used() -> None:
     u = Read("u", (0,))
-    assert integer_type(u * (2**31 // 255), "uint8") == "int"
-    assert integer_type(u * (2**31 // 255 + 1), "uint8") == "long"
-    assert integer_type(u + u, "int64") == "ulong"
-    assert integer_type(u / u, "uint8") == "ulong", "the divisor may be 0"
-    assert integer_type(u / -1, "int64") == "ulong"
-    assert integer_type(u / 3, "int64") == "long"
+    assert integer_type([u * (2**31 // 255)], "uint8") == "int"
+    assert integer_type([u * (2**31 // 255 + 1)], "uint8") == "long"
+    assert integer_type([u + u], "int64") == "ulong"
+    assert integer_type([u / u], "uint8") == "ulong", "the divisor may be 0"
+    assert integer_type([u / -1], "int64") == "ulong"
+    assert integer_type([u / 3], "int64") == "long"
 
 
 def test_a_quotient_by_zero_is_zero_and_the_most_negative_number_may_wrap() -> None:

@@ -7,11 +7,13 @@ import pytest
 from random_programs import random_program
 
 from controllers.language.weights import Stencil
+from controllers.program.expression import Read
 from controllers.program.interpreter import run_schedule
 from controllers.program.program import Field, Program
 from controllers.program.reference import reference_run
-from controllers.program.schedule import Repeat, Sequence, lowered, single_updates, sweeps
+from controllers.program.schedule import Repeat, Sequence, lowered, sweeps
 from controllers.program.stage import Stage
+from controllers.program.sweep import Version
 from hitmap import Shape
 
 MEAN = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float64")
@@ -65,7 +67,11 @@ def test_what_cannot_be_lowered_or_interpreted_is_refused() -> None:
         run_schedule(lowered(MEAN, DOMAIN, (False,), 3), {"u": np.zeros(9)}, (False,))
 
 
-def test_long_names_of_parts_stay_names_of_stages() -> None:
-    both = dict.fromkeys(("u", "v"), MEAN.stages[0].expression)
-    stage = Stage("s" * 47, both, ((-1, 1),))
-    assert [part.name for part in single_updates(stage)] == ["s" * 47] * 2
+def test_a_stage_of_several_updates_is_one_sweep_that_reads_what_there_was_before() -> None:
+    u, v = Read("u", (0,)), Read("v", (0,))
+    turn = Stage("turn", {"u": v, "v": -u}, ((0, 0),))
+    program = Program("p", (Field("u", "float64"), Field("v", "float64")), (turn, turn))
+    first, second = sweeps(lowered(program, DOMAIN, (False,)))
+    assert first.writes == second.writes == ("u", "v")
+    assert [use.version for use in second.uses] == [Version("v", 1), Version("u", 1)]
+    assert [update.version for update in second.updates] == [Version("u", 2), Version("v", 2)]

@@ -17,7 +17,7 @@ from controllers.plan import Location, Overlap, StagingKey
 from controllers.plan.size import place_sizes
 from controllers.program.expression import Constant, Expression, Operation, Read, evaluate
 from controllers.program.formula import MAX_OPERATIONS, WIDTH, cell, expression_text, formula
-from controllers.program.program import Stage
+from controllers.program.program import Field, Program, Stage
 from controllers.report.explain import MAX_LINES, explain, numbers
 from hitmap import Layout, SerialCommunicator, Shape
 
@@ -55,6 +55,23 @@ def test_a_formula_means_the_tree_that_it_was_made_of(seed: int) -> None:
         tree, lambda read: leaf(cell(read)), lambda value: leaf(str(value)), lambda *all_: all_
     )
     assert parsed(ast.parse(expression_text(tree), mode="eval").body) == expected
+
+
+def test_a_stage_of_several_updates_has_a_formula_for_each_and_what_one_cell_takes() -> None:
+    u, v = Read("u", (0, 0)), Read("v", (0, 0))
+    both = {"u": u - u * v, "v": v + u * v - Read("v", (0, 1))}
+    stage = Stage("flow", both, ((0, 0), (0, 1)))
+    assert formula(stage).splitlines() == [
+        "u[i, j] = u[i, j] - u[i, j] * v[i, j]",
+        "v[i, j] = v[i, j] + u[i, j] * v[i, j] - v[i, j+1]",
+    ]
+    program = Program("flow", (Field("u", "float32"), Field("v", "float32")), (stage,))
+    layout = Layout.bands(Shape.of_extent((12, 9)), 1)
+    text = explain(Plan(program, layout, (False, False), [Location(0)]), [])
+    assert text.count("  stage flow\n") == 1
+    assert (
+        "Per cell: 4 flops (1 addition, 2 subtractions, 1 product); 16 bytes, each field read once"
+    ) in text
 
 
 def test_long_formulas_are_broken_and_very_long_ones_are_cut() -> None:

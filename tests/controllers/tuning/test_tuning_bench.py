@@ -57,7 +57,7 @@ def bench(executor: OpenCLExecutor) -> Bench:
 
 def two_fields() -> Program:
     read = Read("u", (0, 1)) * Read("v", (-1, 0)) + Read("u", (0, 0))
-    stage = Stage("both", {"u": read}, ((-1, 0), (0, 1)))
+    stage = Stage("both", {"u": read, "v": read - Read("v", (0, 0))}, ((-1, 0), (0, 1)))
     return Program("both", (Field("u", "int32"), Field("v", "int32")), (stage,))
 
 
@@ -105,6 +105,15 @@ def test_what_is_wrong_is_discarded_and_the_others_are_measured(
     outcomes = bench_of(executor).measure([CellConfig(), BAD, replace(BAD, rows=4)])
     assert says in str(outcomes[BAD])
     assert [isinstance(time, float) for time in outcomes.values()] == [True, False, True]
+
+
+def test_all_fields_that_a_stage_updates_must_be_right(
+    executor: OpenCLExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoil(monkeypatch, lambda text: text.replace("v_new + c_v[item]", "v_new + 1 + c_v[item]"))
+    outcomes = bench_of(executor, two_fields()).measure([CellConfig(), BAD])
+    assert isinstance(outcomes[CellConfig()], float)
+    assert "with other bits" in str(outcomes[BAD])
 
 
 def test_work_groups_beyond_the_limit_are_not_built(bench: Bench) -> None:

@@ -35,6 +35,7 @@ class CellConfig(Config):
 
     strategy: ClassVar[str] = "cell"
     about: ClassVar[str] = "one cell per work-item (default)"
+    several: ClassVar[bool] = True
 
     @classmethod
     def default(

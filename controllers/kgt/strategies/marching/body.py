@@ -9,9 +9,10 @@ from controllers.kgt.strategies.marching.parameters import MarchingParameters
 from controllers.kgt.strategies.marching.registers import Registers
 from controllers.kgt.text import frame
 from controllers.kgt.text.c_lines import block
-from controllers.kgt.text.division import divide, quotient_of
-from controllers.kgt.text.emitter import OPENCL_TYPES, assignment, cell_index, used_fields
+from controllers.kgt.text.division import Reciprocal, divide, quotient_of
+from controllers.kgt.text.emitter import OPENCL_TYPES, assignments, cell_index, used_fields
 from controllers.kgt.text.lanes import Lanes
+from controllers.program.expression import Expression
 from controllers.program.program import Program, Stage
 
 
@@ -25,10 +26,25 @@ def marching_helpers(program: Program, stage: Stage, config: MarchingParameters)
     lines = []
     if config.lanes > 1:
         lines += _store(OPENCL_TYPES[program.dtype], Lanes(config.lanes))
-    found = quotient_of(stage.expression, program.dtype) if config.reciprocals else None
-    if found:
-        lines += [*divide("kgt_divide", found[1], program.dtype, config.lanes), ""]
+    for field, (_, found) in _quotients(program, stage, config).items():
+        name = _named("kgt_divide", stage, field)
+        lines += [*divide(name, found, program.dtype, config.lanes), ""]
     return lines
+
+
+def _quotients(
+    program: Program, stage: Stage, config: MarchingParameters
+) -> dict[str, tuple[Expression, Reciprocal]]:
+    """Of the updates that are quotients by a constant, what is divided, and how."""
+    if not config.reciprocals:
+        return {}
+    each = {f: quotient_of(value, program.dtype) for f, value in stage.updates.items()}
+    return {field: found for field, found in each.items() if found is not None}
+
+
+def _named(name: str, stage: Stage, field: str) -> str:
+    """The name of what belongs to an updated field."""
+    return name if len(stage.updates) == 1 else f"{name}_{field}"
 
 
 def _store(cell: str, lanes: Lanes) -> list[str]:
@@ -66,7 +82,7 @@ def _position(program: Program, stage: Stage, config: MarchingParameters) -> lis
             return;
         $elements
     """,
-        along_row=_along_row(last, stage.writes, config.lanes),
+        along_row=_along_row(last, next(iter(stage.updates)), config.lanes),
         others=[
             line for axis, number in numbers.items()
             for line in _along(axis, number, config.steps if axis == marches else 1)
@@ -115,21 +131,10 @@ def _numbers(n_axes: int, config: MarchingParameters) -> Iterator[tuple[int, str
 
 def _march(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
     """C lines: the marching, with what is loaded before it and in each step."""
-    last, lanes, cell = program.n_axes - 1, Lanes(config.lanes), OPENCL_TYPES[program.dtype]
+    cell = OPENCL_TYPES[program.dtype]
     registers = Registers.of(stage, config.lanes, config.axis, cell)
-    target = f"{stage.writes}_new", cell_index(stage.writes, stage)
-    found = quotient_of(stage.expression, program.dtype) if config.reciprocals else None
-    part = replace(stage, updates={stage.writes: found[0]}) if found else stage
-    kind = lanes.type(cell) if found else f"const {lanes.type(cell)}"
-    value = assignment("kgt_cells item_value", part, program.dtype, registers.read, lanes)
-    value = [line.replace("kgt_cells", kind) for line in value]
-    if found:
-        value.append(f"kgt_divide(({cell} *)&item_value);")
-    store = f"{target[0]}[{target[1]}] = item_value;"
-    if config.lanes > 1:
-        store = f"kgt_store({target[0]} + {target[1]}, item_value, item_first, item_last);"
     before, first, after = registers.loads()
-    step = [*first, *value, store]
+    step = [*first, *_values(program, stage, config, registers), *_stores(stage, config)]
     if config.steps > 1:
         fields = used_fields(stage)
         moves = [f"{cell_index(field, stage)} += {field}_pitch_{config.axis};" for field in fields]
@@ -139,4 +144,34 @@ def _march(program: Program, stage: Stage, config: MarchingParameters) -> list[s
                 $step
             }
         """, steps=config.steps, step=[*step, *after, *moves])
-    return [*registers.sides(last), "", *before, *step]
+    return [*registers.sides(program.n_axes - 1), "", *before, *step]
+
+
+def _values(
+    program: Program, stage: Stage, config: MarchingParameters, registers: Registers
+) -> list[str]:
+    """C lines: the vector of each updated field."""
+    lanes, cell = Lanes(config.lanes), OPENCL_TYPES[program.dtype]
+    found = _quotients(program, stage, config)
+    updates = {f: found[f][0] if f in found else value for f, value in stage.updates.items()}
+    targets = {f: f"kgt_cells {_named('item_value', stage, f)}" for f in updates}
+    kind = lanes.type(cell) if found else f"const {lanes.type(cell)}"
+    part = replace(stage, updates=updates) if found else stage
+    lines = assignments(targets, part, program.dtype, registers.read, lanes)
+    return [line.replace("kgt_cells", kind) for line in lines] + [
+        f"{_named('kgt_divide', stage, f)}(({cell} *)&{_named('item_value', stage, f)});"
+        for f in found
+    ]
+
+
+def _stores(stage: Stage, config: MarchingParameters) -> list[str]:
+    """C lines: what stores them."""
+    lines = []
+    for field in stage.updates:
+        target, at = f"{field}_new", cell_index(field, stage)
+        value = _named("item_value", stage, field)
+        store = f"{target}[{at}] = {value};"
+        if config.lanes > 1:
+            store = f"kgt_store({target} + {at}, {value}, item_first, item_last);"
+        lines.append(store)
+    return lines

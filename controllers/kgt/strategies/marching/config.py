@@ -31,7 +31,6 @@ from controllers.kgt.strategies.marching.body import marching_body, marching_hel
 from controllers.kgt.strategies.marching.parameters import MarchingParameters
 from controllers.kgt.text import fast, frame
 from controllers.kgt.text.lanes import WIDTHS, Lanes
-from controllers.program.expression import reads
 from controllers.program.program import Program, Stage
 
 NARROW = 64     # vectors in a row below which work-groups are half empty
@@ -47,6 +46,7 @@ class MarchingConfig(MarchingParameters, Config):
     kind: ClassVar[str] = "gpu"
     about: ClassVar[str] = "vectors in registers"
     vectors: ClassVar[bool] = True
+    several: ClassVar[bool] = True
 
     @classmethod
     def default(
@@ -57,7 +57,7 @@ class MarchingConfig(MarchingParameters, Config):
 
     @classmethod
     def _form(cls, program: Program, stage: Stage) -> MarchingConfig:
-        n_axes, n_reads = program.n_axes, len(reads(stage.expression))
+        n_axes, n_reads = program.n_axes, len(stage.reads)
         wide = np.dtype(program.dtype).itemsize == 8
         if n_axes == 1:
             return cls(4, 1, 0, (256, 1, 1))

@@ -2,12 +2,14 @@
 """The body of a "rows" kernel: the item's band, block by block, each block vector by vector."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from controllers.kgt.strategies.rows.parameters import RowsParameters
 from controllers.kgt.strategies.rows.row_value import value_arguments
 from controllers.kgt.text import frame
 from controllers.kgt.text.c_lines import block
 from controllers.kgt.text.emitter import OPENCL_TYPES, element, statement, used_fields
-from controllers.program.expression import Read, reads
+from controllers.program.expression import Read
 from controllers.program.program import Program, Stage
 
 
@@ -64,7 +66,7 @@ def _block(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
             const long item_skip = -(long)((ulong)(${u}_new + start_$u) / sizeof($cell)) & $most;
             if (item_skip) {
                 $ahead_of_first
-                kgt_first(${u}_new + start_$u, KGT_AT(0), item_skip);
+                $store_first
             }
             $first
         }
@@ -74,17 +76,16 @@ def _block(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
             $rows
             long item_at = c_$u[item] - start_$u + item_x;
             if (item_at <= item_cells - $lanes) {
-                KGT_STORE(KGT_AT(item_at), ${u}_new + start_$u + item_at);
+                $store_whole
                 item_at += $lanes;
             }
             if (item_at < item_cells) {
                 $ahead_of_last
-                kgt_last(${u}_new + start_$u + item_cells,
-                    KGT_AT(item_cells - $lanes), item_cells - item_at);
+                $store_last
             }
         }
     """,
-        u=stage.writes, cell=OPENCL_TYPES[program.dtype],
+        u=_first(stage), cell=OPENCL_TYPES[program.dtype],
         lanes=config.lanes, most=config.lanes - 1, n_rows=n_rows,
         starts=", ".join(f"c_{field}[{n_rows}]" for field in fields),
         rows=[line for field in fields for line in _row(field, config, last)],
@@ -92,7 +93,37 @@ def _block(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
         vectors=_vectors(program, stage, config),
         ahead_of_first=_ahead_of_edge(program, stage, config, ""),
         ahead_of_last=_ahead_of_edge(program, stage, config, "item_cells - 1"),
+        store_first=_stored(stage, "KGT_AT(0)", lambda field, value: [
+            f"kgt_first({field}_new + start_{field}, {value}, item_skip);"
+        ]),
+        store_whole=_stored(stage, "KGT_AT(item_at)", lambda field, value: [
+            f"{_store(stage, field)}({value}, {field}_new + start_{field} + item_at);"
+        ]),
+        store_last=_stored(stage, f"KGT_AT(item_cells - {config.lanes})", lambda field, value: [
+            f"kgt_last({field}_new + start_{field} + item_cells,",
+            f"    {value}, item_cells - item_at);",
+        ]),
     )
+
+
+def _first(stage: Stage) -> str:
+    """The updated field whose rows say where vectors start."""
+    return next(iter(stage.updates))
+
+
+def _store(stage: Stage, field: str) -> str:
+    """The macro that stores whole vectors of a field."""
+    return "KGT_STORE" if field == _first(stage) else "KGT_STORE_ANYWHERE"
+
+
+def _stored(stage: Stage, value: str, store: Callable[[str, str], list[str]]) -> list[str]:
+    """C lines: `store` of each updated field and its vector of what `value` computes."""
+    if len(stage.updates) == 1:
+        return store(_first(stage), value)
+    lines = [f"const kgt_values item_each = {value};"]
+    return lines + [
+        line for field in stage.updates for line in store(field, f"item_each.{field}")
+    ]
 
 
 def _vectors(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
@@ -102,20 +133,34 @@ def _vectors(program: Program, stage: Stage, config: RowsParameters) -> list[str
     return block("""
         long item_x = 0;
         for (; item_x <= item_cells - $two; item_x += $lanes) {
-            kgt_cells item_values[$n_rows];
+            $kind item_values[$n_rows];
             #pragma unroll
             for (int item = 0; item < $n_rows; ++item)
                 item_values[item] = kgt_value($arguments);
             $ahead
             #pragma unroll
-            for (int item = 0; item < $n_rows; ++item)
-                KGT_STORE(item_values[item], ${u}_new + c_$u[item] + item_x);
+            $store
         }
     """,
-        u=stage.writes, lanes=config.lanes, two=2 * config.lanes - 1,
+        lanes=config.lanes, two=2 * config.lanes - 1,
         n_rows=config.planes * config.rows, arguments=", ".join([*sources, *indices, *pitches]),
         ahead=_ahead(stage, config),
+        kind="kgt_cells" if len(stage.updates) == 1 else "kgt_values",
+        store=_stored_rows(stage, config.planes * config.rows),
     )
+
+
+def _stored_rows(stage: Stage, n_rows: int) -> list[str]:
+    """C lines: the loop that stores a vector of each row."""
+    loop = f"for (int item = 0; item < {n_rows}; ++item)"
+    if len(stage.updates) == 1:
+        field = _first(stage)
+        return [loop, f"    KGT_STORE(item_values[item], {field}_new + c_{field}[item] + item_x);"]
+    stores = [
+        f"    {_store(stage, f)}(item_values[item].{f}, {f}_new + c_{f}[item] + item_x);"
+        for f in stage.updates
+    ]
+    return [f"{loop} {{", *stores, "}"]
 
 
 def _ahead(stage: Stage, config: RowsParameters) -> list[str]:
@@ -124,7 +169,7 @@ def _ahead(stage: Stage, config: RowsParameters) -> list[str]:
         return []
     asked = []
     for field in stage.fields_read:
-        offsets = [read.offset for read in reads(stage.expression) if read.field == field]
+        offsets = [read.offset for read in stage.reads if read.field == field]
         newest = [max(axis) for axis in zip(*offsets)][-3:-2]   # of the planes; none in 2-D
         away = (*newest, config.rows + config.ahead - 1, 0)
         step = Read(field, (0,) * (len(offsets[0]) - len(away)) + away)
@@ -144,10 +189,12 @@ def _ahead_of_edge(
     """C lines: ask for the line that holds a cell, in C, of the same row in the next block."""
     if not config.ahead:
         return []
-    target = stage.writes
-    next_row = Read(target, (0,) * (program.n_axes - 2) + (config.rows, 0))
-    start = f"start_{target}" + (f" + {cell}" if cell else "")
-    return [f"KGT_PREFETCH({target}_new + {element(next_row, start)});"]
+    lines = []
+    for field in stage.updates:
+        next_row = Read(field, (0,) * (program.n_axes - 2) + (config.rows, 0))
+        start = f"start_{field}" + (f" + {cell}" if cell else "")
+        lines.append(f"KGT_PREFETCH({field}_new + {element(next_row, start)});")
+    return lines
 
 
 def _blocked(config: RowsParameters, last: int) -> dict[int, int]:

@@ -14,6 +14,8 @@ shares with others, so that no line is written both ways.  These lines are asked
 waiting for them costs a sixth of the speed where rows are short.  For the same reason a row is
 computed from its beginning to its end.
 In three and four dimensions a block may also hold several planes, which share what they read.
+Of several fields that are written, the first one's memory says where vectors start.  The others'
+vectors may lie anywhere; they bypass the caches where they happen to be aligned.
 """
 from __future__ import annotations
 
@@ -31,10 +33,10 @@ from controllers.kgt.strategies.rows.row_value import row_value
 from controllers.kgt.text import fast, frame
 from controllers.kgt.text.emitter import arithmetic_type
 from controllers.kgt.text.lanes import PREFETCH, Lanes
-from controllers.program.expression import reads
 from controllers.program.program import Program, Stage
 
-_FEW = 4    # cells read for one; with more, the values of four rows do not stay in registers
+# Cells read for one, times fields written: with more, the values of four rows exceed the registers.
+_FEW = 4
 _SEGMENTS = (4096, 16384, 65536)
 _BYTES = {"int": 4, "long": 8, "ulong": 8, "float": 4, "double": 8}
 
@@ -47,6 +49,7 @@ class RowsConfig(RowsParameters, Config):
     kind: ClassVar[str] = "cpu"
     about: ClassVar[str] = "bands of rows"
     vectors: ClassVar[bool] = True
+    several: ClassVar[bool] = True
 
     @classmethod
     def default(
@@ -59,7 +62,8 @@ class RowsConfig(RowsParameters, Config):
             return cls(lanes, 1, band=1, streaming=streaming)
         ahead = 4 if streaming else 0
         if program.n_axes == 2:
-            rows = 4 if streaming and len(set(reads(stage.expression))) <= _FEW else 2
+            n_values = len(stage.reads) * len(stage.updates)
+            rows = 4 if streaming and n_values <= _FEW else 2
             return cls(lanes, rows, ahead=ahead, streaming=streaming)
         return cls(lanes, 1, 3, band=64, depth=48, streaming=streaming, ahead=ahead)
 

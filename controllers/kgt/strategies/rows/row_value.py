@@ -2,21 +2,34 @@
 """What "rows" computes at once: a vector of cells of a row, as a C function."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from controllers.kgt.text.c_lines import block
-from controllers.kgt.text.emitter import OPENCL_TYPES, assignment, cell_index, element
+from controllers.kgt.text.emitter import OPENCL_TYPES, assignments, cell_index, element
 from controllers.kgt.text.lanes import WIDE, Lanes
-from controllers.program.expression import Read, reads
+from controllers.program.expression import Read
 from controllers.program.program import Program, Stage
 
 _PLAIN = "*(__global kgt_cells *)(at) = (value)"
 _PAST_CACHES = "__builtin_nontemporal_store(value, (__global kgt_cells *)(at))"
+_ANYWHERE = "#define KGT_STORE_ANYWHERE(value, at) *(__global kgt_unaligned *)(at) = (value)"
+_PAST_CACHES_IF_ALIGNED = """
+    #define KGT_STORE_ANYWHERE(value, at) \\
+        do { \\
+            if ((ulong)(at) % sizeof(kgt_cells)) \\
+                *(__global kgt_unaligned *)(at) = (value); \\
+            else \\
+                KGT_STORE(value, at); \\
+        } while (0)
+"""
 
 
 def row_value(program: Program, stage: Stage, lanes: Lanes, streaming: bool) -> list[str]:
     """C lines: `kgt_value`, which computes a vector of cells, and what stores one, or a part.
 
+    Of a stage of several updates it computes a structure of one vector for each.
     streaming: whole vectors are stored past the caches; they are aligned.
     """
 
@@ -28,16 +41,17 @@ def row_value(program: Program, stage: Stage, lanes: Lanes, streaming: bool) -> 
     shifted = [f"start_{field} + (at)" for field in sources]
     parameters = [f"__global const {cell} *restrict {field}" for field in sources]
     parameters += [f"const long {name}" for name in (*indices.values(), *pitches)]
-    value = assignment("const kgt_cells item_value", stage, program.dtype, near, lanes)
+    kind, several = ("kgt_values", True) if len(stage.updates) > 1 else ("kgt_cells", False)
     return block("""
         $wide
         typedef $vector kgt_cells;
         typedef kgt_cells kgt_unaligned __attribute__((aligned($itemsize)));
         #define KGT_NEAR(at) (*(__global const kgt_unaligned *)(at))
         #define KGT_STORE(value, at) $store
+        $others
 
         // $width cells of a row
-        static inline __attribute__((always_inline)) kgt_cells kgt_value(
+        static inline __attribute__((always_inline)) $kind kgt_value(
             $parameters
         {
             $value
@@ -51,12 +65,36 @@ def row_value(program: Program, stage: Stage, lanes: Lanes, streaming: bool) -> 
         $last
     """,
         wide=[WIDE], vector=lanes.type(cell), itemsize=np.dtype(program.dtype).itemsize,
-        store=_PAST_CACHES if streaming else _PLAIN, width=lanes.width, value=value,
+        store=_PAST_CACHES if streaming else _PLAIN, width=lanes.width, kind=kind,
+        others=_others(stage, streaming) if several else [],
+        value=_values(program, stage, lanes, near),
         parameters=[*(f"{each}," for each in parameters[:-1]),
                     f"{parameters[-1] if parameters else 'void'})"],
         arguments=", ".join([*sources, *shifted, *pitches]),
         first=_part(program.dtype, lanes, "first"), last=_part(program.dtype, lanes, "last"),
     )  # fmt: skip
+
+
+def _others(stage: Stage, streaming: bool) -> list[str]:
+    """C lines: the values of all fields, and what stores a vector of any but the first."""
+    members = ", ".join(stage.updates)
+    store = block(_PAST_CACHES_IF_ALIGNED) if streaming else [_ANYWHERE]
+    return [*store, f"typedef struct {{ kgt_cells {members}; }} kgt_values;"]
+
+
+def _values(
+    program: Program, stage: Stage, lanes: Lanes, near: Callable[[Read], str]
+) -> list[str]:
+    """C lines: `item_value`, what `kgt_value` returns."""
+    if len(stage.updates) == 1:
+        targets = dict.fromkeys(stage.updates, "const kgt_cells item_value")
+        return assignments(targets, stage, program.dtype, near, lanes)
+    names = {field: f"item_value_{field}" for field in stage.updates}
+    targets = {field: f"const kgt_cells {name}" for field, name in names.items()}
+    return [
+        *assignments(targets, stage, program.dtype, near, lanes),
+        f"const kgt_values item_value = {{{', '.join(names.values())}}};",
+    ]
 
 
 def _part(dtype: str, lanes: Lanes, which: str) -> list[str]:
@@ -105,10 +143,12 @@ def _half(dtype: str, width: int, which: str) -> list[str]:
 
 def value_arguments(program: Program, stage: Stage) -> tuple[list[str], dict[str, str], list[str]]:
     """What `kgt_value` is called with: the fields read, their indices, and the pitches it needs."""
-    found = reads(stage.expression)
     sources = list(stage.fields_read)
     indices = {field: cell_index(field, stage) for field in sources}
-    steps = {(read.field, axis) for read in found for axis, n in enumerate(read.offset[:-1]) if n}
+    steps = {
+        (read.field, axis)
+        for read in stage.reads for axis, n in enumerate(read.offset[:-1]) if n
+    }
     pitches = [
         f"{field}_pitch_{axis}"
         for field in sources
