@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What all generated kernels share: head, pragmas, parameters, the `GeneratedKernel` itself.
+"""What all generated kernels share: head, pragmas, parameters, the `StageKernel` itself.
 
 A strategy writes the body, and helper functions where it needs some.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controllers.kgt.kernel import GeneratedKernel, WorkSizes
+from controllers.kgt.kernel import StageKernel, WorkSizes, stage_parameters
 from controllers.kgt.text import emitter
 from controllers.kgt.text.comment import head_comment
 from controllers.kgt.text.emitter import INDENT, OPENCL_TYPES, divides, used_fields
@@ -28,10 +28,10 @@ def kernel(
     lanes: Lanes = SCALAR,
     group: tuple[int, ...] = (),
     steps_per_launch: int = 1,
-) -> GeneratedKernel:
+) -> StageKernel:
     """The kernel of `stage` with this body; `how` says in a few words how it goes about it.
 
-    `helpers` are lines before the kernel; `steps_per_launch` as in `GeneratedKernel`; `group` is a
+    `helpers` are lines before the kernel; `steps_per_launch` as in `StageKernel`; `group` is a
     fixed size of work-groups.
     """
     fields, cell = used_fields(stage), OPENCL_TYPES[program.dtype]
@@ -60,9 +60,12 @@ def kernel(
         "}",
         "",
     ]
-    return GeneratedKernel(
-        name, "\n".join(lines), buffers, fields, cell, program.n_axes,
-        divides(stage, program.dtype), work_sizes, steps_per_launch,
+    parameters = stage_parameters(
+        buffers, fields, cell, program.n_axes, steps_per_launch=steps_per_launch
+    )
+    return StageKernel(
+        name, "\n".join(lines), parameters, work_sizes, steps_per_launch,
+        divides(stage, program.dtype),
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from controllers.kgt.kernel import GeneratedKernel
+from controllers.kgt.kernel import StageKernel
 from controllers.kgt.strategies.streaming.pipeline import Pipeline
 from controllers.kgt.strategies.streaming.tile import Tile
 from controllers.kgt.strategies.streaming.tile_functions import (
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def streaming_kernel(
     program: Program, stage: Stage, config: StreamingConfig
-) -> GeneratedKernel:
+) -> StageKernel:
     """The kernel of `stage` that computes several steps, streaming along the first axis."""
     tile = Tile.of(stage, config)
     pipeline = Pipeline.of(stage, tile.streams)
