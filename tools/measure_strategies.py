@@ -36,6 +36,8 @@ from controllers.bench.host import compiled
 from controllers.bench.problem import SIZES, STENCILS
 from controllers.device import choose, find_devices
 from controllers.kernel.build import build
+from controllers.kernel.stage_kernel import box_values, tile_values
+from controllers.kgt.parameter import bind
 from controllers.memory.tile import aligned
 from controllers.program.program import Program
 from hitmap.shape import Shape
@@ -127,14 +129,13 @@ class Sweeps:
                 f"{config} does not suit a field of {self.domain}; choose another size"
             )
         steps = kernel.steps_per_launch
-        computed = [(0, n) for n in where.extent] if steps > 1 else []
-        scalars = kernel.scalars(
-            {"u": where.first}, {"u": where.pitches[:-1]}, where.extent, computed
-        )
+        scalars = {**box_values(self.box, self.box), **tile_values("u", where)}
         sizes = kernel.work_sizes(where.extent, not self.by_events)
         both = [cl.Kernel(compiled, kernel.name) for _ in range(2)]
         for number, one in enumerate(both):
-            one.set_args(self.tiles[number], self.tiles[1 - number], *scalars)
+            values = {"u": self.tiles[number], "u_new": self.tiles[1 - number], **scalars}
+            arguments = bind(kernel.name, kernel.parameters, values, kernel.scalars)
+            one.set_args(*arguments)  # type: ignore[arg-type]
 
         def run(n_sweeps: int) -> float:
             start, n_launches = time.perf_counter(), -(-n_sweeps // steps)

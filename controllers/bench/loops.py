@@ -16,13 +16,16 @@ from controllers.bench.comparator import Comparator
 from controllers.bench.problem import Problem
 from controllers.device import Device
 from controllers.kernel.build import build
+from controllers.kernel.stage_kernel import box_values, tile_values
 from controllers.kgt import Launch, choose, generate
-from controllers.kgt.kernel import GeneratedKernel
+from controllers.kgt.kernel import StageKernel
+from controllers.kgt.parameter import bind
 from controllers.kgt.text.emitter import OPENCL_TYPES, assignment, divides
 from controllers.language.weights import Stencil
 from controllers.memory.tile import aligned
 from controllers.program.program import Program
-from hitmap.strided import Geometry, Strided
+from hitmap.shape import Shape
+from hitmap.strided import Geometry
 
 GROUP = (64, 4, 1)      # work-items of a hand-written GPU kernel's work-group
 
@@ -58,14 +61,16 @@ class Buffers:
         cl.enqueue_copy(self.queue, field, self.levels[level])
         return field
 
-    def generated(self, kernel: GeneratedKernel, cells: Strided) -> list[cl.Kernel]:
-        """The kernel from level 0 to 1 and from 1 to 0, its arguments set."""
+    def generated(self, kernel: StageKernel, over: Shape) -> list[cl.Kernel]:
+        """The kernel over a box, from level 0 to 1 and from 1 to 0, its arguments set."""
         options = self.device.strict_options(self.problem.dtype, kernel.divides)
         program = build(self.context, kernel.name, kernel.source, options)
-        scalars = kernel.scalars({"u": cells.first}, {"u": cells.pitches[:-1]}, cells.extent)
+        where = {**box_values(over), **tile_values("u", self.geometry.strided(over))}
         both = [cl.Kernel(program, kernel.name) for _ in range(2)]
         for number, one in enumerate(both):
-            one.set_args(self.levels[number], self.levels[1 - number], *scalars)
+            values = {"u": self.levels[number], "u_new": self.levels[1 - number], **where}
+            arguments = bind(kernel.name, kernel.parameters, values, kernel.scalars)
+            one.set_args(*arguments)  # type: ignore[arg-type]
         return both
 
 
@@ -99,10 +104,10 @@ class OneCell(Loop):
 
     def _build(self) -> None:
         program = self._buffers.problem.program
-        cells = self._buffers.geometry.strided(self._buffers.problem.box)
+        box = self._buffers.problem.box
         kernel = generate(program, program.stages[0])
-        self._kernels = self._buffers.generated(kernel, cells)
-        self._sizes = kernel.work_sizes(cells.extent, self._buffers.device.kind == "cpu")
+        self._kernels = self._buffers.generated(kernel, box)
+        self._sizes = kernel.work_sizes(box.extent, self._buffers.device.kind == "cpu")
 
     def run(self, n_steps: int) -> None:
         queue, sizes = self._buffers.queue, self._sizes
@@ -204,7 +209,7 @@ class KernelCopy(Loop):
         kernel = generate(
             program, program.stages[0], choose(program, program.stages[0], device.kind, launch)
         )
-        self._kernel = self._buffers.generated(kernel, cells)[0]
+        self._kernel = self._buffers.generated(kernel, problem.domain)[0]
         self._sizes = kernel.work_sizes(cells.extent, device.kind == "cpu")
 
     def run(self, n_steps: int) -> None:

@@ -27,9 +27,8 @@ from controllers.device import Device
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.build import BuildError, Built, build
 from controllers.kernel.registry import SPECIALISED, KernelChoice
-from controllers.kernel.stage_source import StageKernel
 from controllers.kernel.variant import Kernel
-from controllers.kgt import Launch
+from controllers.kgt import Launch, StageKernel
 from controllers.kgt.text.emitter import used_fields
 from controllers.memory.allocation import device_memory
 from controllers.memory.tile import PAGE, Tile, host_tile_memory

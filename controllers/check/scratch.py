@@ -128,10 +128,10 @@ def _boxes(
         least = form.like.least(n_axes)
         more = tuple(max(n, LIKE[n_axes - 1]) for n in least)
     else:
-        source, built = executor.build(program, stage)
+        built = executor.build(program, stage)[1]
         least, group = (1,) * n_axes, built.group[::-1]
-        fixed = source.form.work_group if source.form and source.form.work_group else None
-        chosen = fixed or ((1,) * (n_axes - len(group)) + group[-n_axes:] if any(group) else least)
+        compiled = (1,) * (n_axes - len(group)) + group[-n_axes:] if any(group) else least
+        chosen = form.work_group or compiled
         cells = form.cells_per_item or least
         more = tuple(BOX if n * c == 1 else BOX + n * c for n, c in zip(chosen, cells))
     first = tuple(low for low, _ in program.reach)

@@ -17,10 +17,9 @@ from controllers.kernel.choices import Choices
 from controllers.kernel.configuration import Configuration, Placed, launch_of, with_launches
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.stage_kernel import box_values, stage_kernel, tile_values
-from controllers.kernel.stage_source import StageKernel
-from controllers.kernel.user_kernel import as_compiled, local_nbytes
+from controllers.kernel.user_kernel import UserKernel, as_compiled, local_nbytes
 from controllers.kgt import Launch
-from controllers.kgt.kernel import WorkSizes
+from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.parameter import bind
 from controllers.kgt.strategies.cell.config import work_sizes
 from controllers.kgt.text.fixed import accessors, fixed_source
@@ -86,10 +85,9 @@ class OpenCLExecutor(OpenedDevice):
             (written,) = writes.values()
             tables = source.tables(written.strided(over).pitches)
             values |= {name: self.constants(array) for name, array in tables.items()}
-        local = local_nbytes(source, built.parameters)
+        local = local_nbytes(source)
         values |= {name: cl.LocalMemory(nbytes) for name, nbytes in local.items()}
-        title = source.title or source.name
-        arguments = bind(title, built.parameters, values, source.scalars)
+        arguments = bind(source.title, source.parameters, values, source.scalars)
         sizes = source.work_sizes(over.extent, self.device.kind == "cpu")
         return self.kernel_command(built, arguments, sizes)
 
@@ -133,16 +131,17 @@ class OpenCLExecutor(OpenedDevice):
         )
         key = (source.name, source.source)
         if key not in self._kernels:
-            title = source.title or source.name
             made = build(
-                self.context, title, source.source, source.options, source.file, source.math
+                self.context, source.title, source.source, source.options, source.file, source.math
             )
-            known = source.parameters or parameters(compiled(made, source.name), source.roles)
+            known = source.parameters
+            if isinstance(source, UserKernel):
+                known = parameters(compiled(made, source.name), source.roles)
             self._kernels[key] = Built(source.name, made, known)
         built = self._kernels[key]
-        if source.form is None:     # generated
-            return source, built
-        return as_compiled(source, built.parameters, built.group, program), built
+        if isinstance(source, UserKernel):
+            source = as_compiled(source, built.parameters, built.group, program)
+        return source, built
 
     def configurations(
         self, program: Program, stage: Stage, boxes: Iterable[Placed], n_steps: int

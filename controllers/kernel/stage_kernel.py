@@ -7,6 +7,8 @@ the box.
 """
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from controllers import kgt
@@ -14,10 +16,10 @@ from controllers.device import Device
 from controllers.kernel.build import Accessors
 from controllers.kernel.choices import Choices
 from controllers.kernel.registry import SPECIALISED, KernelChoice
-from controllers.kernel.stage_source import StageKernel
 from controllers.kernel.user_kernel import user_kernel
 from controllers.kernel.variant import Kernel
 from controllers.kgt import Launch, generate
+from controllers.kgt.kernel import StageKernel
 from controllers.kgt.text.fixed import accessors
 from controllers.program.program import Program, Stage
 from hitmap.shape import Shape
@@ -48,17 +50,8 @@ def stage_kernel(
     else:
         config = choices.configuration(program, stage, launch)
     generated = generate(program, stage, config)
-    return StageKernel(
-        generated.name,
-        generated.source,
-        _options(program, device, generated.divides),
-        generated.parameters,
-        work_sizes=generated.work_sizes,
-        scalars=generated.constants,
-        tables=generated.tables,
-        origin=config.origin(stage),
-        math=program.math,
-    )
+    options = _options(program, device, generated.divides)
+    return replace(generated, options=options, origin=config.origin(stage), math=program.math)
 
 
 def _options(program: Program, device: Device, divides: bool) -> tuple[str, ...]:

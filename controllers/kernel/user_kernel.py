@@ -6,8 +6,8 @@ Its parameters are bound by name, as those of all kernels of stages (docs/kernel
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
@@ -16,10 +16,9 @@ from controllers.device import Device
 from controllers.kernel.build import ARGUMENT_INFO, Accessors
 from controllers.kernel.configuration import origin_of
 from controllers.kernel.launch_form import DIMENSIONS, LaunchForm
-from controllers.kernel.stage_source import StageKernel
 from controllers.kernel.variant import Kernel, Variant
 from controllers.kgt import Launch
-from controllers.kgt.kernel import WorkSizes
+from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.parameter import Parameter, Role, cell_dtype
 from controllers.kgt.text.emitter import OPENCL_TYPES, used_fields
 from controllers.program.program import INTEGERS, Program, Stage
@@ -28,6 +27,21 @@ from hitmap.shape import Shape
 _SIZE = re.compile(r"size_\d")
 _OF_BOX = re.compile(r"(lower|extent|computed_first|computed_last)_\d")
 MANY = 1 << 12      # cells per axis of a large box
+
+
+@dataclass(frozen=True)
+class UserKernel(StageKernel):
+    """That of a user's own kernel, whose parameters are known once it is compiled.
+
+    roles: of the tiles, with which the compiled text must agree.
+    title, file: what the user calls it, and the user's file, for messages; "" where there is none.
+    form: how it is launched.
+    """
+
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    title: str = ""
+    file: str = ""
+    form: LaunchForm = field(default_factory=LaunchForm)
 
 
 def user_variant(
@@ -63,7 +77,7 @@ def user_kernel(
     device: Device,
     front: Accessors,
     launch: Launch | None,
-) -> StageKernel:
+) -> UserKernel:
     """The kernel of `stage` by a variant of `kernel`; see `stage_kernel`."""
     variant = user_variant(kernel, program, stage, device, launch)
     source, form, what = variant.source, variant.form, f"kernel {kernel.name!r}"
@@ -92,13 +106,15 @@ def user_kernel(
     roles: dict[str, Role] = {
         **dict.fromkeys(stage.fields_read, "in"), **dict.fromkeys(_new(stage), "out")
     }  # fmt: skip
-    return StageKernel(
+    return UserKernel(
         source.kernel_name(kernel.name),
         source.complete(front(program.n_axes, macros), _body_parameters(kernel, program, stage)),
-        (*options, ARGUMENT_INFO),
-        roles=roles,
-        work_sizes=form.planned_sizes(program, stage),
+        (),
+        form.planned_sizes(program, stage),
+        form.steps_per_launch,
         scalars={**(form.like.scalars() if form.like else {}), **kernel.scalars},
+        options=(*options, ARGUMENT_INFO),
+        roles=roles,
         title=kernel.name,
         file=source.file,
         origin=origin_of(kernel, source.file),
@@ -194,15 +210,13 @@ def with_domain(kernel: Kernel, domain: Shape) -> Kernel:
 
 
 def as_compiled(
-    source: StageKernel, parameters: Sequence[Parameter], group: tuple[int, ...], program: Program
-) -> StageKernel:
+    source: UserKernel, parameters: Sequence[Parameter], group: tuple[int, ...], program: Program
+) -> UserKernel:
     """The same as its compiled text is launched.
 
     group: what that is compiled for, in OpenCL's order; zeros where that is nothing.  ValueError
     where it contradicts what is declared.
     """
-    if source.form is None:     # it was generated
-        return source
     what, local = f"kernel {source.title!r}", source.form.local_elements
     for parameter in parameters:
         _check_cells(parameter, program, what)
@@ -219,15 +233,15 @@ def as_compiled(
             f"out, or add `__local VALUE *{missing[0]}`"
         )
     sizes = compiled_sizes(source.form, source.work_sizes, group, program.n_axes, what)
-    return replace(source, work_sizes=sizes)
+    return replace(source, parameters=(*parameters,), work_sizes=sizes)
 
 
-def local_nbytes(source: StageKernel, parameters: Sequence[Parameter]) -> dict[str, int]:
+def local_nbytes(source: StageKernel) -> dict[str, int]:
     """Bytes of each local memory that is a parameter."""
     found: dict[str, int] = {}
-    if source.form is None:
+    if not isinstance(source, UserKernel):
         return found
-    for parameter in parameters:
+    for parameter in source.parameters:
         if parameter.role == "local":
             dtype = cell_dtype(parameter.type_name)
             if dtype is None:

@@ -15,7 +15,7 @@ from controllers.kgt.choice import (
     usual_steps,
 )
 from controllers.kgt.generator import generate
-from controllers.kgt.kernel import GeneratedKernel
+from controllers.kgt.kernel import StageKernel
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.table import STRATEGIES, config_from, plain
@@ -23,7 +23,7 @@ from controllers.kgt.strategies.table import STRATEGIES, config_from, plain
 __all__ = [
     "STRATEGIES",
     "Config",
-    "GeneratedKernel",
+    "StageKernel",
     "Launch",
     "can_vary",
     "candidates",

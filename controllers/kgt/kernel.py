@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""A generated kernel: its source, and how it is called."""
+"""The kernel of a stage: its source, and how it is called."""
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-import numpy as np
 import numpy.typing as npt
 
 from controllers.kgt.parameter import Parameter
+from controllers.program.program import Math
 
 WorkSizes = Callable[[tuple[int, ...], bool], tuple[tuple[int, ...], tuple[int, ...]]]
 # Constant arrays that a kernel reads, given the pitches of its field.
@@ -18,93 +17,75 @@ Tables: TypeAlias = Callable[[tuple[int, ...]], Mapping[str, npt.NDArray[Any]]]
 
 
 @dataclass(frozen=True)
-class GeneratedKernel:
-    """OpenCL C of one stage, which compiles alone, and the arguments of its one kernel, `name`.
+class StageKernel:
+    """OpenCL C of one stage, which compiles alone, and how its one kernel, `name`, is called.
 
-    Arguments in order: `buffers` as (field, "in" | "out"); then per field of `fields` its first
-    element and its pitches; then the extents of the box (`scalars` gives them all).  Cells have
-    the OpenCL C type `cell_type`.  Where
-    `divides` is true a float32 kernel has the strict bits only if built with
-    -cl-fp32-correctly-rounded-divide-sqrt, on devices that need it.  `work_sizes(extent, is_cpu)`
-    gives the global and the local size, in OpenCL order, for a box that suits the configuration.
-
-    With `steps_per_launch` over 1 it computes so many time steps, and the last arguments are, per
-    axis, the first and the last cell (exclusive) that the stage computes, counted from the box's
-    first cell: all others keep their value.
-
-    After its buffers it may have `data`, which are scalars of values in `constants` and arrays of
-    `tables`; and it may be told at last where the box `starts`.
+    parameters: in order; all are bound by name, to the tiles' buffers and places, to the scalars of
+        the box, and to `scalars` and `tables`, which it has beside them.
+    work_sizes: `work_sizes(extent, is_cpu)` gives the global and the local size, in OpenCL's order,
+        for a box that suits.
+    steps_per_launch: time steps that it computes.
+    divides: a float32 kernel has the strict bits only if built with
+        -cl-fp32-correctly-rounded-divide-sqrt, on devices that need it.
+    options: of its build on a device, where one is known.
+    origin: where the text comes from, for people.
+    math: strict arithmetic is built without options that the environment adds.
     """
 
     name: str
     source: str
-    buffers: tuple[tuple[str, str], ...]
-    fields: tuple[str, ...]
-    cell_type: str
-    n_axes: int
-    divides: bool
+    parameters: tuple[Parameter, ...]
     work_sizes: WorkSizes
     steps_per_launch: int = 1
-    data: tuple[Parameter, ...] = ()
-    starts: bool = False
-    constants: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    divides: bool = False
+    scalars: Mapping[str, float] = field(default_factory=dict)
     tables: Tables | None = None
+    options: tuple[str, ...] = ()
+    origin: str = ""
+    math: Math = "strict"
 
     @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters, in order."""
-        cell = f"{self.cell_type}*"
-        buffers = (
-            Parameter(field, cell, "in") if role == "in" else Parameter(f"{field}_new", cell, "out")
-            for field, role in self.buffers
-        )
-        scalars = (Parameter(name, "long", "scalar") for name in self._scalar_names())
-        return (*buffers, *self.data, *scalars)
+    def title(self) -> str:
+        """What people call it."""
+        return self.name
 
-    def _scalar_names(self) -> list[str]:
-        names: list[str] = []
-        for field in self.fields:
-            names += [f"{field}_first", *_numbered(f"{field}_pitch", self.n_axes - 1)]
-        names += _numbered("extent", self.n_axes)
-        if self.steps_per_launch > 1:
-            for axis in range(self.n_axes):
-                names += [f"computed_first_{axis}", f"computed_last_{axis}"]
-        return names + (_numbered("lower", self.n_axes) if self.starts else [])
+    @property
+    def file(self) -> str:
+        """The user's file, for messages; "" where there is none."""
+        return ""
 
-    def scalars(
-        self,
-        first: Mapping[str, int],
-        pitches: Mapping[str, tuple[int, ...]],
-        extent: tuple[int, ...],
-        computed: Sequence[tuple[int, int]] = (),
-    ) -> list[np.generic]:
-        """The arguments after the buffers and tables, for one box.
 
-        Per field: `first`, the element index of the box's first cell in its buffers, and
-        `pitches`, the elements per step on every axis but the last (there it is 1).  `extent` is
-        the box's, in cells.  `computed`, per axis, is for a kernel of several steps.
-        """
-        values: list[int] = []
-        for field in self.fields:
-            if len(pitches[field]) != self.n_axes - 1:
-                raise ValueError(
-                    f"kernel {self.name!r}: field {field!r} needs {self.n_axes - 1} pitches, "
-                    f"got {pitches[field]}; leave out the last axis, whose pitch is 1"
-                )
-            values += [first[field], *pitches[field]]
-        if len(extent) != self.n_axes:
-            raise ValueError(f"kernel {self.name!r}: a box has {self.n_axes} extents, got {extent}")
-        if len(computed) != (self.n_axes if self.steps_per_launch > 1 else 0):
-            raise ValueError(
-                f"kernel {self.name!r}, {self.steps_per_launch} steps per launch: the cells that "
-                f"are computed are told per axis to a kernel of several steps, and to no other"
-            )
-        limits = (limit for axis in computed for limit in axis)
-        own = (each for each in self.data if each.role == "scalar")
-        return [
-            *(each.typed(self.constants[each.name]) for each in own),
-            *(np.int64(value) for value in (*values, *extent, *limits)),
-        ]
+def stage_parameters(
+    buffers: Sequence[tuple[str, str]],
+    fields: Sequence[str],
+    cell_type: str,
+    n_axes: int,
+    *,
+    steps_per_launch: int = 1,
+    data: Sequence[Parameter] = (),
+    starts: bool = False,
+) -> tuple[Parameter, ...]:
+    """The parameters of a kernel, in order: `buffers` as (field, "in" | "out"), of `cell_type`.
+
+    Then `data`, per field of `fields` its first element and its pitches, and the extents of the
+    box.  With several steps per launch follow, per axis, the first and the last cell (exclusive)
+    that the stage computes, counted from the box's first cell: all others keep their value.
+    starts: at last it is told where the box starts.
+    """
+    cell = f"{cell_type}*"
+    tiles = (
+        Parameter(field, cell, "in") if role == "in" else Parameter(f"{field}_new", cell, "out")
+        for field, role in buffers
+    )
+    names: list[str] = []
+    for one in fields:
+        names += [f"{one}_first", *_numbered(f"{one}_pitch", n_axes - 1)]
+    names += _numbered("extent", n_axes)
+    if steps_per_launch > 1:
+        for axis in range(n_axes):
+            names += [f"computed_first_{axis}", f"computed_last_{axis}"]
+    names += _numbered("lower", n_axes) if starts else []
+    return (*tiles, *data, *(Parameter(name, "long", "scalar") for name in names))
 
 
 def _numbered(name: str, count: int) -> list[str]:

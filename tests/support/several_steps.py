@@ -43,11 +43,6 @@ class Case:
     def stage(self) -> Stage:
         return self.program.stages[0]
 
-    def limits(self) -> list[tuple[int, int]]:
-        """The argument `computed` of `GeneratedKernel.scalars`."""
-        ends = zip(self.computed.lower, self.computed.upper, self.box.lower)
-        return [(low - origin, high - origin) for low, high, origin in ends]
-
     def where(self, field: str) -> Strided:
         """Where the cells of the box lie, or would lie, in a field."""
         geometry = self.geometry[field]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, ClassVar, Protocol, cast
 
-from controllers.kgt.kernel import GeneratedKernel, WorkSizes
+from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.text.emitter import in_vectors
 from controllers.program.program import Program, Stage
@@ -139,7 +139,7 @@ class Config(Protocol):
         """The global and the local size, in OpenCL's order, of a launch."""
         ...
 
-    def kernel(self, program: Program, stage: Stage) -> GeneratedKernel:
+    def kernel(self, program: Program, stage: Stage) -> StageKernel:
         """The kernel of the stage; ValueError where the strategy cannot compute it."""
         ...
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What all generated kernels share: head, pragmas, parameters, the `GeneratedKernel` itself.
+"""What all generated kernels share: head, pragmas, parameters, the `StageKernel` itself.
 
 A strategy writes the body, and helper functions where it needs some.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from controllers.kgt.kernel import GeneratedKernel, WorkSizes
+from controllers.kgt.kernel import StageKernel, WorkSizes, stage_parameters
 from controllers.kgt.parameter import Parameter
 from controllers.kgt.text import emitter
 from controllers.kgt.text.comment import head_comment
@@ -30,10 +30,10 @@ def kernel(
     group: tuple[int, ...] = (),
     steps_per_launch: int = 1,
     scalars: Mapping[str, int] | None = None,
-) -> GeneratedKernel:
+) -> StageKernel:
     """The kernel of `stage` with this body; `how` says in a few words how it goes about it.
 
-    `helpers` are lines before the kernel; `steps_per_launch` as in `GeneratedKernel`; `group` is a
+    `helpers` are lines before the kernel; `steps_per_launch` as in `StageKernel`; `group` is a
     fixed size of work-groups.  `scalars` are values of whole numbers that the body takes besides.
     """
     fields, cell = used_fields(stage), OPENCL_TYPES[program.dtype]
@@ -63,11 +63,13 @@ def kernel(
         "}",
         "",
     ]
-    return GeneratedKernel(
-        name, "\n".join(lines), buffers, fields, cell, program.n_axes,
-        divides(stage, program.dtype), work_sizes, steps_per_launch,
+    parameters = stage_parameters(
+        buffers, fields, cell, program.n_axes, steps_per_launch=steps_per_launch,
         data=tuple(Parameter(each, "long", "scalar") for each in scalars or ()),
-        constants=scalars or {},
+    )
+    return StageKernel(
+        name, "\n".join(lines), parameters, work_sizes, steps_per_launch,
+        divides(stage, program.dtype), scalars or {},
     )  # fmt: skip
 
 

@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 import pytest
+from kernel_arguments import bound
 from sample import cases
 
 from controllers.cli import main as command_line
-from controllers.kgt import GeneratedKernel, generate
+from controllers.kgt import StageKernel, generate
 from controllers.kgt.__main__ import main
 from controllers.kgt.choice import config_of
 from controllers.kgt.strategies.cell.config import work_sizes
@@ -27,6 +28,7 @@ from controllers.program.expression import SYMBOLS, Constant, Expression, Operat
 from controllers.program.program import Field, Program, Stage
 from controllers.program.reference import values_of
 from hitmap.shape import Shape
+from hitmap.strided import Geometry, Strided
 
 ROOT = Path(__file__).parents[3]
 PATTERNS = sorted((ROOT / "examples" / "patterns").glob("*.py"))
@@ -35,7 +37,7 @@ Array = npt.NDArray[Any]
 
 def launched(
     queue: cl.CommandQueue,
-    kernel: GeneratedKernel,
+    kernel: StageKernel,
     old: Array,
     new: Array,
     box: Shape,
@@ -45,12 +47,10 @@ def launched(
     program = cl.Program(queue.context, kernel.source).build()
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
     buffers = [cl.Buffer(queue.context, flags, hostbuf=array) for array in (old, new)]
-    pitches = tuple(stride // old.itemsize for stride in old.strides)
-    first = sum(lower * pitch for lower, pitch in zip(box.lower, pitches))
-    field = kernel.fields[0]
-    scalars = kernel.scalars({field: first}, {field: pitches[:-1]}, box.extent)
+    where = {"u": Geometry.dense(Shape.of_extent(old.shape)).strided(box)}
+    given = bound(kernel, where, {"u": buffers[0]}, {"u": buffers[1]}, box)
     global_size, local_size = kernel.work_sizes(box.extent, is_cpu)
-    getattr(program, kernel.name)(queue, global_size, local_size, *buffers, *scalars)
+    getattr(program, kernel.name)(queue, global_size, local_size, *given)
     result = np.empty_like(new)
     cl.enqueue_copy(queue, result, buffers[1])
     return result
@@ -240,19 +240,20 @@ def test_several_fields_have_their_own_first_element_and_pitches() -> None:
     fields = tuple(Field(name, "float64") for name in ("u", "v", "w"))
     stage = Stage("mix", {"w": tree}, ((0, 1), (0, 1)))
     kernel = generate(Program("p", fields, (stage,)), stage)
-    assert kernel.buffers == (("u", "in"), ("v", "in"), ("w", "out"))
-    assert kernel.fields == ("u", "v", "w")
+    assert [(one.name, one.type_name, one.role) for one in kernel.parameters] == [
+        ("u", "double*", "in"), ("v", "double*", "in"), ("w_new", "double*", "out"),
+        *((name, "long", "scalar") for name in (
+            "u_first", "u_pitch_0", "v_first", "v_pitch_0", "w_first", "w_pitch_0",
+            "extent_0", "extent_1",
+        )),
+    ]  # fmt: skip
     assert "w_new[c_w] = u[c_u + 1] * v[c_v + v_pitch_0] + u[c_u];" in kernel.source
-    scalars = kernel.scalars(
-        {"u": 1, "v": 2, "w": 2**40}, {"u": (10,), "v": (20,), "w": (30,)}, (5, 6)
-    )
-    assert scalars == [1, 10, 2, 20, 2**40, 30, 5, 6] and {type(value) for value in scalars} == {
-        np.int64
-    }
-    with pytest.raises(ValueError, match="'v'.*last axis"):
-        kernel.scalars({"u": 1, "v": 2, "w": 3}, {"u": (10,), "v": (20, 1), "w": (30,)}, (5, 6))
-    with pytest.raises(ValueError, match="2 extents"):
-        kernel.scalars({"u": 1, "v": 2, "w": 3}, {"u": (10,), "v": (20,), "w": (30,)}, (5, 6, 7))
+    firsts, pitches = {"u": 1, "v": 2, "w": 2**40}, {"u": 10, "v": 20, "w": 30}
+    where = {name: Strided(firsts[name], (pitches[name], 1), (5, 6)) for name in firsts}
+    old, new = {"u": "a", "v": "b"}, {"w": "c"}
+    given = bound(kernel, where, old, new, Shape.of_extent((5, 6)))
+    assert given == ["a", "b", "c", 1, 10, 2, 20, 2**40, 30, 5, 6]
+    assert {type(value) for value in given[3:]} == {np.int64}
 
 
 def test_work_groups_are_powers_of_two_within_the_box_and_the_device() -> None:

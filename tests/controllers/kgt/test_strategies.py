@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 import pytest
+from kernel_arguments import bound
 from kernel_ways import extreme
 from random_trees import random_tree
 from several_steps import differing
@@ -23,8 +24,9 @@ from controllers.kgt.choice import config_of
 from controllers.kgt.strategies.cell import CellConfig
 from controllers.kgt.strategies.marching import MarchingConfig
 from controllers.kgt.strategies.rows import RowsConfig
+from controllers.kgt.text.emitter import used_fields
 from controllers.language.weights import Stencil
-from controllers.program.expression import Constant, Expression, Operation, Read, walk
+from controllers.program.expression import Constant, Operation, Read, walk
 from controllers.program.program import INTEGERS, Field, Program, Stage
 from controllers.program.reference import values_of
 from hitmap.shape import Shape
@@ -45,10 +47,7 @@ class Tiles:
 
 
 def random_program(rng: random.Random) -> Program:
-    """One stage over 1 to 3 fields, 1 to 4 axes, up to 5 cells to a side, any dtype.
-
-    Often it updates several fields, by expressions that share a part.
-    """
+    """One stage over 1 to 3 fields, 1 to 4 axes, up to 5 cells to a side, any dtype."""
     n_axes = rng.randint(1, 4)
     dtype = rng.choice(["float32", "float32", "float64", *INTEGERS])
     names = rng.sample(["u", "v", "w"], rng.randint(1, 3))
@@ -58,15 +57,21 @@ def random_program(rng: random.Random) -> Program:
         Read(rng.choice(names[1:] or names), tuple(rng.randint(*ends) for ends in shape))
         for _ in range(rng.randint(1, 9))
     ]
-    first = random_tree(rng, reads, dtype)
-    updates: dict[str, Expression] = {names[0]: first}
-    shared = rng.choice([node for node in walk(first) if isinstance(node, Operation)] or [first])
-    for name in names[1:] if rng.random() < 0.6 else ():
-        updates[name] = random_tree(rng, rng.sample(reads, rng.randint(1, len(reads))), dtype)
-        if rng.random() < 0.6:
-            updates[name] = (updates[name] + shared) / rng.choice([5, 1])
-    stage = Stage("random", updates, shape)
+    stage = Stage("random", {names[0]: random_tree(rng, reads, dtype)}, shape)
     return Program("random", tuple(Field(name, dtype) for name in names), (stage,))
+
+
+def with_more_updates(rng: random.Random, program: Program) -> Program:
+    """The stage updates all fields, by expressions that share a part."""
+    (stage,) = program.stages
+    updates, first = dict(stage.updates), stage.expression
+    parts = [node for node in walk(first) if isinstance(node, Operation)] or [first]
+    for field in program.fields[1:]:
+        reads = rng.sample(stage.reads, rng.randint(1, len(stage.reads)))
+        tree = random_tree(rng, reads, program.dtype)
+        shared = tree + rng.choice(parts)
+        updates[field.name] = rng.choice([tree, shared, shared / rng.choice([5, 1])])
+    return replace(program, stages=(replace(stage, updates=updates),))
 
 
 def random_configuration(
@@ -132,15 +137,10 @@ def check(
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
     old = {name: cl.Buffer(queue.context, flags, hostbuf=a) for name, a in tiles.cells.items()}
     new = {name: cl.Buffer(queue.context, flags, hostbuf=a) for name, a in before.items()}
-    buffers = [(old if role == "in" else new)[field] for field, role in kernel.buffers]
-    where = {field: tiles.geometry[field].strided(box) for field in kernel.fields}
+    where = {field: tiles.geometry[field].strided(box) for field in used_fields(stage)}
     assert made.suits(where.values())
-    scalars = kernel.scalars(
-        {field: cells.first for field, cells in where.items()},
-        {field: cells.pitches[:-1] for field, cells in where.items()},
-        box.extent,
-    )
-    compiled(queue, *kernel.work_sizes(box.extent, is_cpu), *buffers, *scalars)
+    given = bound(kernel, where, old, new, box)
+    compiled(queue, *kernel.work_sizes(box.extent, is_cpu), *given)
     def read(node: Read) -> Array:
         return tiles.geometry[node.field].strided(box.shift(node.offset)).view(
             tiles.cells[node.field]
@@ -162,6 +162,8 @@ def test_a_random_stage_equals_the_reference_bit_for_bit(
 ) -> None:
     rng = random.Random(f"{strategy} {strategy_case}")
     program = random_program(rng)
+    if rng.random() < 0.6:
+        program = with_more_updates(rng, program)
     stage = program.stages[0]
     limit = (3000, 150, 70, 60)[program.n_axes - 1]
     *outer, row = (limit, *[rng.choice([1, 2, 3, 7, 12, 33])] * 3)[: program.n_axes][::-1]

@@ -12,7 +12,7 @@ import pytest
 
 from controllers import Computation, Stencil, kgt, reference_run
 from controllers.kernel.winners import VARIABLE
-from controllers.kgt import STRATEGIES, Config, GeneratedKernel, Launch
+from controllers.kgt import STRATEGIES, Config, Launch, StageKernel
 from controllers.kgt.__main__ import main
 from controllers.kgt.kernel import WorkSizes
 from controllers.kgt.text import frame
@@ -51,7 +51,7 @@ class StripConfig(Config):
     def work_sizes(self, program: Program, stage: Stage) -> WorkSizes:
         return lambda extent, is_cpu: ((-(-extent[1] // self.cells), extent[0]), (1, 1))
 
-    def kernel(self, program: Program, stage: Stage) -> GeneratedKernel:
+    def kernel(self, program: Program, stage: Stage) -> StageKernel:
         body = [
             "const long start_0 = get_global_id(1);",
             f"const long start_1 = (long)get_global_id(0) * {self.cells};",
@@ -112,7 +112,7 @@ def test_its_configurations_are_kept_as_plain_data() -> None:
 
 
 def test_no_answer_but_the_kernel_writes_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> GeneratedKernel:
+    def refuse(*_: object, **__: object) -> StageKernel:
         raise AssertionError("text was written")
 
     monkeypatch.setattr(frame, "kernel", refuse)

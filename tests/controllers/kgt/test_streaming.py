@@ -6,12 +6,14 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyopencl as cl
 import pytest
+from kernel_arguments import bound
 from several_steps import Case, differing, guarded, random_case, random_floats
 
 from controllers.bench.problem import STENCILS
@@ -21,6 +23,7 @@ from controllers.kgt import Launch, candidates, choose, generate
 from controllers.kgt.choice import config_of
 from controllers.kgt.strategies.streaming import StreamingConfig
 from controllers.kgt.strategies.streaming.pipeline import KEPT, Pipeline
+from controllers.kgt.text.emitter import used_fields
 from controllers.language.weights import Stencil
 from controllers.program.expression import Constant, Read
 from controllers.program.program import Field, Program, Stage
@@ -71,9 +74,7 @@ def check(queue: cl.CommandQueue, case: Case, made: StreamingConfig) -> None:
         for name, cells in case.cells.items()
     }
     new = cl.Buffer(queue.context, flags | cl.mem_flags.COPY_HOST_PTR, hostbuf=before)
-    launch(queue, compiled, case, made, [
-        old[field] if role == "in" else new for field, role in kernel.buffers
-    ])  # fmt: skip
+    launch(queue, compiled, case, made, old, new)
     result = np.empty_like(before)
     cl.enqueue_copy(queue, result, new)
     wrong = differing(result, case.expected(before))
@@ -82,18 +83,14 @@ def check(queue: cl.CommandQueue, case: Case, made: StreamingConfig) -> None:
 
 def launch(
     queue: cl.CommandQueue, compiled: cl.Kernel, case: Case, made: StreamingConfig,
-    buffers: list[cl.Buffer],
+    old: Mapping[str, cl.Buffer], new: cl.Buffer,
 ) -> None:  # fmt: skip
     kernel = generate(case.program, case.stage, made)
-    where = {field: case.where(field) for field in kernel.fields}
+    where = {field: case.where(field) for field in used_fields(case.stage)}
     assert made.suits(where.values())
-    scalars = kernel.scalars(
-        {field: cells.first for field, cells in where.items()},
-        {field: cells.pitches[:-1] for field, cells in where.items()},
-        case.box.extent,
-        case.limits(),
-    )
-    compiled(queue, *kernel.work_sizes(case.box.extent, True), *buffers, *scalars)
+    written = {case.stage.writes: new}
+    given = bound(kernel, where, old, written, case.box, case.computed)
+    compiled(queue, *kernel.work_sizes(case.box.extent, True), *given)
 
 
 def case_of(number: int, nvidia: bool) -> tuple[Case, StreamingConfig]:
@@ -137,12 +134,11 @@ def run_guarded(number: int) -> None:
     compiled = cl.Kernel(build(queue.context, kernel.name, kernel.source, []), kernel.name)
     for at_end in (False, True):
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
-        memory = {name: guarded(cells, at_end) for name, cells in case.cells.items()}
-        new = guarded(case.cells[case.stage.writes], at_end)
-        launch(queue, compiled, case, made, [
-            cl.Buffer(queue.context, flags, hostbuf=memory[field] if role == "in" else new)
-            for field, role in kernel.buffers
-        ])  # fmt: skip
+        *old, new = (
+            cl.Buffer(queue.context, flags, hostbuf=guarded(cells, at_end))
+            for cells in (*case.cells.values(), case.cells[case.stage.writes])
+        )
+        launch(queue, compiled, case, made, dict(zip(case.cells, old)), new)
         queue.finish()
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 import pytest
+from kernel_arguments import bound
 from sample import sample
 from several_steps import differing, guarded
 from test_strategies import Tiles, random_program, random_tiles, random_tree
@@ -25,6 +26,7 @@ from controllers.kernel.build import build
 from controllers.kgt import generate
 from controllers.kgt.__main__ import main
 from controllers.kgt.strategies.wavefront import WavefrontConfig
+from controllers.kgt.text.emitter import used_fields
 from controllers.language.weights import Stencil
 from controllers.program.expression import Read, reads
 from controllers.program.program import Field, Program, Stage
@@ -121,16 +123,11 @@ def run_steps(
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
     old = {name: cl.Buffer(queue.context, flags, hostbuf=a) for name, a in tiles.cells.items()}
     new = cl.Buffer(queue.context, flags, hostbuf=before.copy())
-    where = {field: tiles.geometry[field].strided(box) for field in kernel.fields}
+    (stage,) = program.stages
+    where = {field: tiles.geometry[field].strided(box) for field in used_fields(stage)}
     assert made.suits(where.values())
-    scalars = kernel.scalars(
-        {field: cells.first for field, cells in where.items()},
-        {field: cells.pitches[:-1] for field, cells in where.items()},
-        box.extent,
-        [(a - o, b - o) for a, b, o in zip(computed.lower, computed.upper, box.lower)],
-    )
-    buffers = [old[field] if role == "in" else new for field, role in kernel.buffers]
-    compiled(queue, *kernel.work_sizes(box.extent, True), *buffers, *scalars)
+    given = bound(kernel, where, old, {stage.writes: new}, box, computed)
+    compiled(queue, *kernel.work_sizes(box.extent, True), *given)
     result = np.empty_like(before)
     cl.enqueue_copy(queue, result, new)
     return result

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 import pytest
+from kernel_arguments import bound
 from kernel_ways import extreme
 
 from controllers import Computation
@@ -28,6 +29,8 @@ from controllers.program.formula import formula
 from controllers.program.functions import FUNCTIONS, Function, Integers
 from controllers.program.program import INTEGERS, Field, Math, Program, Stage
 from controllers.program.reference import reference_run, values_of
+from hitmap.shape import Shape
+from hitmap.strided import Geometry
 
 ROOT = Path(__file__).parents[3]
 Array = npt.NDArray[Any]
@@ -47,15 +50,15 @@ def launched(queue: cl.CommandQueue, program: Program, cells: Mapping[str, Array
     built = cl.Program(queue.context, kernel.source).build(options)
     result = np.empty_like(cells["a"])
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-    buffers = [
-        cl.Buffer(queue.context, flags, hostbuf=result if role == "out" else cells[field])
-        for field, role in kernel.buffers
-    ]
-    scalars = kernel.scalars(dict.fromkeys(kernel.fields, 0), dict.fromkeys(kernel.fields, ()),
-                             result.shape)  # fmt: skip
-    sizes = kernel.work_sizes(result.shape, True)
-    getattr(built, kernel.name)(queue, *sizes, *buffers, *scalars)
-    cl.enqueue_copy(queue, result, buffers[-1])
+    old = {
+        name: cl.Buffer(queue.context, flags, hostbuf=values) for name, values in cells.items()
+    }
+    new = cl.Buffer(queue.context, flags, hostbuf=result)
+    domain = Shape.of_extent(result.shape)
+    where = dict.fromkeys((*cells, "u"), Geometry.dense(domain).strided(domain))
+    given = bound(kernel, where, old, {"u": new}, domain)
+    getattr(built, kernel.name)(queue, *kernel.work_sizes(result.shape, True), *given)
+    cl.enqueue_copy(queue, result, new)
     return result
 
 

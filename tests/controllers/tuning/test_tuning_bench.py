@@ -14,7 +14,7 @@ from controllers.device import find_devices
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel import stage_kernel
 from controllers.kernel.configuration import Placed, launch_of
-from controllers.kgt.kernel import GeneratedKernel
+from controllers.kgt.kernel import StageKernel
 from controllers.kgt.strategies.cell import CellConfig
 from controllers.kgt.strategies.marching import MarchingConfig
 from controllers.kgt.strategies.rows import RowsConfig
@@ -77,7 +77,7 @@ def spoil(monkeypatch: pytest.MonkeyPatch, change: Callable[[str], str]) -> None
 
     def generate(
         program: Program, stage: Stage, configuration: kgt.Config | None = None
-    ) -> GeneratedKernel:
+    ) -> StageKernel:
         kernel = kgt.generate(program, stage, configuration)
         return replace(kernel, source=change(kernel.source)) if configuration == BAD else kernel
 
@@ -144,7 +144,7 @@ def test_a_wrong_default_of_several_steps_is_found_on_a_large_box_too(
 ) -> None:
     def generate(
         program: Program, stage: Stage, made: kgt.Config | None = None
-    ) -> GeneratedKernel:
+    ) -> StageKernel:
         kernel = kgt.generate(program, stage, made)
         source = kernel.source.replace("0.25f", "0.2f").replace("/ 4", "/ 5")
         assert source != kernel.source

@@ -15,7 +15,7 @@ from sample import sample
 from controllers import Computation, Stencil, kgt, reference_run
 from controllers.kernel import stage_kernel
 from controllers.kernel.winners import VARIABLE
-from controllers.kgt.kernel import GeneratedKernel
+from controllers.kgt.kernel import StageKernel
 from controllers.program.program import Program, Stage
 from controllers.tuning.bench import Bench
 from hitmap.comm import SerialCommunicator
@@ -104,7 +104,7 @@ def test_a_wrong_candidate_never_does_a_step(monkeypatch: pytest.MonkeyPatch) ->
 
     def generate(
         program: Program, stage: Stage, made: kgt.Config | None = None
-    ) -> GeneratedKernel:
+    ) -> StageKernel:
         kernel = kgt.generate(program, stage, made)
         if made is None or made.described() in default:
             return kernel

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from controllers.kgt.kernel import GeneratedKernel, WorkSizes
+from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.cell.body import cell_body
 from controllers.kgt.strategies.config import Config
@@ -53,7 +53,7 @@ class CellConfig(Config):
         """One work-item per cell."""
         return work_sizes
 
-    def kernel(self, program: Program, stage: Stage) -> GeneratedKernel:
+    def kernel(self, program: Program, stage: Stage) -> StageKernel:
         """The kernel of `stage` that computes one cell per work-item."""
         stage = fast.stage_of(program, stage)
         body = cell_body(program, stage)

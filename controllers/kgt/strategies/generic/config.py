@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from controllers.kgt.kernel import GeneratedKernel, Tables, WorkSizes
+from controllers.kgt.kernel import StageKernel, Tables, WorkSizes, stage_parameters
 from controllers.kgt.launch import Launch
 from controllers.kgt.parameter import Parameter
 from controllers.kgt.strategies.cell.config import work_sizes
@@ -59,7 +59,7 @@ class GenericConfig(Config):
         """One work-item per cell."""
         return work_sizes
 
-    def kernel(self, program: Program, stage: Stage) -> GeneratedKernel:
+    def kernel(self, program: Program, stage: Stage) -> StageKernel:
         """The kernel with its terms; it divides at the end, whatever the arithmetic is."""
         weights, factor = _weighted(stage)
         cell = term = OPENCL_TYPES[program.dtype]
@@ -70,25 +70,24 @@ class GenericConfig(Config):
         elif has_exact_reciprocal(factor, program.dtype):
             finish, factor = "MULTIPLIES", 1 / factor
         macros = {"VALUE": cell, "TERM": term, finish: ""}
-        return GeneratedKernel(
+        data = (
+            Parameter("offsets", "long*", "in"),
+            Parameter("weights", f"{term}*", "in"),
+            Parameter("n_terms", "long", "scalar"),
+            Parameter("factor", term, "scalar"),
+        )
+        return StageKernel(
             self.name(stage),
             accessors(program.n_axes, macros) + fixed_source("generic_stencil"),
-            ((FIELD, "in"), (FIELD, "out")),
-            (FIELD,),
-            cell,
-            program.n_axes,
-            divides(stage, program.dtype),
-            work_sizes,
-            data=(
-                Parameter("offsets", "long*", "in"),
-                Parameter("weights", f"{term}*", "in"),
-                Parameter("n_terms", "long", "scalar"),
-                Parameter("factor", term, "scalar"),
+            stage_parameters(
+                ((FIELD, "in"), (FIELD, "out")), (FIELD,), cell, program.n_axes,
+                data=data, starts=True,
             ),
-            starts=True,
-            constants={"n_terms": len(weights), "factor": factor},
+            work_sizes,
+            divides=divides(stage, program.dtype),
+            scalars={"n_terms": len(weights), "factor": factor},
             tables=_tables(weights, kind),
-        )
+        )  # fmt: skip
 
 
 def _weighted(stage: Stage) -> tuple[Mapping[tuple[int, ...], float], float]:

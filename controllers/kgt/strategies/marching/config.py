@@ -24,7 +24,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from controllers.kgt.kernel import GeneratedKernel, WorkSizes
+from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.marching.body import marching_body, marching_helpers
@@ -115,7 +115,7 @@ class MarchingConfig(MarchingParameters, Config):
         """Work-groups of a fixed size."""
         return work_sizes(self, program.n_axes)
 
-    def kernel(self, program: Program, stage: Stage) -> GeneratedKernel:
+    def kernel(self, program: Program, stage: Stage) -> StageKernel:
         """The kernel of `stage` whose items march along an axis."""
         stage, n_axes = fast.stage_of(program, stage), program.n_axes
         how = f"vectors of {self.lanes} cells" if self.lanes > 1 else "one cell wide"

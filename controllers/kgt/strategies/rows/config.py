@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import ClassVar
 
-from controllers.kgt.kernel import GeneratedKernel, WorkSizes
+from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.rows.body import rows_body
@@ -109,7 +109,7 @@ class RowsConfig(RowsParameters, Config):
         """One item per segment of a band."""
         return work_sizes(self, program.n_axes)
 
-    def kernel(self, program: Program, stage: Stage) -> GeneratedKernel:
+    def kernel(self, program: Program, stage: Stage) -> StageKernel:
         """The kernel of `stage` that computes bands of rows."""
         stage, lanes = fast.stage_of(program, stage), Lanes(self.lanes, clang=True)
         how = f"vectors of {self.lanes} cells"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from controllers.kgt.kernel import GeneratedKernel, WorkSizes
+from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.strategies.streaming.design import Design
 from controllers.kgt.strategies.streaming.parameters import StreamingParameters
 from controllers.kgt.strategies.streaming.tile import Tile
@@ -24,7 +24,7 @@ from controllers.program.program import Program, Stage
 
 def streaming_kernel(
     program: Program, stage: Stage, parameters: StreamingParameters, work_sizes: WorkSizes
-) -> GeneratedKernel:
+) -> StageKernel:
     """The kernel of `stage` that computes several steps, streaming along the first axis."""
     design = Design(stage, program.dtype, parameters)
     start, march = TileStart(design), TileMarch(design)

@@ -29,7 +29,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from controllers.kgt.kernel import GeneratedKernel, WorkSizes
+from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.streaming.body import streaming_kernel
@@ -196,7 +196,7 @@ class StreamingConfig(StreamingParameters, Config):
         """One group per tile and `length` planes."""
         return work_sizes(Tile.of(stage, self), self)
 
-    def kernel(self, program: Program, stage: Stage) -> GeneratedKernel:
+    def kernel(self, program: Program, stage: Stage) -> StageKernel:
         """The kernel of `stage` that computes several steps, streaming along the first axis."""
         _refuse(program, stage)
         stage = fast.stage_of(program, stage)

@@ -25,7 +25,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from controllers.kgt.kernel import GeneratedKernel, WorkSizes
+from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.wavefront.front import front_body
@@ -179,7 +179,7 @@ class WavefrontConfig(WavefrontParameters, Config):
         """One item per tile."""
         return work_sizes(self)
 
-    def kernel(self, program: Program, stage: Stage) -> GeneratedKernel:
+    def kernel(self, program: Program, stage: Stage) -> StageKernel:
         """The kernel of `stage` that computes several steps of a tile."""
         stage = fast.stage_of(program, stage)
         levels = Levels(program, stage, self)
