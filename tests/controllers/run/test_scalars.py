@@ -267,4 +267,4 @@ if comm.rank == 0:
 def test_all_ranks_compute_with_the_scalars_of_rank_0() -> None:
     job = run_ranks(2, RANKS)
     assert job.returncode == 0, job.stdout + job.stderr
-    assert sorted(job.stdout.split()) == ["refused", "refused", "right"]
+    assert job.stdout.count("refused") == 2 and job.stdout.count("right") == 1, job.stdout
