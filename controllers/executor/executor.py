@@ -19,6 +19,7 @@ from controllers.memory.ledger import Ledger
 from controllers.memory.tile import Linear, Tile
 from controllers.program.program import Program
 from controllers.program.stage import Stage
+from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
@@ -45,6 +46,7 @@ class Executor(Protocol):
         reads: Mapping[str, Tile],
         writes: Mapping[str, Tile],
         over: Shape,
+        around: Surroundings,
     ) -> Command: ...
     def copy_command(
         self, source: Linear, target: Linear, itemsize: int, move: tuple[Strided, Strided]

@@ -7,6 +7,7 @@ beginning.  A repeat begins with what there is then, and what follows it with wh
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy.typing as npt
@@ -14,16 +15,21 @@ import numpy.typing as npt
 from controllers.program.expression import Read
 from controllers.program.reference import neighbours, values_of
 from controllers.program.schedule import Repeat, Schedule
+from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep, Version
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 
 def run_schedule(
-    schedule: Schedule, arrays: Mapping[str, npt.NDArray[Any]], periodic: tuple[bool, ...]
+    schedule: Schedule,
+    arrays: Mapping[str, npt.NDArray[Any]],
+    periodic: tuple[bool, ...],
+    around: Surroundings | None = None,
 ) -> Arrays:
     """New arrays: the fields `arrays`, over the whole domain, after `schedule`.
 
+    `around` is what expressions are given that use scalars, indices or coordinates.
     ValueError for sweeps of several time steps.
 
     >>> from controllers.program.stage import Stage
@@ -34,13 +40,16 @@ def run_schedule(
     >>> run_schedule(small, {"u": np.array([1.0, 5.0])}, (False,))["u"].tolist()
     [0.125, 0.625]
     """
-    return _after(schedule, {name: array.copy() for name, array in arrays.items()}, periodic)
+    copies = {name: array.copy() for name, array in arrays.items()}
+    return _after(schedule, copies, periodic, around)
 
 
-def _after(schedule: Schedule, now: Arrays, periodic: tuple[bool, ...]) -> Arrays:
+def _after(
+    schedule: Schedule, now: Arrays, periodic: tuple[bool, ...], around: Surroundings | None
+) -> Arrays:
     if isinstance(schedule, Repeat):
         for _ in range(schedule.at_most):
-            now = _after(schedule.body, now, periodic)
+            now = _after(schedule.body, now, periodic, around)
             if schedule.until is not None and schedule.until(now):
                 break
         return now
@@ -48,16 +57,19 @@ def _after(schedule: Schedule, now: Arrays, periodic: tuple[bool, ...]) -> Array
     for part in (schedule,) if isinstance(schedule, Sweep) else schedule.parts:
         if isinstance(part, Sweep):
             known = known or {Version(name, 0): array for name, array in now.items()}
-            made = _swept(part, known, periodic)
+            made = _swept(part, known, periodic, around)
             known |= made
             now = now | {version.field: array for version, array in made.items()}
         else:
-            now, known = _after(part, now, periodic), {}
+            now, known = _after(part, now, periodic, around), {}
     return now
 
 
 def _swept(
-    sweep: Sweep, known: Mapping[Version, npt.NDArray[Any]], periodic: tuple[bool, ...]
+    sweep: Sweep,
+    known: Mapping[Version, npt.NDArray[Any]],
+    periodic: tuple[bool, ...],
+    around: Surroundings | None,
 ) -> dict[Version, npt.NDArray[Any]]:
     """The versions that `sweep` makes."""
     if sweep.count > 1:
@@ -73,7 +85,11 @@ def _swept(
     made = {}
     for version, expression in ((update.version, update.expression) for update in sweep.updates):
         array = known[Version(version.field, version.number - 1)].copy()
-        values = values_of(expression, read, str(array.dtype))
+        dtype = str(array.dtype)
+        given = None
+        if around is not None:
+            given = partial(around.value, box=sweep.cells, dtype=dtype)
+        values = values_of(expression, read, dtype, given)
         array[sweep.cells.slices((0,) * array.ndim)] = values
         made[version] = array
     return made

@@ -56,8 +56,9 @@ def lowered(
     """
     if steps_per_launch > 1 and not can_combine(program):
         raise ValueError(
-            f"launches of {steps_per_launch} steps are for programs of one stage that reads "
-            f"the field it writes; {program.name!r} needs 1 step per launch"
+            f"launches of {steps_per_launch} steps are for programs of one stage that reads the "
+            f"field it writes, and uses neither coordinates, indices nor scalars that change from "
+            f"step to step; {program.name!r} needs 1 step per launch"
         )
     newest: dict[str, int] = {}
     parts = []

@@ -2,6 +2,7 @@
 """Several time steps at once: how far they read, and which programs can do them."""
 from __future__ import annotations
 
+from controllers.program.expression import Coordinate, Index
 from controllers.program.offsets import Offsets
 from controllers.program.program import Program
 from controllers.program.stage import Stage
@@ -9,9 +10,14 @@ from hitmap.shape import Shape
 
 
 def can_combine(program: Program) -> bool:
-    """Whether several steps can be one sweep: a single stage of a field that it reads, too."""
+    """Whether several steps can be one sweep: a single stage of a field that it reads, too.
+
+    No scalar that it uses may change from step to step, nor may it use indices or coordinates.
+    """
     (stage, *more) = program.stages
-    if more or program.renames or len(stage.updates) > 1:
+    if more or program.renames or len(stage.updates) > 1 or program.changing:
+        return False
+    if any(isinstance(node, (Index, Coordinate)) for node in stage.nodes):
         return False
     return stage.writes in stage.fields_read
 

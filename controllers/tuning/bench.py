@@ -23,6 +23,7 @@ from controllers.kgt.text.fixed import fixed_source
 from controllers.memory.tile import Tile
 from controllers.program.application import apply_sweep
 from controllers.program.program import INTEGERS, Program
+from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from controllers.tuning.limits import problem_before_build, problem_of_build
 from controllers.tuning.scratch import scratch
@@ -56,6 +57,7 @@ class Bench:
         self.launch = executor.launch_of(program, sweep.stage, placed, sweep.count)
         self.key = executor.choices.key(program, stage, self.launch)
         self._box, geometries = placed
+        self._around = Surroundings.usual(program, self._box)
         self._read, self._new, self._right = (
             {field: executor.tile(geometries[field], self._dtype) for field in fields}
             for fields in (stage.fields_read, stage.updates, stage.updates)
@@ -121,7 +123,7 @@ class Bench:
 
     def _bind(self, targets: Mapping[str, Tile]) -> Command:
         return self.executor.launch_command(
-            self.program, self._sweep, self._read, targets, self._box
+            self.program, self._sweep, self._read, targets, self._box, self._around
         )
 
     def _seconds(self, config: kgt.Config) -> list[float]:
@@ -164,7 +166,9 @@ class Bench:
         def cells_of(field: str, cells: Shape) -> npt.NDArray[Any]:
             return self.executor.move_from(self._read[field], cells)
 
-        values = apply_sweep(self._sweep, cells_of, self._box, self.program.dtype)
+        values = apply_sweep(
+            self._sweep, cells_of, self._box, self.program.dtype, self._around
+        )
         for field, tile in self._right.items():
             self.executor.move_to(tile, self._box, values[field])
 

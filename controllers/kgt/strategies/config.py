@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Protocol, cast
 from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.text.emitter import in_vectors
+from controllers.program.expression import Given
 from controllers.program.program import Program, Stage
 from hitmap.strided import Strided
 
@@ -30,14 +31,24 @@ class Config(Protocol):
     vectors: ClassVar[bool] = False     # whether it writes vectors of cells, or what is as narrow
     several: ClassVar[bool] = False     # whether its kernels store several fields
 
+    given: ClassVar[tuple[type[Given], ...]] = ()   # which kinds of given values it writes
+
     @classmethod
     def computes(cls, stage: Stage) -> bool:
         """Whether it can write all operations of the stage, and store all that these update."""
-        return cls._stores(stage) and (not cls.vectors or in_vectors(stage))
+        return (
+            cls._stores(stage)
+            and cls._takes_given(stage)
+            and (not cls.vectors or in_vectors(stage))
+        )
 
     @classmethod
     def _stores(cls, stage: Stage) -> bool:
         return cls.several or len(stage.updates) == 1
+
+    @classmethod
+    def _takes_given(cls, stage: Stage) -> bool:
+        return all(isinstance(node, cls.given) for node in stage.nodes if isinstance(node, Given))
 
     @classmethod
     def check(cls, stage: Stage) -> None:
@@ -46,6 +57,11 @@ class Config(Protocol):
             raise ValueError(
                 f"stage {stage.name!r} updates {', '.join(stage.updates)}, and kernels of the "
                 f"strategy {cls.strategy!r} store one field; leave it out, or take 'cell'"
+            )
+        if not cls._takes_given(stage):
+            raise ValueError(
+                f"stage {stage.name!r} uses scalars, indices or coordinates in a way that the "
+                f"strategy {cls.strategy!r} does not write; take 'cell', which does"
             )
         if not cls.computes(stage):
             raise ValueError(

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from controllers.kgt.kernel import StageKernel, WorkSizes, stage_parameters
 from controllers.kgt.parameter import Parameter
-from controllers.kgt.text import emitter
+from controllers.kgt.text import emitter, given
 from controllers.kgt.text.comment import head_comment
 from controllers.kgt.text.emitter import INDENT, OPENCL_TYPES, divides, used_fields
 from controllers.kgt.text.fast import CONTRACTION
@@ -57,15 +57,17 @@ def kernel(
         f"__kernel void {name}(",
         *(INDENT + line for line in buffer_parameters(buffers, cell)),
         *(f"{INDENT}const long {name}," for name in scalars or ()),
+        *(INDENT + line for line in given.declarations(stage, cell)),
         *(INDENT + line for line in _scalar_parameters(fields, program.n_axes, steps_per_launch)),
         "{",
         *((INDENT + line).rstrip() for line in body),
         "}",
         "",
     ]
+    whole = (Parameter(each, "long", "scalar") for each in scalars or ())
     parameters = stage_parameters(
         buffers, fields, cell, program.n_axes, steps_per_launch=steps_per_launch,
-        data=tuple(Parameter(each, "long", "scalar") for each in scalars or ()),
+        data=(*whole, *given.parameters(stage, cell)),
     )
     return StageKernel(
         name, "\n".join(lines), parameters, work_sizes, steps_per_launch,

@@ -31,6 +31,7 @@ from controllers.kgt.strategies.marching.body import marching_body, marching_hel
 from controllers.kgt.strategies.marching.parameters import MarchingParameters
 from controllers.kgt.text import fast, frame
 from controllers.kgt.text.lanes import WIDTHS, Lanes
+from controllers.program.expression import Given, Scalar
 from controllers.program.program import Program, Stage
 
 NARROW = 64     # vectors in a row below which work-groups are half empty
@@ -47,6 +48,7 @@ class MarchingConfig(MarchingParameters, Config):
     about: ClassVar[str] = "vectors in registers"
     vectors: ClassVar[bool] = True
     several: ClassVar[bool] = True
+    given: ClassVar[tuple[type[Given], ...]] = (Scalar,)
 
     @classmethod
     def default(

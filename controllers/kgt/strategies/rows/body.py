@@ -128,7 +128,7 @@ def _stored(stage: Stage, value: str, store: Callable[[str, str], list[str]]) ->
 
 def _vectors(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
     """C lines: the loop over the vectors of a block."""
-    sources, _, pitches = value_arguments(program, stage)
+    sources, _, others = value_arguments(program, stage)
     indices = [f"c_{field}[item] + item_x" for field in sources]
     return block("""
         long item_x = 0;
@@ -143,7 +143,7 @@ def _vectors(program: Program, stage: Stage, config: RowsParameters) -> list[str
         }
     """,
         lanes=config.lanes, two=2 * config.lanes - 1,
-        n_rows=config.planes * config.rows, arguments=", ".join([*sources, *indices, *pitches]),
+        n_rows=config.planes * config.rows, arguments=", ".join([*sources, *indices, *others]),
         ahead=_ahead(stage, config),
         kind="kgt_cells" if len(stage.updates) == 1 else "kgt_values",
         store=_stored_rows(stage, config.planes * config.rows),

@@ -33,6 +33,7 @@ from controllers.kgt.strategies.rows.row_value import row_value
 from controllers.kgt.text import fast, frame
 from controllers.kgt.text.emitter import arithmetic_type
 from controllers.kgt.text.lanes import PREFETCH, Lanes
+from controllers.program.expression import Given, Scalar
 from controllers.program.program import Program, Stage
 
 # Cells read for one, times fields written: with more, the values of four rows exceed the registers.
@@ -50,6 +51,7 @@ class RowsConfig(RowsParameters, Config):
     about: ClassVar[str] = "bands of rows"
     vectors: ClassVar[bool] = True
     several: ClassVar[bool] = True
+    given: ClassVar[tuple[type[Given], ...]] = (Scalar,)
 
     @classmethod
     def default(
