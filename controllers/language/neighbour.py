@@ -2,14 +2,8 @@
 """An expression at a neighbour of the cell: all that it reads, seen from there."""
 from __future__ import annotations
 
-from controllers.program.expression import (
-    Coordinate,
-    Expression,
-    Index,
-    Operation,
-    Read,
-    ordered,
-)
+from controllers.program.expression import Coordinate, Expression, Index, Operation, Read
+from controllers.program.node import ordered
 from controllers.program.offsets import MAX_OFFSET
 
 MAX_NODES = 150_000     # of an expression

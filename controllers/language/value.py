@@ -15,10 +15,11 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from controllers.language.neighbour import MAX_NODES, check_count, shifted
 from controllers.program.coordinates import Coordinates
-from controllers.program.expression import Constant, Expression, Node, Read
+from controllers.program.expression import Constant, Expression, Operation, Read
 from hitmap.argument import short
 
 MAX_POWER = 16      # whole exponents up to it are products
+_COMBINATIONS = (np.bitwise_and, np.bitwise_or, np.bitwise_xor)
 _set = object.__setattr__   # values refuse theirs
 
 Operand = Union["Value", float]
@@ -168,13 +169,15 @@ def applied(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         return operands[0]
     if function is np.power and _exponent(operands[1]) is not None:
         return _product(operands[0], int(operands[1]))
+    if function is np.where and isinstance(operands[0], (bool, np.bool_)):
+        return operands[1] if operands[0] else operands[2]
     places = places_of(*operands)
     assert places is not None, "or NumPy would have computed it"
     depth = 1 + max(operand._depth for operand in operands if isinstance(operand, Value))
     if depth > MAX_NODES:
         check_count(depth)
-    nodes = [operand._node if isinstance(operand, Value) else _plain(operand)
-             for operand in operands]  # fmt: skip
+    plain = _truth if function in _COMBINATIONS else _plain
+    nodes = [one._node if isinstance(one, Value) else plain(one) for one in operands]
     return Value(function(*nodes), places, depth)
 
 
@@ -207,6 +210,13 @@ def _plain(operand: Any) -> Any:
     return int(operand) if isinstance(operand, (bool, np.bool_)) else operand
 
 
+def _truth(operand: Any) -> Any:
+    """A truth value as a condition, which conditions are combined with."""
+    if isinstance(operand, (bool, np.bool_)):
+        return Operation("!=", Constant(int(operand)), Constant(0))
+    return operand
+
+
 def _exponent(value: Any) -> int | None:
     """A whole exponent that is small enough for products."""
     if isinstance(value, (int, float, np.integer, np.floating)) and value == value // 1:
@@ -233,4 +243,4 @@ def _product(value: Value, exponent: int) -> Any:
 
 def is_value(value: object) -> bool:
     """Whether it is a value or a number, not a struct or anything else."""
-    return isinstance(value, (Value, bool, int, float, np.generic)) and not isinstance(value, Node)
+    return isinstance(value, (Value, bool, int, float, np.generic))
