@@ -13,11 +13,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-<<<<<<< HEAD
 from controllers.program.boundary import KEPT, Boundary
-=======
 from controllers.program.coordinates import Coordinates
->>>>>>> w7
 from controllers.program.expression import Constant, flops
 from controllers.program.extension import check_boundary
 from controllers.program.functions import FUNCTIONS, Function
@@ -102,7 +99,6 @@ class Program:
         self._check_boundaries()
         self._check_renames()
 
-<<<<<<< HEAD
     def _check_boundaries(self) -> None:
         for field in self.fields:
             for stage in check_boundary(field.boundary, field.name, self.n_axes, field.dtype):
@@ -115,7 +111,7 @@ class Program:
                     f"program {self.name!r}: axis {axis} is periodic for {rings} alone, but an "
                     f"axis is a ring for all fields or for none; give all of them the same"
                 )
-=======
+
     def _take_scalars(self) -> None:
         stages, rules = hoisted(self.stages, self.scalars)
         object.__setattr__(self, "stages", stages)
@@ -128,7 +124,6 @@ class Program:
                         f"program {self.name!r} has a field {name!r} and a scalar {scalar!r}, "
                         f"which kernels could not tell apart; rename one of them"
                     )
->>>>>>> w7
 
     def _check_math(self) -> None:
         if self.math not in get_args(Math):
