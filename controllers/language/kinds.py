@@ -44,14 +44,14 @@ class Kinds:
         for name in fields:
             if name not in names:
                 raise ValueError(unknown(name, [*names], "there is an initial value for"))
-        if isinstance(dtype, Mapping):
-            for name in dtype:
-                if name not in names:
-                    raise ValueError(unknown(name, [*names], "a dtype is given for"))
+        each = by_field(dtype)
+        for name in each or ():
+            if name not in names:
+                raise ValueError(unknown(name, [*names], "a dtype is given for"))
         found: dict[str, np.dtype[Any]] = {}
         for name in names:
             source = alike.get(name, name)
-            given: Any = dtype.get(source) if isinstance(dtype, Mapping) else dtype
+            given: Any = dtype if each is None else each.get(source)
             found[name] = _dtype(given if given is not None else fields.get(source), name)
         return cls(found, alike)._checked()
 
@@ -110,6 +110,11 @@ def unknown(name: str, known: Sequence[str], what: str) -> str:
     close = get_close_matches(name, known, 1)
     meant = f"; did you mean {close[0]!r}?" if close else "; make it a parameter of a step"
     return f"{what} {name!r}, but the steps have the fields {', '.join(known)}{meant}"
+
+
+def by_field(dtype: DTypes) -> Mapping[str, Any] | None:
+    """The dtypes by the names of fields; None where there is one for all."""
+    return dtype if isinstance(dtype, Mapping) else None
 
 
 def _dtype(given: npt.DTypeLike | None, name: str) -> np.dtype[Any]:

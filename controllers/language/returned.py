@@ -19,7 +19,11 @@ Updates = dict[str, Expression]
 
 
 def changes(
-    returned: object, kinds: Kinds, grid: Grid, condition: Expression | None, what: str
+    returned: Mapping[str, Any],
+    kinds: Kinds,
+    grid: Grid,
+    condition: Expression | None,
+    what: str,
 ) -> tuple[Updates, dict[str, str]]:
     """What the fields of the program become, and which get which other ones; `what` is the step.
 
@@ -28,7 +32,7 @@ def changes(
     here = (0,) * len(grid.axes)
     updates: Updates = {}
     renames: dict[str, str] = {}
-    for name, node in _parts(_checked(returned, kinds, what), kinds, grid, what):
+    for name, node in _parts(returned, kinds, grid, what):
         own = Read(name, here)
         if node is own:
             continue
@@ -70,7 +74,8 @@ class Renames:
         self._written |= updates.keys()
 
 
-def _checked(returned: object, kinds: Kinds, what: str) -> Mapping[str, Any]:
+def checked(returned: object, kinds: Kinds, what: str) -> Mapping[str, Any]:
+    """What a step returned, if these are new values of fields, by their names."""
     if not isinstance(returned, Mapping) or not returned:
         raise TypeError(
             f"{what} returns the new values by the names of fields, as dict(u=...), got "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, overload
 
@@ -21,7 +21,7 @@ from controllers.program.scalars import TIME
 from hitmap.argument import number, whole, wrong
 
 Function: TypeAlias = Callable[..., Any]
-Steps: TypeAlias = "Step | Iterable[Steps]"
+Steps: TypeAlias = "Step | Method | Sequence[Steps]"
 
 
 class Time:
@@ -88,6 +88,21 @@ class Step:
         return f"<Step {self.name}{over}>"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Method:
+    """Steps that follow from a rate as soon as it is known which fields it gives.
+
+    steps: those, given the names of these fields.
+    """
+
+    name: str
+    rate: Step
+    steps: Callable[[Sequence[str]], list[Step]]
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {', '.join(self.rate.signature.fields)}>"
+
+
 @overload
 def step(function: Function | Step, *, over: object = None) -> Step: ...
 @overload
@@ -128,7 +143,7 @@ def step(
     return Step(function, name, signature, region_of(over))
 
 
-def repeat(steps: Steps, n: int) -> list[Step]:
+def repeat(steps: Steps, n: int) -> list[Step | Method]:
     """The steps so many times in a row, all within one time step.
 
     >>> repeat(step(lambda u: dict(u=u / 2)), 2)
@@ -142,9 +157,9 @@ def parity(n: int) -> Parity:
     return Parity(whole(n, "parity", 0) % 2)
 
 
-def steps_of(steps: object) -> list[Step]:
+def steps_of(steps: object) -> list[Step | Method]:
     """One step or several, in lists of lists, in their order."""
-    if isinstance(steps, Step):
+    if isinstance(steps, (Step, Method)):
         return [steps]
     if isinstance(steps, Sequence) and not isinstance(steps, str):
         found = [one for part in steps for one in steps_of(part)]

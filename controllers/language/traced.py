@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from controllers.language.boundaries import boundary_of, check_reads, shared
 from controllers.language.grid import Grid
-from controllers.language.kinds import Kinds
+from controllers.language.kinds import DTypes, Kinds, by_field
 from controllers.language.location import line_of, located
-from controllers.language.returned import Renames, changes
-from controllers.language.step import Step, Steps, steps_of
+from controllers.language.returned import Renames, changes, checked
+from controllers.language.step import Method, Step, Steps, steps_of
 from controllers.language.value import Value
 from controllers.program.expression import Coordinate, Read, Scalar, walk
 from controllers.program.identifier import MAX_LENGTH
@@ -51,7 +51,7 @@ def program_of(
     steps: Steps,
     grid: Grid,
     *,
-    dtype: npt.DTypeLike | Mapping[str, npt.DTypeLike] | None = None,
+    dtype: DTypes = None,
     boundary: object = None,
     fields: Mapping[str, npt.DTypeLike | None] | None = None,
     dt: float | None = None,
@@ -64,7 +64,7 @@ def program_of(
     fields: those that have initial values, with their dtypes where they are known.
     dt: the time step.
     """
-    every = steps_of(steps)
+    every = _expanded(steps_of(steps), grid, dtype, fields or {})
     kinds = Kinds.of(every, dtype, fields or {})
     trace = _Trace(grid, kinds)
     for step in every:
@@ -83,15 +83,21 @@ class _Trace:
         self._scalars: dict[str, float | None] = {}
         self._names: list[str] = []
 
+    def returned(self, step: Step) -> Mapping[str, Any]:
+        """Call a step: the new values by the names of fields."""
+        given = (self._fields[name] for name in step.signature.fields)
+        with located(f"step {step.name!r}"):
+            returned = step.function(*given, **self._keywords(step))
+        return checked(returned, self._kinds, _what(step))
+
     def add(self, step: Step) -> None:
         """Call a step, and write down what it does."""
-        what = f"{line_of(step.function)}, step {step.name!r}"
+        what = _what(step)
         self._take_scalars(step, what)
-        given = {name: self._fields[name] for name in step.signature.fields}
-        with located(f"step {step.name!r}"):
-            returned = step.function(*given.values(), **self._keywords(step))
-            condition = None
-            if step.over is not None:
+        returned = self.returned(step)
+        condition = None
+        if step.over is not None:
+            with located(f"step {step.name!r}"):
                 condition = step.over.condition(self._grid, self._fields | self._coordinates())
         updates, renames = changes(returned, self._kinds, self._grid, condition, what)
         reads = [node for node in walk(*updates.values()) if isinstance(node, Read)]
@@ -107,8 +113,7 @@ class _Trace:
         renames = self._renames.all
         sides = shared(self._kinds.sides(boundary, self._grid), renames)
         for stage, step in self._stages:
-            what = f"{line_of(step.function)}, step {step.name!r}"
-            check_reads(stage.reads, sides, self._grid, what)
+            check_reads(stage.reads, sides, self._grid, _what(step))
         fields = (
             Field(name, dtype, boundary_of(sides[name]))
             for name, dtype in self._kinds.program_dtypes.items()
@@ -162,6 +167,32 @@ class _Trace:
         taken = {stage.name for stage, _ in self._stages}
         names = (f"{name}_{n}" if n > 1 else name for n in range(1, len(taken) + 2))
         return next(one for one in names if one not in taken)
+
+
+def _expanded(
+    steps: Sequence[Step | Method],
+    grid: Grid,
+    dtype: DTypes,
+    fields: Mapping[str, npt.DTypeLike | None],
+) -> list[Step]:
+    """The steps, in place of methods those that they are for the fields that their rates give."""
+    found: list[Step] = []
+    for part in steps:
+        if isinstance(part, Step):
+            found.append(part)
+            continue
+        names = part.rate.signature.fields
+        each = by_field(dtype)
+        known = {**fields, **(each or {})}
+        of_rate = {name: known[name] for name in names if name in known}
+        kinds = Kinds.of([part.rate], dtype if each is None else None, of_rate)
+        found += part.steps([*_Trace(grid, kinds).returned(part.rate)])
+    return found
+
+
+def _what(step: Step) -> str:
+    """The step, and where it is."""
+    return f"{line_of(step.function)}, step {step.name!r}"
 
 
 def _offsets(reads: Sequence[Read], n_axes: int) -> Offsets:
