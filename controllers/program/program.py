@@ -13,7 +13,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from controllers.program.boundary import KEPT, Boundary
 from controllers.program.expression import Constant, flops
+from controllers.program.extension import check_boundary
 from controllers.program.functions import FUNCTIONS, Function
 from controllers.program.identifier import check_field_name, check_identifier, short
 from controllers.program.offsets import Offsets
@@ -28,10 +30,11 @@ Math = Literal["strict", "fast"]
 
 @dataclass(frozen=True)
 class Field:
-    """A named array over the domain; `dtype` is one of DTYPES."""
+    """A named array over the domain; `dtype` is one of DTYPES, `boundary` what lies outside."""
 
     name: str
     dtype: str
+    boundary: Boundary = KEPT
 
     def __post_init__(self) -> None:
         check_field_name(self.name)
@@ -82,7 +85,21 @@ class Program:
         for stage in self.stages:
             _check_nodes(stage, self.dtype, self.math)
             self._check_fields(f"stage {stage.name!r} uses", (*stage.updates, *stage.fields_read))
+        self._check_boundaries()
         self._check_renames()
+
+    def _check_boundaries(self) -> None:
+        for field in self.fields:
+            for stage in check_boundary(field.boundary, field.name, self.n_axes, field.dtype):
+                _check_nodes(stage, field.dtype, self.math)
+        for axis in range(self.n_axes):
+            closed = {field.boundary.periodic(axis) for field in self.fields}
+            if len(closed) > 1:
+                rings = ", ".join(f.name for f in self.fields if f.boundary.periodic(axis))
+                raise ValueError(
+                    f"program {self.name!r}: axis {axis} is periodic for {rings} alone, but an "
+                    f"axis is a ring for all fields or for none; give all of them the same"
+                )
 
     def _check_math(self) -> None:
         if self.math not in get_args(Math):
@@ -107,6 +124,12 @@ class Program:
                 raise ValueError(
                     f"program {self.name!r} renames {old!r} to {new!r}, which a stage writes too, "
                     f"so that {new!r} has two versions; write another field, or rename none to it"
+                )
+            if self.field(new).boundary != self.field(old).boundary:
+                raise ValueError(
+                    f"program {self.name!r} renames {old!r} to {new!r}, whose boundaries differ "
+                    f"({self.field(old).boundary}; {self.field(new).boundary}), while cells "
+                    f"outside go with their field; give both the same"
                 )
             names = [name for name in self.renames if self.renames[name] == old]
             if old not in self.written and old not in self.renames:
@@ -135,6 +158,16 @@ class Program:
     def dtype(self) -> str:
         """The dtype of all fields."""
         return self.fields[0].dtype
+
+    @property
+    def periodic(self) -> tuple[bool, ...]:
+        """Which axes are rings, as all fields say."""
+        return tuple(self.fields[0].boundary.periodic(axis) for axis in range(self.n_axes))
+
+    @property
+    def boundaries(self) -> dict[str, Boundary]:
+        """The rules of each field."""
+        return {field.name: field.boundary for field in self.fields}
 
     @cached_property
     def written(self) -> tuple[str, ...]:
