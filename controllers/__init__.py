@@ -31,17 +31,11 @@ if TYPE_CHECKING:
     from controllers.memory.tile import TileView
     from controllers.plan import Plan
     from controllers.process.error import ControllersError
-    from controllers.program.boundary import (
-        Boundary,
-        custom,
-        extrapolate,
-        fixed,
-        keep,
-        mirror,
-    )
+    from controllers.program.boundary import Boundary
     from controllers.program.expression import Read
     from controllers.program.program import Field, Program, Stage
     from controllers.program.reference import reference_run
+    from controllers.program.rule import custom, extrapolate, fixed, keep, mirror
     from controllers.report.report import Report
     from controllers.run.computation import Computation
     from controllers.run.dry_run import dry_run
@@ -77,13 +71,13 @@ _HOMES = {
     "Stencil": "controllers.language.weights",
     "TiedTile": "controllers.controller.tied_tile",
     "TileView": "controllers.memory.tile",
-    "custom": "controllers.program.boundary",
+    "custom": "controllers.program.rule",
     "devices": "controllers.device.listing",
     "dry_run": "controllers.run.dry_run",
-    "extrapolate": "controllers.program.boundary",
-    "fixed": "controllers.program.boundary",
-    "keep": "controllers.program.boundary",
-    "mirror": "controllers.program.boundary",
+    "extrapolate": "controllers.program.rule",
+    "fixed": "controllers.program.rule",
+    "keep": "controllers.program.rule",
+    "mirror": "controllers.program.rule",
     "read_patterns": "controllers.language.pattern_file",
     "reading": "controllers.controller.access",
     "reference_run": "controllers.program.reference",
