@@ -276,7 +276,8 @@ def test_structs() -> None:
         return dict(q=ct.struct(Gas, rho=q.rho))
 
     refused(partly, "rho, energy", "got rho", dtype=Gas)
-    refused(lambda q: dict(q=ct.struct([("a", "f8")], a=q.rho)), "has rho, energy", line=0, dtype=Gas)
+    refused(lambda q: dict(q=ct.struct([("a", "f8")], a=q.rho)), "has rho, energy",
+            line=0, dtype=Gas)  # fmt: skip
     refused(
         lambda q, u: dict(u=q), "'u'", "one of its components", line=0,
         dtype={"q": Gas, "u": "f8"},
