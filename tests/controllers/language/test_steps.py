@@ -222,7 +222,7 @@ def test_a_field_of_structs_by_heun_between_walls() -> None:
     equal(run(traced, {"q": q}, 3), {f"q_{name}": values for name, values in now.items()})
 
 
-def test_rk3_and_leapfrog_of_a_rate_in_time() -> None:
+def test_rk3_of_a_rate_in_time() -> None:
     def rate(u: Any, w: Any, *, t: ct.Time, a: float = 2.0) -> Any:
         return dict(u=w * (u[1] - u[-1]) + a * t)
 
@@ -230,8 +230,8 @@ def test_rk3_and_leapfrog_of_a_rate_in_time() -> None:
         return w * (np.roll(u, -1) - np.roll(u, 1)) + 2.0 * t
 
     grid, dt = ct.Grid(x=9, boundary="periodic"), 0.125
-    start = random(9, "u", "w", "u_old")
-    u, w, old = start.values()
+    start = random(9, "u", "w")
+    u, w = start.values()
     for step in range(3):
         t = step * dt
         u1 = u + dt * change(u, t)
@@ -241,12 +241,23 @@ def test_rk3_and_leapfrog_of_a_rate_in_time() -> None:
         traced = program_of(ct.rk3(rate, given), grid, dt=dt)
         assert traced.alike == {"u_1": "u", "u_2": "u"}
         equal(run(traced, start, 3), {"u": u})
-    u = start["u"]
+
+
+def test_leapfrog_takes_rates_in_turn() -> None:
+    def push(v: Any, u: Any) -> Any:
+        return dict(v=u[1] - 2 * u + u[-1])
+
+    def move(u: Any, v: Any, *, t: Any) -> Any:
+        return dict(u=v + t)
+
+    traced = program_of(ct.leapfrog(push, move), ct.Grid(x=9, boundary="periodic"), dt=0.25)
+    assert [stage.name for stage in traced.program.stages] == ["push", "move"]
+    start = random(9, "v", "u")
+    v, u = start.values()
     for step in range(3):
-        u, old = old + 2 * dt * change(u, step * dt), u
-    traced = program_of(ct.leapfrog(rate), grid, dt=dt)
-    assert traced.program.renames == {"u_old": "u"} and not traced.alike
-    equal(run(traced, start, 3), {"u": u, "u_old": old})
+        v = v + 0.25 * (np.roll(u, -1) - 2 * u + np.roll(u, 1))
+        u = u + 0.25 * (v + (step * 0.25 + 0.5 * 0.25))
+    equal(run(traced, start, 3), {"u": u, "v": v})
 
 
 def test_three_axes_with_unlike_spacings() -> None:
