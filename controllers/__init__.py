@@ -31,6 +31,14 @@ if TYPE_CHECKING:
     from controllers.memory.tile import TileView
     from controllers.plan import Plan
     from controllers.process.error import ControllersError
+    from controllers.program.boundary import (
+        Boundary,
+        custom,
+        extrapolate,
+        fixed,
+        keep,
+        mirror,
+    )
     from controllers.program.expression import Read
     from controllers.program.program import Field, Program, Stage
     from controllers.program.reference import reference_run
@@ -45,6 +53,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Boundary": "controllers.program.boundary",
     "BuildError": "controllers.kernel.build",
     "CheckError": "controllers.check",
     "Computation": "controllers.run.computation",
@@ -68,8 +77,13 @@ _HOMES = {
     "Stencil": "controllers.language.weights",
     "TiedTile": "controllers.controller.tied_tile",
     "TileView": "controllers.memory.tile",
+    "custom": "controllers.program.boundary",
     "devices": "controllers.device.listing",
     "dry_run": "controllers.run.dry_run",
+    "extrapolate": "controllers.program.boundary",
+    "fixed": "controllers.program.boundary",
+    "keep": "controllers.program.boundary",
+    "mirror": "controllers.program.boundary",
     "read_patterns": "controllers.language.pattern_file",
     "reading": "controllers.controller.access",
     "reference_run": "controllers.program.reference",
@@ -80,12 +94,12 @@ _HOMES = {
     "writing": "controllers.controller.access",
 }
 __all__ = [
-    "BuildError", "CheckError", "Computation", "Controller", "ControllersError", "Device",
-    "Division", "Execution", "Field", "Kernel", "KernelError", "MemoryCapError",
+    "Boundary", "BuildError", "CheckError", "Computation", "Controller", "ControllersError",
+    "Device", "Division", "Execution", "Field", "Kernel", "KernelError", "MemoryCapError",
     "NoDeviceError", "PatternFileError", "Plan", "Program", "Read", "Report", "Selection",
-    "Stage", "Stencil", "TiedTile", "TileView", "devices", "dry_run", "read_patterns",
-    "reading", "reference_run", "register_stencil", "stencil_computation", "tune", "updating",
-    "writing",
+    "Stage", "Stencil", "TiedTile", "TileView", "custom", "devices", "dry_run", "extrapolate",
+    "fixed", "keep", "mirror", "read_patterns", "reading", "reference_run", "register_stencil",
+    "stencil_computation", "tune", "updating", "writing",
 ]  # fmt: skip
 
 

@@ -17,8 +17,9 @@ def structure(program: Program, stage: Stage) -> str:
     True
     """
     values = evaluate_all(
-        [*stage.updates.values()], lambda read: f"{read.field}{read.offset}", repr, _digest
-    )
+        [*stage.updates.values()], lambda read: f"{read.field}{read.offset}", repr, _digest,
+        given=repr,
+    )  # fmt: skip
     return _digest(program.dtype, program.math, repr(stage.offsets), *stage.updates, *values)
 
 
