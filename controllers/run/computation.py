@@ -26,8 +26,9 @@ from controllers.report.trace import Trace
 from controllers.report.trace_file import save_timeline
 from controllers.run.assembly import assemble
 from controllers.run.call import Calls, collective, refuse_together
-from controllers.run.field_access import FieldAccess, OneField
+from controllers.run.field_access import FieldAccess
 from controllers.run.interruption import Interruption
+from controllers.run.one_field import OneField
 from controllers.run.progress import Watcher, told_by
 from controllers.run.state import State
 from controllers.run.watchdog import Watchdog, Watched
