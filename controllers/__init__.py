@@ -25,7 +25,14 @@ if TYPE_CHECKING:
     from controllers.kernel.build import BuildError
     from controllers.kernel.registry import register_stencil
     from controllers.kernel.variant import Kernel
+    from controllers.language.derivatives import derivative, gradient, laplacian
+    from controllers.language.grid import Grid
+    from controllers.language.integrators import heun, leapfrog, rk3
     from controllers.language.pattern_file import PatternFileError, read_patterns
+    from controllers.language.point import point
+    from controllers.language.step import Step, Time, parity, repeat, step
+    from controllers.language.stored import stored
+    from controllers.language.struct import struct
     from controllers.language.weights import Stencil
     from controllers.memory.ledger import MemoryCapError
     from controllers.memory.tile import TileView
@@ -63,6 +70,7 @@ _HOMES = {
     "Division": "controllers.settings.division",
     "Execution": "controllers.settings.execution",
     "Field": "controllers.program.program",
+    "Grid": "controllers.language.grid",
     "Kernel": "controllers.kernel.variant",
     "KernelError": "controllers.check.trial",
     "MemoryCapError": "controllers.memory.ledger",
@@ -75,31 +83,47 @@ _HOMES = {
     "Selection": "controllers.controller.tied_tile",
     "Stage": "controllers.program.program",
     "Stencil": "controllers.language.weights",
+    "Step": "controllers.language.step",
     "TiedTile": "controllers.controller.tied_tile",
     "TileView": "controllers.memory.tile",
+    "Time": "controllers.language.step",
     "custom": "controllers.program.boundary",
+    "derivative": "controllers.language.derivatives",
     "devices": "controllers.device.listing",
     "dry_run": "controllers.run.dry_run",
     "extrapolate": "controllers.program.boundary",
     "fixed": "controllers.program.boundary",
+    "gradient": "controllers.language.derivatives",
+    "heun": "controllers.language.integrators",
     "keep": "controllers.program.boundary",
+    "laplacian": "controllers.language.derivatives",
+    "leapfrog": "controllers.language.integrators",
     "mirror": "controllers.program.boundary",
+    "parity": "controllers.language.step",
+    "point": "controllers.language.point",
     "read_patterns": "controllers.language.pattern_file",
     "reading": "controllers.controller.access",
     "reference_run": "controllers.program.reference",
     "register_stencil": "controllers.kernel.registry",
+    "repeat": "controllers.language.step",
+    "rk3": "controllers.language.integrators",
     "stencil_computation": "controllers.run.skeleton",
+    "step": "controllers.language.step",
+    "stored": "controllers.language.stored",
+    "struct": "controllers.language.struct",
     "tune": "controllers.tuning.offline",
     "updating": "controllers.controller.access",
     "writing": "controllers.controller.access",
 }
 __all__ = [
     "Boundary", "BuildError", "CheckError", "Computation", "Controller", "ControllersError",
-    "Device", "Division", "Execution", "Field", "Kernel", "KernelError", "MemoryCapError",
+    "Device", "Division", "Execution", "Field", "Grid", "Kernel", "KernelError", "MemoryCapError",
     "NoDeviceError", "PatternFileError", "Plan", "Program", "Read", "Report", "Selection",
-    "Stage", "Stencil", "TiedTile", "TileView", "custom", "devices", "dry_run", "extrapolate",
-    "fixed", "keep", "mirror", "read_patterns", "reading", "reference_run", "register_stencil",
-    "stencil_computation", "tune", "updating", "writing",
+    "Stage", "Stencil", "Step", "TiedTile", "TileView", "Time", "custom", "derivative", "devices",
+    "dry_run", "extrapolate", "fixed", "gradient", "heun", "keep", "laplacian", "leapfrog",
+    "mirror", "parity", "point", "read_patterns", "reading", "reference_run", "register_stencil",
+    "repeat", "rk3", "stencil_computation", "step", "stored", "struct", "tune", "updating",
+    "writing",
 ]  # fmt: skip
 
 

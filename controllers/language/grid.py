@@ -161,7 +161,7 @@ class Grid:
             raise ValueError(f"there is no axis {axis!r}; the grid has {', '.join(self.axes)}")
         return self.axes.index(axis)
 
-    def cell(self, position: Sequence[float] | Mapping[str, float]) -> tuple[int, ...]:
+    def cell(self, position: PerAxis) -> tuple[int, ...]:
         """The indices of the cell that holds a position; ValueError outside the grid.
 
         A cell holds its lower faces, the last one of an axis its upper face, too.

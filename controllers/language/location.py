@@ -2,12 +2,12 @@
 """Which line of the user's file an error is about."""
 from __future__ import annotations
 
+import inspect
 import os
-import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType, TracebackType
+from types import TracebackType
 
 import numpy as np
 
@@ -42,18 +42,10 @@ def located(what: str) -> Iterator[None]:
 
 def line_of(function: Callable[..., object]) -> str:
     """Where a function begins: "wave.py:12"; its name, where it has no file."""
-    code = getattr(function, "__code__", None)
+    code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None:
         return str(getattr(function, "__name__", "a function"))
     return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
-
-
-def callers_line() -> str:
-    """The line of the user's code that is being executed."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_ours(frame.f_code.co_filename):
-        frame = frame.f_back
-    return "" if frame is None else f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 
 def _line(trace: TracebackType | None) -> str | None:

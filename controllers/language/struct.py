@@ -22,12 +22,12 @@ _TAKEN = ("at",)            # what `q.NAME` means otherwise
 class Struct(Components):
     """The components of one cell while a step is traced: `q.rho`, by the names of the dtype."""
 
-    __slots__ = ("_parts",)
+    __slots__ = ("parts",)
     __hash__: ClassVar[Any] = object.__hash__
-    _parts: dict[str, Operand]
+    parts: dict[str, Operand]
 
     def __init__(self, parts: Mapping[str, Operand]) -> None:
-        _set(self, "_parts", dict(parts))
+        _set(self, "parts", dict(parts))
 
     def __array_ufunc__(
         self, ufunc: Callable[..., Any], method: str, *inputs: Any, **kwargs: Any
@@ -62,17 +62,17 @@ class Struct(Components):
     def _each(self, function: Callable[[Value], Operand]) -> Struct:
         return Struct({
             name: function(value) if isinstance(value, Value) else value
-            for name, value in self._parts.items()
+            for name, value in self.parts.items()
         })  # fmt: skip
 
     def __getattr__(self, name: str) -> Operand:
         if name.startswith("_"):    # what Python and NumPy look for
             raise AttributeError(name)
-        if name not in self._parts:
+        if name not in self.parts:
             raise AttributeError(
-                f"there is no component {name!r}; the struct has {', '.join(self._parts)}"
+                f"there is no component {name!r}; the struct has {', '.join(self.parts)}"
             )
-        return self._parts[name]
+        return self.parts[name]
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(
@@ -88,11 +88,11 @@ class Struct(Components):
 
     def __iter__(self) -> NoReturn:
         raise TypeError(
-            f"a struct cannot be looped over; its components are {', '.join(self._parts)}"
+            f"a struct cannot be looped over; its components are {', '.join(self.parts)}"
         )
 
     def __repr__(self) -> str:
-        return f"<a struct per cell: {', '.join(self._parts)}>"
+        return f"<a struct per cell: {', '.join(self.parts)}>"
 
 
 def struct(dtype: npt.DTypeLike, **components: Union[Value, float]) -> Struct:
@@ -127,7 +127,7 @@ def components_of(dtype: npt.DTypeLike) -> dict[str, np.dtype[Any]]:
     whole = np.dtype(dtype)
     if whole.names is None or whole.fields is None:
         raise ValueError(
-            f"a struct has a dtype with names, got {whole}; write np.dtype([(\"rho\", \"f8\"), ...])"
+            f"a struct has a dtype with names, got {whole}; write [(\"rho\", \"f8\"), ...]"
         )
     found = {name: whole.fields[name][0] for name in whole.names}
     for name, part in found.items():
@@ -143,12 +143,12 @@ def components_of(dtype: npt.DTypeLike) -> dict[str, np.dtype[Any]]:
 
 def _componentwise(function: Callable[..., Any], operands: Sequence[Any]) -> Struct:
     structs = [operand for operand in operands if isinstance(operand, Struct)]
-    names = [*structs[0]._parts]
+    names = [*structs[0].parts]
     for other in structs[1:]:
-        if [*other._parts] != names:
+        if [*other.parts] != names:
             raise TypeError(
                 f"structs of unlike components meet: {', '.join(names)} and "
-                f"{', '.join(other._parts)}; build one by ct.struct(dtype, ...)"
+                f"{', '.join(other.parts)}; build one by ct.struct(dtype, ...)"
             )
     for operand in operands:
         if not isinstance(operand, Struct) and not is_value(operand):
@@ -158,7 +158,7 @@ def _componentwise(function: Callable[..., Any], operands: Sequence[Any]) -> Str
             )
 
     def of(operand: Any, name: str) -> Any:
-        return operand._parts[name] if isinstance(operand, Struct) else operand
+        return operand.parts[name] if isinstance(operand, Struct) else operand
 
     with np.errstate(all="ignore"):     # numbers among themselves are NumPy's
         return Struct(

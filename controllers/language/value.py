@@ -34,16 +34,16 @@ class Components(NDArrayOperatorsMixin):
 class Value(NDArrayOperatorsMixin):
     """A number per cell, while a step is traced: a field, a scalar, or what is computed of them."""
 
-    __slots__ = ("_depth", "_node", "_places")
+    __slots__ = ("depth", "node", "places")
     __hash__: ClassVar[Any] = object.__hash__   # of `==`, which builds a comparison
-    _node: Expression
-    _places: Coordinates
-    _depth: int
+    node: Expression
+    places: Coordinates
+    depth: int
 
     def __init__(self, node: Expression, places: Coordinates, depth: int = 0) -> None:
-        _set(self, "_node", node)
-        _set(self, "_places", places)
-        _set(self, "_depth", depth)
+        _set(self, "node", node)
+        _set(self, "places", places)
+        _set(self, "depth", depth)
 
     def __array_ufunc__(
         self, ufunc: Callable[..., Any], method: str, *inputs: Any, **kwargs: Any
@@ -75,17 +75,17 @@ class Value(NDArrayOperatorsMixin):
     def __getitem__(self, offset: Any) -> Value:
         """The neighbour at so many cells along each axis, in their order."""
         steps = offset if isinstance(offset, tuple) else (offset,)
-        axes = self._places.axes
+        axes = self.places.axes
         if len(steps) != len(axes):
             raise IndexError(
                 f"a neighbour has one offset for each of the axes {', '.join(axes)}, got "
                 f'{len(steps)}: {short(offset)}; along one axis it is f.at("{axes[-1]}", 1)'
             )
-        return Value(shifted(self._node, tuple(map(_step, steps))), self._places, self._depth)
+        return Value(shifted(self.node, tuple(map(_step, steps))), self.places, self.depth)
 
     def at(self, axis: str, step: int) -> Value:
         """The neighbour so many cells along an axis, by its name."""
-        return self[along(self._places.axes, axis, step)]
+        return self[along(self.places.axes, axis, step)]
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
@@ -114,7 +114,7 @@ class Value(NDArrayOperatorsMixin):
             "are u[0, 1] and the like"
         )
 
-    __len__ = __contains__ = __reversed__ = __iter__    # type: ignore[assignment]
+    __len__ = __contains__ = __reversed__ = __iter__
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
@@ -139,14 +139,9 @@ class Value(NDArrayOperatorsMixin):
         raise AttributeError(f"a field cannot get a {name!r}; use a variable of your own")
 
     def __repr__(self) -> str:
-        if isinstance(self._node, Read) and not any(self._node.offset):
-            return f"<field {self._node.field}>"
-        return f"<a value per cell: {self._node!r}>"
-
-
-def node_of(value: Operand) -> Expression:
-    """The expression of a value, or of a number."""
-    return value._node if isinstance(value, Value) else Constant(_plain(value))
+        if isinstance(self.node, Read) and not any(self.node.offset):
+            return f"<field {self.node.field}>"
+        return f"<a value per cell: {self.node!r}>"
 
 
 def places_of(*values: object) -> Coordinates | None:
@@ -154,12 +149,12 @@ def places_of(*values: object) -> Coordinates | None:
     places: Coordinates | None = None
     for value in values:
         if isinstance(value, Value):
-            if places is not None and value._places != places:
+            if places is not None and value.places != places:
                 raise ValueError(
-                    f"the operands live on different grids, {places} and {value._places}; use the "
+                    f"the operands live on different grids, {places} and {value.places}; use the "
                     f"grid of the computation throughout"
                 )
-            places = value._places
+            places = value.places
     return places
 
 
@@ -173,11 +168,11 @@ def applied(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         return operands[1] if operands[0] else operands[2]
     places = places_of(*operands)
     assert places is not None, "or NumPy would have computed it"
-    depth = 1 + max(operand._depth for operand in operands if isinstance(operand, Value))
+    depth = 1 + max(operand.depth for operand in operands if isinstance(operand, Value))
     if depth > MAX_NODES:
         check_count(depth)
-    plain = _truth if function in _COMBINATIONS else _plain
-    nodes = [one._node if isinstance(one, Value) else plain(one) for one in operands]
+    number = _truth if function in _COMBINATIONS else plain
+    nodes = [one.node if isinstance(one, Value) else number(one) for one in operands]
     return Value(function(*nodes), places, depth)
 
 
@@ -205,7 +200,7 @@ def _step(value: Any) -> int:
     raise IndexError(f"an offset is a constant whole number, got {got}; {remedy}")
 
 
-def _plain(operand: Any) -> Any:
+def plain(operand: Any) -> Any:
     """Truth values are 0 and 1 here, as in NumPy's arithmetic; all else is as it is."""
     return int(operand) if isinstance(operand, (bool, np.bool_)) else operand
 
@@ -227,7 +222,7 @@ def _exponent(value: Any) -> int | None:
 def _product(value: Value, exponent: int) -> Any:
     """x**5 is x * ((x*x) * (x*x)): squares, then the factors from the smallest on."""
     if exponent <= 0:
-        one = Value(Constant(1), value._places)
+        one = Value(Constant(1), value.places)
         return one if exponent == 0 else one / _product(value, -exponent)
     result: Value | None = None
     square = value

@@ -166,7 +166,7 @@ class Program:
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{field.name} {field.dtype}" for field in self.fields)
-        stages = ", ".join(f"{stage.name} sets {stage.writes}" for stage in self.stages)
+        stages = ", ".join(f"{stage.name} sets {', '.join(stage.updates)}" for stage in self.stages)
         return f"<Program {self.name}: {fields}; {stages}; {self.n_axes} axes, math {self.math}>"
 
     def with_math(self, math: Math) -> Program:
