@@ -6,11 +6,8 @@ message on a cluster.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
-
-import numpy.typing as npt
+from typing import Any
 
 from controllers.kernel.configuration import Configuration, planned_configurations
 from controllers.kernel.registry import KernelChoice, check_math, find_kernel
@@ -25,11 +22,6 @@ from controllers.settings.domain import domain_of, periodic_axes
 from controllers.settings.execution import Execution
 from controllers.settings.request import Described, Request, Sizes
 from hitmap.argument import whole
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from controllers.settings.request import Keywords
 
 # Selectors whose devices compute in the host's memory; all others have memory of their own.
 ON_HOST = ("cpu", "reference")
@@ -74,11 +66,12 @@ def dry_run(
     sizes: Sizes,
     n_controllers: int,
     *,
-    dtype: npt.DTypeLike | None = None,
-    boundary: str | Sequence[str] = "fixed",
+    dtype: Any = None,
+    boundary: object = None,
+    dt: float | None = None,
     division: Division | None = None,
     execution: Execution | None = None,
-    **keywords: Unpack[Keywords],
+    **keywords: object,
 ) -> DryRun:
     """Plan a run on `n_controllers` ranks with a device each; the options are `Computation`'s.
 
@@ -86,7 +79,10 @@ def dry_run(
     memory (cpu, reference) or in a device's own (all others, and the default).  What matters only
     while steps are run has no effect.  ValueError where the options do not fit together.
     """
-    request = Request.of(program, sizes, dtype, boundary, division, execution, keywords)
+    request = Request.of(
+        program, sizes, dtype=dtype, boundary=boundary, dt=dt, division=division,
+        execution=execution, keywords=keywords,
+    )  # fmt: skip
     n_controllers = whole(n_controllers, "n_controllers")
     if n_controllers < 1:
         raise ValueError(f"a dry run is for at least 1 place, got {n_controllers}")

@@ -67,7 +67,8 @@ class OneField(FieldAccess):
 
     def get(self, root: Root = 0) -> npt.NDArray[Any] | None:
         """The whole field on the rank `root`, None on the others; on every rank for "all"."""
-        return self._read(self._section("get", ...), root)
+        whole: npt.NDArray[Any] | None = self._read(self._section("get", ...), root)
+        return whole
 
     def set(self, values: Given) -> None:
         """Set all cells to a number, an array, what a function of coordinates gives, or a file.

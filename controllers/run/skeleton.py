@@ -41,7 +41,7 @@ def stencil_computation(  # type: ignore[misc]  # `kernel` has a place of its ow
     init: Callable[[TileView], None] | None = None,
     output: Callable[[TileView], None] | None = None,
     *,
-    boundary: str | Sequence[str] = "fixed",
+    boundary: object = None,
     comm: Communicator | None = None,
     dtype: npt.DTypeLike = "float32",
     progress: Watcher = None,

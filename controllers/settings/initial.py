@@ -87,7 +87,7 @@ class Initial:
     def _plain(self, found: object) -> npt.ArrayLike:
         array = np.asarray(found)
         if array.dtype.kind not in "biuf":
-            raise wrong(f"{self.name}: what its function gives", "numbers", found)
+            raise wrong(f"{self.name}: what its function gives", "an array of numbers", found)
         return array
 
 
@@ -173,7 +173,7 @@ def _array(name: str, value: Any, place: Place) -> npt.NDArray[Any]:
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
     if array.dtype.kind not in "biuf":
-        raise wrong(name, "numbers", value, _REMEDY)
+        raise wrong(name, "an array of numbers", value, _REMEDY)
     if array.ndim and array.shape != place.extent:
         raise ValueError(
             f"{name}: an array for {place.extent} cells is needed, got one of {array.shape}; give "

@@ -98,7 +98,10 @@ def tune(
     search: "hill_climb", "random" or "exhaustive", which has no limit but `seconds`.
     Returns what all ranks have found.  Collective.
     """
-    request = Request.of(program, sizes, dtype, boundary, division, execution, keywords)
+    request = Request.of(
+        program, sizes, dtype=dtype, boundary=boundary, division=division, execution=execution,
+        keywords=keywords,
+    )  # fmt: skip
     comm = default_communicator() if comm is None else comm
     facts = request.program.name, seconds, search, seed, *sorted(request.facts.items())
     agree(comm, "what to tune", facts)
