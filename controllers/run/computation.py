@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -32,6 +31,7 @@ from controllers.run.progress import Watcher, told_by
 from controllers.run.state import State
 from controllers.run.watchdog import Watchdog, Watched
 from controllers.settings.division import Division
+from controllers.settings.domain import Boundaries
 from controllers.settings.execution import Execution
 from controllers.settings.request import Described, Request, Sizes, divided_anew
 from controllers.tuning import Tuner
@@ -60,7 +60,11 @@ class Computation(FieldAccess):
     sizes: extents of the field in cells, its boundary cells included; or the initial field, an
         array that all ranks give, and of which that of rank 0 counts.
     dtype: of the field, for a `Stencil`; by default the array's, else float64.
-    boundary: "fixed" or "periodic", one for all axes or one per axis.
+    boundary: what lies outside the domain, for all fields or as {field: ...}: a rule or a word
+        for all axes, one per axis, or {axis: rule or (lower, upper)}.  Words are "fixed", which is
+        the default of patterns (cells that reach beyond keep their value), "periodic", "mirror",
+        "fixed:0" and "extrapolate:1"; rules `mirror`, `fixed`, `extrapolate` and `custom`
+        (docs/boundaries.md).  Where nothing is said, those of the program.
     division: how the field is cut, a `Division`.
     execution: how it is computed, an `Execution`.
     keywords: the fields of these two, which then change what the groups say.  `Division` and
@@ -80,7 +84,7 @@ class Computation(FieldAccess):
         sizes: Sizes,
         *,
         dtype: npt.DTypeLike | None = None,
-        boundary: str | Sequence[str] = "fixed",
+        boundary: Boundaries = None,
         comm: Communicator | None = None,
         division: Division | None = None,
         execution: Execution | None = None,

@@ -6,7 +6,6 @@ message on a cluster.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,7 @@ from controllers.plan.needed import cells_needed
 from controllers.plan.size import PlaceSize, place_sizes
 from controllers.report.explain import explain
 from controllers.settings.division import Division
-from controllers.settings.domain import domain_of, periodic_axes
+from controllers.settings.domain import Boundaries, domain_of
 from controllers.settings.execution import Execution
 from controllers.settings.request import Described, Request, Sizes
 from hitmap.argument import whole
@@ -75,7 +74,7 @@ def dry_run(
     n_controllers: int,
     *,
     dtype: npt.DTypeLike | None = None,
-    boundary: str | Sequence[str] = "fixed",
+    boundary: Boundaries = None,
     division: Division | None = None,
     execution: Execution | None = None,
     **keywords: Unpack[Keywords],
@@ -100,11 +99,10 @@ def dry_run(
     ranks = [_location(rank, words[rank % len(words)]) for rank in range(n_controllers)]
     n_each = 1 if division.is_dealt else division.places_per_controller
     locations = [ranks[place // n_each % n_controllers] for place in range(layout.n_places)]
-    periodic = periodic_axes(request.boundary, planned.n_axes)
 
     def plan_of(n_steps: int) -> Plan:
         return Plan(
-            planned, layout, periodic, locations,
+            planned, layout, planned.periodic, locations,
             overlap=overlap_for(execution.overlap, kernel), steps_per_launch=n_steps,
         )  # fmt: skip
 

@@ -14,8 +14,9 @@ from controllers.language.dtype import dtype_name
 from controllers.language.weights import Stencil
 from controllers.program.program import Program
 from controllers.settings.division import Division, DivisionKeywords
+from controllers.settings.domain import Boundaries, bounded
 from controllers.settings.execution import Execution, ExecutionKeywords
-from hitmap.argument import instance, sequence, sizes_of, wrong
+from hitmap.argument import instance, sizes_of, wrong
 
 Described = Union[Program, Stencil]
 Sizes = Union[int, Sequence[int], npt.NDArray[Any]]
@@ -36,7 +37,6 @@ class Request:
 
     program: Program
     sizes: tuple[int, ...]
-    boundary: str | tuple[str, ...]
     division: Division
     execution: Execution
     initial: npt.NDArray[Any] | None = field(default=None, repr=False, compare=False)
@@ -47,7 +47,7 @@ class Request:
         program: Described,
         sizes: Sizes,
         dtype: npt.DTypeLike | None = None,
-        boundary: str | Sequence[str] = "fixed",
+        boundary: Boundaries = None,
         division: Division | None = None,
         execution: Execution | None = None,
         keywords: Mapping[str, Any] | None = None,
@@ -62,9 +62,8 @@ class Request:
             raise wrong("program", "a Program or a Stencil", program, remedy)
         initial = sizes if isinstance(sizes, np.ndarray) and sizes.ndim == program.n_axes else None
         return cls(
-            _program(program, dtype, initial),
+            bounded(_program(program, dtype, initial), boundary),
             _sizes(sizes) if initial is None else initial.shape,
-            _words(boundary),
             *grouped(division, execution, keywords or {}),
             initial,
         )
@@ -73,7 +72,8 @@ class Request:
     def facts(self) -> dict[str, object]:
         """What all ranks must say alike, but for the program."""
         return {
-            "sizes": self.sizes, "boundary": self.boundary,
+            "sizes": self.sizes,
+            "boundary": {f.name: str(f.boundary) for f in self.program.fields},
             "initial": None if self.initial is None else "an array",
             **self.division.facts, **self.execution.facts,
         }  # fmt: skip
@@ -145,10 +145,3 @@ def _sizes(sizes: Sizes) -> tuple[int, ...]:
         )
         hint = "; an initial field is a NumPy array: write np.asarray(...)" if nested else ""
         raise TypeError(f"{error}{hint}") from None
-
-
-def _words(boundary: str | Sequence[str]) -> str | tuple[str, ...]:
-    if isinstance(boundary, str):
-        return boundary
-    words = sequence(boundary, "boundary", "words")
-    return tuple(instance(word, str, "boundary", "write fixed or periodic") for word in words)
