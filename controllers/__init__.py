@@ -38,17 +38,11 @@ if TYPE_CHECKING:
     from controllers.memory.tile import TileView
     from controllers.plan import Plan
     from controllers.process.error import ControllersError
-    from controllers.program.boundary import (
-        Boundary,
-        custom,
-        extrapolate,
-        fixed,
-        keep,
-        mirror,
-    )
+    from controllers.program.boundary import Boundary
     from controllers.program.expression import Read
     from controllers.program.program import Field, Program, Stage
     from controllers.program.reference import reference_run
+    from controllers.program.rule import custom, extrapolate, fixed, keep, mirror
     from controllers.report.report import Report
     from controllers.run.computation import Computation
     from controllers.run.dry_run import dry_run
@@ -87,18 +81,18 @@ _HOMES = {
     "TiedTile": "controllers.controller.tied_tile",
     "TileView": "controllers.memory.tile",
     "Time": "controllers.language.step",
-    "custom": "controllers.program.boundary",
+    "custom": "controllers.program.rule",
     "derivative": "controllers.language.derivatives",
     "devices": "controllers.device.listing",
     "dry_run": "controllers.run.dry_run",
-    "extrapolate": "controllers.program.boundary",
-    "fixed": "controllers.program.boundary",
+    "extrapolate": "controllers.program.rule",
+    "fixed": "controllers.program.rule",
     "gradient": "controllers.language.derivatives",
     "heun": "controllers.language.integrators",
-    "keep": "controllers.program.boundary",
+    "keep": "controllers.program.rule",
     "laplacian": "controllers.language.derivatives",
     "leapfrog": "controllers.language.integrators",
-    "mirror": "controllers.program.boundary",
+    "mirror": "controllers.program.rule",
     "parity": "controllers.language.step",
     "point": "controllers.language.point",
     "read_patterns": "controllers.language.pattern_file",

@@ -51,7 +51,7 @@ def stage_kernel(
     return StageKernel(
         generated.name,
         generated.source,
-        _options(program, device, generated.divides),
+        options_of(program, device, generated.divides),
         generated.parameters,
         work_sizes=generated.work_sizes,
         scalars=generated.constants,
@@ -61,7 +61,8 @@ def stage_kernel(
     )
 
 
-def _options(program: Program, device: Device, divides: bool) -> tuple[str, ...]:
+def options_of(program: Program, device: Device, divides: bool) -> tuple[str, ...]:
+    """Those of the build of a generated kernel."""
     if program.math == "fast":
         device.check_dtype(program.dtype)
         return ()

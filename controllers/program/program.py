@@ -173,6 +173,15 @@ class Program:
         """The same in another arithmetic; ValueError for "fast" on integers."""
         return replace(self, math=math)
 
+    def with_boundaries(self, boundaries: Mapping[str, Boundary]) -> Program:
+        """The same with other boundaries of some fields."""
+        self._check_fields("boundaries are given for", boundaries)
+        fields = (
+            replace(field, boundary=boundaries.get(field.name, field.boundary))
+            for field in self.fields
+        )
+        return replace(self, fields=tuple(fields))
+
     @property
     def n_axes(self) -> int:
         """Axes of the domain, 1 to 4."""
@@ -233,11 +242,29 @@ class Program:
     def updated(self, domain: Shape, periodic: tuple[bool, ...]) -> Shape:
         """The cells of `domain` that a step computes; the others keep their values.
 
-        On a periodic axis all of them, on a fixed one those whose declared offsets stay in the
-        domain. Empty where the domain is smaller than the offsets.  With several stages, the hull
-        of theirs.
+        On a periodic axis all of them; at an end where what is read beyond is given by rules, up
+        to it; elsewhere those whose declared offsets stay in the domain.  Empty where the domain is
+        smaller than the offsets.  With several stages, the hull of theirs.
         """
-        return reduce(Shape.hull, (stage.updated(domain, periodic) for stage in self.stages))
+        boxes = (stage.updated(domain, periodic, self.boundaries) for stage in self.stages)
+        return reduce(Shape.hull, boxes)
+
+    def closed(self, periodic: tuple[bool, ...] | None) -> tuple[bool, ...]:
+        """Which axes are rings: those that the program says, and those that `periodic` adds.
+
+        ValueError where a field has other rules there.
+        """
+        if periodic is None or len(periodic) != self.n_axes:
+            return self.periodic if periodic is None else periodic
+        for axis, wraps in enumerate(periodic):
+            for field in self.fields:
+                rules = field.boundary.side(axis)
+                if wraps and any(rule.extends for rule in rules):
+                    raise ValueError(
+                        f"axis {axis} is to be periodic, but the field {field.name!r} has the "
+                        f"boundary {' and '.join(map(str, rules))} there; leave out one of the two"
+                    )
+        return tuple(map(bool, np.logical_or(periodic, self.periodic)))
 
 
 def _check_nodes(stage: Stage, dtype: str, math: Math) -> None:

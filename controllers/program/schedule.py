@@ -59,13 +59,14 @@ def lowered(
     """
     if steps_per_launch > 1 and not can_combine(program):
         raise ValueError(
-            f"launches of {steps_per_launch} steps are for programs of one stage that reads "
-            f"the field it writes; {program.name!r} needs 1 step per launch"
+            f"launches of {steps_per_launch} steps are for programs of one stage that reads the "
+            f"field it writes, whose boundary is keep, periodic or a fixed number; "
+            f"{program.name!r} needs 1 step per launch"
         )
     newest: dict[str, int] = {}
     parts = []
     for stage in program.stages:
-        cells = cells_of(stage, domain, periodic, steps_per_launch)
+        cells = cells_of(stage, domain, periodic, steps_per_launch, program.boundaries)
         before = dict(newest)
         for part in single_updates(stage):
             parts.append(Sweep.of(part, cells, steps_per_launch, before))

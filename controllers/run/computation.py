@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import controllers
 from controllers.engine import Engine
 from controllers.kernel.configuration import Configuration
+from controllers.language.kinds import DTypes
 from controllers.placement.own_kernel import check_rest
 from controllers.placement.placement import Placement
 from controllers.placement.relocation import relocate
@@ -31,6 +32,7 @@ from controllers.run.progress import Watcher, told_by
 from controllers.run.state import State
 from controllers.run.watchdog import Watchdog, Watched
 from controllers.settings.division import Division
+from controllers.settings.domain import Boundaries
 from controllers.settings.execution import Execution
 from controllers.settings.initial import Given
 from controllers.settings.request import Described, Request, Sizes, divided_anew
@@ -60,7 +62,11 @@ class Computation(NamedFields):
         of one field also its initial values, an array, or one with named axes such as xarray's.
     dtype: of all fields, or of each by its name; by default that of the initial values, else
         float64.
-    boundary: "fixed" or "periodic", one for all axes or one per axis; by default the grid's.
+    boundary: what lies outside the domain, for all fields or as {field: ...}: a rule or a word
+        for all axes, one per axis, or {axis: rule or (lower, upper)}.  Words are "fixed", which is
+        the default of patterns (cells that reach beyond keep their value), "periodic", "mirror",
+        "fixed:0" and "extrapolate:1"; rules `mirror`, `fixed`, `extrapolate` and `custom`
+        (docs/boundaries.md).  Where nothing is said, those of the program or of the grid.
     dt: the time of a step.
     init: initial values of fields, and values of parameters, by name: for names that are keywords
         of this call.
@@ -86,8 +92,8 @@ class Computation(NamedFields):
         program: Described,
         sizes: Sizes,
         *,
-        dtype: Any = None,
-        boundary: object = None,
+        dtype: DTypes = None,
+        boundary: Boundaries = None,
         dt: float | None = None,
         init: Mapping[str, Given] | None = None,
         comm: Communicator | None = None,

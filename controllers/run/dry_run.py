@@ -7,10 +7,10 @@ message on a cluster.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from controllers.kernel.configuration import Configuration, planned_configurations
 from controllers.kernel.registry import KernelChoice, check_math, find_kernel
+from controllers.language.kinds import DTypes
 from controllers.placement.own_kernel import overlap_for
 from controllers.placement.temporal import plan_with_steps
 from controllers.plan import Location, Plan
@@ -18,7 +18,7 @@ from controllers.plan.needed import cells_needed
 from controllers.plan.size import PlaceSize, place_sizes
 from controllers.report.explain import explain
 from controllers.settings.division import Division
-from controllers.settings.domain import domain_of, periodic_axes
+from controllers.settings.domain import Boundaries, domain_of
 from controllers.settings.execution import Execution
 from controllers.settings.request import Described, Request, Sizes
 from hitmap.argument import whole
@@ -66,8 +66,8 @@ def dry_run(
     sizes: Sizes,
     n_controllers: int,
     *,
-    dtype: Any = None,
-    boundary: object = None,
+    dtype: DTypes = None,
+    boundary: Boundaries = None,
     dt: float | None = None,
     division: Division | None = None,
     execution: Execution | None = None,
@@ -96,11 +96,10 @@ def dry_run(
     ranks = [_location(rank, words[rank % len(words)]) for rank in range(n_controllers)]
     n_each = 1 if division.is_dealt else division.places_per_controller
     locations = [ranks[place // n_each % n_controllers] for place in range(layout.n_places)]
-    periodic = periodic_axes(request.boundary, planned.n_axes)
 
     def plan_of(n_steps: int) -> Plan:
         return Plan(
-            planned, layout, periodic, locations,
+            planned, layout, planned.periodic, locations,
             overlap=overlap_for(execution.overlap, kernel), steps_per_launch=n_steps,
         )  # fmt: skip
 

@@ -7,14 +7,16 @@ from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
+from controllers.language.kinds import DTypes
 from controllers.program.program import Program
 from controllers.settings.division import Division, DivisionKeywords
+from controllers.settings.domain import Boundaries
 from controllers.settings.execution import Execution, ExecutionKeywords
 from controllers.settings.initial import Given, Initial, is_named
 from controllers.settings.subject import Described as Described
 from controllers.settings.subject import Sizes as Sizes
 from controllers.settings.subject import Subject, names_of
-from hitmap.argument import instance, sequence, wrong
+from hitmap.argument import instance, wrong
 
 _Group = TypeVar("_Group", Division, Execution)
 
@@ -39,7 +41,6 @@ class Request:
 
     program: Program
     sizes: tuple[int, ...]
-    boundary: str | tuple[str, ...]
     division: Division
     execution: Execution
     initial: tuple[Initial, ...] = field(default=(), repr=False)
@@ -52,8 +53,8 @@ class Request:
         program: Described,
         sizes: Sizes,
         *,
-        dtype: Any = None,
-        boundary: object = None,
+        dtype: DTypes = None,
+        boundary: Boundaries = None,
         dt: float | None = None,
         init: Mapping[str, Given] | None = None,
         division: Division | None = None,
@@ -71,8 +72,8 @@ class Request:
         groups = grouped(division, execution, options)
         subject = Subject.of(program, sizes, dtype, boundary, dt, given)
         return cls(
-            subject.program, subject.sizes, _words(subject.boundary), *groups,
-            subject.initial, subject.missing, subject.scalars,
+            subject.program, subject.sizes, *groups, subject.initial, subject.missing,
+            subject.scalars,
         )  # fmt: skip
 
     def check_complete(self) -> None:
@@ -89,8 +90,10 @@ class Request:
     def facts(self) -> dict[str, object]:
         """What all ranks must say alike, but for the program."""
         return {
-            "sizes": self.sizes, "boundary": self.boundary,
-            "initial": [*self.initial] or None, "scalars": dict(self.scalars),
+            "sizes": self.sizes,
+            "boundary": {f.name: str(f.boundary) for f in self.program.fields},
+            "initial": [*self.initial] or None,
+            "scalars": dict(self.scalars),
             **self.division.facts, **self.execution.facts,
         }  # fmt: skip
 
@@ -160,12 +163,3 @@ def merged(
     group = kind() if given is None else instance(given, kind, what, f"write {kind.__name__}(...)")
     names = {one.name for one in fields(kind)}
     return replace(group, **{name: keywords[name] for name in keywords if name in names})
-
-
-def _words(boundary: object) -> str | tuple[str, ...]:
-    if boundary is None:
-        return "fixed"
-    if isinstance(boundary, str):
-        return boundary
-    words = sequence(boundary, "boundary", "words")
-    return tuple(instance(word, str, "boundary", "write fixed or periodic") for word in words)

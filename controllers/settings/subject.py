@@ -13,11 +13,13 @@ import numpy.typing as npt
 
 from controllers.language.dtype import dtype_name
 from controllers.language.grid import Grid, Labelled
+from controllers.language.kinds import DTypes
 from controllers.language.step import Method, Step, Steps, steps_of
 from controllers.language.traced import program_of
 from controllers.language.weights import Stencil
 from controllers.program.program import Program
 from controllers.program.scalars import TIME_STEP
+from controllers.settings.domain import Boundaries, bounded
 from controllers.settings.initial import Given, Initial, Place, initials, is_named
 from hitmap.argument import number, sizes_of, wrong
 from hitmap.npy import open_npy
@@ -31,13 +33,12 @@ DEFAULT_DTYPE = "float64"
 class Subject:
     """A program on cells, and what it begins with.
 
-    boundary: what is said of it beside the program.  initial: values of fields; all others are 0,
-    but for those that are `missing`.  scalars: values of parameters other than their defaults.
+    initial: values of fields; all others are 0, but for those that are `missing`.
+    scalars: values of parameters other than their defaults.
     """
 
     program: Program
     sizes: tuple[int, ...]
-    boundary: object
     initial: tuple[Initial, ...]
     missing: tuple[str, ...]
     scalars: Mapping[str, float]
@@ -47,8 +48,8 @@ class Subject:
         cls,
         described: Described,
         sizes: Sizes,
-        dtype: Any = None,
-        boundary: object = None,
+        dtype: DTypes = None,
+        boundary: Boundaries = None,
         dt: float | None = None,
         given: Mapping[str, Any] | None = None,
     ) -> Subject:
@@ -107,8 +108,8 @@ def _apart(
 def _of_program(
     described: Program | Stencil,
     sizes: Sizes,
-    dtype: Any,
-    boundary: object,
+    dtype: DTypes,
+    boundary: Boundaries,
     values: dict[str, Given],
     scalars: Mapping[str, float],
 ) -> Subject:
@@ -122,19 +123,20 @@ def _of_program(
     program = _program(described, dtype, values)
     if grid is not None and program.grid is None:
         program = replace(program, grid=grid.places)
-    if boundary is None and grid is not None:
-        boundary = grid.boundary
+    usual: Any = None if grid is None else grid.boundary
+    axes = None if program.grid is None else program.grid.axes
+    program = bounded(program, usual if boundary is None else boundary, axes)
     shaped = grid if array is None else array
     extent = _extent(sizes) if shaped is None else shaped.shape
     found = initials(values, fields, Place(extent, program.grid)) if values else ()
-    return Subject(program, extent, boundary, found, (), scalars)
+    return Subject(program, extent, found, (), scalars)
 
 
 def _of_steps(
     steps: Steps,
     sizes: Sizes,
-    dtype: Any,
-    boundary: object,
+    dtype: DTypes,
+    boundary: Boundaries,
     values: dict[str, Given],
     scalars: Mapping[str, float],
 ) -> Subject:
@@ -156,7 +158,7 @@ def _of_steps(
         for name, value in values.items()
         for one in initials({name: value}, [*traced.parts(name).values()], place)
     ]
-    return Subject(traced.program, grid.shape, None, tuple(found), missing, scalars)
+    return Subject(traced.program, grid.shape, tuple(found), missing, scalars)
 
 
 def _grid_of(sizes: Sizes) -> Grid | None:
@@ -184,7 +186,7 @@ def _with_whole(
 
 
 def _program(
-    described: Program | Stencil, dtype: npt.DTypeLike | None, values: Mapping[str, Given]
+    described: Program | Stencil, dtype: Any, values: Mapping[str, Given]
 ) -> Program:
     if isinstance(described, Stencil):
         known = [one for one in map(_dtype_of, values.values()) if one is not None]
