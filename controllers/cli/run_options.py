@@ -14,7 +14,6 @@ from controllers.memory.ledger import ENVIRONMENT, parse_cap
 from controllers.program.identifier import short
 from controllers.program.program import DTYPES, Math
 from controllers.settings.division import PARTITIONS
-from controllers.settings.domain import BOUNDARIES
 from controllers.settings.execution import MOST_STEPS, check_steps
 from controllers.settings.watchdog import limit
 from hitmap.comm import Communicator
@@ -45,8 +44,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--plot", metavar="FILE.png", type=file_name,
         help="where to draw the final field: a line, an image, or the middle slice")
     add("--boundary", metavar="KIND", nargs="+", default=["fixed"],
-        help=f"{' or '.join(BOUNDARIES)}: one for all axes or one per axis (default: fixed, cells "
-        "whose stencil shape leaves the field keep their value)")
+        help="what lies outside, one for all axes or one per axis: fixed (default), cells whose "
+        "stencil shape leaves the field keep their value; periodic; mirror, mirror:-1, "
+        "fixed:VALUE, extrapolate:ORDER")
     add("--partition", choices=PARTITIONS,
         help="how the field is cut: bands along axis 0, blocks on all axes, bands or blocks in "
         "proportion to --weights, or blocks of the extent --block that are dealt to the "

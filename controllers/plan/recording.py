@@ -27,7 +27,7 @@ def record_step(plan: Outline, recorder: Recorder, phase: int) -> None:
 
 
 def record_opening(plan: Outline, recorder: Recorder, phase: int) -> None:
-    """What fills the halos of the versions that a step begins with, and what is outside for ever."""
+    """What fills the halos of the versions that a step begins with, and what never changes."""
     exchanges = [
         exchange.Exchange(plan, recorder, transfer, Version(field, 0), phase)
         for field, version in plan.liveness.opened.items()
@@ -40,7 +40,7 @@ def record_opening(plan: Outline, recorder: Recorder, phase: int) -> None:
     for field, version in plan.liveness.opened.items():
         tiles = {place: plan.tile(Version(field, 0), phase, place) for place in plan.places}
         _fill(plan, recorder, version, tiles)
-    _fill_for_ever(plan, recorder)
+    _fill_once(plan, recorder)
 
 
 def _record_sweep(plan: Outline, recorder: Recorder, number: int, phase: int) -> None:
@@ -83,7 +83,7 @@ def _fill(
             recorder.add(place, "fill", "compute", [read], [written])
 
 
-def _fill_for_ever(plan: Outline, recorder: Recorder) -> None:
+def _fill_once(plan: Outline, recorder: Recorder) -> None:
     """Make the cells outside the domain that never change, in all buffers."""
     for field, n_buffers in plan.liveness.n_buffers.items():
         extension = plan.extension(field)

@@ -141,9 +141,9 @@ class Custom(Rule):
 
 KEEP, PERIODIC = Keep(), Periodic()
 WORDS: dict[str, Callable[..., Rule]] = {     # with what may follow a colon
-    "keep": lambda: KEEP,
-    "periodic": lambda: PERIODIC,
     "fixed": lambda value=None: KEEP if value is None else Fixed(float(value)),
+    "periodic": lambda: PERIODIC,
+    "keep": lambda: KEEP,
     "mirror": lambda sign=1: Mirror(int(sign)),
     "extrapolate": lambda order=0: Extrapolate(int(order)),
 }
@@ -189,13 +189,13 @@ def rule_of(spelling: object) -> Rule:
     if isinstance(spelling, Rule):
         return spelling
     if not isinstance(spelling, str):
-        raise wrong("boundary", "a rule", spelling, "write fixed, periodic, or ct.mirror()")
+        raise wrong("boundary", "a rule", spelling, "write fixed or periodic, or mirror()")
     word, *values = spelling.split(":")
     try:
         return WORDS[word](*values)
     except (KeyError, TypeError, ValueError):
         raise ValueError(
-            f"a boundary is one of {', '.join(WORDS)}, perhaps with a number as fixed:0, got "
+            f"a boundary is one of {', '.join(WORDS)}, perhaps with a number as mirror:-1, got "
             f"{short(spelling)}"
         ) from None
 

@@ -35,7 +35,7 @@ def streaming_kernel(
     steps, vector, unroll = config.steps_per_launch, config.vector, config.unroll
     start = TileStart(
         stage, tile, pipeline,
-        steps=steps, length=config.length, vector=vector, ahead=config.ahead, unroll=unroll,
+        steps=steps, vector=vector, ahead=config.ahead, unroll=unroll,
     )  # fmt: skip
     march = TileMarch(
         stage, program.dtype, tile, pipeline,
@@ -51,6 +51,7 @@ def streaming_kernel(
         helpers=_functions(program.dtype, config, march),
         group=(tile.n_items, 1, 1),
         steps_per_launch=steps,
+        scalars=config.scalars() if tile.streams else {},
     )
 
 

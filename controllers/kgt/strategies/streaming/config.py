@@ -21,7 +21,7 @@ again from the field, which has them as they always were.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -191,6 +191,17 @@ class StreamingConfig(Config):
         except ValueError:
             return False
         return True
+
+    def scalars(self) -> Mapping[str, int]:
+        """The planes that a group writes."""
+        return {"kgt_length": self.length}
+
+    def alike(self, extent: tuple[int, ...]) -> Iterator[StreamingConfig]:
+        """Groups up to twice as long or short."""
+        if len(extent) > 1:
+            near = (n for n in LENGTHS if self.length <= 2 * n and n <= 2 * self.length)
+            others = (replace(self, length=n).within(extent) for n in near)
+            yield from (config for config in dict.fromkeys(others) if config != self)
 
     def within(self, extent: tuple[int, ...]) -> StreamingConfig:
         """The same with groups that are not longer than the box."""

@@ -20,12 +20,12 @@ class TileStart:
 
     def __init__(
         self, stage: Stage, tile: Tile, pipeline: Pipeline,
-        *, steps: int, length: int, vector: int, ahead: int, unroll: int,
+        *, steps: int, vector: int, ahead: int, unroll: int,
     ) -> None:  # fmt: skip
         self.stage, self.tile, self.own = stage, tile, stage.writes
         self.fields = used_fields(stage)
         self.n_axes, self.last = len(stage.offsets), len(stage.offsets) - 1
-        self.steps, self.length, self.vector = steps, length, vector
+        self.steps, self.vector = steps, vector
         self.ahead, self.unroll = ahead, unroll
         # how far the planes that are computed lie behind the one that arrives
         self.least_lag, self.most_lag = pipeline.lag, steps * pipeline.lag
@@ -98,7 +98,7 @@ class TileStart:
         return f"(long)get_group_id({self.last - axis})"
 
     def _chunks(self) -> str:
-        return f"((extent_0 + {self.length - 1}) / {self.length})"
+        return "((extent_0 + kgt_length - 1) / kgt_length)"
 
     def _memory(self, field: str) -> list[str]:
         """C lines: the elements between which the cells that are needed lie."""
@@ -155,8 +155,8 @@ class TileStart:
         chunk = last_group if self.n_axes < 4 else f"get_group_id(2) % {self._chunks()}"
         return block("""
             // The planes that are written, and those that are loaded for them.
-            const long from = (long)$chunk * $length;
-            const long to = min(from + $length, extent_0);
+            const long from = (long)$chunk * kgt_length;
+            const long to = min(from + kgt_length, extent_0);
             long plane = max(from$before, computed_first_0$below);
             const long end = to$behind;
             // Those that are computed; no int is too small for the distance to them.
@@ -170,7 +170,7 @@ class TileStart:
             if (!inside || hard - easy < $unroll)
                 easy = hard = end;
         """,
-            chunk=chunk, length=self.length, before=plus(-self.steps * low), below=plus(-low),
+            chunk=chunk, before=plus(-self.steps * low), below=plus(-low),
             behind=plus(self.most_lag), least=plus(self.least_lag), far=FAR, inside=lines,
             narrowed=[line for field in self.fields for line in self._narrow(field)],
             unroll=self.unroll,
