@@ -87,7 +87,8 @@ class CheckedEngine(Engine):
         command = self._binder.command(operation)
         monitor, executor = self._monitor, self.executors[operation.place]
         if operation.verb == "launch":
-            launch = StageLaunch(monitor, executor, self.tiles, operation, command)
+            around = self._binder.around[operation.place]
+            launch = StageLaunch(monitor, executor, self.tiles, operation, command, around)
             return _Watched(operation, monitor.launch(operation, launch), monitor)
         if operation.lane == "network":
             return _Watched(operation, monitor.message(operation, command), monitor)

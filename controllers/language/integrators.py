@@ -59,27 +59,23 @@ def rk3(rate: Function | Step, dt: float | None = None) -> Method:
     return _runge_kutta("rk3", rate, dt, _RK3)
 
 
-def leapfrog(rate: Function | Step, dt: float | None = None) -> Method:
-    """The leapfrog method, of second order: u = u_old + 2 dt rate(u), and u_old is what u was.
+def leapfrog(*rates: Function | Step, dt: float | None = None) -> list[Method]:
+    """Rates in turn, each seeing what the ones before changed: v = v + dt a(u); u = u + dt b(v).
 
-    `u_old`, the value one time step earlier, is a field that is initialised as `u` is.
+    Of second order for two fields of which each one's rate is the other's, taken as half a time
+    step apart: `v` is then that of half a step earlier than `u`.
     dt: a number, or None for the time step of the computation.
+
+    >>> leapfrog(lambda v, u: dict(v=-u), lambda u, v: dict(u=v), dt=0.1)
+    [<leapfrog of step: v, u>, <leapfrog of step: u, v>]
     """
-    made, dt = _rate(rate, "leapfrog"), _time_step(dt, "leapfrog")
-
-    def steps(changed: Sequence[str]) -> list[Step]:
-        old = {name: f"{name}_old" for name in changed}
-
-        def function(*values: Any, **scalars: Any) -> dict[str, Any]:
-            fields = dict(zip((*made.signature.fields, *old.values()), values))
-            rates = _rates(made, fields, scalars, Fraction(0), dt)
-            twice = 2 * _step_of(dt, scalars)
-            new = {name: fields[old[name]] + twice * rates[name] for name in changed}
-            return new | {old[name]: fields[name] for name in changed}
-
-        return [_step(made, made.name, function, tuple(old.values()), dt)]
-
-    return Method(f"leapfrog of {made.name}", made, steps)
+    if not rates:
+        raise ValueError("leapfrog needs at least one rate, got none; give functions of fields")
+    late = [Fraction(0), *[Fraction(1, 2)] * (len(rates) - 1)]
+    return [
+        _runge_kutta("leapfrog", rate, dt, (_Stage(Fraction(0), Fraction(1), begin),))
+        for rate, begin in zip(rates, late)
+    ]
 
 
 def _runge_kutta(
@@ -113,7 +109,8 @@ def _stage(
         return {after[name]: own * fields[name] + share * moved[name] for name in changed}
 
     kept = {f"{name}_{n}": name for name in changed for n in range(1, len(scheme))}
-    return _step(rate, f"{rate.name}_{at + 1}", function, more, dt, kept)
+    name = rate.name if len(scheme) == 1 else f"{rate.name}_{at + 1}"
+    return _step(rate, name, function, more, dt, kept)
 
 
 def _rates(
@@ -139,14 +136,14 @@ def _step(
     function: Function,
     more: tuple[str, ...],
     dt: float | None,
-    temporaries: Mapping[str, str] | None = None,
+    temporaries: Mapping[str, str],
 ) -> Step:
     """A step of a method: that of the rate with more fields, and the time step."""
     asked = rate.signature
     scalars = dict(asked.scalars) | ({TIME_STEP: None} if dt is None else {})
     signature = Signature((*asked.fields, *more), scalars, asked.times)
-    function.__wrapped__ = rate.function    # type: ignore[attr-defined]    # whose line is named
-    return Step(function, name, signature, temporaries=temporaries or {})
+    function.__wrapped__ = rate.function    # type: ignore[attr-defined]  # whose line is named
+    return Step(function, name, signature, temporaries=temporaries)
 
 
 def _rate(rate: Function | Step, what: str) -> Step:

@@ -6,7 +6,7 @@ from controllers.program.expression import Coordinate, Expression, Index, Operat
 from controllers.program.node import ordered
 from controllers.program.offsets import MAX_OFFSET
 
-MAX_NODES = 150_000     # of an expression
+MAX_NODES = 20_000      # of an expression
 
 
 def shifted(expression: Expression, offset: tuple[int, ...]) -> Expression:
@@ -19,13 +19,14 @@ def shifted(expression: Expression, offset: tuple[int, ...]) -> Expression:
     """
     if not any(offset):
         return expression
+    order = ordered(expression)
+    check_count(len(order))
     found: dict[Expression, Expression] = {}
-    for node in ordered(expression):
+    for node in order:
         if isinstance(node, Operation):
             found[node] = Operation(node.symbol, *[found[operand] for operand in node.operands])
         else:
             found[node] = _leaf(node, offset)
-    check_count(len(found))
     return found[expression]
 
 

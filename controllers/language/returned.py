@@ -54,6 +54,7 @@ class Renames:
     """The renames of all steps of a program, which are all done as the whole of them ends."""
 
     all: dict[str, str] = field(default_factory=dict)
+    _where: dict[str, str] = field(default_factory=dict)    # the step, by the new name
     _written: set[str] = field(default_factory=set)
 
     def add(
@@ -71,7 +72,18 @@ class Renames:
                 f"may write {old!r} before or use {new!r} after it: copy it by 1 * {old}"
             )
         self.all |= renames
+        self._where |= dict.fromkeys(renames, what)
         self._written |= updates.keys()
+
+
+    def check(self) -> None:
+        """ValueError where a step would copy: a field gets another one, which stays what it is."""
+        for new, old in self.all.items():
+            if old not in self._written and old not in self.all:
+                raise ValueError(
+                    f"{self._where[new]} gives {new!r} the field {old!r} itself, which is a new "
+                    f"name for it, but {old!r} keeps its values, too; copy it by 1 * {old}"
+                )
 
 
 def checked(returned: object, kinds: Kinds, what: str) -> Mapping[str, Any]:

@@ -110,6 +110,12 @@ class _Trace:
 
     def program(self, boundary: object, dt: float | None, math: Math) -> Program:
         """All of it."""
+        self._renames.check()
+        if not self._stages:
+            raise ValueError(
+                f"the steps {', '.join(self._names)} compute nothing new; return new values by "
+                f"names, as dict(u=...)"
+            )
         renames = self._renames.all
         sides = shared(self._kinds.sides(boundary, self._grid), renames)
         for stage, step in self._stages:

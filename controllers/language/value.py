@@ -220,20 +220,16 @@ def _exponent(value: Any) -> int | None:
 
 
 def _product(value: Value, exponent: int) -> Any:
-    """x**5 is x * ((x*x) * (x*x)): squares, then the factors from the smallest on."""
+    """Products, whatever computes them: x^n is (x^(n/2))^2, times x where n is odd."""
     if exponent <= 0:
         one = Value(Constant(1), value.places)
         return one if exponent == 0 else one / _product(value, -exponent)
-    result: Value | None = None
-    square = value
-    while True:
-        if exponent % 2:
-            result = square if result is None else result * square
-        exponent //= 2
-        if not exponent:
-            assert result is not None, "a positive number has a bit"
-            return result
-        square = square * square
+    result = value
+    for bit in bin(exponent)[3:]:
+        result = result * result
+        if bit == "1":
+            result = result * value
+    return result
 
 
 def is_value(value: object) -> bool:

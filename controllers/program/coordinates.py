@@ -58,7 +58,13 @@ class Coordinates:
         >>> Coordinates(("x",), (10.0,), (2.0,)).along(0, -1, 3).tolist()
         [9.0, 11.0, 13.0, 15.0]
         """
-        cells = np.arange(first, end, dtype=np.int64).astype(np.float64)
+        return self.at(axis, np.arange(first, end, dtype=np.int64), half)
+
+    def at(
+        self, axis: int, cells: npt.NDArray[np.int64], half: bool = False
+    ) -> npt.NDArray[np.float64]:
+        """The same of the cells with these indices along the axis."""
         within = 0.0 if half else 0.5
-        found: npt.NDArray[np.float64] = self.lower[axis] + (cells + within) * self.spacing[axis]
+        along = cells.astype(np.float64) + within
+        found: npt.NDArray[np.float64] = self.lower[axis] + along * self.spacing[axis]
         return found

@@ -22,7 +22,7 @@ from controllers.program.given_use import check_given
 from controllers.program.hoisting import hoisted
 from controllers.program.identifier import check_field_name, check_identifier, short
 from controllers.program.offsets import Offsets
-from controllers.program.scalars import TIME, ScalarRule
+from controllers.program.scalars import TIME, ScalarRule, ScalarRules, scalars_in
 from controllers.program.stage import Stage as Stage
 from hitmap.shape import Shape
 
@@ -201,6 +201,18 @@ class Program:
     def boundaries(self) -> dict[str, Boundary]:
         """The rules of each field."""
         return {field.name: field.boundary for field in self.fields}
+
+    @property
+    def rules(self) -> ScalarRules:
+        """`scalars`, with all that can be asked of them."""
+        assert isinstance(self.scalars, ScalarRules), "it was made of what was given"
+        return self.scalars
+
+    @cached_property
+    def changing(self) -> tuple[str, ...]:
+        """The scalars that its stages use and that change from step to step."""
+        used = {name for stage in self.stages for name in scalars_in(*stage.updates.values())}
+        return self.rules.changing(sorted(used))
 
     @cached_property
     def written(self) -> tuple[str, ...]:

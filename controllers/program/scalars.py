@@ -10,6 +10,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeAlias, Union
 
@@ -77,6 +78,42 @@ class ScalarRules(dict[str, ScalarRule]):
     def parameters(self) -> dict[str, float | None]:
         """The defaults of the parameters, in order; None for one that must be given."""
         return {n: rule.default for n, rule in self.items() if isinstance(rule, Parameter)}
+
+    @property
+    def usual(self) -> dict[str, float]:
+        """The parameters as they are by default, and 1 where they have none."""
+        return {n: 1.0 if value is None else value for n, value in self.parameters.items()}
+
+    def given(self, values: Mapping[str, object]) -> dict[str, float]:
+        """`values` for parameters, and `dt` for the steps of any program, checked.
+
+        ValueError or TypeError for what is no parameter, or no number.
+
+        >>> ScalarRules({"F": Parameter(0.5)}).given({"F": 1, "dt": 0.25})
+        {'F': 1.0, 'dt': 0.25}
+        """
+        known = [*dict.fromkeys((*self.parameters, TIME_STEP))]
+        for name in values:
+            if name in self.derived or name == TIME:
+                raise ValueError(f"the scalar {name!r} is computed of others; give these")
+            if name not in known:
+                close = get_close_matches(str(name), known, 1)
+                meant = f"; did you mean {close[0]}?" if close else ""
+                raise ValueError(
+                    f"there is no scalar {name!r}{meant} (there are {', '.join(known)})"
+                )
+        return {name: parameter_value(name, value) for name, value in values.items()}
+
+    def complete(self, values: Mapping[str, float]) -> dict[str, float]:
+        """`values` and the defaults of all other parameters; ValueError where one has none."""
+        found = {**self.parameters, **values}
+        missing = [name for name, value in found.items() if value is None]
+        if missing:
+            raise ValueError(
+                f"the scalar {missing[0]!r} has no value and no default; give it, as "
+                f"{missing[0]}=1.0"
+            )
+        return found  # type: ignore[return-value]
 
     @property
     def derived(self) -> dict[str, Expression]:

@@ -6,6 +6,7 @@ import hashlib
 
 from controllers.program.expression import evaluate_all
 from controllers.program.program import Program, Stage
+from controllers.program.scalars import Parameter, ScalarRule
 
 
 def structure(program: Program, stage: Stage) -> str:
@@ -26,8 +27,18 @@ def structure(program: Program, stage: Stage) -> str:
 def described(program: Program) -> str:
     """A short text that differs where programs compute differently."""
     stages = (structure(program, stage) for stage in program.stages)
-    digest = _digest(repr(program.fields), repr(program.renames), *stages)
+    rules = [f"{name} {_rule(rule)}" for name, rule in program.scalars.items()]
+    digest = _digest(
+        repr(program.fields), repr(program.renames), repr(program.grid), *stages, *rules
+    )
     return f"{program.name} in {program.dtype}, {digest[:16]}"
+
+
+def _rule(rule: ScalarRule) -> str:
+    if isinstance(rule, Parameter):
+        return repr(rule)
+    (value,) = evaluate_all((rule,), repr, repr, _digest, given=repr)
+    return value
 
 
 def _digest(*parts: str) -> str:

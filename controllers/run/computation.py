@@ -17,7 +17,6 @@ from controllers.placement.placement import Placement
 from controllers.placement.relocation import relocate
 from controllers.plan import Plan
 from controllers.program.program import Program
-from controllers.program.scalars import TIME_STEP
 from controllers.program.structure import described
 from controllers.report.explain import explain
 from controllers.report.report import Report
@@ -28,6 +27,7 @@ from controllers.run.assembly import assemble
 from controllers.run.call import Calls, check_communicator, collective, refuse_together
 from controllers.run.interruption import Interruption
 from controllers.run.named_fields import NamedFields
+from controllers.run.parameters import Parameters
 from controllers.run.progress import Watcher, told_by
 from controllers.run.state import State
 from controllers.run.watchdog import Watchdog, Watched
@@ -67,7 +67,7 @@ class Computation(NamedFields):
         the default of patterns (cells that reach beyond keep their value), "periodic", "mirror",
         "fixed:0" and "extrapolate:1"; rules `mirror`, `fixed`, `extrapolate` and `custom`
         (docs/boundaries.md).  Where nothing is said, those of the program or of the grid.
-    dt: the time of a step.
+    dt: the time that a step takes, for programs that use it, and for `time`.
     init: initial values of fields, and values of parameters, by name: for names that are keywords
         of this call.
     division: how the fields are cut, a `Division`.
@@ -132,6 +132,7 @@ class Computation(NamedFields):
     def _begin(self, request: Request) -> None:
         """Assemble what runs, and what keeps its figures; all cells are 0."""
         self._request = replace(request, initial=())
+        self._parameters = Parameters(request.scalars)
         self._messages = self.comm.Dup()
         self._assembly = assemble(request, self.comm, self._messages, self._watched)
         self._timings = Timings()
@@ -169,9 +170,10 @@ class Computation(NamedFields):
             self._tuner = Tuner(new.engine, self.comm, 0.0, self._tuner)
         return moves
 
-    def run(self, n_steps: int, progress: Watcher = None) -> None:
+    def run(self, n_steps: int, progress: Watcher = None, **scalars: float) -> None:
         """Run `n_steps` steps; `progress` is told now and then how far this rank is.
 
+        scalars: new values of parameters of the program, from now on; nothing is built for them.
         progress: True for a bar of rank 0 on standard error, a function that is called with the
             steps done and their total, or a bar such as tqdm's, with `update` and `total`.
 
@@ -183,13 +185,14 @@ class Computation(NamedFields):
         told = told_by(progress, self.comm)
         n_steps = whole(n_steps, "n_steps")
         with Interruption(self._engine.course, self.comm, told) as interruption:
-            self._run(n_steps, interruption)
+            self._run(n_steps, interruption, scalars)
 
-    @collective("n_steps", use="reads")
-    def _run(self, n_steps: int, interruption: Interruption) -> None:
+    @collective("n_steps", "scalars", use="reads")
+    def _run(self, n_steps: int, interruption: Interruption, scalars: dict[str, float]) -> None:
         if n_steps < 0:
             raise ValueError(f"the number of steps must not be negative, got {n_steps}")
         check_rest(self._assembly.terms.kernel, n_steps, self.plan.steps_per_launch)
+        self._parameters.change(self._engine, scalars)
         before, progress = self._engine.n_steps, interruption.progress
         try:
             if self._tuner is not None:
@@ -277,13 +280,13 @@ class Computation(NamedFields):
 
     @property
     def step(self) -> int:
-        """The steps done since the fields were set."""
+        """The steps done since all fields were set."""
         return self._engine.n_steps
 
     @property
     def time(self) -> float:
         """The time after these steps, each of `dt`; 0 where there is no `dt`."""
-        return self.step * self._request.scalars.get(TIME_STEP, 0.0)
+        return self._engine.numbers.time(self._engine.n_steps)
 
     @property
     def layout(self) -> Layout:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
 from controllers.kgt.parameter import Parameter
-from controllers.kgt.text import emitter
+from controllers.kgt.text import emitter, given
 from controllers.kgt.text.comment import head_comment
 from controllers.kgt.text.emitter import INDENT, OPENCL_TYPES, divides, used_fields
 from controllers.kgt.text.fast import CONTRACTION
@@ -53,6 +53,7 @@ def kernel(
         *(_fixed_group(group) if group else ()),
         f"__kernel void {name}(",
         *(INDENT + line for line in buffer_parameters(buffers, cell)),
+        *(INDENT + line for line in given.declarations(stage, cell)),
         *(f"{INDENT}const long {name}," for name in scalars or ()),
         *(INDENT + line for line in _scalar_parameters(fields, program.n_axes, steps_per_launch)),
         "{",
@@ -63,7 +64,10 @@ def kernel(
     return GeneratedKernel(
         name, "\n".join(lines), buffers, fields, cell, program.n_axes,
         divides(stage, program.dtype), work_sizes, steps_per_launch,
-        data=tuple(Parameter(each, "long", "scalar") for each in scalars or ()),
+        data=(
+            *given.parameters(stage, cell),
+            *(Parameter(each, "long", "scalar") for each in scalars or ()),
+        ),
         constants=scalars or {},
     )  # fmt: skip
 

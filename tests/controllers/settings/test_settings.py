@@ -107,7 +107,7 @@ def test_an_array_says_sizes_and_dtype() -> None:
     field = np.zeros((9, 8), "f4")
     request = Request.of(STENCIL, field)
     assert (request.sizes, request.program.dtype) == ((9, 8), "float32")
-    assert request.initial is field
+    assert request.initial[0].value is field
     assert Request.of(STENCIL, field, np.float64).program.dtype == "float64"
     assert Request.of(STENCIL, (9, 8)).program.dtype == "float64"
     assert Request.of(MEAN, np.array([9, 8])).sizes == (9, 8)
