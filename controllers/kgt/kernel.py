@@ -32,9 +32,9 @@ class GeneratedKernel:
     axis, the first and the last cell (exclusive) that the stage computes, counted from the box's
     first cell: all others keep their value.
 
-    A kernel may have `data` after its buffers: what the stage is given (`kgt.text.given`), scalars
-    of values in `constants` and arrays of `tables`.  And it may be told at last where the box
-    `starts`.
+    A kernel may have `data` after its buffers: what the stage is given (`kgt.text.given`), then
+    scalars of values in `constants`; or, of one that is written by hand, these and arrays of
+    `tables`.  It may be told at last where the box `starts`.
     """
 
     name: str
@@ -101,7 +101,7 @@ class GeneratedKernel:
                 f"are computed are told per axis to a kernel of several steps, and to no other"
             )
         limits = (limit for axis in computed for limit in axis)
-        own = (each for each in self.data if each.role == "scalar")
+        own = (each for each in self.data if each.name in self.constants)
         return [
             *(each.typed(self.constants[each.name]) for each in own),
             *(np.int64(value) for value in (*values, *extent, *limits)),

@@ -71,19 +71,6 @@ def _program(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def _scalars(program: Program) -> Iterator[str]:
-    """What each scalar is, and how often it is computed."""
-    rules = program.rules
-    changing = rules.changing(rules)
-    for name, rule in rules.items():
-        if isinstance(rule, Parameter):
-            usual = "" if rule.default is None else f", {rule.default:g} by default"
-            yield f"{name}: a parameter{usual}"
-        else:
-            when = "in each step" if name in changing else "once per run"
-            yield f"{name} = {expression_text(rule)}, {when}"
-
-
 def _boundary(program: Program, axis: int, wraps: bool) -> str:
     """What lies beyond the ends of an axis; field by field where they differ."""
     if wraps:
@@ -96,6 +83,19 @@ def _boundary(program: Program, axis: int, wraps: bool) -> str:
     if len(texts) == 1:
         return f"{next(iter(texts))} boundary"
     return "; ".join(f"{', '.join(names)}: {text} boundary" for text, names in texts.items())
+
+
+def _scalars(program: Program) -> Iterator[str]:
+    """What each scalar is, and how often it is computed."""
+    rules = program.rules
+    changing = rules.changing(rules)
+    for name, rule in rules.items():
+        if isinstance(rule, Parameter):
+            usual = "" if rule.default is None else f", {rule.default:g} by default"
+            yield f"{name}: a parameter{usual}"
+        else:
+            when = "in each step" if name in changing else "once per run"
+            yield f"{name} = {expression_text(rule)}, {when}"
 
 
 def _axes(program: Program) -> str:

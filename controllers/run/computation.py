@@ -67,7 +67,7 @@ class Computation(NamedFields):
         the default of patterns (cells that reach beyond keep their value), "periodic", "mirror",
         "fixed:0" and "extrapolate:1"; rules `mirror`, `fixed`, `extrapolate` and `custom`
         (docs/boundaries.md).  Where nothing is said, those of the program or of the grid.
-    dt: the time of a step.
+    dt: the time that a step takes, for programs that use it, and for `time`.
     init: initial values of fields, and values of parameters, by name: for names that are keywords
         of this call.
     division: how the fields are cut, a `Division`.
@@ -280,7 +280,7 @@ class Computation(NamedFields):
 
     @property
     def step(self) -> int:
-        """The steps done since the fields were set."""
+        """The steps done since all fields were set."""
         return self._engine.n_steps
 
     @property

@@ -2,7 +2,7 @@
 """Requests: a program, its field's extents and cells, and how it is to be divided and executed."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import Any, TypeVar
@@ -69,8 +69,9 @@ class Request:
         """
         own = {"dtype": dtype, "boundary": boundary, "dt": dt}
         taken = {name for name, value in own.items() if value is not None}
-        options, given = _given(program, keywords or {}, init, taken)
-        groups = grouped(division, execution, options)
+        names = [name for group in names_of(program) for name in group]
+        options, given = _given(names, keywords or {}, init, taken)
+        groups = grouped(division, execution, options, names)
         subject = Subject.of(program, sizes, dtype, boundary, dt, given)
         return cls(
             subject.program, subject.sizes, *groups, subject.initial, subject.missing,
@@ -100,19 +101,18 @@ class Request:
 
 
 def _given(
-    described: object,
+    names: Sequence[str],
     keywords: Mapping[str, Any],
     init: Mapping[str, Given] | None,
     taken: set[str],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The keywords of the groups, and what is given for fields and parameters.
+    """The keywords of the groups, and what is given for fields and parameters by `names`.
 
     taken: what else was given by name.
     """
     if init is not None and not isinstance(init, Mapping):
         raise wrong("init", "a mapping of fields to values", init, "write init={'u': ...}")
     given = dict(init or {})
-    names = [name for group in names_of(described) for name in group]
     for name in names:
         if name in taken.union(keywords).intersection(OWN_KEYWORDS + GROUP_KEYWORDS):
             if name not in given and name != "dt":
@@ -120,25 +120,31 @@ def _given(
                     f"{name!r} is a keyword of Computation, and what the program calls one of its "
                     f"fields or parameters; give its values by init={{{name!r}: ...}}"
                 )
-    options = {name: value for name, value in keywords.items() if name in GROUP_KEYWORDS}
-    for name, value in keywords.items():
-        if name in options:
-            continue
-        if not is_named(name, names):
-            known = [*names, *GROUP_KEYWORDS]
-            close = get_close_matches(name, known, 1)
-            meant = f"; did you mean {close[0]}?" if close else ""
-            raise TypeError(f"there is no keyword {name!r}{meant} (there are {', '.join(known)})")
-        if name in given:
-            raise ValueError(f"{name}: init gives it, too; leave one of them out")
-        given[name] = value
+    options = dict(keywords)
+    for name in keywords:
+        if name not in GROUP_KEYWORDS and is_named(name, names):
+            if name in given:
+                raise ValueError(f"{name}: init gives it, too; leave one of them out")
+            given[name] = options.pop(name)
     return options, given
 
 
 def grouped(
-    division: Division | None, execution: Execution | None, keywords: Mapping[str, Any]
+    division: Division | None,
+    execution: Execution | None,
+    keywords: Mapping[str, Any],
+    others: Sequence[str] = (),
 ) -> tuple[Division, Execution]:
-    """The two groups, changed as the keywords say."""
+    """The two groups, changed as the keywords say, each of which is a field of one of them.
+
+    others: the keywords that there are beside them.
+    """
+    for name in keywords:
+        if name not in GROUP_KEYWORDS:
+            known = [*others, *GROUP_KEYWORDS]
+            close = get_close_matches(name, known, 1)
+            meant = f"; did you mean {close[0]}?" if close else ""
+            raise TypeError(f"there is no keyword {name!r}{meant} (there are {', '.join(known)})")
     return (
         merged(Division, division, "division", keywords),
         merged(Execution, execution, "execution", keywords),

@@ -21,7 +21,7 @@ from controllers.program.program import Program
 from controllers.program.scalars import TIME_STEP
 from controllers.settings.domain import Boundaries, bounded
 from controllers.settings.initial import Given, Initial, Place, initials, is_named
-from hitmap.argument import number, sizes_of, wrong
+from hitmap.argument import sizes_of, wrong
 from hitmap.npy import open_npy
 
 Described = Union[Program, Stencil, Steps]
@@ -73,7 +73,7 @@ def names_of(described: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if isinstance(described, Stencil):
         described = described.program(DEFAULT_DTYPE)
     if isinstance(described, Program):
-        return tuple(field.name for field in described.fields), tuple(described.scalars)
+        return tuple(field.name for field in described.fields), tuple(described.rules.parameters)
     if not isinstance(described, (Step, Method, list, tuple)):
         return (), ()
     parts = [one if isinstance(one, Step) else one.rate for one in steps_of(described)]
@@ -85,16 +85,16 @@ def names_of(described: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def _apart(
     given: Mapping[str, Any], described: object
-) -> tuple[dict[str, Given], dict[str, float]]:
+) -> tuple[dict[str, Given], dict[str, Any]]:
     """The values of fields, and those of parameters."""
     fields, parameters = names_of(described)
     values: dict[str, Given] = {}
-    scalars: dict[str, float] = {}
+    scalars: dict[str, Any] = {}
     for name, value in given.items():
         if is_named(name, fields):
             values[name] = value
         elif name in parameters:
-            scalars[name] = number(value, name)
+            scalars[name] = value
         else:
             close = get_close_matches(name, [*fields, *parameters], 1)
             meant = f"; did you mean {close[0]}?" if close else ""
@@ -111,7 +111,7 @@ def _of_program(
     dtype: DTypes,
     boundary: Boundaries,
     values: dict[str, Given],
-    scalars: Mapping[str, float],
+    scalars: Mapping[str, Any],
 ) -> Subject:
     grid = _grid_of(sizes)
     array = np.asarray(sizes) if isinstance(sizes, (np.ndarray, Labelled)) else None
@@ -129,7 +129,7 @@ def _of_program(
     shaped = grid if array is None else array
     extent = _extent(sizes) if shaped is None else shaped.shape
     found = initials(values, fields, Place(extent, program.grid)) if values else ()
-    return Subject(program, extent, found, (), scalars)
+    return Subject(program, extent, found, (), program.rules.given(scalars))
 
 
 def _of_steps(
@@ -138,7 +138,7 @@ def _of_steps(
     dtype: DTypes,
     boundary: Boundaries,
     values: dict[str, Given],
-    scalars: Mapping[str, float],
+    scalars: Mapping[str, Any],
 ) -> Subject:
     fields, _ = names_of(steps)
     grid = _grid_of(sizes)
@@ -158,7 +158,8 @@ def _of_steps(
         for name, value in values.items()
         for one in initials({name: value}, [*traced.parts(name).values()], place)
     ]
-    return Subject(traced.program, grid.shape, tuple(found), missing, scalars)
+    known = traced.program.rules.given(scalars)
+    return Subject(traced.program, grid.shape, tuple(found), missing, known)
 
 
 def _grid_of(sizes: Sizes) -> Grid | None:

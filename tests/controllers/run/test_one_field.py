@@ -118,8 +118,8 @@ def test_what_is_known_of_a_field() -> None:
 
 
 def test_a_method_is_not_hidden_by_a_field_of_its_name() -> None:
-    read = Read("step", (0,))
-    program = Program("p", (Field("step", "float64"),), (Stage("a", {"step": read + 1}, ((0, 0),)),))
+    stage = Stage("a", {"step": Read("step", (0,)) + 1}, ((0, 0),))
+    program = Program("p", (Field("step", "float64"),), (stage,))
     with Computation(program, 5, comm=SERIAL, devices="reference", step=2) as run:
         run.run(3)
         assert run.step == 3

@@ -10,9 +10,7 @@ import numpy.typing as npt
 import pytest
 from sample import cases
 
-import controllers
 from controllers import Computation, Field, Program, Read, Stage, reference_run
-from controllers.kernel import build
 from controllers.program.coordinates import Coordinates
 from controllers.program.expression import Coordinate, Expression, Index, Scalar, where
 from controllers.program.scalars import Parameter

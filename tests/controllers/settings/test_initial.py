@@ -68,7 +68,8 @@ def test_a_file_is_read_by_parts(tmp_path: Path) -> None:
 
 
 def test_the_dtype_is_that_of_the_values_where_none_is_given() -> None:
-    for given, dtype in ((np.zeros((4, 5), "i2"), "int16"), (1, "float64"), ([[1.0] * 5] * 4, "f8")):
+    ones = [[1.0] * 5] * 4
+    for given, dtype in ((np.zeros((4, 5), "i2"), "int16"), (1, "float64"), (ones, "float64")):
         with begun(MEAN, u=given) as run:
             assert run.u.dtype == dtype
     with begun(MEAN, u=np.zeros((4, 5)), dtype="f4") as run:
@@ -109,7 +110,7 @@ def test_components_of_structs_are_given_together() -> None:
 @pytest.mark.parametrize("given, kind, words", [
     (None, TypeError, "u: an array of numbers is expected, got None; give a number"),
     (True, TypeError, "u: a number is expected"),
-    (np.zeros((4, 4)), ValueError, r"u: an array for \(4, 5\) cells is needed, got one of \(4, 4\)"),
+    (np.zeros((4, 4)), ValueError, r"u: an array for \(4, 5\) .*got one of \(4, 4\)"),
     (np.zeros((4, 5), complex), TypeError, "u: an array of numbers"),
     ([[1, 2], [3]], ValueError, "u: "),
     ({"a": 1}, ValueError, "u: a mapping is for the components"),
@@ -170,7 +171,7 @@ def test_a_function_is_called_for_the_cells_of_a_place() -> None:
 def test_steps_need_all_their_values() -> None:
     @ct.step
     def react(u: Any, v: Any, *, F: float = 0.5) -> dict[str, Any]:
-        return dict(u=u + F * v, v=v * 1)
+        return {"u": u + F * v, "v": v * 1}
 
     for given, words in (({}, "fields u, v have no initial values.*u=0"),
                          ({"v": 1}, "field u has no initial values.*u=0")):  # fmt: skip

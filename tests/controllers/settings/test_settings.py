@@ -107,8 +107,8 @@ def test_an_array_says_sizes_and_dtype() -> None:
     field = np.zeros((9, 8), "f4")
     request = Request.of(STENCIL, field)
     assert (request.sizes, request.program.dtype) == ((9, 8), "float32")
-    assert request.initial is field
-    assert Request.of(STENCIL, field, np.float64).program.dtype == "float64"
+    assert request.initial[0].value is field
+    assert Request.of(STENCIL, field, dtype=np.float64).program.dtype == "float64"
     assert Request.of(STENCIL, (9, 8)).program.dtype == "float64"
     assert Request.of(MEAN, np.array([9, 8])).sizes == (9, 8)
     for sizes, kind, match in (
@@ -120,7 +120,7 @@ def test_an_array_says_sizes_and_dtype() -> None:
         with pytest.raises(kind, match=match):
             Request.of(STENCIL, sizes)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="'mean' are float32, got float64; leave it out"):
-        Request.of(MEAN, 9, "f8")
+        Request.of(MEAN, 9, dtype="f8")
 
 
 def test_a_wrong_number_of_weights_is_refused() -> None:
