@@ -25,16 +25,25 @@ if TYPE_CHECKING:
     from controllers.kernel.build import BuildError
     from controllers.kernel.registry import register_stencil
     from controllers.kernel.variant import Kernel
+    from controllers.language.derivatives import derivative, gradient, laplacian
+    from controllers.language.grid import Grid
+    from controllers.language.integrators import heun, leapfrog, rk3
     from controllers.language.pattern_file import PatternFileError, read_patterns
+    from controllers.language.point import point
+    from controllers.language.step import Step, Time, parity, repeat, step
+    from controllers.language.stored import stored
+    from controllers.language.struct import struct
     from controllers.language.weights import Stencil
     from controllers.memory.ledger import MemoryCapError
     from controllers.memory.tile import TileView
     from controllers.plan import Plan
     from controllers.process.error import ControllersError
+    from controllers.program.boundary import Boundary
     from controllers.program.coordinates import Coordinates
     from controllers.program.expression import Coordinate, Index, Read, Scalar
     from controllers.program.program import Field, Program, Stage
     from controllers.program.reference import reference_run
+    from controllers.program.rule import custom, extrapolate, fixed, keep, mirror
     from controllers.program.scalars import Parameter
     from controllers.report.report import Report
     from controllers.run.computation import Computation
@@ -47,6 +56,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Boundary": "controllers.program.boundary",
     "BuildError": "controllers.kernel.build",
     "CheckError": "controllers.check",
     "Computation": "controllers.run.computation",
@@ -58,6 +68,7 @@ _HOMES = {
     "Division": "controllers.settings.division",
     "Execution": "controllers.settings.execution",
     "Field": "controllers.program.program",
+    "Grid": "controllers.language.grid",
     "Index": "controllers.program.expression",
     "Kernel": "controllers.kernel.variant",
     "KernelError": "controllers.check.trial",
@@ -73,26 +84,47 @@ _HOMES = {
     "Selection": "controllers.controller.tied_tile",
     "Stage": "controllers.program.program",
     "Stencil": "controllers.language.weights",
+    "Step": "controllers.language.step",
     "TiedTile": "controllers.controller.tied_tile",
     "TileView": "controllers.memory.tile",
+    "Time": "controllers.language.step",
+    "custom": "controllers.program.rule",
+    "derivative": "controllers.language.derivatives",
     "devices": "controllers.device.listing",
     "dry_run": "controllers.run.dry_run",
+    "extrapolate": "controllers.program.rule",
+    "fixed": "controllers.program.rule",
+    "gradient": "controllers.language.derivatives",
+    "heun": "controllers.language.integrators",
+    "keep": "controllers.program.rule",
+    "laplacian": "controllers.language.derivatives",
+    "leapfrog": "controllers.language.integrators",
+    "mirror": "controllers.program.rule",
+    "parity": "controllers.language.step",
+    "point": "controllers.language.point",
     "read_patterns": "controllers.language.pattern_file",
     "reading": "controllers.controller.access",
     "reference_run": "controllers.program.reference",
     "register_stencil": "controllers.kernel.registry",
+    "repeat": "controllers.language.step",
+    "rk3": "controllers.language.integrators",
     "stencil_computation": "controllers.run.skeleton",
+    "step": "controllers.language.step",
+    "stored": "controllers.language.stored",
+    "struct": "controllers.language.struct",
     "tune": "controllers.tuning.offline",
     "updating": "controllers.controller.access",
     "writing": "controllers.controller.access",
 }
 __all__ = [
-    "BuildError", "CheckError", "Computation", "Controller", "ControllersError", "Coordinate",
-    "Coordinates", "Device", "Division", "Execution", "Field", "Index", "Kernel", "KernelError",
-    "MemoryCapError", "NoDeviceError", "Parameter", "PatternFileError", "Plan", "Program", "Read",
-    "Report", "Scalar", "Selection", "Stage", "Stencil", "TiedTile", "TileView", "devices",
-    "dry_run", "read_patterns", "reading", "reference_run", "register_stencil",
-    "stencil_computation", "tune", "updating", "writing",
+    "Boundary", "BuildError", "CheckError", "Computation", "Controller", "ControllersError",
+    "Coordinate", "Coordinates", "Device", "Division", "Execution", "Field", "Grid", "Index",
+    "Kernel", "KernelError", "MemoryCapError", "NoDeviceError", "Parameter", "PatternFileError",
+    "Plan", "Program", "Read", "Report", "Scalar", "Selection", "Stage", "Stencil", "Step",
+    "TiedTile", "TileView", "Time", "custom", "derivative", "devices", "dry_run", "extrapolate",
+    "fixed", "gradient", "heun", "keep", "laplacian", "leapfrog", "mirror", "parity", "point",
+    "read_patterns", "reading", "reference_run", "register_stencil", "repeat", "rk3",
+    "stencil_computation", "step", "stored", "struct", "tune", "updating", "writing",
 ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, reduce
 from hashlib import blake2b
 from itertools import product
+from typing import Protocol
 
 from hitmap.comm import Communicator, SerialCommunicator
 from hitmap.exchange import Arrays, Exchange, holders
@@ -22,6 +23,16 @@ from hitmap.scatter import MESSAGE_NBYTES
 from hitmap.shape import Shape
 
 _Shift = tuple[int, ...]
+
+
+class Beyond(Protocol):
+    """Cells beyond the ends of a domain, which a place makes of others that it has."""
+
+    def outside(self, box: Shape) -> Iterable[Shape]:
+        """The cells of `box` that are made, as disjoint boxes."""
+
+    def sources(self, box: Shape) -> Iterable[Shape]:
+        """The cells in the domain, or beyond a periodic end, that give those of `box`."""
 
 
 class HaloPattern:
@@ -46,21 +57,26 @@ class HaloPattern:
         offsets: Iterable[tuple[int, ...]] | Shape,
         periodic: tuple[bool, ...],
         updated: Shape | None = None,
+        beyond: Beyond | None = None,
     ) -> None:
         """`offsets`, a box of them or each, are read around each cell of `updated`.
 
         By default that is the whole domain.
 
-        Reads that leave the domain on a fixed axis are dropped.
+        Reads that leave the domain on an axis that is not periodic are dropped, but for the cells
+        that are made `beyond` it: what these are made of is received in their place.
         """
         each = frozenset([offsets.lower] if isinstance(offsets, Shape) else offsets)
         updated = layout.domain if updated is None else updated
         _check(layout.domain, each, periodic, updated)
         boxes = (offsets,) if isinstance(offsets, Shape) else _offset_boxes(each)
-        exact = _exact_regions(layout, boxes, periodic, updated)
+        read = _regions_read(layout, boxes, updated)
+        self._outside = [_outside(region, beyond) for region in read]
+        needed = (region.boxes if beyond is None else _sources(region, beyond) for region in read)
+        exact = _exact_regions(layout, needed, periodic)
         self._full = [
-            reduce(Shape.hull, (region.hull for region in parts.values()), owned)
-            for owned, parts in zip(layout.owned, exact, strict=True)
+            reduce(Shape.hull, (*(region.hull for region in parts.values()), *outside), owned)
+            for owned, parts, outside in zip(layout.owned, exact, self._outside, strict=True)
         ]
         self.messages: tuple[Message, ...] = tuple(
             Message(source, target, shift, self._packed(layout, source, target, shift, region))
@@ -81,6 +97,10 @@ class HaloPattern:
     def full(self, place: int) -> Shape:
         """The hull of the cells a place owns and of its halo; empty if it owns none."""
         return self._full[place]
+
+    def outside(self, place: int) -> tuple[Shape, ...]:
+        """The cells beyond the domain that a place reads, and makes of others; disjoint boxes."""
+        return self._outside[place]
 
     def incoming(self, place: int) -> tuple[Message, ...]:
         """The messages that a place receives, in order."""
@@ -163,22 +183,46 @@ def _offset_boxes(offsets: frozenset[tuple[int, ...]]) -> tuple[Shape, ...]:
     ).boxes
 
 
+def _regions_read(
+    layout: Layout, offset_boxes: tuple[Shape, ...], updated: Shape
+) -> list[Region]:
+    """By place, all cells that it reads, its own and those that do not exist too."""
+    reads: dict[tuple[int, ...], Region] = {}  # by extent: most places have one of a few
+    found = []
+    for owned in layout.owned:
+        computed = owned & updated
+        if computed.empty:
+            found.append(Region.of([]))
+            continue
+        if computed.extent not in reads:
+            reads[computed.extent] = _reads(computed.extent, offset_boxes)
+        found.append(reads[computed.extent].shift(computed.lower))
+    return found
+
+
+def _outside(read: Region, beyond: Beyond | None) -> tuple[Shape, ...]:
+    """The cells that are read and made."""
+    if beyond is None:
+        return ()
+    return Region.of(part for box in read.boxes for part in beyond.outside(box)).boxes
+
+
+def _sources(read: Region, beyond: Beyond) -> tuple[Shape, ...]:
+    """What is read, and what the cells that are made are made of, once each."""
+    return Region.of(part for box in read.boxes for part in beyond.sources(box)).boxes
+
+
 def _exact_regions(
-    layout: Layout, offset_boxes: tuple[Shape, ...], periodic: tuple[bool, ...], updated: Shape
+    layout: Layout, needed: Iterable[Sequence[Shape]], periodic: tuple[bool, ...]
 ) -> list[dict[tuple[int, _Shift], Region]]:
     """For each target the cells that it needs, by source and shift, in target coordinates."""
-    reads: dict[tuple[int, ...], Region] = {}  # by extent: most places have one of a few
     exact = []
-    for target, owned in enumerate(layout.owned):
-        computed = owned & updated
+    for target, boxes in enumerate(needed):
         parts: dict[tuple[int, _Shift], list[Shape]] = {}
-        if not computed.empty:
-            if computed.extent not in reads:
-                reads[computed.extent] = _reads(computed.extent, offset_boxes)
-            for box in reads[computed.extent].shift(computed.lower).boxes:
-                for source, shift, part in _sources(layout, box, periodic):
-                    if source != target or any(shift):
-                        parts.setdefault((source, shift), []).append(part)
+        for box in boxes:
+            for source, shift, part in _owners(layout, box, periodic):
+                if source != target or any(shift):
+                    parts.setdefault((source, shift), []).append(part)
         exact.append({key: Region.of(boxes) for key, boxes in parts.items()})
     return exact
 
@@ -189,7 +233,7 @@ def _reads(extent: tuple[int, ...], offset_boxes: tuple[Shape, ...]) -> Region:
     return Region.of(offsets.grow((0,) * len(last), last) for offsets in offset_boxes)
 
 
-def _sources(
+def _owners(
     layout: Layout, box: Shape, periodic: tuple[bool, ...]
 ) -> Iterator[tuple[int, _Shift, Shape]]:
     """Source, shift and part, in the coordinates of `box`, of all its cells that exist."""

@@ -22,6 +22,7 @@ from hitmap.shape import Shape
 from hitmap.strided import consecutive
 
 MESSAGE_NBYTES = 2**30
+BROADCAST_NBYTES = 2**26   # of which each rank has a copy meanwhile
 
 
 def scatter(
@@ -121,6 +122,25 @@ def gather(
             elif rank == comm.rank:
                 send(comm, np.ascontiguousarray(parts[place][run.slices(box.lower)]), root)
     return whole
+
+
+def everywhere(
+    whole: npt.NDArray[Any] | None,
+    domain: Shape,
+    dtype: npt.DTypeLike,
+    comm: Communicator,
+    *,
+    message_nbytes: int = BROADCAST_NBYTES,
+) -> npt.NDArray[Any]:
+    """The array [*domain.extent] that rank 0 has (None elsewhere), on every rank.  Collective."""
+    result = np.empty(domain.extent, dtype) if whole is None else whole
+    if comm.size > 1:
+        for run in consecutive(domain, message_nbytes // result.itemsize):
+            cells = result[run.slices(domain.lower)]
+            got = comm.bcast(cells if comm.rank == 0 else None)
+            if got is not None and comm.rank != 0:
+                cells[...] = got
+    return result
 
 
 def _receive_into(cells: npt.NDArray[Any], comm: Communicator, source: int) -> None:

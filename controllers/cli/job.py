@@ -20,7 +20,7 @@ from controllers.language.weights import Stencil
 from controllers.program.identifier import short
 from controllers.program.program import DTYPES, Program
 from controllers.settings.division import Division
-from controllers.settings.domain import check_some_computed, domain_of, periodic_axes
+from controllers.settings.domain import bounded, check_some_computed, domain_of
 from controllers.settings.execution import Execution
 from controllers.settings.request import merged
 
@@ -63,9 +63,9 @@ def check(options: argparse.Namespace) -> Job:
                 f"convert it while reading, with --dtype float64 for example",
             )
     try:
-        program, boundary = stencil.program(dtype), _boundary(options)
-        periodic = periodic_axes(boundary, program.n_axes)
-        check_some_computed(program, domain_of(program, extent), periodic)
+        boundary = _boundary(options)
+        program = bounded(stencil.program(dtype), boundary)
+        check_some_computed(program, domain_of(program, extent), program.periodic)
         division, execution = _division(options), _execution(options, kernel)
     except ValueError as error:
         raise Failure(USAGE, str(error)) from None

@@ -24,7 +24,6 @@ from controllers.kernel.registry import SPECIALISED
 from controllers.memory.ledger import ENVIRONMENT
 from controllers.program.program import DTYPES, Math
 from controllers.settings.division import PARTITIONS
-from controllers.settings.domain import BOUNDARIES
 from controllers.settings.execution import MOST_STEPS
 from hitmap.comm import Communicator
 
@@ -63,8 +62,9 @@ def _field_options(parser: argparse.ArgumentParser) -> None:
     add("--plot", metavar="FILE.png", type=file_name,
         help="where to draw the final field: a line, an image, or the middle slice")
     add("--boundary", metavar="KIND", nargs="+", default=["fixed"],
-        help=f"{' or '.join(BOUNDARIES)}: one for all axes or one per axis (default: fixed, cells "
-        "whose stencil shape leaves the field keep their value)")
+         help="what lies outside, one for all axes or one per axis: fixed (default), cells whose "
+         "stencil shape leaves the field keep their value; periodic; mirror, mirror:-1, "
+         "fixed:VALUE, extrapolate:ORDER")
 
 
 def _division_options(parser: argparse.ArgumentParser) -> None:

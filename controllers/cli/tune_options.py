@@ -8,7 +8,6 @@ import importlib
 from controllers.cli.words import count, duration, file_name, memory_cap, n_cells
 from controllers.kernel.registry import SPECIALISED
 from controllers.program.program import DTYPES
-from controllers.settings.domain import BOUNDARIES
 from hitmap.comm import Communicator
 
 HELP = "find the fastest configurations of a stencil's kernels, for later runs"
@@ -33,7 +32,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--size", metavar="N", type=n_cells, nargs="+", required=True,
         help="extents of the field, boundary cells included")
     add("--boundary", metavar="KIND", nargs="+", default=["fixed"],
-        help=f"{' or '.join(BOUNDARIES)}: one for all axes or one per axis (default: fixed)")
+        help="one for all axes or one per axis: fixed (default), periodic, mirror, mirror:-1, "
+        "fixed:VALUE, extrapolate:ORDER")
     add("--device", metavar="SELECTOR", action="append", default=[],
         help="as for the command run; may be repeated (default: all GPUs, else the CPU)")
     add("--dtype", choices=DTYPES, help="type to compute in (default: float32)")

@@ -41,6 +41,8 @@ class Binder:
         """The command of `operation`, with all its arguments set."""
         if operation.verb == "launch":
             return self.launch(operation)
+        if operation.verb == "fill":
+            return self._fill(operation)
         if operation.verb == "host":
             return self._host_task(operation)
         if operation.verb in ("send", "receive"):
@@ -88,6 +90,13 @@ class Binder:
             operation.writes[0].cells[0],
             self.around[operation.place],
         )
+
+    def _fill(self, operation: Operation) -> Command:
+        (access,) = operation.writes
+        tile, extension = _tile_key(access), self.plan.extension(_tile_key(access).field)
+        assert extension is not None, "a field that goes on outside"
+        fill = self.executors[operation.place].fill_command
+        return fill(self.plan.program, extension, self.tiles[tile], access.cells)
 
     def _host_task(self, operation: Operation) -> Command:
         task = operation.task

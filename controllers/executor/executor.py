@@ -5,7 +5,7 @@
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +17,7 @@ from controllers.executor.clock import Clock
 from controllers.kernel.configuration import Configuration, Placed
 from controllers.memory.ledger import Ledger
 from controllers.memory.tile import Linear, Tile
+from controllers.program.extension import Extension
 from controllers.program.program import Program
 from controllers.program.stage import Stage
 from controllers.program.surroundings import Surroundings
@@ -47,6 +48,9 @@ class Executor(Protocol):
         writes: Mapping[str, Tile],
         over: Shape,
         around: Surroundings,
+    ) -> Command: ...
+    def fill_command(
+        self, program: Program, extension: Extension, tile: Tile, boxes: Sequence[Shape]
     ) -> Command: ...
     def copy_command(
         self, source: Linear, target: Linear, itemsize: int, move: tuple[Strided, Strided]

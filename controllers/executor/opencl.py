@@ -17,15 +17,17 @@ from controllers.kernel.build import Built, build, compiled, parameters
 from controllers.kernel.choices import Choices
 from controllers.kernel.configuration import Configuration, Placed, launch_of, with_launches
 from controllers.kernel.registry import SPECIALISED, KernelChoice
-from controllers.kernel.stage_kernel import box_values, stage_kernel, tile_values
+from controllers.kernel.stage_kernel import box_values, options_of, stage_kernel, tile_values
 from controllers.kernel.user_kernel import UserKernel, as_compiled, local_nbytes
-from controllers.kgt import Launch
+from controllers.kgt import Launch, outside
 from controllers.kgt.kernel import StageKernel, WorkSizes
+from controllers.kgt.outside import outside_kernel
 from controllers.kgt.parameter import bind
 from controllers.kgt.strategies.cell.config import work_sizes
 from controllers.kgt.text.fixed import accessors, fixed_source
 from controllers.kgt.text.given import tables_of
 from controllers.memory.tile import Linear, Tile
+from controllers.program.extension import Extension
 from controllers.program.program import Program
 from controllers.program.stage import Stage
 from controllers.program.surroundings import Surroundings
@@ -100,6 +102,22 @@ class OpenCLExecutor(OpenedDevice):
         arguments = bind(source.title, source.parameters, values, source.scalars)
         sizes = source.work_sizes(over.extent, self.device.kind == "cpu")
         return self.kernel_command(built, arguments, sizes, numbers)
+
+    def fill_command(
+        self, program: Program, extension: Extension, tile: Tile, boxes: Sequence[Shape]
+    ) -> Command:
+        """Make the cells `boxes`, outside the domain, of others of the same tile."""
+        kernel = outside_kernel(extension, str(tile.dtype))
+        key = (outside.NAME, kernel.source)
+        if key not in self._kernels:
+            options = options_of(program, self.device, kernel.divides)
+            made = build(self.context, outside.NAME, kernel.source, options, "", program.math)
+            self._kernels[key] = Built(outside.NAME, made, ())
+        table = outside.table(tile.geometry, extension.domain, boxes)
+        n_cells = sum(box.n_cells for box in boxes)
+        (local,) = work_sizes((n_cells,), self.device.kind == "cpu")[1]
+        sizes = (-(-n_cells // local) * local,), (local,)
+        return self.kernel_command(self._kernels[key], [tile.buffer, self.constants(table)], sizes)
 
     def accessors(self, n_axes: int, macros: Mapping[str, str]) -> str:
         """The macros that a user's kernel sees."""

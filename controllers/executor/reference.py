@@ -15,7 +15,8 @@ from controllers.executor.clock import Clock
 from controllers.kernel.configuration import Configuration, Placed, numpy_configurations
 from controllers.memory.ledger import Ledger, cap_for
 from controllers.memory.tile import Linear, Tile, host_tile_memory
-from controllers.program.application import apply_sweep
+from controllers.program.application import apply_sweep, cells_outside
+from controllers.program.extension import Extension
 from controllers.program.program import Program
 from controllers.program.stage import Stage
 from controllers.program.surroundings import Surroundings
@@ -67,6 +68,17 @@ class ReferenceExecutor:
             found = apply_sweep(sweep, cells_of, over, program.dtype, around)
             for field, values in found.items():
                 targets[field][...] = values
+
+        return _at_once(compute)
+
+    def fill_command(
+        self, program: Program, extension: Extension, tile: Tile, boxes: Sequence[Shape]
+    ) -> Command:
+        """Make the cells `boxes`, outside the domain, of others of the same tile."""
+
+        def compute() -> None:
+            for box in boxes:
+                tile.view(box)[...] = cells_outside(extension, tile.view, box, str(tile.dtype))
 
         return _at_once(compute)
 

@@ -50,11 +50,12 @@ def stage_kernel(
     else:
         config = choices.configuration(program, stage, launch)
     generated = generate(program, stage, config)
-    options = _options(program, device, generated.divides)
+    options = options_of(program, device, generated.divides)
     return replace(generated, options=options, origin=config.origin(stage), math=program.math)
 
 
-def _options(program: Program, device: Device, divides: bool) -> tuple[str, ...]:
+def options_of(program: Program, device: Device, divides: bool) -> tuple[str, ...]:
+    """Those of the build of a generated kernel."""
     if program.math == "fast":
         device.check_dtype(program.dtype)
         return ()

@@ -17,7 +17,7 @@ from hitmap.message import Message
 from hitmap.shape import Shape
 
 Verb = Literal[
-    "launch", "copy", "pack", "download", "send", "receive", "upload", "unpack", "host"
+    "launch", "copy", "fill", "pack", "download", "send", "receive", "upload", "unpack", "host"
 ]
 Lane = Literal["compute", "transfer", "host", "network"]
 

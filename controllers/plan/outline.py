@@ -10,6 +10,7 @@ from functools import cached_property, reduce
 
 from controllers.plan.operation import HostTask, Location, StagingKey, TileKey, Transfer
 from controllers.plan.overlap import Overlap, pays
+from controllers.program.extension import Extension
 from controllers.program.liveness import Liveness, Used, is_near, offsets_of
 from controllers.program.program import Program
 from controllers.program.schedule import lowered, sweeps
@@ -52,7 +53,7 @@ class Outline:
         self.program = program
         self.layout = layout
         self.steps_per_launch = steps_per_launch
-        self.periodic = periodic
+        self.periodic = periodic = program.closed(periodic)
         self.locations = tuple(locations)
         self.overlap = overlap
         self.only_rank = only_rank
@@ -64,7 +65,7 @@ class Outline:
         self.liveness = Liveness(fields, self.sweeps, layout.domain, program.renames)
         self.n_phases = self.liveness.period
         self._check_host_tasks()
-        self.patterns = {field: self._pattern(self._all_uses(field)) for field in fields}
+        self.patterns = {f: self._pattern(f, self._all_uses(f)) for f in fields}
         self.exchanges = {version: self._exchange(version) for version in self.liveness.exchanged}
         self.transfers = tuple(
             Transfer(number, version, message)
@@ -157,7 +158,8 @@ class Outline:
 
     def shortened(self, sweep: Sweep, count: int) -> Sweep:
         """The same sweep of `count` time steps."""
-        return Sweep.over(sweep.stage, self.layout.domain, self.periodic, count)
+        domain, boundaries = self.layout.domain, self.program.boundaries
+        return Sweep.over(sweep.stage, domain, self.periodic, count, boundaries)
 
     def _check_host_tasks(self) -> None:
         devices = [n for n, where in enumerate(self.locations) if not where.shares_host]
@@ -206,13 +208,35 @@ class Outline:
         """The messages that fill the halo of `version`, with what its readers need."""
         uses = self.liveness.uses(version)
         same = {*uses} == {*self._all_uses(version.field)}
-        return self.patterns[version.field] if same else self._pattern(uses)
+        return self.patterns[version.field] if same else self._pattern(version.field, uses)
 
-    def _pattern(self, uses: Sequence[Used]) -> HaloPattern:
+    def _pattern(self, field: str, uses: Sequence[Used]) -> HaloPattern:
         nothing = Shape.of_extent((0,) * self.program.n_axes)
         boxes = [sweep.cells & self.layout.domain for sweep, _ in uses]
         updated = reduce(Shape.hull, boxes, nothing)
-        return HaloPattern(self.layout, offsets_of(uses), self.periodic, updated)
+        return HaloPattern(
+            self.layout, offsets_of(uses), self.periodic, updated, self._extension(field, uses)
+        )
+
+    def extension(self, field: str) -> Extension | None:
+        """The cells of `field` outside the domain that its readers need; None without any."""
+        return self._extensions[field]
+
+    @cached_property
+    def _extensions(self) -> dict[str, Extension | None]:
+        fields = (field.name for field in self.program.fields)
+        return {field: self._extension(field, self._all_uses(field)) for field in fields}
+
+    def _extension(self, field: str, uses: Sequence[Used]) -> Extension | None:
+        boundary = self.program.field(field).boundary
+        if not uses or not boundary.extends:
+            return None
+        within = reduce(Shape.hull, (sweep.read(use, sweep.cells) for sweep, use in uses))
+        return Extension(field, boundary, self.layout.domain, within, self.periodic)
+
+    def outside(self, version: Version, place: int) -> tuple[Shape, ...]:
+        """The cells outside the domain that readers of `version` need at `place`."""
+        return self.exchanges[version].outside(place) if version in self.exchanges else ()
 
     def _same_controller(self, transfer: Transfer) -> bool:
         message = transfer.message

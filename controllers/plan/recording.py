@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""What a plan records for each sweep: launches, exchanges, and what is carried to other buffers."""
+"""What a plan records for each sweep: launches, exchanges, fills, and what is carried elsewhere."""
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from controllers.plan import exchange
-from controllers.plan.operation import Access
+from controllers.plan.operation import Access, TileKey
 from controllers.plan.outline import Outline
 from controllers.plan.recorder import Recorder
 from controllers.program.sweep import Version
+from hitmap.region import Region
 from hitmap.shape import Shape
 
 
@@ -24,7 +27,7 @@ def record_step(plan: Outline, recorder: Recorder, phase: int) -> None:
 
 
 def record_opening(plan: Outline, recorder: Recorder, phase: int) -> None:
-    """What fills the halos of the versions that a step begins with."""
+    """What fills the halos of the versions that a step begins with, and what never changes."""
     exchanges = [
         exchange.Exchange(plan, recorder, transfer, Version(field, 0), phase)
         for field, version in plan.liveness.opened.items()
@@ -34,6 +37,10 @@ def record_opening(plan: Outline, recorder: Recorder, phase: int) -> None:
     for one in exchanges:
         one.pack()
     exchange.record(exchanges)
+    for field, version in plan.liveness.opened.items():
+        tiles = {place: plan.tile(Version(field, 0), phase, place) for place in plan.places}
+        _fill(plan, recorder, version, tiles)
+    _fill_once(plan, recorder)
 
 
 def _record_sweep(plan: Outline, recorder: Recorder, number: int, phase: int) -> None:
@@ -56,6 +63,36 @@ def _record_sweep(plan: Outline, recorder: Recorder, number: int, phase: int) ->
         if not inner.empty:
             _launch(plan, recorder, number, phase, place, inner)
     exchange.record(exchanges)
+    for update in sweep.updates:
+        tiles = {place: plan.tile(update.version, phase, place) for place in plan.places}
+        _fill(plan, recorder, update.version, tiles)
+
+
+def _fill(
+    plan: Outline, recorder: Recorder, version: Version, tiles: Mapping[int, TileKey]
+) -> None:
+    """Make the cells outside the domain that readers of `version` need, where they change."""
+    extension = plan.extension(version.field)
+    if extension is None or extension.boundary.is_steady:
+        return
+    for place, tile in tiles.items():
+        outside = plan.outside(version, place)
+        if outside:
+            sources = Region.of(part for box in outside for part in extension.sources(box))
+            read, written = Access(tile, sources.boxes), Access(tile, outside)
+            recorder.add(place, "fill", "compute", [read], [written])
+
+
+def _fill_once(plan: Outline, recorder: Recorder) -> None:
+    """Make the cells outside the domain that never change, in all buffers."""
+    for field, n_buffers in plan.liveness.n_buffers.items():
+        extension = plan.extension(field)
+        if extension is not None and extension.boundary.is_steady:
+            for place in plan.places:
+                outside = plan.patterns[field].outside(place)
+                for buffer in range(n_buffers) if outside else ():
+                    written = Access(TileKey(field, buffer, place), outside)
+                    recorder.add(place, "fill", "compute", [], [written])
 
 
 def _launch(

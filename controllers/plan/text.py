@@ -94,6 +94,8 @@ def subject(plan: Outline, operation: Operation) -> str:
         if operation.verb == "send":
             return f"{_cells(operation.reads)} to place {message.target}"
         return f"{_cells(operation.writes)} from place {message.source}"
+    if operation.verb == "fill" and not operation.reads:
+        return _cells(operation.writes)
     return f"{_cells(operation.reads)} -> {_cells(operation.writes)}"
 
 

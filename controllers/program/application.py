@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.program.expression import Given, Read
+from controllers.program.extension import Extension
 from controllers.program.reference import values_of
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
@@ -69,3 +70,41 @@ def _several_steps(
         values = values_of(update.expression, partial(read, box), dtype, given)
         own[box.slices(known.lower)] = values.copy()
     return own[over.slices(known.lower)]
+
+
+def cells_outside(
+    extension: Extension, cells_of: Callable[[Shape], Cells], box: Shape, dtype: str
+) -> Cells:
+    """The cells `box`, some of them outside the domain; `cells_of` gives cells that are not.
+
+    The last axis first: its cells outside are made of lines along the others that may be outside,
+    too.
+
+    >>> from controllers.program.boundary import Boundary
+    >>> domain, inside = Shape((0,), (3,)), np.array([1, 2, 3])
+    >>> line = Extension("u", Boundary.of(("mirror", "fixed:9"), 1), domain)
+    >>> def cells_of(box): return inside[box.slices((0,))]
+    >>> cells_outside(line, cells_of, Shape((-2,), (4,)), "int64").tolist()
+    [2, 1, 1, 2, 3, 9]
+    """
+
+    def values(box: Shape, n_axes: int) -> Cells:
+        if n_axes == 0:
+            return cells_of(box)
+        axis, line = n_axes - 1, extension.lines[n_axes - 1]
+        first, lower, upper = extension.domain.lower[axis], box.lower[axis], box.upper[axis]
+        if not line.extends or (first <= lower and upper <= first + line.length):
+            return values(box, axis)
+        slabs = [slab(box, at, axis) for at in range(lower - first, upper - first)]
+        return np.concatenate(slabs, axis)
+
+    def slab(box: Shape, at: int, axis: int) -> Cells:
+        line, first = extension.lines[axis], extension.domain.lower[axis] + at
+        box = box.slab(axis, first, first + 1)
+        if line.is_inside(at):
+            return values(box, axis)
+        (expression,) = line.stage(at).updates.values()
+        made = values_of(expression, lambda read: values(box.shift(read.offset), axis + 1), dtype)
+        return np.broadcast_to(made, box.extent)
+
+    return values(box, box.n_axes)

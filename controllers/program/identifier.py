@@ -7,7 +7,7 @@ from it:
 
 - a kernel is `kgt_NAME`, so a stencil may be called `sin`;
 - a field `u` becomes `u`, `u_new`, `u_first`, `u_pitch_0` ...; so no field's name ends like these,
-  nor is it a variable of the kernels themselves (`c`, `extent_0`, `start_0` ...).
+  nor is it a variable of the kernels themselves (`item`, `extent_0`, `start_0` ...).
 """
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _TYPE = re.compile(
     r"(2|3|4|8|16)(x(2|3|4|8|16))?|(atomic|memory)_\w+|(cl|CL|CLK|FP|FLT|DBL|HALF|M|ATOMIC)_\w+"
 )
 _GENERATED = re.compile(
-    r"kgt_\w*|c|item|t\d+|\w*_(new|first|pitch_\d+)|(c|extent|last|start|group|item|at)_\w*|get_\w+"
+    r"kgt_\w*|item|t\d+|\w*_(new|first|pitch_\d+)|(c|extent|last|start|group|item|at)_\w*|get_\w+"
 )
 
 

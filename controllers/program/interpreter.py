@@ -8,23 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
+from controllers.program.boundary import KEPT
 from controllers.program.expression import Read
-from controllers.program.reference import neighbours, values_of
+from controllers.program.reference import extended, neighbours, values_of
 from controllers.program.schedule import Repeat, Schedule
+from controllers.program.stage import Boundaries
+from controllers.program.steps import own_ends
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep, Version
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 
+class Ends(NamedTuple):
+    """What lies outside the domain, and what expressions are given."""
+
+    periodic: tuple[bool, ...]
+    boundaries: Boundaries
+    around: Surroundings | None
+
+
 def run_schedule(
     schedule: Schedule,
     arrays: Mapping[str, npt.NDArray[Any]],
     periodic: tuple[bool, ...],
+    boundaries: Boundaries | None = None,
     around: Surroundings | None = None,
 ) -> Arrays:
     """New arrays: the fields `arrays`, over the whole domain, after `schedule`.
@@ -40,16 +52,14 @@ def run_schedule(
     >>> run_schedule(small, {"u": np.array([1.0, 5.0])}, (False,))["u"].tolist()
     [0.125, 0.625]
     """
-    copies = {name: array.copy() for name, array in arrays.items()}
-    return _after(schedule, copies, periodic, around)
+    ends = Ends(periodic, boundaries or {}, around)
+    return _after(schedule, {name: array.copy() for name, array in arrays.items()}, ends)
 
 
-def _after(
-    schedule: Schedule, now: Arrays, periodic: tuple[bool, ...], around: Surroundings | None
-) -> Arrays:
+def _after(schedule: Schedule, now: Arrays, ends: Ends) -> Arrays:
     if isinstance(schedule, Repeat):
         for _ in range(schedule.at_most):
-            now = _after(schedule.body, now, periodic, around)
+            now = _after(schedule.body, now, ends)
             if schedule.until is not None and schedule.until(now):
                 break
         return now
@@ -57,19 +67,16 @@ def _after(
     for part in (schedule,) if isinstance(schedule, Sweep) else schedule.parts:
         if isinstance(part, Sweep):
             known = known or {Version(name, 0): array for name, array in now.items()}
-            made = _swept(part, known, periodic, around)
+            made = _swept(part, known, ends)
             known |= made
             now = now | {version.field: array for version, array in made.items()}
         else:
-            now, known = _after(part, now, periodic, around), {}
+            now, known = _after(part, now, ends), {}
     return now
 
 
 def _swept(
-    sweep: Sweep,
-    known: Mapping[Version, npt.NDArray[Any]],
-    periodic: tuple[bool, ...],
-    around: Surroundings | None,
+    sweep: Sweep, known: Mapping[Version, npt.NDArray[Any]], ends: Ends
 ) -> dict[Version, npt.NDArray[Any]]:
     """The versions that `sweep` makes."""
     if sweep.count > 1:
@@ -77,18 +84,23 @@ def _swept(
             f"sweep {sweep.name!r} computes {sweep.count} time steps; schedules are interpreted "
             f"one step at a time, lower the program for 1"
         )
-    used = {use.version.field: known[use.version] for use in sweep.uses}
+    used = {}
+    for use in sweep.uses:
+        field = use.version.field
+        boundary = ends.boundaries.get(field, KEPT)
+        used[field] = extended(known[use.version], field, boundary, own_ends(sweep.stage, field))
 
     def read(node: Read) -> npt.NDArray[Any]:
-        return neighbours(used[node.field], sweep.cells, periodic, node)
+        array, first = used[node.field]
+        return neighbours(array, sweep.cells.shift(first), ends.periodic, node)
 
     made = {}
     for version, expression in ((update.version, update.expression) for update in sweep.updates):
         array = known[Version(version.field, version.number - 1)].copy()
         dtype = str(array.dtype)
         given = None
-        if around is not None:
-            given = partial(around.value, box=sweep.cells, dtype=dtype)
+        if ends.around is not None:
+            given = partial(ends.around.value, box=sweep.cells, dtype=dtype)
         values = values_of(expression, read, dtype, given)
         array[sweep.cells.slices((0,) * array.ndim)] = values
         made[version] = array

@@ -13,8 +13,10 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from controllers.program.boundary import KEPT, Boundary
 from controllers.program.coordinates import Coordinates
 from controllers.program.expression import Constant, flops
+from controllers.program.extension import check_boundary
 from controllers.program.functions import FUNCTIONS, Function
 from controllers.program.given_use import check_given
 from controllers.program.hoisting import hoisted
@@ -32,10 +34,11 @@ Math = Literal["strict", "fast"]
 
 @dataclass(frozen=True)
 class Field:
-    """A named array over the domain; `dtype` is one of DTYPES."""
+    """A named array over the domain; `dtype` is one of DTYPES, `boundary` what lies outside."""
 
     name: str
     dtype: str
+    boundary: Boundary = KEPT
 
     def __post_init__(self) -> None:
         check_field_name(self.name)
@@ -93,7 +96,21 @@ class Program:
             _check_nodes(stage, self.dtype, self.math)
             check_given(stage, self.dtype in FLOATS, self.grid)
             self._check_fields(f"stage {stage.name!r} uses", (*stage.updates, *stage.fields_read))
+        self._check_boundaries()
         self._check_renames()
+
+    def _check_boundaries(self) -> None:
+        for field in self.fields:
+            for stage in check_boundary(field.boundary, field.name, self.n_axes, field.dtype):
+                _check_nodes(stage, field.dtype, self.math)
+        for axis in range(self.n_axes):
+            closed = {field.boundary.periodic(axis) for field in self.fields}
+            if len(closed) > 1:
+                rings = ", ".join(f.name for f in self.fields if f.boundary.periodic(axis))
+                raise ValueError(
+                    f"program {self.name!r}: axis {axis} is periodic for {rings} alone, but an "
+                    f"axis is a ring for all fields or for none; give all of them the same"
+                )
 
     def _take_scalars(self) -> None:
         stages, rules = hoisted(self.stages, self.scalars)
@@ -132,6 +149,12 @@ class Program:
                     f"program {self.name!r} renames {old!r} to {new!r}, which a stage writes too, "
                     f"so that {new!r} has two versions; write another field, or rename none to it"
                 )
+            if self.field(new).boundary != self.field(old).boundary:
+                raise ValueError(
+                    f"program {self.name!r} renames {old!r} to {new!r}, whose boundaries differ "
+                    f"({self.field(old).boundary}; {self.field(new).boundary}), while cells "
+                    f"outside go with their field; give both the same"
+                )
             names = [name for name in self.renames if self.renames[name] == old]
             if old not in self.written and old not in self.renames:
                 names.append(old)
@@ -143,12 +166,21 @@ class Program:
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{field.name} {field.dtype}" for field in self.fields)
-        stages = ", ".join(f"{one.name} sets {' and '.join(one.updates)}" for one in self.stages)
+        stages = ", ".join(f"{stage.name} sets {', '.join(stage.updates)}" for stage in self.stages)
         return f"<Program {self.name}: {fields}; {stages}; {self.n_axes} axes, math {self.math}>"
 
     def with_math(self, math: Math) -> Program:
         """The same in another arithmetic; ValueError for "fast" on integers."""
         return replace(self, math=math)
+
+    def with_boundaries(self, boundaries: Mapping[str, Boundary]) -> Program:
+        """The same with other boundaries of some fields."""
+        self._check_fields("boundaries are given for", boundaries)
+        fields = (
+            replace(field, boundary=boundaries.get(field.name, field.boundary))
+            for field in self.fields
+        )
+        return replace(self, fields=tuple(fields))
 
     @property
     def n_axes(self) -> int:
@@ -159,6 +191,16 @@ class Program:
     def dtype(self) -> str:
         """The dtype of all fields."""
         return self.fields[0].dtype
+
+    @property
+    def periodic(self) -> tuple[bool, ...]:
+        """Which axes are rings, as all fields say."""
+        return tuple(self.fields[0].boundary.periodic(axis) for axis in range(self.n_axes))
+
+    @property
+    def boundaries(self) -> dict[str, Boundary]:
+        """The rules of each field."""
+        return {field.name: field.boundary for field in self.fields}
 
     @property
     def rules(self) -> ScalarRules:
@@ -212,11 +254,29 @@ class Program:
     def updated(self, domain: Shape, periodic: tuple[bool, ...]) -> Shape:
         """The cells of `domain` that a step computes; the others keep their values.
 
-        On a periodic axis all of them, on a fixed one those whose declared offsets stay in the
-        domain. Empty where the domain is smaller than the offsets.  With several stages, the hull
-        of theirs.
+        On a periodic axis all of them; at an end where what is read beyond is given by rules, up
+        to it; elsewhere those whose declared offsets stay in the domain.  Empty where the domain is
+        smaller than the offsets.  With several stages, the hull of theirs.
         """
-        return reduce(Shape.hull, (stage.updated(domain, periodic) for stage in self.stages))
+        boxes = (stage.updated(domain, periodic, self.boundaries) for stage in self.stages)
+        return reduce(Shape.hull, boxes)
+
+    def closed(self, periodic: tuple[bool, ...] | None) -> tuple[bool, ...]:
+        """Which axes are rings: those that the program says, and those that `periodic` adds.
+
+        ValueError where a field has other rules there.
+        """
+        if periodic is None or len(periodic) != self.n_axes:
+            return self.periodic if periodic is None else periodic
+        for axis, wraps in enumerate(periodic):
+            for field in self.fields:
+                rules = field.boundary.side(axis)
+                if wraps and any(rule.extends for rule in rules):
+                    raise ValueError(
+                        f"axis {axis} is to be periodic, but the field {field.name!r} has the "
+                        f"boundary {' and '.join(map(str, rules))} there; leave out one of the two"
+                    )
+        return tuple(map(bool, np.logical_or(periodic, self.periodic)))
 
 
 def _check_nodes(stage: Stage, dtype: str, math: Math) -> None:

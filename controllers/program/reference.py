@@ -14,13 +14,19 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from controllers.program.boundary import Boundary
 from controllers.program.expression import Constant, Expression, Given, Read, Symbol, evaluate
+from controllers.program.extension import Line
 from controllers.program.functions import FUNCTIONS
+from controllers.program.offsets import Offsets
 from controllers.program.program import INTEGERS, Program
 from controllers.program.scalars import TIME_STEP
+from controllers.program.steps import own_ends
 from controllers.program.surroundings import Positions, Surroundings
 from hitmap.argument import instance, sequence, whole, wrong
 from hitmap.shape import Shape
+
+Seen = Mapping[str, tuple[npt.NDArray[Any], tuple[int, ...]]]
 
 
 def values_of(
@@ -82,7 +88,7 @@ def reference_run(
     program: Program,
     arrays: npt.NDArray[Any],
     n_steps: int,
-    periodic: tuple[bool, ...],
+    periodic: tuple[bool, ...] | None = None,
     scalars: Mapping[str, float] = ...,
     dt: float | None = ...,
 ) -> npt.NDArray[Any]: ...
@@ -93,7 +99,7 @@ def reference_run(
     program: Program,
     arrays: Mapping[str, npt.NDArray[Any]],
     n_steps: int,
-    periodic: tuple[bool, ...],
+    periodic: tuple[bool, ...] | None = None,
     scalars: Mapping[str, float] = ...,
     dt: float | None = ...,
 ) -> dict[str, npt.NDArray[Any]]: ...
@@ -103,16 +109,17 @@ def reference_run(
     program: Program,
     arrays: npt.NDArray[Any] | Mapping[str, npt.NDArray[Any]],
     n_steps: int,
-    periodic: tuple[bool, ...],
+    periodic: tuple[bool, ...] | None = None,
     scalars: Mapping[str, float] = MappingProxyType({}),
     dt: float | None = None,
 ) -> npt.NDArray[Any] | dict[str, npt.NDArray[Any]]:
     """New arrays: the fields `arrays` (their boundary cells included) after `n_steps` steps.
 
     One array for a program of one field, else one for each name.  Per axis, `periodic` closes it
-    to a ring, for any reach; otherwise it is fixed: a cell where the declared offsets of a stage
-    leave the array keeps its value.  `scalars` are values of parameters other than their defaults,
-    `dt` is the one of that name; the time of the first step is 0.
+    to a ring, for any reach, as the program's own boundaries may do.  Where they are keep, a cell
+    where the declared offsets of a stage leave the array keeps its value; other rules say what lies
+    beyond it.  `scalars` are values of parameters other than their defaults, `dt` is the one of
+    that name; the time of the first step is 0.
 
     >>> from controllers.language.weights import Stencil
     >>> mean = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float64")
@@ -120,6 +127,10 @@ def reference_run(
     [0.0, 0.0, 6.0, 8.0]
     >>> reference_run(mean, np.array([0., 4., 0., 8.]), 1, (True,)).tolist()
     [6.0, 0.0, 6.0, 0.0]
+    >>> from controllers.program.boundary import Boundary
+    >>> walls = mean.with_boundaries({"u": Boundary.of(("mirror", "fixed:2"), 1)})
+    >>> reference_run(walls, np.array([0., 4., 0., 8.]), 1).tolist()
+    [2.0, 0.0, 6.0, 1.0]
 
     The stages of a step run in order, the updates of one stage at once; then fields are renamed.
 
@@ -139,11 +150,12 @@ def reference_run(
     n_steps = whole(n_steps, "n_steps")
     if n_steps < 0:
         raise ValueError(f"the number of steps cannot be negative, got {n_steps}")
-    periodic = tuple(sequence(periodic, "periodic", "True or False, one per axis"))
+    if periodic is not None:
+        periodic = tuple(sequence(periodic, "periodic", "True or False, one per axis"))
     known = {**scalars, **({} if dt is None else {TIME_STEP: dt})}
     parameters = program.rules.complete(program.rules.given(known))
     domain = Shape.of_extent(next(iter(state.values())).shape)
-    positions = Positions(domain, periodic, program.grid)
+    positions = Positions(domain, program.closed(periodic), program.grid)
     for step in range(n_steps):
         numbers = program.rules.at(parameters, step * parameters.get(TIME_STEP, 0.0))
         state = _after_step(program, state, Surroundings(positions, numbers))
@@ -187,13 +199,18 @@ def _after_step(
     program: Program, before: Mapping[str, npt.NDArray[Any]], around: Surroundings
 ) -> dict[str, npt.NDArray[Any]]:
     """The fields after a step; no array of `before` is changed, but some are handed on."""
-    now = dict(before)
+    now, boundaries = dict(before), program.boundaries
     domain, periodic = around.positions.domain, around.positions.periodic
     for stage in program.stages:
-        box = stage.updated(domain, periodic)
+        box = stage.updated(domain, periodic, boundaries)
+        seen = {
+            field: extended(now[field], field, boundaries[field], own_ends(stage, field))
+            for field in stage.fields_read
+        }
 
-        def read(node: Read, box: Shape = box) -> npt.NDArray[Any]:
-            return neighbours(now[node.field], box, periodic, node)
+        def read(node: Read, box: Shape = box, seen: Seen = seen) -> npt.NDArray[Any]:
+            array, first = seen[node.field]
+            return neighbours(array, box.shift(first), periodic, node)
 
         def given(node: Given, box: Shape = box) -> Any:
             return around.value(node, box, program.dtype)
@@ -206,6 +223,45 @@ def _after_step(
             now[field] = now[field].copy()
             now[field][box.slices(domain.lower)] = value
     return {**now, **{new: before[old] for new, old in program.renames.items()}}
+
+
+def extended(
+    array: npt.NDArray[Any], field: str, boundary: Boundary, ends: Offsets
+) -> tuple[npt.NDArray[Any], tuple[int, ...]]:
+    """A field with the cells outside from the first to the last offset, and where it begins then.
+
+    Axis 0 is extended first, then axis 1 over that, and so on.
+
+    >>> corner = Boundary.of([("mirror", "keep"), ("fixed:9", "keep")], 2)
+    >>> wide, first = extended(np.array([[1, 2], [3, 4]]), "u", corner, ((-1, 1), (-1, 1)))
+    >>> wide.tolist(), first
+    ([[9, 1, 2], [9, 1, 2], [9, 3, 4]], (1, 1))
+    """
+    first = [0] * array.ndim
+    for axis, (low, high) in enumerate(ends):
+        line = Line(field, axis, array.ndim, array.shape[axis], boundary.side(axis))
+        below = max(0, -low) if line.has(-1) else 0
+        above = max(0, high) if line.has(line.length) else 0
+        if below or above:
+            array = _longer(array, line, below, above)
+        first[axis] = below
+    return array, tuple(first)
+
+
+def _longer(
+    array: npt.NDArray[Any], line: Line, below: int, above: int
+) -> npt.NDArray[Any]:
+    """`array` with so many cells below and above along one axis."""
+    slabs = {at: array.take([at], line.axis) for at in range(line.length)}
+
+    def slab(at: int) -> npt.NDArray[Any]:
+        if at not in slabs:
+            (expression,) = line.stage(at).updates.values()
+            made = values_of(expression, lambda r: slab(at + r.offset[line.axis]), str(array.dtype))
+            slabs[at] = np.broadcast_to(made, slabs[0].shape)
+        return slabs[at]
+
+    return np.concatenate([slab(at) for at in range(-below, line.length + above)], line.axis)
 
 
 def neighbours(

@@ -57,13 +57,14 @@ def lowered(
     if steps_per_launch > 1 and not can_combine(program):
         raise ValueError(
             f"launches of {steps_per_launch} steps are for programs of one stage that reads the "
-            f"field it writes, and uses neither coordinates, indices nor scalars that change from "
-            f"step to step; {program.name!r} needs 1 step per launch"
+            f"field it writes, whose boundary is keep, periodic or a number, and uses neither "
+            f"coordinates, indices nor scalars that change from step to step; {program.name!r} "
+            f"needs 1 step per launch"
         )
     newest: dict[str, int] = {}
     parts = []
     for stage in program.stages:
-        cells = cells_of(stage, domain, periodic, steps_per_launch)
+        cells = cells_of(stage, domain, periodic, steps_per_launch, program.boundaries)
         parts.append(Sweep.of(stage, cells, steps_per_launch, newest))
         newest |= {field: newest.get(field, 0) + 1 for field in stage.updates}
     return Sequence(tuple(parts))

@@ -10,12 +10,16 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
+from controllers.program.boundary import Boundary
 from controllers.program.expression import Expression, Operation, Read, Symbol, walk
 from controllers.program.identifier import check_identifier
 from controllers.program.offsets import Offsets, check_offsets
 from hitmap.argument import wrong
 from hitmap.shape import Shape
+
+Boundaries: TypeAlias = Mapping[str, Boundary]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,14 +104,31 @@ class Stage:
         (update,) = self.updates.items()
         return update
 
-    def updated(self, domain: Shape, periodic: tuple[bool, ...]) -> Shape:
+    def updated(
+        self, domain: Shape, periodic: tuple[bool, ...], boundaries: Boundaries | None = None
+    ) -> Shape:
         """The cells this stage computes; see `Program.updated`."""
         if not len(self.offsets) == len(domain.extent) == len(periodic):
             raise ValueError(
                 f"stage {self.name!r} has {len(self.offsets)} axes, got a domain of "
                 f"{len(domain.extent)} and {len(periodic)} boundaries; give one per axis"
             )
-        axes = list(zip(domain.lower, domain.upper, self.offsets, periodic))
-        lower = tuple(a if p else a + max(0, -low) for a, _, (low, _), p in axes)
-        upper = tuple(b if p else b - max(0, high) for _, b, (_, high), p in axes)
+        ends = [
+            (
+                0 if p or self._extended(axis, 0, boundaries or {}) else max(0, -low),
+                0 if p or self._extended(axis, 1, boundaries or {}) else max(0, high),
+            )
+            for axis, ((low, high), p) in enumerate(zip(self.offsets, periodic))
+        ]
+        lower = tuple(first + margin for first, (margin, _) in zip(domain.lower, ends))
+        upper = tuple(last - margin for last, (_, margin) in zip(domain.upper, ends))
         return Shape(lower, tuple(max(a, b) for a, b in zip(lower, upper)))
+
+    def _extended(self, axis: int, upper: int, boundaries: Boundaries) -> bool:
+        """Whether the fields that it reads beyond an end, or else reads, or writes, go on there."""
+        beyond = {r.field for r in self.reads if (r.offset[axis] if upper else -r.offset[axis]) > 0}
+        concerned = beyond or {*self.fields_read} or {*self.updates}
+        return all(
+            field in boundaries and boundaries[field].side(axis)[upper].extends
+            for field in concerned
+        )

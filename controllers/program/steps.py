@@ -12,19 +12,25 @@ from hitmap.shape import Shape
 def can_combine(program: Program) -> bool:
     """Whether several steps can be one sweep: a single stage of a field that it reads, too.
 
-    No scalar that it uses may change from step to step, nor may it use indices or coordinates.
+    What lies outside that field must never change: no step in between could fill it.  No scalar
+    that it uses may change from step to step, nor may it use indices or coordinates.
     """
     (stage, *more) = program.stages
     if more or program.renames or len(stage.updates) > 1 or program.changing:
         return False
     if any(isinstance(node, (Index, Coordinate)) for node in stage.nodes):
         return False
-    return stage.writes in stage.fields_read
+    return stage.writes in stage.fields_read and program.field(stage.writes).boundary.is_steady
 
 
 def own_offsets(stage: Stage, field: str) -> tuple[tuple[int, ...], ...]:
     """The distinct offsets at which `stage` reads `field`, by first use."""
     return tuple(read.offset for read in stage.reads if read.field == field)
+
+
+def own_ends(stage: Stage, field: str) -> Offsets:
+    """Per axis, the first and the last offset at which `stage` reads `field`."""
+    return tuple((min(axis), max(axis)) for axis in zip(*own_offsets(stage, field)))
 
 
 def offsets_read(stage: Stage, field: str, count: int) -> Shape:
@@ -33,7 +39,7 @@ def offsets_read(stage: Stage, field: str, count: int) -> Shape:
     if field == stage.writes:
         return grown(stage, cell, count)
     around = grown(stage, cell, count - 1)
-    low, high = zip(*((min(axis), max(axis)) for axis in zip(*own_offsets(stage, field))))
+    low, high = zip(*own_ends(stage, field))
     return around.shift(low).hull(around.shift(high))
 
 

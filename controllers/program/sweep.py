@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, Union
 
 from controllers.program.expression import Expression
-from controllers.program.stage import Stage
+from controllers.program.stage import Boundaries, Stage
 from controllers.program.steps import grown, offsets_read, own_offsets
 from hitmap.shape import Shape
 
@@ -159,10 +159,15 @@ class Sweep:
 
     @classmethod
     def over(
-        cls, stage: Stage, domain: Shape, periodic: tuple[bool, ...], count: int = 1
+        cls,
+        stage: Stage,
+        domain: Shape,
+        periodic: tuple[bool, ...],
+        count: int = 1,
+        boundaries: Boundaries | None = None,
     ) -> Sweep:
         """That of `stage` alone, for boxes in `domain`."""
-        return cls.of(stage, cells_of(stage, domain, periodic, count), count)
+        return cls.of(stage, cells_of(stage, domain, periodic, count, boundaries), count)
 
     @property
     def name(self) -> str:
@@ -193,10 +198,14 @@ class Sweep:
 
 
 def cells_of(
-    stage: Stage, domain: Shape, periodic: tuple[bool, ...], count: int = 1
+    stage: Stage,
+    domain: Shape,
+    periodic: tuple[bool, ...],
+    count: int = 1,
+    boundaries: Boundaries | None = None,
 ) -> Shape:
     """The cells that `count` time steps of `stage` compute, for boxes in `domain`."""
-    updated = stage.updated(domain, periodic)
+    updated = stage.updated(domain, periodic, boundaries)
     if count == 1:
         return updated
     beyond = grown(stage, updated, count)

@@ -56,7 +56,7 @@ def _program(plan: Plan) -> str:
         lines.append(f"  stage {stage.name}")
         lines += [f"    {line}" for line in formula(stage).splitlines()]
         lines.append(f"    {cost(program, stage)}")
-        updated = stage.updated(domain, plan.periodic)
+        updated = stage.updated(domain, plan.periodic, program.boundaries)
         lines.append(
             f"    computes {updated}, {updated.n_cells} of {domain.n_cells} cells; the others keep "
             f"their values"
@@ -65,9 +65,23 @@ def _program(plan: Plan) -> str:
         )
     lines += [f"  scalar {text}" for text in _scalars(program)]
     for axis, ((low, high), wraps) in enumerate(zip(program.reach, plan.periodic)):
-        boundary = "periodic" if wraps else "fixed"
-        lines.append(f"  axis {axis}: reach {low} below and {high} above, {boundary} boundary")
+        boundary = _boundary(program, axis, wraps)
+        lines.append(f"  axis {axis}: reach {low} below and {high} above, {boundary}")
     return "\n".join(lines)
+
+
+def _boundary(program: Program, axis: int, wraps: bool) -> str:
+    """What lies beyond the ends of an axis; field by field where they differ."""
+    if wraps:
+        return "periodic boundary"
+    texts: dict[str, list[str]] = {}
+    for field in program.fields:
+        low, high = field.boundary.side(axis)
+        text = str(low) if low == high else f"{low} below and {high} above"
+        texts.setdefault("fixed" if text == "keep" else text, []).append(field.name)
+    if len(texts) == 1:
+        return f"{next(iter(texts))} boundary"
+    return "; ".join(f"{', '.join(names)}: {text} boundary" for text, names in texts.items())
 
 
 def _scalars(program: Program) -> Iterator[str]:

@@ -21,7 +21,7 @@ from controllers.placement.temporal import agreed_steps, plan_with_steps
 from controllers.plan import Plan
 from controllers.program.program import Program
 from controllers.run.watchdog import Watched
-from controllers.settings.domain import domain_of, periodic_axes
+from controllers.settings.domain import domain_of
 from controllers.settings.execution import Execution
 from controllers.settings.request import Request
 from controllers.tuning import check_tuning
@@ -37,7 +37,6 @@ class Terms:
 
     program: Program
     domain: Shape
-    periodic: tuple[bool, ...]
     kernel: KernelChoice
     execution: Execution
     controllers: Controllers
@@ -83,13 +82,12 @@ def agree(request: Request, comm: Communicator) -> Terms:
     execution = request.execution
     program = request.program.with_math(execution.math)
     domain = domain_of(program, request.sizes)
-    periodic = periodic_axes(request.boundary, program.n_axes)
     kernel = agreed_kernel(comm, execution.kernel)
     check_math(execution.math, kernel, checked=execution.checked != "off")
     check_tuning(execution.tune, kernel, execution.checked)
     own = with_domain(kernel, domain) if isinstance(kernel, Kernel) else kernel
     controllers = open_controllers(comm, program, execution, kernel=own)
-    return Terms(program, domain, periodic, kernel, execution, controllers)
+    return Terms(program, domain, kernel, execution, controllers)
 
 
 def plan_on(layout: Layout, placement: Placement, terms: Terms, comm: Communicator) -> Plan:
@@ -97,7 +95,7 @@ def plan_on(layout: Layout, placement: Placement, terms: Terms, comm: Communicat
 
     def plan_of(n_steps: int) -> Plan:
         return Plan(
-            terms.program, layout, terms.periodic, placement.locations,
+            terms.program, layout, terms.program.periodic, placement.locations,
             overlap=overlap_for(terms.execution.overlap, terms.kernel), only_rank=comm.rank,
             steps_per_launch=n_steps,
         )  # fmt: skip

@@ -118,11 +118,32 @@ def refuse_together(comm: Communicator, make: Callable[[], _R]) -> _R:
     """
     try:
         return make()
-    except (TypeError, ValueError) as error:
+    except (IndexError, TypeError, ValueError) as error:
         if comm.size > 1:
             with suppress(ValueError):
                 raise_together(comm, str(error))
         raise on_all_ranks(error) from None
+
+
+@contextmanager
+def together(comm: Communicator, what: str) -> Iterator[None]:
+    """Work that each rank does: what it raises on one of them is a ValueError on the others.
+
+    Collective.
+    """
+    failed: Exception | None = None
+    try:
+        yield
+    except Exception as error:
+        failed = error
+    said = None if failed is None else f"{what}: {type(failed).__name__}: {failed}"
+    try:
+        raise_together(comm, said)
+    except ValueError:
+        if failed is None:
+            raise
+    if failed is not None:
+        raise on_all_ranks(failed)
 
 
 def stated(facts: Mapping[str, object]) -> dict[str, object]:

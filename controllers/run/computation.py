@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING
-
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 import controllers
 from controllers.engine import Engine
 from controllers.kernel.configuration import Configuration
+from controllers.language.kinds import DTypes
 from controllers.placement.own_kernel import check_rest
 from controllers.placement.placement import Placement
 from controllers.placement.relocation import relocate
@@ -26,14 +25,16 @@ from controllers.report.trace import Trace
 from controllers.report.trace_file import save_timeline
 from controllers.run.assembly import assemble
 from controllers.run.call import Calls, check_communicator, collective, refuse_together
-from controllers.run.field_access import FieldAccess, OneField
 from controllers.run.interruption import Interruption
+from controllers.run.named_fields import NamedFields
 from controllers.run.parameters import Parameters
 from controllers.run.progress import Watcher, told_by
 from controllers.run.state import State
 from controllers.run.watchdog import Watchdog, Watched
 from controllers.settings.division import Division
+from controllers.settings.domain import Boundaries
 from controllers.settings.execution import Execution
+from controllers.settings.initial import Given
 from controllers.settings.request import Described, Request, Sizes, divided_anew
 from controllers.tuning import Tuner
 from hitmap.agreement import next_number
@@ -48,32 +49,42 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from controllers.settings.division import DivisionKeywords
-    from controllers.settings.request import Keywords
 
 
-class Computation(FieldAccess):
+class Computation(NamedFields):
     """A program on a field, distributed over places: load it, run steps, look, go on.
 
     All methods are collective unless they say otherwise: every rank of `comm` calls them in
     the same order with the same arguments.
 
-    program: a `Program`, or a `Stencil`.
-    sizes: extents of the field in cells, its boundary cells included; or the initial field, an
-        array that all ranks give, and of which that of rank 0 counts.
-    dtype: of the field, for a `Stencil`; by default the array's, else float64.
-    boundary: "fixed" or "periodic", one for all axes or one per axis.
+    program: a `Program`, a `Stencil`, or steps, one or a list of them (`controllers.step`).
+    sizes: a `Grid`, or extents of the fields in cells, their boundary cells included; of a program
+        of one field also its initial values, an array, or one with named axes such as xarray's.
+    dtype: of all fields, or of each by its name; by default that of the initial values, else
+        float64.
+    boundary: what lies outside the domain, for all fields or as {field: ...}: a rule or a word
+        for all axes, one per axis, or {axis: rule or (lower, upper)}.  Words are "fixed", which is
+        the default of patterns (cells that reach beyond keep their value), "periodic", "mirror",
+        "fixed:0" and "extrapolate:1"; rules `mirror`, `fixed`, `extrapolate` and `custom`
+        (docs/boundaries.md).  Where nothing is said, those of the program or of the grid.
     dt: the time that a step takes, for programs that use it, and for `time`.
-    division: how the field is cut, a `Division`.
-    execution: how it is computed, an `Execution`.
+    init: initial values of fields, and values of parameters, by name: for names that are keywords
+        of this call.
+    division: how the fields are cut, a `Division`.
+    execution: how they are computed, an `Execution`.
     keywords: the fields of these two, which then change what the groups say.  `Division` and
         `Execution` explain them:
 
         partition, weights, align, block, dims, layout, places_per_controller;
         devices, overlap, steps_per_launch, math, kernel, tune, check, watchdog, trace,
-        memory_cap, zero_copy.
+        memory_cap, zero_copy;
 
-    `computation["u"]` is one of the fields by its name; where there is one only, `computation`
-    itself has the same verbs.
+        and initial values by the names of fields: a number, an array that all ranks give, and of
+        which that of rank 0 counts, the name of a .npy file, or a function of the coordinates of
+        the cells, which every rank calls for its own (docs/fields.md).
+
+    `run.u` or `run["u"]` is one of the fields, much like an array (`OneField`); where there is one
+    only, the computation itself has the same verbs.
     """
 
     def __init__(
@@ -81,20 +92,28 @@ class Computation(FieldAccess):
         program: Described,
         sizes: Sizes,
         *,
-        dtype: npt.DTypeLike | None = None,
-        boundary: str | Sequence[str] = "fixed",
+        dtype: DTypes = None,
+        boundary: Boundaries = None,
         dt: float | None = None,
+        init: Mapping[str, Given] | None = None,
         comm: Communicator | None = None,
         division: Division | None = None,
         execution: Execution | None = None,
-        **keywords: Unpack[Keywords],
+        **keywords: Any,
     ) -> None:
         check_communicator(comm)
         self.comm = default_communicator() if comm is None else comm
         install_where_ranks_are(self.comm)
-        request = refuse_together(self.comm, lambda: Request.of(
-            program, sizes, dtype, boundary, division, execution, keywords, {"dt": dt}
-        ))  # fmt: skip
+
+        def request_of() -> Request:
+            made = Request.of(
+                program, sizes, dtype=dtype, boundary=boundary, dt=dt, init=init,
+                division=division, execution=execution, keywords=keywords,
+            )  # fmt: skip
+            made.check_complete()
+            return made
+
+        request = refuse_together(self.comm, request_of)
         self.calls = Calls(self.comm, f"a computation of {request.program.name}")
         self.state = State()
         self._watched = Watched(self.calls)
@@ -107,12 +126,12 @@ class Computation(FieldAccess):
             self.calls.owner = f"computation {number} ({request.program.name})"
             self._watchdog.connect(self.comm, number)
             self._begin(request)
-        if request.initial is not None:     # which is the user's, and not kept
-            self.scatter(request.initial if self.comm.rank == 0 else None)
+        for initial in request.initial:     # arrays are the user's, and not kept
+            self._set(initial)
 
     def _begin(self, request: Request) -> None:
         """Assemble what runs, and what keeps its figures; all cells are 0."""
-        self._request = replace(request, initial=None)
+        self._request = replace(request, initial=())
         self._parameters = Parameters(request.scalars)
         self._messages = self.comm.Dup()
         self._assembly = assemble(request, self.comm, self._messages, self._watched)
@@ -121,12 +140,6 @@ class Computation(FieldAccess):
         self._trace = Trace(self._messages) if execution.trace else None
         self._tuner = Tuner(self._engine, self.comm, execution.tune) if execution.tune else None
         self._engine.clear()
-
-    def __getitem__(self, field: str) -> OneField:
-        """One field by its name, to load, scatter, gather, visit, save or load from a file."""
-        if field not in self.fields:
-            raise KeyError(f"there is no field {field!r}; there are {', '.join(self.fields)}")
-        return OneField(self, field)
 
     def redistribute(
         self, division: Division | None = None, **keywords: Unpack[DivisionKeywords]
@@ -259,11 +272,6 @@ class Computation(FieldAccess):
     def program(self) -> Program:
         """What is computed."""
         return self._assembly.terms.program
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """The names of its fields."""
-        return tuple(field.name for field in self.program.fields)
 
     @property
     def domain(self) -> Shape:

@@ -6,14 +6,11 @@ message on a cluster.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
-
-import numpy.typing as npt
 
 from controllers.kernel.configuration import Configuration, planned_configurations
 from controllers.kernel.registry import KernelChoice, check_math, find_kernel
+from controllers.language.kinds import DTypes
 from controllers.placement.own_kernel import overlap_for
 from controllers.placement.temporal import plan_with_steps
 from controllers.plan import Location, Plan
@@ -21,15 +18,10 @@ from controllers.plan.needed import cells_needed
 from controllers.plan.size import PlaceSize, place_sizes
 from controllers.report.explain import explain
 from controllers.settings.division import Division
-from controllers.settings.domain import domain_of, periodic_axes
+from controllers.settings.domain import Boundaries, domain_of
 from controllers.settings.execution import Execution
 from controllers.settings.request import Described, Request, Sizes
 from hitmap.argument import whole
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from controllers.settings.request import Keywords
 
 # Selectors whose devices compute in the host's memory; all others have memory of their own.
 ON_HOST = ("cpu", "reference")
@@ -74,11 +66,12 @@ def dry_run(
     sizes: Sizes,
     n_controllers: int,
     *,
-    dtype: npt.DTypeLike | None = None,
-    boundary: str | Sequence[str] = "fixed",
+    dtype: DTypes = None,
+    boundary: Boundaries = None,
+    dt: float | None = None,
     division: Division | None = None,
     execution: Execution | None = None,
-    **keywords: Unpack[Keywords],
+    **keywords: object,
 ) -> DryRun:
     """Plan a run on `n_controllers` ranks with a device each; the options are `Computation`'s.
 
@@ -86,7 +79,10 @@ def dry_run(
     memory (cpu, reference) or in a device's own (all others, and the default).  What matters only
     while steps are run has no effect.  ValueError where the options do not fit together.
     """
-    request = Request.of(program, sizes, dtype, boundary, division, execution, keywords)
+    request = Request.of(
+        program, sizes, dtype=dtype, boundary=boundary, dt=dt, division=division,
+        execution=execution, keywords=keywords,
+    )  # fmt: skip
     n_controllers = whole(n_controllers, "n_controllers")
     if n_controllers < 1:
         raise ValueError(f"a dry run is for at least 1 place, got {n_controllers}")
@@ -100,11 +96,10 @@ def dry_run(
     ranks = [_location(rank, words[rank % len(words)]) for rank in range(n_controllers)]
     n_each = 1 if division.is_dealt else division.places_per_controller
     locations = [ranks[place // n_each % n_controllers] for place in range(layout.n_places)]
-    periodic = periodic_axes(request.boundary, planned.n_axes)
 
     def plan_of(n_steps: int) -> Plan:
         return Plan(
-            planned, layout, periodic, locations,
+            planned, layout, planned.periodic, locations,
             overlap=overlap_for(execution.overlap, kernel), steps_per_launch=n_steps,
         )  # fmt: skip
 

@@ -19,7 +19,7 @@ from controllers.report.report import Report
 from controllers.run.computation import Computation
 from controllers.run.progress import Watcher
 from controllers.settings.division import Division
-from controllers.settings.domain import check_some_computed
+from controllers.settings.domain import Boundaries, check_some_computed
 from controllers.settings.execution import Execution
 from controllers.settings.request import Sizes
 from hitmap.argument import function, whole
@@ -41,7 +41,7 @@ def stencil_computation(  # type: ignore[misc]  # `kernel` has a place of its ow
     init: Callable[[TileView], None] | None = None,
     output: Callable[[TileView], None] | None = None,
     *,
-    boundary: str | Sequence[str] = "fixed",
+    boundary: Boundaries = None,
     comm: Communicator | None = None,
     dtype: npt.DTypeLike = "float32",
     progress: Watcher = None,

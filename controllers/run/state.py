@@ -17,7 +17,7 @@ from hitmap.agreement import on_all_ranks
 # What a verb does with the field.
 Use = Literal["nothing", "reads", "sets"]
 
-_SET_ANEW = "set it anew with load, scatter or load_file"
+_SET_ANEW = "set it anew with set, load, scatter or load_file"
 _START_ANEW = "make a new Computation"      # messages may be under way that nobody expects
 
 

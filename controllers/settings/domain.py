@@ -3,35 +3,43 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Union
 
 import numpy as np
 
+from controllers.program.boundary import Boundary, Spelling
 from controllers.program.program import Program
 from hitmap.argument import sizes_of
 from hitmap.shape import Shape
 
 MAX_BYTES = 2**63       # of a field: positions in it are 64-bit numbers
-BOUNDARIES = ("fixed", "periodic")
+Boundaries = Union[Spelling, Mapping[str, Any], None]
 
 
-def periodic_axes(boundary: str | Sequence[str], n_axes: int) -> tuple[bool, ...]:
-    """Which axes are periodic; `boundary` is one word for all axes or one per axis.
+def bounded(program: Program, boundary: Boundaries, axes: Sequence[str] | None = None) -> Program:
+    """`program` with the boundary that a user gives; None leaves its own.
 
-    >>> periodic_axes("fixed", 2), periodic_axes(["fixed", "periodic"], 2)
-    ((False, False), (False, True))
+    boundary: what `Boundary.of` takes, for all fields, or a mapping of fields to that; the fields
+        left out keep theirs.  axes: names of the axes, where they have some.
+
+    >>> from controllers.language.weights import Stencil
+    >>> mean = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32")
+    >>> print(bounded(mean, {"u": ("mirror", "keep")}).field("u").boundary)
+    (mirror(), keep)
     """
-    words = [boundary] if isinstance(boundary, str) else list(boundary)
-    for word in words:
-        if word not in BOUNDARIES:
-            raise ValueError(f"a boundary is one of {', '.join(BOUNDARIES)}, got {word!r}")
-    if len(words) == 1:
-        words *= n_axes
-    if len(words) != n_axes:
-        raise ValueError(
-            f"{n_axes} axes need one boundary, or one each, got {len(words)}: {', '.join(words)}"
-        )
-    return tuple(word == "periodic" for word in words)
+    if boundary is None:
+        return program
+    names = axes or program.n_axes
+    fields = [field.name for field in program.fields]
+    if isinstance(boundary, Mapping) and boundary and {*boundary} <= {*fields}:
+        if axes and {*boundary} <= {*axes}:
+            raise ValueError(
+                f"boundary: {', '.join(boundary)} are names of fields and of axes; give a mapping "
+                f"of fields to mappings of axes"
+            )
+        return program.with_boundaries({f: Boundary.of(boundary[f], names) for f in boundary})
+    return program.with_boundaries(dict.fromkeys(fields, Boundary.of(boundary, names)))
 
 
 def domain_of(program: Program, sizes: int | Sequence[int]) -> Shape:

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
-from typing import Any, TypeVar, Union
+from typing import Any, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
-from controllers.language.dtype import dtype_name
-from controllers.language.weights import Stencil
+from controllers.language.kinds import DTypes
 from controllers.program.program import Program
 from controllers.settings.division import Division, DivisionKeywords
+from controllers.settings.domain import Boundaries
 from controllers.settings.execution import Execution, ExecutionKeywords
-from hitmap.argument import instance, sequence, sizes_of, wrong
+from controllers.settings.initial import Given, Initial, is_named
+from controllers.settings.subject import Described as Described
+from controllers.settings.subject import Sizes as Sizes
+from controllers.settings.subject import Subject, names_of
+from hitmap.argument import instance, wrong
 
-Described = Union[Program, Stencil]
-Sizes = Union[int, Sequence[int], npt.NDArray[Any]]
-DEFAULT_DTYPE = "float64"
 _Group = TypeVar("_Group", Division, Execution)
 
 
@@ -27,20 +25,26 @@ class Keywords(DivisionKeywords, ExecutionKeywords, total=False):
     """The fields of both groups, as keywords of calls."""
 
 
+# What `Computation` takes by these names is no field.
+OWN_KEYWORDS = ("program", "sizes", "dtype", "boundary", "dt", "init", "comm", "division",
+                "execution")  # fmt: skip
+GROUP_KEYWORDS = (*DivisionKeywords.__annotations__, *ExecutionKeywords.__annotations__)
+
+
 @dataclass(frozen=True)
 class Request:
     """What is to be computed, and how: as the user says it on this rank.
 
-    initial: the cells to begin with, if they were given in place of the sizes.
+    initial: what fields begin with; the others are 0, but for those that are `missing`.
     scalars: values of parameters other than their defaults.
     """
 
     program: Program
     sizes: tuple[int, ...]
-    boundary: str | tuple[str, ...]
     division: Division
     execution: Execution
-    initial: npt.NDArray[Any] | None = field(default=None, repr=False, compare=False)
+    initial: tuple[Initial, ...] = field(default=(), repr=False)
+    missing: tuple[str, ...] = ()
     scalars: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
@@ -48,8 +52,11 @@ class Request:
         cls,
         program: Described,
         sizes: Sizes,
-        dtype: npt.DTypeLike | None = None,
-        boundary: str | Sequence[str] = "fixed",
+        *,
+        dtype: DTypes = None,
+        boundary: Boundaries = None,
+        dt: float | None = None,
+        init: Mapping[str, Given] | None = None,
         division: Division | None = None,
         execution: Execution | None = None,
         keywords: Mapping[str, Any] | None = None,
@@ -58,40 +65,83 @@ class Request:
         """TypeError or ValueError where an argument is wrong by itself.
 
         An array with as many axes as the program is the initial field.  `keywords` are fields of
-        the two groups, and change what these say.  Of `scalars`, None is none.
+        the two groups, and change what these say; or values of fields and parameters.
         """
-        if not isinstance(program, (Program, Stencil)):
-            remedy = "write Stencil.of(...)"
-            raise wrong("program", "a Program or a Stencil", program, remedy)
-        initial = sizes if isinstance(sizes, np.ndarray) and sizes.ndim == program.n_axes else None
-        made = _program(program, dtype, initial)
+        own = {"dtype": dtype, "boundary": boundary, "dt": dt}
+        taken = {name for name, value in own.items() if value is not None}
+        names = [name for group in names_of(program) for name in group]
+        options, given = _given(names, keywords or {}, init, taken)
+        groups = grouped(division, execution, options, names)
+        subject = Subject.of(program, sizes, dtype, boundary, dt, given)
         return cls(
-            made,
-            _sizes(sizes) if initial is None else initial.shape,
-            _words(boundary),
-            *grouped(division, execution, keywords or {}),
-            initial,
-            made.rules.given({n: v for n, v in (scalars or {}).items() if v is not None}),
-        )
+            subject.program, subject.sizes, *groups, subject.initial, subject.missing,
+            subject.program.rules.given(subject.scalars),
+        )  # fmt: skip
+
+    def check_complete(self) -> None:
+        """ValueError where a field has no initial values and needs some."""
+        if self.missing:
+            many = len(self.missing) > 1
+            raise ValueError(
+                f"the field{'s' * many} {', '.join(self.missing)} {'have' if many else 'has'} no "
+                f"initial values; give {'each of them' if many else 'some'} as a keyword, such as "
+                f"{self.missing[0]}=0"
+            )
 
     @property
     def facts(self) -> dict[str, object]:
         """What all ranks must say alike, but for the program."""
         return {
-            "sizes": self.sizes, "boundary": self.boundary,
-            "initial": None if self.initial is None else "an array",
+            "sizes": self.sizes,
+            "boundary": {f.name: str(f.boundary) for f in self.program.fields},
+            "initial": [*self.initial] or None,
             "scalars": dict(self.scalars),
             **self.division.facts, **self.execution.facts,
         }  # fmt: skip
 
 
-def grouped(
-    division: Division | None, execution: Execution | None, keywords: Mapping[str, Any]
-) -> tuple[Division, Execution]:
-    """The two groups, changed as the keywords say, each of which is a field of one of them."""
-    known = [*DivisionKeywords.__annotations__, *ExecutionKeywords.__annotations__]
+def _given(
+    names: Sequence[str],
+    keywords: Mapping[str, Any],
+    init: Mapping[str, Given] | None,
+    taken: set[str],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The keywords of the groups, and what is given for fields and parameters by `names`.
+
+    taken: what else was given by name.
+    """
+    if init is not None and not isinstance(init, Mapping):
+        raise wrong("init", "a mapping of fields to values", init, "write init={'u': ...}")
+    given = dict(init or {})
+    for name in names:
+        if name in taken.union(keywords).intersection(OWN_KEYWORDS + GROUP_KEYWORDS):
+            if name not in given and name != "dt":
+                raise ValueError(
+                    f"{name!r} is a keyword of Computation, and what the program calls one of its "
+                    f"fields or parameters; give its values by init={{{name!r}: ...}}"
+                )
+    options = dict(keywords)
     for name in keywords:
-        if name not in known:
+        if name not in GROUP_KEYWORDS and is_named(name, names):
+            if name in given:
+                raise ValueError(f"{name}: init gives it, too; leave one of them out")
+            given[name] = options.pop(name)
+    return options, given
+
+
+def grouped(
+    division: Division | None,
+    execution: Execution | None,
+    keywords: Mapping[str, Any],
+    others: Sequence[str] = (),
+) -> tuple[Division, Execution]:
+    """The two groups, changed as the keywords say, each of which is a field of one of them.
+
+    others: the keywords that there are beside them.
+    """
+    for name in keywords:
+        if name not in GROUP_KEYWORDS:
+            known = [*others, *GROUP_KEYWORDS]
             close = get_close_matches(name, known, 1)
             meant = f"; did you mean {close[0]}?" if close else ""
             raise TypeError(f"there is no keyword {name!r}{meant} (there are {', '.join(known)})")
@@ -120,41 +170,3 @@ def merged(
     group = kind() if given is None else instance(given, kind, what, f"write {kind.__name__}(...)")
     names = {one.name for one in fields(kind)}
     return replace(group, **{name: keywords[name] for name in keywords if name in names})
-
-
-def _program(
-    program: Described, dtype: npt.DTypeLike | None, initial: npt.NDArray[Any] | None
-) -> Program:
-    if isinstance(program, Stencil):
-        if dtype is None:
-            dtype = DEFAULT_DTYPE if initial is None else initial.dtype
-        return program.program(dtype)
-    if dtype is not None and dtype_name(dtype) != program.dtype:
-        raise ValueError(
-            f"dtype: the fields of the program {program.name!r} are {program.dtype}, got "
-            f"{dtype_name(dtype)}; leave it out, or make the program of this dtype"
-        )
-    return program
-
-
-def _sizes(sizes: Sizes) -> tuple[int, ...]:
-    if isinstance(sizes, np.ndarray) and sizes.ndim > 1:
-        raise ValueError(
-            f"sizes: an array has as many axes as the program, got one of {sizes.ndim}; give the "
-            f"extents, or the initial field"
-        )
-    try:
-        return sizes_of(sizes)
-    except TypeError as error:
-        nested = isinstance(sizes, (list, tuple)) and any(
-            isinstance(row, (list, tuple)) for row in sizes
-        )
-        hint = "; an initial field is a NumPy array: write np.asarray(...)" if nested else ""
-        raise TypeError(f"{error}{hint}") from None
-
-
-def _words(boundary: str | Sequence[str]) -> str | tuple[str, ...]:
-    if isinstance(boundary, str):
-        return boundary
-    words = sequence(boundary, "boundary", "words")
-    return tuple(instance(word, str, "boundary", "write fixed or periodic") for word in words)

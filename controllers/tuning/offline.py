@@ -24,7 +24,7 @@ from controllers.plan import Location, Plan
 from controllers.program.program import Program
 from controllers.program.steps import can_combine
 from controllers.settings.division import Division
-from controllers.settings.domain import domain_of, periodic_axes
+from controllers.settings.domain import Boundaries, domain_of
 from controllers.settings.execution import Execution
 from controllers.settings.request import Described, Request, Sizes
 from controllers.tuning.bench import Bench
@@ -81,7 +81,7 @@ def tune(
     sizes: Sizes,
     *,
     dtype: npt.DTypeLike | None = None,
-    boundary: str | Sequence[str] = "fixed",
+    boundary: Boundaries = None,
     comm: Communicator | None = None,
     seconds: float = 30.0,
     search: str = "hill_climb",
@@ -98,17 +98,19 @@ def tune(
     search: "hill_climb", "random" or "exhaustive", which has no limit but `seconds`.
     Returns what all ranks have found.  Collective.
     """
-    request = Request.of(program, sizes, dtype, boundary, division, execution, keywords)
+    request = Request.of(
+        program, sizes, dtype=dtype, boundary=boundary, division=division, execution=execution,
+        keywords=keywords,
+    )  # fmt: skip
     comm = default_communicator() if comm is None else comm
     facts = request.program.name, seconds, search, seed, *sorted(request.facts.items())
     agree(comm, "what to tune", facts)
     search_named(search)
     tuned = request.program.with_math(request.execution.math)
     domain = domain_of(tuned, request.sizes)
-    periodic = periodic_axes(request.boundary, tuned.n_axes)
     controllers = open_controllers(comm, tuned, request.execution)
     layout, placement = divide(controllers, tuned, domain, request.division)
-    plans = _plans(tuned, layout, periodic, placement.locations, comm.rank)
+    plans = _plans(tuned, layout, placement.locations, comm.rank)
     found: list[Tuned] = []
     problem = None
     try:
@@ -128,7 +130,6 @@ def tune(
 def _plans(
     program: Program,
     layout: Layout,
-    periodic: tuple[bool, ...],
     locations: Sequence[Location],
     rank: int,
 ) -> dict[int, Plan]:
@@ -136,7 +137,7 @@ def _plans(
 
     def plan_of(n_steps: int) -> Plan:
         return Plan(
-            program, layout, periodic, locations, only_rank=rank, steps_per_launch=n_steps
+            program, layout, program.periodic, locations, only_rank=rank, steps_per_launch=n_steps
         )
 
     plans = {1: plan_of(1)}

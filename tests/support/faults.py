@@ -35,7 +35,6 @@ from controllers.language.weights import Stencil
 from controllers.plan import Edge, Location, Operation, Plan
 from controllers.plan.operation import implied
 from controllers.settings.division import Division
-from controllers.settings.domain import periodic_axes
 from hitmap import Shape
 from hitmap.comm import Communicator, default_communicator
 
@@ -70,7 +69,7 @@ class Setting:
         return Plan(
             self.case.program,
             combination.division.layout_of(Shape.of_extent(self.case.extent), len(locations)),
-            periodic_axes(self.case.boundary, len(self.case.extent)),
+            self.case.periodic,
             locations,
             overlap=combination.overlap,  # type: ignore[arg-type]
         )

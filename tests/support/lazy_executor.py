@@ -20,7 +20,8 @@ from controllers.device.event import COMPLETE, Command, Event, Profile
 from controllers.executor.clock import Clock
 from controllers.kernel.configuration import Configuration
 from controllers.memory.tile import Linear, Tile
-from controllers.program.application import apply_sweep
+from controllers.program.application import apply_sweep, cells_outside
+from controllers.program.extension import Extension
 from controllers.program.program import Program
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
@@ -196,6 +197,18 @@ class LazyExecutor:
             return self._command(self.compute, f"launch {over}", lambda: work(now))(wait_for)
 
         return command
+
+    def fill_command(
+        self, program: Program, extension: Extension, tile: Tile, boxes: Sequence[Shape]
+    ) -> Command:
+        def view(cells: Shape) -> npt.NDArray[Any]:
+            return tile.strided(cells).view(array(tile.linear))
+
+        def work() -> None:
+            for box in boxes:
+                view(box)[...] = cells_outside(extension, view, box, str(tile.dtype))
+
+        return self._command(self.compute, "fill", work)
 
     def copy_command(
         self, source: Linear, target: Linear, itemsize: int, move: tuple[Strided, Strided]

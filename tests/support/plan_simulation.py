@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.plan import Access, Operation, Plan, StagingKey, TileKey
-from controllers.program.application import apply_sweep
+from controllers.program.application import apply_sweep, cells_outside
 from controllers.program.surroundings import Surroundings
-from hitmap import Shape
+from hitmap import Region, Shape
 from hitmap.strided import packed
 
 Instance = tuple[int, int]  # (step, number of the operation)
@@ -78,6 +78,8 @@ class Simulation:
     def _execute(self, operation: Operation) -> None:
         if operation.verb == "launch":
             self._launch(operation)
+        elif operation.verb == "fill":
+            self._fill(operation)
         elif operation.verb == "send":
             (access,) = operation.reads
             parts = [cells.copy() for cells in self._cells(access)]
@@ -101,6 +103,22 @@ class Simulation:
         )  # fmt: skip
         for access, cells in zip(operation.writes, [*values.values()], strict=True):
             self._tile(access.memory, over)[...] = cells
+
+    def _fill(self, operation: Operation) -> None:
+        (written,) = operation.writes
+        key = written.memory
+        assert isinstance(key, TileKey)
+        readable = Region.of(box for access in operation.reads for box in access.cells)
+
+        def cells_of(box: Shape) -> Array:
+            assert box in readable, f"{box} is read, the plan says {readable}"
+            return self._tile(key, box)
+
+        dtype = self.plan.program.field(key.field).dtype
+        for box in written.cells:
+            extension = self.plan.extension(key.field)
+            assert extension is not None
+            self._tile(key, box)[...] = cells_outside(extension, cells_of, box, dtype)
 
     def _tile(self, key: Any, cells: Shape) -> Array:
         box = self.plan.geometry(key.field, key.place).box

@@ -18,11 +18,11 @@ import numpy.typing as npt
 
 from controllers.language.weights import Stencil
 from controllers.memory.tile import TileView
+from controllers.program.boundary import Boundary
 from controllers.program.program import Program
 from controllers.program.reference import reference_run
 from controllers.run.computation import Computation
 from controllers.settings.division import Division
-from controllers.settings.domain import periodic_axes
 from hitmap.comm import Communicator
 
 PLACES = (1, 2, 3, 4, 6)
@@ -103,13 +103,18 @@ class Case:
         mantissas = rng.uniform(1, 2, self.extent) * rng.choice([-1, 1], self.extent)
         return np.ldexp(mantissas, exponents).astype(self.dtype)
 
+    @property
+    def periodic(self) -> tuple[bool, ...]:
+        """Which axes are rings."""
+        n_axes = len(self.extent)
+        return tuple(map(Boundary.of(self.boundary, n_axes).periodic, range(n_axes)))
+
     @cached_property
     def expected(self) -> tuple[npt.NDArray[np.floating], ...]:
         """The field after each `run`."""
-        periodic = periodic_axes(self.boundary, len(self.extent))
         fields = [self.field]
         for n_steps in self.runs:
-            fields.append(reference_run(self.program, fields[-1], n_steps, periodic))
+            fields.append(reference_run(self.program, fields[-1], n_steps, self.periodic))
         return tuple(fields[1:])
 
     def computation(self, combination: Combination, comm: Communicator) -> Computation:

@@ -210,7 +210,7 @@ def used_fields(stage: Stage) -> tuple[str, ...]:
 
 def cell_index(field: str, stage: Stage) -> str:
     """The variable that holds the element index of the cell in the buffers of `field`."""
-    return "c" if len(used_fields(stage)) == 1 else f"c_{field}"
+    return "c" if used_fields(stage) == (field,) != ("c",) else f"c_{field}"
 
 
 def element(read: Read, cell: str) -> str:

@@ -56,8 +56,8 @@ def kernel(
         *(_fixed_group(group) if group else ()),
         f"__kernel void {name}(",
         *(INDENT + line for line in buffer_parameters(buffers, cell)),
-        *(f"{INDENT}const long {name}," for name in scalars or ()),
         *(INDENT + line for line in given.declarations(stage, cell)),
+        *(f"{INDENT}const long {name}," for name in scalars or ()),
         *(INDENT + line for line in _scalar_parameters(fields, program.n_axes, steps_per_launch)),
         "{",
         *((INDENT + line).rstrip() for line in body),
@@ -67,7 +67,7 @@ def kernel(
     whole = (Parameter(each, "long", "scalar") for each in scalars or ())
     parameters = stage_parameters(
         buffers, fields, cell, program.n_axes, steps_per_launch=steps_per_launch,
-        data=(*whole, *given.parameters(stage, cell)),
+        data=(*given.parameters(stage, cell), *whole),
     )
     return StageKernel(
         name, "\n".join(lines), parameters, work_sizes, steps_per_launch,

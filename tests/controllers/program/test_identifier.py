@@ -5,11 +5,11 @@ import pytest
 
 from controllers.program.identifier import MAX_LENGTH, check_field_name, check_identifier
 
-PLAIN = "u jacobi_2d4 T rho_x t floats new"
+PLAIN = "u c jacobi_2d4 T rho_x t floats new"
 MALFORMED = ["", "2d4", "a-b", "a b", "a\n", "ü", "_u", "u_", "a__b", "../x", "x;y", "u" * 49]
 WORDS = """float float4 double16 half size_t kernel __kernel restrict image2d_t bool int3 while
 float2x4 CLK_LOCAL_MEM_FENCE M_PI cl_khr_fp64 NAN atomic_int"""
-OF_KERNELS = "c c_u extent_0 u_new u_first u_pitch_0 kgt_x start_1 t0 get_group_id"
+OF_KERNELS = "item c_u extent_0 u_new u_first u_pitch_0 kgt_x start_1 t0 get_group_id"
 
 
 @pytest.mark.parametrize("name", [*PLAIN.split(), "a" * MAX_LENGTH])

@@ -240,6 +240,7 @@ def test_tuning_under_way_and_dry_runs_take_programs_with_scalars() -> None:
 RANKS = """
 import numpy as np, sys
 from hitmap import default_communicator
+import controllers
 from controllers import Computation, Field, Program, Read, Stage, reference_run
 from controllers.program.expression import Scalar
 from controllers.program.functions import FUNCTIONS

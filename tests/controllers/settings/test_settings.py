@@ -8,13 +8,14 @@ import pytest
 
 from controllers import Division, Execution, Stencil
 from controllers.settings.division import DivisionKeywords
-from controllers.settings.domain import check_some_computed, domain_of, periodic_axes
+from controllers.settings.domain import bounded, check_some_computed, domain_of
 from controllers.settings.execution import ExecutionKeywords
 from controllers.settings.request import Request, divided_anew, grouped
 from hitmap import Layout, Shape
 
 STENCIL = Stencil.of("mean", [(-1, 1), (0, 3)], [1] * 12, 12)
 MEAN = STENCIL.program("float32")
+CUBE = Stencil.of("here", [(0, 0)] * 3, [1], 2).program("float32")
 DOMAIN = Shape.of_extent((12, 8))
 
 
@@ -106,8 +107,8 @@ def test_an_array_says_sizes_and_dtype() -> None:
     field = np.zeros((9, 8), "f4")
     request = Request.of(STENCIL, field)
     assert (request.sizes, request.program.dtype) == ((9, 8), "float32")
-    assert request.initial is field
-    assert Request.of(STENCIL, field, np.float64).program.dtype == "float64"
+    assert request.initial[0].value is field
+    assert Request.of(STENCIL, field, dtype=np.float64).program.dtype == "float64"
     assert Request.of(STENCIL, (9, 8)).program.dtype == "float64"
     assert Request.of(MEAN, np.array([9, 8])).sizes == (9, 8)
     for sizes, kind, match in (
@@ -119,7 +120,7 @@ def test_an_array_says_sizes_and_dtype() -> None:
         with pytest.raises(kind, match=match):
             Request.of(STENCIL, sizes)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="'mean' are float32, got float64; leave it out"):
-        Request.of(MEAN, 9, "f8")
+        Request.of(MEAN, 9, dtype="f8")
 
 
 def test_a_wrong_number_of_weights_is_refused() -> None:
@@ -153,18 +154,19 @@ def test_a_domain_in_which_no_cell_would_be_computed_is_refused(
 
 
 def test_one_boundary_is_that_of_all_axes() -> None:
-    assert periodic_axes("periodic", 3) == (True, True, True)
-    assert periodic_axes(["fixed"], 2) == (False, False)
-    assert periodic_axes(["fixed", "periodic"], 2) == (False, True)
-    assert periodic_axes(("periodic",), 1) == (True,)
+    assert bounded(CUBE, "periodic").periodic == (True, True, True)
+    assert bounded(CUBE, ["fixed"]).periodic == (False, False, False)
+    assert bounded(MEAN, ["fixed", "periodic"]).periodic == (False, True)
+    assert bounded(MEAN, ("periodic",)).periodic == (True, True)
+    assert bounded(MEAN, None) is MEAN
 
 
 def test_an_unknown_boundary_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"fixed, periodic.*'open'"):
-        periodic_axes(["fixed", "open"], 2)
+        bounded(MEAN, ["fixed", "open"])
 
 
 @pytest.mark.parametrize("words", [[], ["fixed"] * 2, ["fixed"] * 4])
 def test_a_wrong_number_of_boundaries_is_refused(words: list[str]) -> None:
     with pytest.raises(ValueError, match=rf"3 axes .* got {len(words)}"):
-        periodic_axes(words, 3)
+        bounded(CUBE, words)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""What users say of the boundaries of several fields on a grid, and what is missing there.
+
+One rule for all, one per axis, or one of these per field: `dict(u=ct.fixed(0), v=dict(y=...))`.  A
+field that is read beyond the grid where no rule is has no values there; such programs are refused.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from controllers.language.grid import Grid
+from controllers.program.boundary import KEEP, PERIODIC, Boundary, Side
+from controllers.program.expression import Read
+from hitmap.argument import short
+
+Sides = tuple[Side | None, ...]     # per axis; None where nothing is said
+
+
+def sides_of(boundary: object, fields: Sequence[str], grid: Grid) -> dict[str, Sides]:
+    """The rules of each field, as they are said; the grid's where they are said by field.
+
+    >>> grid = Grid(y=8, x=8)
+    >>> [*map(bool, sides_of({"u": {"x": "mirror"}}, ["u", "v"], grid)["u"])]
+    [False, True]
+    """
+    nothing: Sides = (None,) * len(grid.axes)
+    usual = dict.fromkeys(fields, nothing) | _said(grid.boundary, fields, grid)
+    return usual | _said(boundary, fields, grid)
+
+
+def _said(boundary: object, fields: Sequence[str], grid: Grid) -> dict[str, Sides]:
+    """Of those fields of which something is said."""
+    if boundary is None:
+        return {}
+    if not _by_field(boundary, fields, grid):
+        return dict.fromkeys(fields, _sides(boundary, grid))
+    assert isinstance(boundary, Mapping), "as it has fields"
+    return {field: _sides(spelling, grid) for field, spelling in boundary.items()}
+
+
+def shared(sides: Mapping[str, Sides], renames: Mapping[str, str]) -> dict[str, Sides]:
+    """The same, fields that get one another's values having one rule, and rings being for all."""
+    found = dict(sides)
+    n_axes = len(next(iter(sides.values())))
+    for new, old in [*renames.items()] * len(renames):  # along chains
+        for one, other in ((new, old), (old, new)):
+            found[one] = tuple(a or b for a, b in zip(found[one], found[other]))
+    for axis in range(n_axes):
+        if any(one[axis] == (PERIODIC, PERIODIC) for one in found.values()):
+            for field, axes in found.items():
+                ring = axes[axis] or (PERIODIC, PERIODIC)
+                found[field] = (*axes[:axis], ring, *axes[axis + 1 :])
+    return found
+
+
+def boundary_of(sides: Sides) -> Boundary:
+    """The rules, keep where nothing is said."""
+    return Boundary(tuple(side or (KEEP, KEEP) for side in sides))
+
+
+def check_reads(reads: Iterable[Read], sides: Mapping[str, Sides], grid: Grid, what: str) -> None:
+    """ValueError where one of the reads sees cells beyond the grid that no rule says."""
+    for read in reads:
+        for axis, step in enumerate(read.offset):
+            if step and sides[read.field][axis] is None:
+                name = grid.axes[axis]
+                raise ValueError(
+                    f"{what} reads {read.field!r} at {read.offset}, which is beyond the grid at "
+                    f"an end of the axis {name!r}, and nothing says what is there; give a "
+                    f"boundary, such as boundary=dict({read.field}=ct.fixed(0)), ct.mirror(), "
+                    f'ct.keep() or "periodic"'
+                )
+
+
+def _by_field(boundary: object, fields: Sequence[str], grid: Grid) -> bool:
+    """Whether a rule is said for each field; ValueError for a name that is neither."""
+    if not isinstance(boundary, Mapping):
+        return False
+    axes = [key for key in boundary if key in grid.axes or key in range(len(grid.axes))]
+    named = [key for key in boundary if key in fields]
+    for key in boundary:
+        if key not in axes and key not in named:
+            raise ValueError(
+                f"boundary: {key!r} is neither a field ({', '.join(fields)}) nor an axis "
+                f"({', '.join(grid.axes)})"
+            )
+    if named and len(named) < len(boundary):
+        raise ValueError(
+            f"boundary: {short(dict(boundary))} mixes fields and axes; write "
+            f"dict({named[0]}=dict({axes[0]}=...))"
+        )
+    return bool(named)
+
+
+def _sides(spelling: object, grid: Grid) -> Sides:
+    """What one field's spelling says per axis."""
+    if not isinstance(spelling, Mapping):
+        every = Boundary.of(spelling, grid.axes)    # type: ignore[arg-type]
+        return tuple(every.side(axis) for axis in range(len(grid.axes)))
+    said = Boundary.of(spelling, grid.axes)
+    return tuple(
+        said.side(axis) if name in spelling or axis in spelling else None
+        for axis, name in enumerate(grid.axes)
+    )

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""Which line of the user's file an error is about."""
+from __future__ import annotations
+
+import inspect
+import os
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+
+import numpy as np
+
+import controllers
+import hitmap
+
+# files that no user wrote: those of these packages, but for the examples that travel in ours
+_OURS = tuple(
+    f"{os.path.dirname(os.path.abspath(str(package.__file__)))}{os.sep}"
+    for package in (controllers, hitmap, np)
+)
+_EXAMPLES = f"{_OURS[0]}examples{os.sep}"
+_PLAIN = (AttributeError, IndexError, TypeError, ValueError)
+
+
+@contextmanager
+def located(what: str) -> Iterator[None]:
+    """An error that arises below, in the packages' code, names the line that called them.
+
+    What the user's own code raises goes through as it is: its traceback says where.
+    """
+    try:
+        yield
+    except _PLAIN as error:
+        if type(error) not in _PLAIN:
+            raise
+        line = _line(error.__traceback__)
+        if line is None:
+            raise
+        raise type(error)(f"{line}, in {what}: {error}") from error
+
+
+def line_of(function: Callable[..., object]) -> str:
+    """Where a function begins: "wave.py:12"; its name, where it has no file."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return str(getattr(function, "__name__", "a function"))
+    return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+
+
+def _line(trace: TracebackType | None) -> str | None:
+    """The innermost line of the user's where the packages raised; None where the user did."""
+    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(trace)]
+    if not frames or not _is_ours(frames[-1][0]):
+        return None
+    users = [(name, line) for name, line in frames if not _is_ours(name)]
+    return f"{os.path.basename(users[-1][0])}:{users[-1][1]}" if users else None
+
+
+def _is_ours(name: str) -> bool:
+    path = os.path.abspath(name)
+    return path.startswith(_OURS) and not path.startswith(_EXAMPLES)

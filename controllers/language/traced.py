@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: MIT
+"""Steps become programs: each is called once with values that stand for fields and scalars.
+
+What a step returns says what a stage writes; a field that it returns under another name is renamed.
+A field of structs is one field per component, called `q_rho`.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.language.boundaries import boundary_of, check_reads, shared
+from controllers.language.grid import Grid
+from controllers.language.kinds import DTypes, Kinds, by_field
+from controllers.language.location import line_of, located
+from controllers.language.returned import Renames, changes, checked
+from controllers.language.step import Method, Step, Steps, steps_of
+from controllers.language.value import Value
+from controllers.program.expression import Coordinate, Read, Scalar, walk
+from controllers.program.identifier import MAX_LENGTH
+from controllers.program.offsets import Offsets
+from controllers.program.program import Field, Math, Program, Stage
+from controllers.program.scalars import TIME, TIME_STEP, Parameter
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A program made of steps, and what its user must know of it.
+
+    dtypes: of the fields as users name them; structured ones stand for several of the program's.
+    alike: temporary fields, which begin with the values of others; all others are initialised.
+    """
+
+    program: Program
+    grid: Grid
+    dtypes: Mapping[str, np.dtype[Any]]
+    alike: Mapping[str, str]
+
+    def parts(self, field: str) -> dict[str, str]:
+        """The fields of the program that one field of structs is, by component; else {"": field}.
+        """
+        names = self.dtypes[field].names
+        return {"": field} if names is None else {name: f"{field}_{name}" for name in names}
+
+
+def program_of(
+    steps: Steps,
+    grid: Grid,
+    *,
+    dtype: DTypes = None,
+    boundary: object = None,
+    fields: Mapping[str, npt.DTypeLike | None] | None = None,
+    dt: float | None = None,
+    math: Math = "strict",
+) -> Traced:
+    """The program that `steps`, one or several in a row, are on a grid.
+
+    dtype: of all fields, or by field; by default that of the initial values, else float64.
+    boundary: what lies beyond the grid, for all fields, by field, by axis; by default the grid's.
+    fields: those that have initial values, with their dtypes where they are known.
+    dt: the time step.
+    """
+    every = _expanded(steps_of(steps), grid, dtype, fields or {})
+    kinds = Kinds.of(every, dtype, fields or {})
+    trace = _Trace(grid, kinds)
+    for step in every:
+        trace.add(step)
+    return Traced(trace.program(boundary, dt, math), grid, kinds.dtypes, kinds.alike)
+
+
+class _Trace:
+    """What has been traced so far."""
+
+    def __init__(self, grid: Grid, kinds: Kinds) -> None:
+        self._grid, self._kinds = grid, kinds
+        self._fields = kinds.values(grid.places)
+        self._stages: list[tuple[Stage, Step]] = []
+        self._renames = Renames()
+        self._scalars: dict[str, float | None] = {}
+        self._names: list[str] = []
+
+    def returned(self, step: Step) -> Mapping[str, Any]:
+        """Call a step: the new values by the names of fields."""
+        given = (self._fields[name] for name in step.signature.fields)
+        with located(f"step {step.name!r}"):
+            returned = step.function(*given, **self._keywords(step))
+        return checked(returned, self._kinds, _what(step))
+
+    def add(self, step: Step) -> None:
+        """Call a step, and write down what it does."""
+        what = _what(step)
+        self._take_scalars(step, what)
+        returned = self.returned(step)
+        condition = None
+        if step.over is not None:
+            with located(f"step {step.name!r}"):
+                condition = step.over.condition(self._grid, self._fields | self._coordinates())
+        updates, renames = changes(returned, self._kinds, self._grid, condition, what)
+        reads = [node for node in walk(*updates.values()) if isinstance(node, Read)]
+        self._renames.add(renames, updates, reads, what)
+        self._names.append(step.name)
+        if updates:
+            name = self._free_name(step.name)
+            stage = Stage(name, updates, _offsets(reads, len(self._grid.axes)))
+            self._stages.append((stage, step))
+
+    def program(self, boundary: object, dt: float | None, math: Math) -> Program:
+        """All of it."""
+        self._renames.check()
+        if not self._stages:
+            raise ValueError(
+                f"the steps {', '.join(self._names)} compute nothing new; return new values by "
+                f"names, as dict(u=...)"
+            )
+        renames = self._renames.all
+        sides = shared(self._kinds.sides(boundary, self._grid), renames)
+        for stage, step in self._stages:
+            check_reads(stage.reads, sides, self._grid, _what(step))
+        fields = (
+            Field(name, dtype, boundary_of(sides[name]))
+            for name, dtype in self._kinds.program_dtypes.items()
+        )
+        rules = {name: Parameter(default) for name, default in self._scalars.items()}
+        if dt is not None:
+            rules[TIME_STEP] = Parameter(dt)
+        return Program(
+            "_".join(dict.fromkeys(self._names))[:MAX_LENGTH].strip("_"),
+            tuple(fields),
+            tuple(stage for stage, _ in self._stages),
+            math,
+            renames,
+            rules,
+            self._grid.places,
+        )
+
+    def _take_scalars(self, step: Step, what: str) -> None:
+        for name, default in step.signature.scalars.items():
+            if name in self._grid.axes:
+                if default is not None:
+                    raise ValueError(
+                        f"{what}: {name!r} is an axis of the grid, so the keyword-only {name!r} "
+                        f"is its coordinate; leave the default out, or rename it"
+                    )
+            elif name in self._fields:
+                raise ValueError(f"{what}: {name!r} is a scalar here and a field elsewhere")
+            elif name != TIME_STEP or default is not None:
+                if self._scalars.setdefault(name, default) != default:
+                    raise ValueError(
+                        f"{what}: the scalar {name!r} has the default {default} here and "
+                        f"{self._scalars[name]} in another step; give both the same, or rename one"
+                    )
+
+    def _keywords(self, step: Step) -> dict[str, Value]:
+        coordinates, places = self._coordinates(), self._grid.places
+        times = {name: Value(Scalar(TIME), places) for name in step.signature.times}
+        scalars = (
+            (name, coordinates[name] if name in coordinates else Value(Scalar(name), places))
+            for name in step.signature.scalars
+        )
+        return times | dict(scalars)
+
+    def _coordinates(self) -> dict[str, Value]:
+        places = self._grid.places
+        return {
+            name: Value(Coordinate(axis), places) for axis, name in enumerate(self._grid.axes)
+        }
+
+    def _free_name(self, name: str) -> str:
+        taken = {stage.name for stage, _ in self._stages}
+        names = (f"{name}_{n}" if n > 1 else name for n in range(1, len(taken) + 2))
+        return next(one for one in names if one not in taken)
+
+
+def _expanded(
+    steps: Sequence[Step | Method],
+    grid: Grid,
+    dtype: DTypes,
+    fields: Mapping[str, npt.DTypeLike | None],
+) -> list[Step]:
+    """The steps, in place of methods those that they are for the fields that their rates give."""
+    found: list[Step] = []
+    for part in steps:
+        if isinstance(part, Step):
+            found.append(part)
+            continue
+        names = part.rate.signature.fields
+        each = by_field(dtype)
+        known = {**fields, **(each or {})}
+        of_rate = {name: known[name] for name in names if name in known}
+        kinds = Kinds.of([part.rate], dtype if each is None else None, of_rate)
+        found += part.steps([*_Trace(grid, kinds).returned(part.rate)])
+    return found
+
+
+def _what(step: Step) -> str:
+    """The step, and where it is."""
+    return f"{line_of(step.function)}, step {step.name!r}"
+
+
+def _offsets(reads: Sequence[Read], n_axes: int) -> Offsets:
+    """The hull of what is read and of the cell itself."""
+    return tuple(
+        (min([0, *steps]), max([0, *steps]))
+        for steps in ([read.offset[axis] for read in reads] for axis in range(n_axes))
+    )

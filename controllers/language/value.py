@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: MIT
+"""Values: what fields and scalars are while a step is traced, and what is computed of them.
+
+A value knows its expression and the axes that it lives on.  Operators and NumPy's functions build
+larger ones; `u[i, j]` and `u.at("x", 1)` are neighbours, of expressions as of fields.  All that a
+number or an array could do besides, and a value cannot, says so and what to write instead.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NoReturn, Union
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from controllers.language.neighbour import MAX_NODES, check_count, shifted
+from controllers.program.coordinates import Coordinates
+from controllers.program.expression import Constant, Expression, Operation, Read
+from hitmap.argument import short
+
+MAX_POWER = 16      # whole exponents up to it are products
+_COMBINATIONS = (np.bitwise_and, np.bitwise_or, np.bitwise_xor)
+_set = object.__setattr__   # values refuse theirs
+
+Operand = Union["Value", float]
+
+
+class Components(NDArrayOperatorsMixin):
+    """What values of structs are: an operand of theirs is not for `Value` to handle."""
+
+    __slots__ = ()
+
+
+class Value(NDArrayOperatorsMixin):
+    """A number per cell, while a step is traced: a field, a scalar, or what is computed of them."""
+
+    __slots__ = ("depth", "node", "places")
+    __hash__: ClassVar[Any] = object.__hash__   # of `==`, which builds a comparison
+    node: Expression
+    places: Coordinates
+    depth: int
+
+    def __init__(self, node: Expression, places: Coordinates, depth: int = 0) -> None:
+        _set(self, "node", node)
+        _set(self, "places", places)
+        _set(self, "depth", depth)
+
+    def __array_ufunc__(
+        self, ufunc: Callable[..., Any], method: str, *inputs: Any, **kwargs: Any
+    ) -> Any:
+        """What NumPy's functions and, by them, all operators do on values."""
+        if any(isinstance(operand, Components) for operand in inputs):
+            return NotImplemented
+        if method != "__call__" or kwargs:
+            used = ", ".join(kwargs) or method
+            raise TypeError(
+                f"np.{ufunc.__name__} on a field takes operands alone, got {used}; leave it out, "
+                f"and write what you want by operands and np.where"
+            )
+        return applied(ufunc, inputs)
+
+    def __array_function__(
+        self, func: Callable[..., Any], types: Any, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        """The same for functions that NumPy does not call universal, as np.where."""
+        if any(issubclass(kind, Components) for kind in types):
+            return NotImplemented
+        if kwargs:
+            raise TypeError(
+                f"np.{func.__name__} on a field takes operands alone, got {', '.join(kwargs)}; "
+                f"give them by their places"
+            )
+        return applied(func, args)
+
+    def __getitem__(self, offset: Any) -> Value:
+        """The neighbour at so many cells along each axis, in their order."""
+        steps = offset if isinstance(offset, tuple) else (offset,)
+        axes = self.places.axes
+        if len(steps) != len(axes):
+            raise IndexError(
+                f"a neighbour has one offset for each of the axes {', '.join(axes)}, got "
+                f'{len(steps)}: {short(offset)}; along one axis it is f.at("{axes[-1]}", 1)'
+            )
+        return Value(shifted(self.node, tuple(map(_step, steps))), self.places, self.depth)
+
+    def at(self, axis: str, step: int) -> Value:
+        """The neighbour so many cells along an axis, by its name."""
+        return self[along(self.places.axes, axis, step)]
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            "a field has no truth value while a step is traced, so `if`, `while`, `and`, `or`, "
+            "`not`, `in`, min(), max() and a < b < c cannot ask for one; choose by "
+            "np.where(condition, a, b) or np.minimum(a, b), combine conditions by & | ~"
+        )
+
+    def __float__(self) -> NoReturn:
+        raise TypeError(
+            "a field is no single number while a step is traced, so float(), int(), round() and "
+            "the functions of `math` cannot take it; use NumPy's, such as np.sqrt"
+        )
+
+    __int__ = __complex__ = __round__ = __trunc__ = __floor__ = __ceil__ = __float__
+
+    def __index__(self) -> NoReturn:
+        raise TypeError(
+            "a field is no whole number while a step is traced, so range() and indices cannot "
+            "take it; offsets are constants, as in u[0, 1], and a choice is np.where"
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(
+            "a field cannot be looped over: a step says what happens to one cell; its neighbours "
+            "are u[0, 1] and the like"
+        )
+
+    __len__ = __contains__ = __reversed__ = __iter__
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError(
+            "a field has no values while a step is traced, so it cannot become an array, be "
+            "printed or plotted; look at it after a run"
+        )
+
+    def __setitem__(self, offset: Any, value: Any) -> NoReturn:
+        raise TypeError(
+            "a step assigns to no cell: it returns the new values by name, return dict(u=...)"
+        )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):   # what Python and NumPy look for
+            raise AttributeError(name)
+        raise AttributeError(
+            f"a field has no {name!r} while a step is traced, it has neighbours: u[0, 1] and "
+            f'u.at("x", 1); the spacing is grid.dx, and functions are NumPy\'s, as np.abs(u)'
+        )
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a field cannot get a {name!r}; use a variable of your own")
+
+    def __repr__(self) -> str:
+        if isinstance(self.node, Read) and not any(self.node.offset):
+            return f"<field {self.node.field}>"
+        return f"<a value per cell: {self.node!r}>"
+
+
+def places_of(*values: object) -> Coordinates | None:
+    """Where the values live, if any of them is one; ValueError where they differ."""
+    places: Coordinates | None = None
+    for value in values:
+        if isinstance(value, Value):
+            if places is not None and value.places != places:
+                raise ValueError(
+                    f"the operands live on different grids, {places} and {value.places}; use the "
+                    f"grid of the computation throughout"
+                )
+            places = value.places
+    return places
+
+
+def applied(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
+    """A function of NumPy's on operands some of which are values."""
+    if function is np.positive:
+        return operands[0]
+    if function is np.power and _exponent(operands[1]) is not None:
+        return _product(operands[0], int(operands[1]))
+    if function is np.where and isinstance(operands[0], (bool, np.bool_)):
+        return operands[1] if operands[0] else operands[2]
+    places = places_of(*operands)
+    assert places is not None, "or NumPy would have computed it"
+    depth = 1 + max(operand.depth for operand in operands if isinstance(operand, Value))
+    if depth > MAX_NODES:
+        check_count(depth)
+    number = _truth if function in _COMBINATIONS else plain
+    nodes = [one.node if isinstance(one, Value) else number(one) for one in operands]
+    return Value(function(*nodes), places, depth)
+
+
+def along(axes: Sequence[str], axis: str, step: int) -> tuple[int, ...]:
+    """The offset of so many cells along one of the axes."""
+    if axis not in axes:
+        raise ValueError(f"there is no axis {axis!r}; there are {', '.join(axes)}")
+    return tuple(step if name == axis else 0 for name in axes)
+
+
+def _step(value: Any) -> int:
+    if isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_)):
+        return int(value)
+    if isinstance(value, Value):
+        raise IndexError(
+            "an offset is a constant whole number, got a value of the step, which differs from "
+            "cell to cell; write out the neighbours, and choose by np.where"
+        )
+    got = "a slice" if isinstance(value, slice) else f"{type(value).__name__} {short(value)}"
+    remedy = (
+        "half cells are for staggered fields, which do not exist yet"
+        if isinstance(value, (float, np.floating)) else
+        "u[0, 1] is the next cell along the last axis, and u.at(\"x\", 1) the one along x"
+    )  # fmt: skip
+    raise IndexError(f"an offset is a constant whole number, got {got}; {remedy}")
+
+
+def plain(operand: Any) -> Any:
+    """Truth values are 0 and 1 here, as in NumPy's arithmetic; all else is as it is."""
+    return int(operand) if isinstance(operand, (bool, np.bool_)) else operand
+
+
+def _truth(operand: Any) -> Any:
+    """A truth value as a condition, which conditions are combined with."""
+    if isinstance(operand, (bool, np.bool_)):
+        return Operation("!=", Constant(int(operand)), Constant(0))
+    return operand
+
+
+def _exponent(value: Any) -> int | None:
+    """A whole exponent that is small enough for products."""
+    if isinstance(value, (int, float, np.integer, np.floating)) and value == value // 1:
+        return int(value) if abs(value) <= MAX_POWER else None
+    return None
+
+
+def _product(value: Value, exponent: int) -> Any:
+    """Products, whatever computes them: x^n is (x^(n/2))^2, times x where n is odd."""
+    if exponent <= 0:
+        one = Value(Constant(1), value.places)
+        return one if exponent == 0 else one / _product(value, -exponent)
+    result = value
+    for bit in bin(exponent)[3:]:
+        result = result * result
+        if bit == "1":
+            result = result * value
+    return result
+
+
+def is_value(value: object) -> bool:
+    """Whether it is a value or a number, not a struct or anything else."""
+    return isinstance(value, (Value, bool, int, float, np.generic))

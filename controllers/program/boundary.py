@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: MIT
+"""Boundaries: what lies outside the domain, per field, axis and side.
+
+Axis 0 is extended first, then axis 1 over that, and so on: the last axis decides corners.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from controllers.program.rule import (
+    KEEP,
+    PERIODIC,
+    Custom,
+    Extrapolate,
+    Fixed,
+    Inside,
+    Keep,
+    Mirror,
+    Periodic,
+    Rule,
+    Value,
+    custom,
+    extrapolate,
+    fixed,
+    keep,
+    mirror,
+    rule_of,
+)
+from hitmap.argument import short
+
+__all__ = [
+    "KEEP", "KEPT", "PERIODIC", "Boundary", "Custom", "Extrapolate", "Fixed", "Inside", "Keep",
+    "Mirror", "Periodic", "Rule", "Side", "Spelling", "Value", "custom", "extrapolate", "fixed",
+    "keep", "mirror", "rule_of",
+]  # fmt: skip
+
+Side: TypeAlias = tuple[Rule, Rule]
+Spelling: TypeAlias = "Rule | str | Sequence[Any] | Mapping[Any, Any]"
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """The rules of a field: per axis that of the lower and that of the upper side.
+
+    Without axes it is keep on all of them.
+    """
+
+    axes: tuple[Side, ...] = ()
+
+    def __post_init__(self) -> None:
+        for axis, (lower, upper) in enumerate(self.axes):
+            if (lower == PERIODIC) != (upper == PERIODIC):
+                raise ValueError(
+                    f"axis {axis} is {lower} below and {upper} above, but a ring has no ends; make "
+                    f"both sides periodic, or none"
+                )
+
+    @classmethod
+    def of(cls, spelling: Spelling, axes: int | Sequence[str]) -> Boundary:
+        """The rules as users write them, for so many axes, or axes of these names.
+
+        One rule for all axes; a mapping of axes, by number or name, to one rule or a pair (lower,
+        upper), the axes left out being keep; or a sequence of one of these per axis.  A rule may be
+        a word: "keep", "fixed" (which means keep), "periodic", "mirror", "fixed:0".
+
+        >>> print(Boundary.of({"x": (Fixed(0), Mirror())}, ["y", "x"]))
+        keep, (fixed(0), mirror())
+        >>> print(Boundary.of("periodic", 2))
+        periodic, periodic
+        >>> Boundary.of({"z": "keep"}, ["y", "x"])
+        Traceback (most recent call last):
+        ValueError: boundary: there is no axis 'z'; the axes are 'y', 'x'
+        """
+        names = [*range(axes)] if isinstance(axes, int) else [*axes]
+        if isinstance(spelling, Boundary):
+            return spelling._checked(len(names))
+        if isinstance(spelling, Mapping):
+            return cls(tuple(_of_mapping(spelling, names)))
+        if isinstance(spelling, Sequence) and not isinstance(spelling, str):
+            entries = [*spelling]
+            if len(names) == 1 and len(entries) == 2:   # the pair of the only axis
+                entries = [tuple(entries)]
+            if len(entries) == 1:
+                entries *= len(names)
+            if len(entries) != len(names):
+                raise ValueError(
+                    f"{len(names)} axes need one boundary, or one each, got {len(entries)}: "
+                    f"{', '.join(map(str, entries))}"
+                )
+            return cls(tuple(map(_side, entries)))
+        return cls((_side(spelling),) * len(names))
+
+    def side(self, axis: int) -> Side:
+        """The rules of both ends of an axis."""
+        return self.axes[axis] if self.axes else (KEEP, KEEP)
+
+    def periodic(self, axis: int) -> bool:
+        """Whether an axis is a ring."""
+        return self.side(axis)[0] == PERIODIC
+
+    def component(self, name: str) -> Boundary:
+        """The rules of one component of a field of structs."""
+        return Boundary(tuple((_of(low, name), _of(high, name)) for low, high in self.axes))
+
+    @property
+    def extends(self) -> bool:
+        """Whether any side has cells outside."""
+        return any(rule.extends for side in self.axes for rule in side)
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether no cell outside ever changes."""
+        return all(rule.is_steady for side in self.axes for rule in side if rule.extends)
+
+    def _checked(self, n_axes: int) -> Boundary:
+        if self.axes and len(self.axes) != n_axes:
+            raise ValueError(f"a boundary of {len(self.axes)} axes, but there are {n_axes}")
+        return self
+
+    def __str__(self) -> str:
+        def text(low: Rule, high: Rule) -> str:
+            return str(low) if low == high else f"({low}, {high})"
+
+        return ", ".join(text(*side) for side in self.axes) or "keep"
+
+
+KEPT = Boundary()
+
+
+def _of_mapping(spelling: Mapping[Any, Any], names: Sequence[Any]) -> Iterator[Side]:
+    known = [*names, *range(len(names))]
+    for axis in spelling:
+        if axis not in known:
+            axes = ", ".join(map(repr, names))
+            raise ValueError(f"boundary: there is no axis {axis!r}; the axes are {axes}")
+    for number_, name in enumerate(names):
+        given = [spelling[key] for key in dict.fromkeys((name, number_)) if key in spelling]
+        if len(given) > 1:
+            raise ValueError(
+                f"boundary: axis {name!r} is given by name and by number; leave out one"
+            )
+        yield _side(given[0]) if given else (KEEP, KEEP)
+
+
+def _side(spelling: object) -> Side:
+    if isinstance(spelling, Sequence) and not isinstance(spelling, str):
+        if len(spelling) != 2:
+            raise ValueError(
+                f"boundary: the sides of an axis are a pair (lower, upper), got {short(spelling)}"
+            )
+        return rule_of(spelling[0]), rule_of(spelling[1])
+    return rule_of(spelling), rule_of(spelling)
+
+
+def _of(rule: Rule, component: str) -> Rule:
+    if isinstance(rule, Mirror):
+        return Mirror(dict(rule.components).get(component, rule.sign))
+    return rule

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""The cells of fields in the tiles of an engine: looked at, and set, a place at a time."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.engine import Engine
+from controllers.memory.tile import Tile, TileView
+from controllers.placement.relocation import CHUNK_CELLS
+from hitmap.conversion import convert
+from hitmap.section import Section
+from hitmap.shape import Shape
+from hitmap.strided import consecutive
+
+# The values of the cells of a box, by field: whatever repeats to all of them.
+ValuesOf = Callable[[Shape], Mapping[str, npt.ArrayLike]]
+
+
+def dtype_of(engine: Engine, field: str) -> np.dtype[Any]:
+    """What each cell of a field holds."""
+    return np.dtype(engine.plan.program.field(field).dtype)
+
+
+def cells_of(engine: Engine, field: str, place: int, box: Shape) -> npt.NDArray[Any]:
+    """Some of the cells that a place owns: in the tile, or a copy."""
+    tile = None if box.empty else engine.newest(field, place)
+    if tile is None or tile.host is not None:
+        return _view(engine, field, place, tile, box)
+    return engine.executors[place].move_from(tile, box)
+
+
+def section_of(
+    engine: Engine, field: str, place: int, section: Section, positions: Shape
+) -> npt.NDArray[Any]:
+    """The cells at these positions of a section, which a place owns: in the tile, or a copy."""
+    if positions.empty:
+        return np.empty(positions.extent, dtype_of(engine, field))
+    return cells_of(engine, field, place, section.cells(positions))[section.steps]
+
+
+def put_section(
+    engine: Engine,
+    field: str,
+    place: int,
+    section: Section,
+    positions: Shape,
+    values: npt.NDArray[Any],
+) -> None:
+    """Set the cells at these positions of a section, which a place owns."""
+    if positions.empty:
+        return
+    box = section.cells(positions)
+    tiles = engine.to_set(field, place)
+    if box.n_cells == positions.n_cells:
+        cells = _view(engine, field, place, tiles[0], box)
+    else:       # what lies between stays as it is
+        cells = cells_of(engine, field, place, box)
+    cells[section.steps] = values
+    _put(engine, place, tiles, box, cells)
+
+
+def put_values(engine: Engine, fields: Sequence[str], place: int, values_of: ValuesOf) -> None:
+    """Set all cells that a place owns, some at a time; ValueError where a value does not fit."""
+    for box in consecutive(engine.plan.layout.owned[place], CHUNK_CELLS):
+        values = values_of(box)
+        for field in fields:
+            tiles = engine.to_set(field, place)
+            cells = _view(engine, field, place, tiles[0], box)
+            try:
+                convert(_repeated(values[field], box), cells, box.lower)
+            except ValueError as error:
+                raise ValueError(f"{field}: {error}") from None
+            _put(engine, place, tiles, box, cells)
+
+
+def _repeated(values: npt.ArrayLike, box: Shape) -> npt.NDArray[Any]:
+    array = np.asarray(values)
+    try:
+        return np.broadcast_to(array, box.extent)
+    except ValueError:
+        raise ValueError(
+            f"values of the shape {array.shape} do not fit the cells {box.extent} that they are "
+            f"for; give a number, or an array that NumPy repeats to that shape"
+        ) from None
+
+
+def put_by(
+    engine: Engine, fields: Sequence[str], place: int, init: Callable[[TileView], None]
+) -> None:
+    """`init` sets the cells that a place owns, zeroed before."""
+    owned = engine.plan.layout.owned[place]
+    tiles = {field: [] if owned.empty else engine.to_set(field, place) for field in fields}
+    arrays = {
+        field: _view(engine, field, place, buffers[0] if buffers else None, owned)
+        for field, buffers in tiles.items()
+    }
+    for array in arrays.values():
+        array[...] = 0
+    init(TileView(arrays, owned, engine.plan.layout.domain.extent, place))
+    for field, array in arrays.items():
+        _put(engine, place, tiles[field], owned, array)
+
+
+def pieces(engine: Engine, field: str) -> Iterator[tuple[Shape, npt.NDArray[Any]]]:
+    """All cells of the places of this rank, so many at a time as may pass through the host."""
+    for place in engine.executors:
+        for box in consecutive(engine.plan.layout.owned[place], CHUNK_CELLS):
+            yield box, cells_of(engine, field, place, box)
+
+
+def _put(
+    engine: Engine, place: int, tiles: Sequence[Tile], box: Shape, cells: npt.NDArray[Any]
+) -> None:
+    """Into all buffers, as a step writes no boundary cells; `cells` may be the first one's own."""
+    for tile in tiles:
+        if tile.host is None or tile is not tiles[0]:
+            engine.executors[place].move_to(tile, box, cells)
+
+
+def _view(
+    engine: Engine, field: str, place: int, tile: Tile | None, box: Shape
+) -> npt.NDArray[Any]:
+    """The cells of `tile` in place, or a new array if they are not in host memory."""
+    if tile is not None and tile.host is not None:
+        return tile.view(box)
+    array = np.empty(box.extent, dtype_of(engine, field))
+    engine.executors[place].ledger.hold(array, array.nbytes, "host images")
+    return array

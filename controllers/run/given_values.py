@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""Values that are given for fields, on their way to the places of this rank."""
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.engine import Engine
+from controllers.run.cells import dtype_of
+from controllers.settings.initial import Initial, Place
+from hitmap.agreement import agree_on_call, on_all_ranks, raise_together
+from hitmap.comm import Communicator
+from hitmap.npy import fingerprint, open_npy
+from hitmap.scatter import scatter
+from hitmap.shape import Shape
+
+# The values of the cells of a box that a place owns, by field.
+PlaceValues = Callable[[int, Shape], Mapping[str, npt.ArrayLike]]
+
+
+def given_values(initial: Initial, engine: Engine, comm: Communicator) -> PlaceValues:
+    """Where the values of each place come from; an array is rank 0's.  Collective."""
+    if initial.kind == "array":
+        return _of_array(initial, engine, comm)
+    if initial.kind == "function":
+        where = Place(engine.plan.layout.domain.extent, engine.plan.program.grid)
+        return lambda place, box: initial.at(where, box)
+    if initial.kind == "file":
+        whole = opened_together(initial.value, engine.plan.layout.domain.extent, comm)
+        return lambda place, box: dict.fromkeys(
+            initial.fields, whole[box.slices((0,) * box.n_axes)]
+        )
+    return lambda place, box: dict.fromkeys(initial.fields, initial.value)
+
+
+def _of_array(initial: Initial, engine: Engine, comm: Communicator) -> PlaceValues:
+    layout = engine.plan.layout
+    ranks = [location.rank for location in engine.plan.locations]
+    whole = initial.value if comm.rank == 0 else None
+    try:
+        parts = {
+            field: scatter(whole, layout, ranks, comm, 0, dtype_of(engine, field))
+            for field in initial.fields
+        }
+    except ValueError as error:     # which all ranks have
+        raise on_all_ranks(ValueError(f"{initial.name}: {error}")) from None
+    return lambda place, box: {
+        field: parts[field][place][box.slices(layout.owned[place].lower)] for field in parts
+    }
+
+
+def opened_together(
+    path: str | os.PathLike[str], extent: tuple[int, ...], comm: Communicator
+) -> npt.NDArray[Any]:
+    """The array of a file, the same one on all ranks; ValueError on all of them.  Collective."""
+    problem, whole = None, np.empty(0)
+    try:
+        whole = open_npy(path)
+        if whole.shape != extent:
+            raise ValueError(f"has {whole.shape} cells, the field {extent}")
+    except (OSError, ValueError) as error:
+        problem = of_file(path, error)
+    raise_together(comm, problem)
+    if comm.size > 1:
+        agree_on_call(comm, f"the reading of {path}", {"the content": fingerprint(path)})
+    return whole
+
+
+def of_file(path: str | os.PathLike[str], error: Exception) -> str:
+    """What is wrong with a file."""
+    text = error.strerror if isinstance(error, OSError) else None
+    return f"{os.fspath(path)}: {text or error}"

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: MIT
+"""One field of a computation, as an array that is distributed over places.
+
+What is written as with NumPy gives the same on every rank, so that a program that knows nothing of
+ranks runs under mpiexec: `run.u[2:5]`, `np.asarray(run.u)`.  `get` and `to_xarray` bring the whole
+to one rank.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.engine import Engine
+from controllers.run.call import collective, refuse_together
+from controllers.run.cells import dtype_of, put_section, section_of
+from controllers.run.field_access import FieldAccess
+from controllers.settings.initial import Given, Place, initials
+from hitmap.agreement import on_all_ranks, raise_together
+from hitmap.conversion import with_one_nan
+from hitmap.scatter import everywhere, gather, scatter
+from hitmap.section import Section
+
+if TYPE_CHECKING:
+    import xarray
+
+Root = int | Literal["all"]
+
+
+class OneField(FieldAccess):
+    """One field of a computation: `run.u`, `run["u"]`.
+
+    `run.u[2:10, ::2]` reads cells and `run.u[..., 0] = 1` sets them, by NumPy's indices; each rank
+    moves only its own cells.  All methods are collective; what is read as with NumPy every rank
+    has, and of an array that is written that of rank 0 counts.
+    """
+
+    def __init__(self, computation: FieldAccess, field: str) -> None:
+        self.comm, self.calls, self.state = computation.comm, computation.calls, computation.state
+        self._computation, self._field = computation, field
+
+    def __getitem__(self, index: object) -> Any:
+        """The cells that NumPy's index selects, a new array or a number, on every rank."""
+        section = self._section("read", index)
+        return section.taken(self._read(section, "all"))
+
+    def __setitem__(self, index: object, values: npt.ArrayLike) -> None:
+        """Set the cells that NumPy's index selects; ValueError where a value does not fit."""
+        if hasattr(values, "__array__") and not isinstance(values, (np.ndarray, np.generic)):
+            values = np.asarray(values)     # all ranks take part where it is distributed
+        self._write(self._section("write", index), values)
+
+    def __array__(
+        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
+    ) -> npt.NDArray[Any]:
+        """The whole field, on every rank: `np.asarray(run.u)`."""
+        if copy is False:
+            raise ValueError(
+                f"the cells of {self._field!r} are on devices, so that an array of them is a copy; "
+                f"leave out copy=False"
+            )
+        whole: npt.NDArray[Any] = self[...]
+        return whole if dtype is None else whole.astype(dtype, copy=False)
+
+    def get(self, root: Root = 0) -> npt.NDArray[Any] | None:
+        """The whole field on the rank `root`, None on the others; on every rank for "all"."""
+        whole: npt.NDArray[Any] | None = self._read(self._section("get", ...), root)
+        return whole
+
+    def set(self, values: Given) -> None:
+        """Set all cells to a number, an array, what a function of coordinates gives, or a file.
+
+        As the keywords of `Computation` do; steps are counted on.
+        """
+        self.state.check_idle("set")
+        wanted = refuse_together(
+            self.comm, lambda: initials({self._field: values}, self.fields, self._place)
+        )
+        for initial in wanted:
+            self._set(initial)
+
+    def to_xarray(self, root: Root = 0) -> xarray.DataArray | None:
+        """The whole as an xarray.DataArray on the rank `root`, None on the others; "all": on all.
+
+        Its axes and coordinates are those of the grid.
+        """
+        try:
+            from xarray import DataArray
+        except ImportError:
+            raise ImportError(
+                'to_xarray needs xarray; pip install "opencl-controllers[xarray]"'
+            ) from None
+        whole = self.get(root)
+        if whole is None:
+            return None
+        return DataArray(whole, dims=self.dims, coords=self.coords, name=self._field)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells per axis."""
+        return self._layout.domain.extent
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What each cell holds."""
+        return dtype_of(self._engine, self._field)
+
+    @property
+    def ndim(self) -> int:
+        """Axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Cells."""
+        return self._layout.domain.n_cells
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all cells, each once."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The names of the axes: the grid's, else x, y x, z y x."""
+        return self._place.axes.axes
+
+    @property
+    def coords(self) -> dict[str, npt.NDArray[np.float64]]:
+        """Where the centres of the cells lie along each axis; none where there is no grid."""
+        grid = self._place.grid
+        if grid is None:
+            return {}
+        return {axis: grid.along(n, 0, self.shape[n]) for n, axis in enumerate(grid.axes)}
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Of the whole, as it is now."""
+        return iter(self[...])
+
+    def __repr__(self) -> str:
+        cells = " x ".join(map(str, self.shape))
+        return f"<{self._field} of {self.calls.owner}: {cells} cells of {self.dtype}>"
+
+    def _repr_html_(self) -> str:
+        """A table of what is known without its cells; not collective."""
+        rows = {
+            "shape": " x ".join(f"{axis} {n}" for axis, n in zip(self.dims, self.shape)),
+            "dtype": str(self.dtype),
+            "bytes": f"{self.nbytes:,}",
+            "places": str(self._layout.n_places),
+        }
+        cells = (f"<tr><th>{name}</th><td>{escape(said)}</td></tr>" for name, said in rows.items())
+        title = f"{self._field} of {self.calls.owner}"
+        return f"<table><caption>{escape(title)}</caption>{''.join(cells)}</table>"
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        return (self._field,)
+
+    @property
+    def _engine(self) -> Engine:
+        return self._computation._engine
+
+    @property
+    def _place(self) -> Place:
+        return Place(self.shape, self._engine.plan.program.grid)
+
+    def _section(self, verb: str, index: object) -> Section:
+        """The cells of an index; what is wrong with it is an error on all ranks."""
+        self.state.check_idle(verb)
+        return refuse_together(self.comm, lambda: Section.of(index, self.shape))
+
+    @collective("fields", "section", "root", use="reads")
+    def _read(self, section: Section, root: Root) -> Any:
+        """The cells on `root`, or everywhere, axes that had a whole number included."""
+        engine, layout = self._engine, section.divided(self._layout)
+        parts = {
+            place: with_one_nan(
+                section_of(engine, self._field, place, section, layout.owned[place])
+            )
+            for place in engine.executors
+        }
+        at = 0 if root == "all" else root
+        whole = gather(parts, layout, self._ranks, self.comm, self.dtype, at)
+        if root == "all":
+            return everywhere(whole, layout.domain, self.dtype, self.comm)
+        return whole
+
+    @collective("fields", "section", use="reads")
+    def _write(self, section: Section, values: npt.ArrayLike) -> None:
+        engine, layout = self._engine, section.divided(self._layout)
+        whole = problem = None
+        if self.comm.rank == 0:
+            try:
+                whole = section.spread(values)
+            except (TypeError, ValueError) as error:
+                problem = f"{self._field}: {error}"
+        raise_together(self.comm, problem)
+        try:
+            parts = scatter(whole, layout, self._ranks, self.comm, 0, self.dtype)
+        except ValueError as error:     # which all ranks have
+            raise on_all_ranks(ValueError(f"{self._field}: {error}")) from None
+        with self.state.setting("write", self.fields):
+            for place, cells in parts.items():
+                put_section(engine, self._field, place, section, layout.owned[place], cells)
+            engine.loaded(engine.n_steps)

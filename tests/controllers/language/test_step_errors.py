@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: MIT
+"""What a step cannot do is refused as its program is made: the user's line, and what to write.
+
+These are the rows of the table of errors in docs/programs.md.
+"""
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import controllers as ct
+from controllers.language.traced import program_of
+
+GRID = ct.Grid(y=8, x=9, boundary="periodic")
+Gas = np.dtype([("rho", "f8"), ("energy", "f8")])
+
+
+def refused(function: Any, *words: str, grid: ct.Grid = GRID, line: int = 1, **options: Any) -> str:
+    """The message of a step's error; it says the line of the file, `line` lines after its first.
+
+    0 is the decorator or the `def`; None where the error comes before the step is traced.
+    """
+    step = function if isinstance(function, ct.Step) else ct.step(function)
+    with pytest.raises((TypeError, ValueError, AttributeError, IndexError)) as error:
+        program_of(step, grid, **options)
+    message = str(error.value)
+    first = inspect.unwrap(step.function).__code__.co_firstlineno
+    assert f"test_step_errors.py:{first + line}" in message, message
+    for word in words:
+        assert word in message, message
+    return message
+
+
+def test_a_python_if_on_a_value() -> None:
+    def absolute(u: Any) -> Any:
+        return dict(u=u if u > 0 else -u)
+
+    refused(absolute, "no truth value", "np.where(condition, a, b)")
+
+    def largest(u: Any) -> Any:
+        return dict(u=max(u, u[0, 1]))
+
+    refused(largest, "np.minimum(a, b)")
+
+
+def test_an_index_that_is_not_constant() -> None:
+    def pick(u: Any, v: Any) -> Any:
+        return dict(u=u[0, v])
+
+    refused(pick, "constant whole number", "value of the step", "np.where")
+
+    def half(u: Any) -> Any:
+        return dict(u=u[0, 0.5])
+
+    refused(half, "constant whole number", "0.5", "staggered")
+
+    def sliced(u: Any) -> Any:
+        return dict(u=u[0, 1:])
+
+    refused(sliced, "a slice", 'u.at("x", 1)')
+
+    def counted(u: Any) -> Any:
+        return dict(u=sum(u[0, i] for i in range(u)))
+
+    refused(counted, "no whole number", "constants")
+
+
+def test_a_wrong_number_of_axes_or_a_wrong_axis() -> None:
+    def one(u: Any) -> Any:
+        return dict(u=u[1])
+
+    refused(one, "y, x", "got 1", 'f.at("x", 1)')
+
+    def depth(u: Any) -> Any:
+        return dict(u=u.at("z", 1))
+
+    refused(depth, "'z'", "y, x")
+
+
+def test_names_that_are_no_field() -> None:
+    def grow(u: Any) -> Any:
+        return dict(w=2 * u)
+
+    refused(grow, "'w'", "fields u", line=0)
+    refused(lambda energy: {"energi": energy}, "did you mean 'energy'", line=0)
+    with pytest.raises(ValueError, match="initial value.*'w'.*the fields u"):
+        program_of(ct.step(lambda u: dict(u=2 * u)), GRID, fields={"w": None})
+    with pytest.raises(ValueError, match="dtype.*'w'.*the fields u"):
+        program_of(ct.step(lambda u: dict(u=2 * u)), GRID, dtype={"w": "float32"})
+
+
+@pytest.mark.parametrize("nothing", [None, {}, 3.0])
+def test_a_step_that_returns_no_names(nothing: object) -> None:
+    refused(lambda u: nothing, "dict(u=...)", line=0)
+
+
+def test_values_that_no_field_can_have() -> None:
+    refused(lambda u: dict(u=u > 0), "condition", "np.where(condition, 1, 0)", line=0)
+    refused(lambda u: dict(u="1"), "one value per cell", "'1'", line=0)
+    refused(lambda u: dict(u=np.ones((8, 9))), "one value per cell", line=0)
+    other = ct.Grid(y=8, x=9, spacing=0.5)
+    refused(lambda u: dict(u=ct.point(other, (0, 0))), "another grid", line=0)
+
+
+def test_arrays_meet_fields_as_fields() -> None:
+    table = np.ones((8, 9))
+
+    def weighted(u: Any) -> Any:
+        return dict(u=u * table)
+
+    refused(weighted, "array of shape (8, 9)", "make it a field")
+
+
+def test_reads_beyond_the_grid_without_a_rule() -> None:
+    bare = ct.Grid(y=8, x=9)
+
+    def move(u: Any, c: Any) -> Any:
+        return dict(u=c * u.at("x", -1))
+
+    words = "'u'", "(0, -1)", "'x'", "nothing says what is there", "ct.fixed(0)", "ct.keep()"
+    refused(move, *words, grid=bare, line=0)
+    refused(move, *words, grid=bare, line=0, boundary={"y": "periodic"})
+    refused(move, *words, grid=bare, line=0, boundary={"c": ct.keep()})
+    program = program_of(ct.step(move), bare, boundary={"u": {"x": ct.keep()}}).program
+    assert program.stages[0].offsets == ((0, 0), (-1, 0))
+
+
+def test_boundaries_that_name_no_field_or_contradict() -> None:
+    step = ct.step(lambda u, v: dict(u=u.at("x", 1) + v.at("x", 1)))
+    for boundary, words in (
+        ({"w": "periodic"}, "'w' is neither a field .u, v. nor an axis .y, x."),
+        ({"u": "periodic", "x": "keep"}, "mixes fields and axes"),
+        ({"u": {"x": "periodic"}, "v": {"x": "keep"}}, "periodic for u alone"),
+        ({"u": {"z": "keep"}}, "no axis 'z'"),
+        ("glue", "glue"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            program_of(step, ct.Grid(y=8, x=9), boundary=boundary)
+
+
+def test_attributes_and_functions_that_values_do_not_have() -> None:
+    def total(u: Any) -> Any:
+        return dict(u=u / u.mean())
+
+    refused(total, "'mean'", "u[0, 1]", "np.abs(u)")
+
+    def summed(u: Any) -> Any:
+        return dict(u=u / np.sum(u))
+
+    refused(summed, "np.sum", "these are")
+
+    def angles(u: Any) -> Any:
+        return dict(u=np.arctan(u))
+
+    refused(angles, "np.arctan", "these are")
+
+    def rooted(u: Any) -> Any:
+        return dict(u=math.sqrt(u))
+
+    refused(rooted, "`math`", "np.sqrt")
+
+    def casted(u: Any) -> Any:
+        return dict(u=u + np.asarray(u))
+
+    refused(casted, "cannot become an array")
+
+    def reduced(u: Any) -> Any:
+        return dict(u=np.add.reduce(u))
+
+    refused(reduced, "operands alone", "reduce")
+
+    def walked(u: Any) -> Any:
+        return dict(u=[one for one in u][0])    # noqa: C416, RUF015
+
+    refused(walked, "looped over")
+
+
+def test_values_cannot_be_changed() -> None:
+    def assigned(u: Any) -> Any:
+        u[0, 0] = 1
+        return dict(u=u)
+
+    refused(assigned, "assigns to no cell", "dict(u=...)")
+
+    def named(u: Any) -> Any:
+        u.rate = 1
+        return dict(u=u)
+
+    refused(named, "'rate'")
+
+
+def test_loops_that_explode() -> None:
+    def endless(u: Any) -> Any:
+        while True:
+            u = u + 1
+
+    refused(endless, "written out", "more steps", line=2)
+
+    def wide(u: Any) -> Any:
+        for _ in range(200):
+            u = u + u[1, 3] * u[5, 1]
+        return dict(u=u)
+
+    refused(wide, "written out", line=2)
+
+
+def test_parameters_that_no_step_has() -> None:
+    def every(*fields: Any) -> Any: ...
+    def keywords(u: Any, **scalars: Any) -> Any: ...
+    def positional(u: Any, rate: float = 1.0) -> Any: ...
+    def positional_time(u: Any, t: ct.Time) -> Any: ...
+    def word(u: Any, *, axis: str = "x") -> Any: ...
+
+    for function, words in (
+        (every, "positional"), (keywords, "name each"), (positional, "write a * before"),
+        (positional_time, "write a * before"), (word, "no number: 'x'"),
+    ):  # fmt: skip
+        line = f"test_step_errors.py:{function.__code__.co_firstlineno}"
+        with pytest.raises(TypeError, match=f"{line}.*{re.escape(words)}"):
+            ct.step(function)
+    with pytest.raises(TypeError, match="a function is expected"):
+        ct.step(3)  # type: ignore[call-overload]
+
+
+def test_scalars_that_contradict() -> None:
+    one, other = ct.step(_decay(0.5)), ct.step(_decay(0.25))
+    with pytest.raises(ValueError, match=r"py:\d+.*'rate' has the default 0.25.*0.5"):
+        program_of([one, other], GRID)
+
+    def placed(u: Any, *, x: float = 2.0) -> Any:
+        return dict(u=u * x)
+
+    refused(placed, "'x' is an axis", "leave the default out", line=0)
+
+    def mixed(v: Any, *, u: float = 2.0) -> Any:
+        return dict(v=u * v)
+
+    with pytest.raises(ValueError, match="'u' is a scalar here and a field elsewhere"):
+        program_of([one, ct.step(mixed)], GRID)
+
+
+def _decay(default: float) -> Any:
+    def decay(u: Any, *, rate: float = default) -> Any:
+        return dict(u=u - rate * u)
+
+    return decay
+
+
+def test_a_time_step_of_a_step_is_for_later() -> None:
+    refused(lambda u: dict(u=u, dt=0.5), "dt", "reductions", line=0)
+    with pytest.raises(ValueError, match="reductions"):
+        ct.heun(lambda u: dict(u=-u), dt=lambda u: 0.1)     # type: ignore[arg-type]
+
+
+def test_structs() -> None:
+    def missing(q: Any) -> Any:
+        return dict(q=q.momentum)
+
+    refused(missing, "'momentum'", "rho, energy", dtype=Gas)
+
+    def chosen(q: Any) -> Any:
+        return dict(q=q if q else -q)
+
+    refused(chosen, "no truth value", "np.where", dtype=Gas)
+
+    def unlike(q: Any) -> Any:
+        return dict(q=q + ct.struct([("a", "f8")], a=1))
+
+    refused(unlike, "unlike components", dtype=Gas)
+
+    def partly(q: Any) -> Any:
+        return dict(q=ct.struct(Gas, rho=q.rho))
+
+    refused(partly, "rho, energy", "got rho", dtype=Gas)
+    refused(lambda q: dict(q=ct.struct([("a", "f8")], a=q.rho)), "has rho, energy",
+            line=0, dtype=Gas)  # fmt: skip
+    refused(
+        lambda q, u: dict(u=q), "'u'", "one of its components", line=0,
+        dtype={"q": Gas, "u": "f8"},
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="stored as q_rho"):
+        program_of(ct.step(lambda q, q_rho: dict(q=-q)), GRID, dtype={"q": Gas})
+    with pytest.raises(ValueError, match="single numbers"):
+        program_of(ct.step(lambda q: dict(q=-q)), GRID, dtype=[("a", "f8", (2,))])
+
+
+def test_renames_that_cannot_be() -> None:
+    refused(lambda u, v: dict(v=u), "'v'", "keeps its values", "copy it by 1 * u", line=0)
+    early = ct.step(lambda u, old: dict(u=u + old, old=u))
+    late = ct.step(lambda u, old: dict(u=u - old))
+    with pytest.raises(ValueError, match=r"py:\d+.*'old' is a new name for 'u'.*1 \* u"):
+        program_of([early, late], GRID)
+    with pytest.raises(ValueError, match=r"py:\d+.*'old' is a new name for 'u'.*1 \* u"):
+        program_of([late, early], GRID)
+    part = ct.step(lambda u, old: dict(u=u + old, old=u), over=np.s_[1:3, :])
+    with pytest.raises(ValueError, match=r"restricted to some cells; copy it by 1 \* u"):
+        program_of(part, GRID)
+
+
+def test_cells_that_no_step_computes() -> None:
+    halve = ct.step(lambda u: dict(u=u / 2))
+    for over, words in (
+        (np.s_[1:3], "one slice for each of y, x"),
+        (np.s_[::2, :], "leave the stride out"),
+        ({"z": slice(1, 3)}, "no axis 'z'"),
+        (lambda w: w > 0, r"\(u, y, x\), got 'w'"),
+        (lambda u: u, "a condition is expected"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=words):
+            program_of(ct.step(halve, over=over), GRID)
+    for over, words in (([1, 2], "np.s_"), (np.ones((8, 9)), "make the mask a field")):
+        with pytest.raises(TypeError, match=words):
+            ct.step(halve, over=over)
+
+
+def test_steps_that_are_none() -> None:
+    with pytest.raises(TypeError, match=r"@ct\.step"):
+        program_of(lambda u: dict(u=u), GRID)   # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="at least one step"):
+        program_of([], GRID)
+    with pytest.raises(ValueError, match="at least 1"):
+        ct.repeat(ct.step(lambda u: dict(u=u)), 0)
+
+
+def test_what_a_users_own_code_raises_is_left_alone() -> None:
+    def broken(u: Any) -> Any:
+        return dict(u=u * {}["rate"])
+
+    with pytest.raises(KeyError, match="^'rate'$"):
+        program_of(ct.step(broken), GRID)
