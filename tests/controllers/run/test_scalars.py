@@ -18,6 +18,7 @@ from controllers import Computation, Field, Program, Read, Stage, reference_run
 from controllers.device import assign, choose, find_devices
 from controllers.executor import opencl
 from controllers.executor.opencl import OpenCLExecutor
+from controllers.placement.capacity import nbytes_needed
 from controllers.program.application import apply_sweep
 from controllers.program.coordinates import Coordinates
 from controllers.program.expression import Coordinate, Expression, Index, Scalar, where
@@ -235,6 +236,16 @@ def test_tuning_under_way_and_dry_runs_take_programs_with_scalars() -> None:
     assert "scalar a: a parameter, 0.75 by default" in told and "scalar b: a parameter\n" in told
     assert "scalar c = sqrt(a) * b, once per run" in told
     assert "scalar d = cos(t) + a, in each step" in str(controllers.dry_run(made, (64, 64), 2))
+
+
+def test_tables_of_coordinates_are_counted_before_they_are_allocated() -> None:
+    shape, x = ((-1, 1), (-1, 1)), Coordinate(1) + Coordinate(1, False, -2) + Coordinate(0, True)
+    stage = Stage("mix", {"u": where(Index(0, 3) == 4, U, Read("u", (1, 1)) * x)}, shape)
+    made = Program("mix", (Field("u", "float32"),), (stage,), grid=GRID)
+    with Computation(made, (23, 19), devices="cpu", places_per_controller=2) as run:
+        executor = run._engine.executors[0]
+        assert executor.ledger.as_dict()["constants"] > 0
+        assert executor.ledger.on_device == nbytes_needed(run.plan, executor, run.plan.places)
 
 
 RANKS = """
