@@ -13,7 +13,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from controllers.program.boundary import Boundary
+from controllers.program.boundary import Boundary, closed
 from controllers.program.expression import Expression, Read, Symbol, evaluate
 from controllers.program.extension import Line
 from controllers.program.functions import FUNCTIONS
@@ -105,7 +105,7 @@ def reference_run(
     [0.0, 0.0, 6.0, 8.0]
     >>> reference_run(mean, np.array([0., 4., 0., 8.]), 1, (True,)).tolist()
     [6.0, 0.0, 6.0, 0.0]
-    >>> from controllers.program.boundary import Boundary
+    >>> from controllers.program.boundary import Boundary, closed
     >>> walls = mean.with_boundaries({"u": Boundary.of(("mirror", "fixed:2"), 1)})
     >>> reference_run(walls, np.array([0., 4., 0., 8.]), 1).tolist()
     [2.0, 0.0, 6.0, 1.0]
@@ -130,7 +130,7 @@ def reference_run(
         raise ValueError(f"the number of steps cannot be negative, got {n_steps}")
     if periodic is not None:
         periodic = tuple(sequence(periodic, "periodic", "True or False, one per axis"))
-    periodic = program.closed(periodic)
+    periodic = closed(periodic, program.boundaries, program.n_axes)
     for _ in range(n_steps):
         state = _after_step(program, state, periodic)
     return state if several else state[program.fields[0].name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from controllers.program.expression import evaluate_all
+from controllers.program.extension import check_boundary
 from controllers.program.program import Program, Stage
 
 
@@ -24,7 +25,12 @@ def structure(program: Program, stage: Stage) -> str:
 
 def described(program: Program) -> str:
     """A short text that differs where programs compute differently."""
-    stages = (structure(program, stage) for stage in program.stages)
+    rules = (
+        rule
+        for field in program.fields
+        for rule in check_boundary(field.boundary, field.name, program.n_axes, field.dtype)
+    )
+    stages = (structure(program, stage) for stage in (*program.stages, *rules))
     digest = _digest(repr(program.fields), repr(program.renames), *stages)
     return f"{program.name} in {program.dtype}, {digest[:16]}"
 
