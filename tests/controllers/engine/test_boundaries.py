@@ -183,6 +183,7 @@ def test_a_plan_says_what_is_made_outside_the_domain() -> None:
     steady = WALL.with_boundaries({"u": Boundary.of({0: (fixed(0), fixed(1))}, 2)})
     plan = Plan(steady, plan.layout, (False, False), plan.locations)
     assert all(operation.verb != "fill" for operation in plan.operations)
+    assert str(plan).endswith("once u is set: 8 cells outside the domain, in all buffers")
     assert [[o.verb for o in opening].count("fill") for opening in plan.opening] == [4, 4]
 
 
