@@ -24,8 +24,7 @@ from controllers.device import choose, find_devices
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.program.sweep import Sweep
 from controllers.tuning.bench import Bench
-from controllers.tuning.exhaustive import exhaustive
-from controllers.tuning.random_order import random_order
+from controllers.tuning.search import exhaustive, random_order
 from controllers.tuning.space import Space
 from controllers.tuning.table import Table
 from controllers.tuning.trials import Trials

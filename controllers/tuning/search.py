@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 from typing import TypeAlias
 
-from controllers.tuning.exhaustive import exhaustive
 from controllers.tuning.hill_climb import hill_climb
-from controllers.tuning.random_order import random_order
 from controllers.tuning.space import C, Space
 
 Search: TypeAlias = Callable[[Space[C], Mapping[C, float], Random], Iterator[Sequence[C]]]
 
 SEARCHES = ("hill_climb", "random", "exhaustive")
+BATCH = 8   # configurations that are compared with the default at a time, where all are tried
 
 
 def search_named(name: str) -> Search[C]:
@@ -29,3 +28,23 @@ def search_named(name: str) -> Search[C]:
     if name == "random":
         return random_order
     return exhaustive if name == "exhaustive" else hill_climb
+
+
+def exhaustive(
+    space: Space[C], known: Mapping[C, float], random: Random
+) -> Iterator[Sequence[C]]:
+    """All configurations, in their order: the search that leaves nothing out."""
+    return _batches(space.configurations)
+
+
+def random_order(
+    space: Space[C], known: Mapping[C, float], random: Random
+) -> Iterator[Sequence[C]]:
+    """All, the default first and the others in random order: neighbours may tell nothing."""
+    others = [*space.configurations[1:]]
+    random.shuffle(others)
+    return _batches([space.default, *others])
+
+
+def _batches(every: Sequence[C]) -> Iterator[Sequence[C]]:
+    return (every[first : first + BATCH] for first in range(0, len(every), BATCH))

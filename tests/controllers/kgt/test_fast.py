@@ -107,10 +107,10 @@ def test_all_strategies_allow_contraction_and_divide_nothing(strategy: str) -> N
 
 def test_the_reference_stays_strict() -> None:
     field = np.random.default_rng(0).random((9, 9), np.float32)
-    with Computation(COMPACT.program("float32"), (9, 9), devices="reference", math="fast") as made:
-        made.scatter(field)
-        made.run(3)
-        result = made.gather()
+    with Computation(COMPACT.program("float32"), (9, 9), devices="reference", math="fast") as run:
+        run.scatter(field)
+        run.run(3)
+        result = run.gather()
     right = reference_run(COMPACT.program("float32"), field, 3, (False, False))
     assert result is not None and np.array_equal(result, right)
 

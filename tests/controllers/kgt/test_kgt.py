@@ -345,8 +345,8 @@ def test_kgt_is_a_command_like_the_others(
     words = [str(ROOT / "examples/patterns/star_2d9s.py"), "--dtype", "float64"]
     assert main([*words, "-o", str(tmp_path / "module")]) == 0
     assert command_line(["kgt", *words, "-o", str(tmp_path / "command")]) == 0
-    made = [(tmp_path / way / "star_2d9s.cl").read_bytes() for way in ("module", "command")]
-    assert made[0] == made[1]
+    texts = [(tmp_path / way / "star_2d9s.cl").read_bytes() for way in ("module", "command")]
+    assert texts[0] == texts[1]
     capsys.readouterr()
     for wrong, code in ((["nowhere.py"], 2), ([*words, "-o", "/dev/null/x"], 1)):
         assert command_line(["kgt", *wrong]) == code

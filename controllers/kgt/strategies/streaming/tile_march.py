@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from controllers.kgt.strategies.streaming.design import Design
-from controllers.kgt.strategies.streaming.tile_memory import TileMemory
 from controllers.kgt.strategies.streaming.tile_step import EDGE, ENDS, INNER, TileStep
 from controllers.kgt.strategies.streaming.tile_text import sizes, unrolled
+from controllers.kgt.strategies.streaming.tile_traffic import TileTraffic
 from controllers.kgt.text.c_lines import block
 from controllers.kgt.text.c_text import plus
 
@@ -20,7 +20,7 @@ class TileMarch:
 
     def __init__(self, design: Design) -> None:
         self.design, self.tile, self.cell = design, design.tile, design.cell
-        self.memory, self.step = TileMemory(design), TileStep(design)
+        self.traffic, self.step = TileTraffic(design), TileStep(design)
         self.ahead = design.parameters.ahead if design.tile.streams else 0
 
     def lines(self, edge: Sequence[str]) -> list[str]:
@@ -66,7 +66,7 @@ class TileMarch:
             }
             $store
         """,
-            edge=edge, cell=self.cell, sizes=sizes(self.tile.block), store=self.memory.store(),
+            edge=edge, cell=self.cell, sizes=sizes(self.tile.block), store=self.traffic.store(),
             inner=[*self._arrive(INNER), *self._steps(INNER)],
             tested=[*self._arrive(EDGE), *self._steps(EDGE)],
         )  # fmt: skip
@@ -86,7 +86,7 @@ class TileMarch:
 
     def _turn(self, unroll: int) -> list[str]:
         """C lines: so many planes that need no tests."""
-        inner = [*self._plane(INNER), *self.memory.prefetch()]
+        inner = [*self._plane(INNER), *self.traffic.prefetch()]
         if unroll == 1:
             return [*inner, "++plane;"]
         return block("""
@@ -118,7 +118,7 @@ class TileMarch:
             $store
         """,
             cell=self.cell, sizes=sizes(self.tile.block), arrive=self._arrive(mode),
-            distances=distances, steps=self._steps(mode), store=self.memory.store(),
+            distances=distances, steps=self._steps(mode), store=self.traffic.store(),
         )  # fmt: skip
 
     def _steps(self, mode: str) -> list[str]:
@@ -128,18 +128,18 @@ class TileMarch:
         """C lines: the plane, which may have been asked for a few planes ago."""
         limited = mode != INNER
         if not self.ahead:
-            return self.memory.load("next", "", limited)
+            return self.traffic.load("next", "", limited)
         lines = self.design.copied("next", "ahead[0]")
         for age in range(1, self.ahead):
             lines += self.design.copied(f"ahead[{age - 1}]", f"ahead[{age}]")
         last = f"ahead[{self.ahead - 1}]"
-        return lines + self.memory.load(last, plus(self.ahead), limited)
+        return lines + self.traffic.load(last, plus(self.ahead), limited)
 
     def _state(self) -> list[str]:
         """C lines: what is kept from plane to plane."""
         kept = [self._array(f"kept_{number}", value.depth)
                 for number, value in enumerate(self.design.pipeline.values)]  # fmt: skip
-        loads = [self.memory.load(f"ahead[{age}]", plus(age), limited=True)
+        loads = [self.traffic.load(f"ahead[{age}]", plus(age), limited=True)
                  for age in range(self.ahead)]  # fmt: skip
         ahead = f"{self.cell} ahead{sizes((self.ahead, *self.tile.block))};"
         return block("""

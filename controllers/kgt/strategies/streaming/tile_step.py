@@ -12,8 +12,8 @@ from dataclasses import replace
 from controllers.kgt.strategies.streaming.design import Design
 from controllers.kgt.strategies.streaming.pipeline import KEPT
 from controllers.kgt.strategies.streaming.tile_exchange import TileExchange
-from controllers.kgt.strategies.streaming.tile_memory import TileMemory
 from controllers.kgt.strategies.streaming.tile_text import moved, sizes
+from controllers.kgt.strategies.streaming.tile_traffic import TileTraffic
 from controllers.kgt.text.c_lines import block
 from controllers.kgt.text.c_text import plus
 from controllers.kgt.text.division import quotient_of
@@ -29,7 +29,7 @@ class TileStep:
 
     def __init__(self, design: Design) -> None:
         self.design, self.tile, self.pipeline = design, design.tile, design.pipeline
-        self.memory, self.exchange = TileMemory(design), TileExchange(design)
+        self.traffic, self.exchange = TileTraffic(design), TileExchange(design)
         divides = design.parameters.reciprocals
         self.quotient = quotient_of(self.pipeline.result, design.dtype) if divides else None
         # where tiles at an edge find the cells of `lag` planes ago
@@ -79,7 +79,7 @@ class TileStep:
             if (!computed) {
                 $load
             }
-        """, load=self.memory.load("next", f" - (step + 1) * {self.design.lag}", limited=True))
+        """, load=self.traffic.load("next", f" - (step + 1) * {self.design.lag}", limited=True))
 
     def _restored(self) -> list[str]:
         """C lines: a cell that is not computed has the value it had before the step."""
@@ -144,7 +144,7 @@ class TileStep:
         """C text of a cell of a field that is only read."""
         lag = self.design.lag
         behind = f" - step * {lag}" if lag else ""
-        element = f"at_{field}{self.memory.plane(field, behind + plus(planes))}"
+        element = f"at_{field}{self.traffic.plane(field, behind + plus(planes))}"
         for name, axis, step in zip(self.tile.loops, self.tile.axes, inner):
             cells = f"({name}{plus(step)})" if step else name
             element += f" + {self.design.along(field, axis, cells)}"

@@ -10,7 +10,7 @@ from controllers.kgt.text.c_lines import block
 from controllers.kgt.text.c_text import plus
 
 
-class TileMemory:
+class TileTraffic:
     """Writes the lines.  `away`: C text that adds to the number of the plane that arrives."""
 
     def __init__(self, design: Design) -> None:
