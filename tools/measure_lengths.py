@@ -55,13 +55,9 @@ def taken_by_a_run(device: str, sweeps: Sweeps) -> int:
     """The length that a run settles on."""
     with Computation(sweeps.program, sweeps.domain.extent, devices=device) as computation:
         (launches, *_) = chosen_launches(computation._engine)
-        launch = launches.executor.launch_of(
-            sweeps.program, sweeps.program.stages[0], launches.placed,
-            computation.plan.steps_per_launch,
-        )  # fmt: skip
-        config = launches.executor.choices.configuration(
-            sweeps.program, sweeps.program.stages[0], launch
-        )
+        (sweep,) = computation.plan.sweeps
+        launch = launches.executor.launch_of(sweeps.program, sweep, launches.placed)
+        config = launches.executor.choices.configuration(sweeps.program, sweep.stage, launch)
     assert isinstance(config, StreamingConfig), "several steps on a GPU"
     return config.length
 

@@ -197,9 +197,7 @@ class Engine:
                 ]
                 if largest:
                     boxes = sorted(boxes, key=lambda placed: placed[0].n_cells)[-1:]
-                found += executor.configurations(
-                    plan.program, sweep.stage, boxes, plan.steps_per_launch
-                )
+                found += executor.configurations(plan.program, sweep, boxes)
         return found
 
     def timed(self, number: int, n_launches: int) -> list[float]:

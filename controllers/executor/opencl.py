@@ -82,7 +82,7 @@ class OpenCLExecutor(OpenedDevice):
         """
         tiles = {**writes, **reads}
         geometries = {field: tile.geometry for field, tile in tiles.items()}
-        launch = self.launch_of(program, sweep.stage, (over, geometries), sweep.count)
+        launch = self.launch_of(program, sweep, (over, geometries))
         source, built = self.build(program, sweep.stage, launch)
         values: dict[str, object] = box_values(over, sweep.cells)
         values |= {f"{field}_new": tile.buffer for field, tile in writes.items()}
@@ -172,40 +172,37 @@ class OpenCLExecutor(OpenedDevice):
         return source, built
 
     def configurations(
-        self, program: Program, stage: Stage, boxes: Iterable[Placed], n_steps: int
+        self, program: Program, sweep: Sweep, boxes: Iterable[Placed]
     ) -> list[Configuration]:
-        """How the kernels of `n_steps` steps of a stage are built, and launched on `boxes`."""
-        device, name = self.device.name, stage.name
+        """How the kernels of a sweep are built, and launched on `boxes`."""
+        device = self.device.name
 
         def kernel_of(placed: Placed) -> tuple[Configuration, WorkSizes]:
-            launch = self.launch_of(program, stage, placed, n_steps)
-            source, built = self.build(program, stage, launch)
-            made = Configuration(device, name, built.name, source.origin, source.options)
+            launch = self.launch_of(program, sweep, placed)
+            source, built = self.build(program, sweep.stage, launch)
+            made = Configuration(device, sweep.name, built.name, source.origin, source.options)
             return made, source.work_sizes
 
         return with_launches(boxes, kernel_of, is_cpu=self.device.kind == "cpu")
 
-    def usual_steps(self, program: Program, placed: Placed) -> int:
-        """How many steps of a box of the one stage are best computed at once."""
-        (stage,) = program.stages
-        launch = self.launch_of(program, stage, placed, 1)
-        return self.choices.usual_steps(program, stage, launch)
+    def usual_steps(self, program: Program, sweep: Sweep, placed: Placed) -> int:
+        """How many steps of a box are best computed at once; `sweep` computes one."""
+        launch = self.launch_of(program, sweep, placed)
+        return self.choices.usual_steps(program, sweep.stage, launch)
 
-    def launch_of(
-        self, program: Program, stage: Stage, placed: Placed, n_steps: int
-    ) -> Launch:
-        """What is known of a launch of `n_steps` time steps on this device."""
+    def launch_of(self, program: Program, sweep: Sweep, placed: Placed) -> Launch:
+        """What is known of a launch of a sweep on this device."""
         device = self.device
         return launch_of(
-            program, stage, placed, n_steps,
+            program, sweep, placed,
             cache_bytes=device.cache_bytes, local_bytes=device.local_bytes,
             max_items=device.max_items, units=device.compute_units,
             nvidia="nvidia" in device.vendor.lower(),
         )  # fmt: skip
 
-    def constants_nbytes(self, program: Program, stage: Stage) -> int:
-        """Bytes of tables that each launch of `stage` takes."""
-        tables = self.build(program, stage)[0].tables
+    def constants_nbytes(self, program: Program, sweep: Sweep) -> int:
+        """Bytes of tables that each launch of `sweep` takes."""
+        tables = self.build(program, sweep.stage)[0].tables
         if tables is None:
             return 0
         return sum(array.nbytes for array in tables((1,) * program.n_axes).values())

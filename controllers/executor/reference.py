@@ -18,7 +18,6 @@ from controllers.memory.tile import Linear, Tile, host_tile_memory
 from controllers.program.application import apply_sweep, cells_outside
 from controllers.program.extension import Extension
 from controllers.program.program import Program
-from controllers.program.stage import Stage
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
@@ -90,8 +89,8 @@ class ReferenceExecutor:
         taken, given = move[0].view(source), move[1].view(target)
         return _at_once(lambda: np.copyto(given, taken))
 
-    def constants_nbytes(self, program: Program, stage: Stage) -> int:
-        """Bytes of tables that a launch of a stage takes: none."""
+    def constants_nbytes(self, program: Program, sweep: Sweep) -> int:
+        """Bytes of tables that a launch of a sweep takes: none."""
         return 0
 
     def clear(self, tile: Tile) -> None:
@@ -110,12 +109,12 @@ class ReferenceExecutor:
         return target
 
     def configurations(
-        self, program: Program, stage: Stage, boxes: Iterable[Placed], n_steps: int
+        self, program: Program, sweep: Sweep, boxes: Iterable[Placed]
     ) -> list[Configuration]:
         """NumPy has nothing to configure."""
-        return numpy_configurations(stage, boxes, self.device.name)
+        return numpy_configurations(sweep, boxes, self.device.name)
 
-    def usual_steps(self, program: Program, placed: Placed) -> int:
+    def usual_steps(self, program: Program, sweep: Sweep, placed: Placed) -> int:
         """One: several steps at once are no faster here."""
         return 1
 

@@ -17,7 +17,8 @@ from controllers import kgt
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.kgt.kernel import WorkSizes
-from controllers.program.program import Program, Stage
+from controllers.program.program import Program
+from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
 
@@ -71,9 +72,8 @@ def with_launches(
 
 def launch_of(
     program: Program,
-    stage: Stage,
+    sweep: Sweep,
     placed: Placed,
-    n_steps: int = 1,
     *,
     cache_bytes: int = 0,
     local_bytes: int = 0,
@@ -81,38 +81,38 @@ def launch_of(
     units: int = 0,
     nvidia: bool = False,
 ) -> kgt.Launch:
-    """What is known of a launch of `n_steps` time steps, and of the device (`kgt.Launch`)."""
+    """What is known of a launch of a sweep, and of the device (`kgt.Launch`)."""
     box, geometries = placed
-    tiles = (*stage.updates, *stage.fields_read)
+    tiles = (*sweep.writes, *(use.version.field for use in sweep.uses))
     n_elements = sum(geometries[field].n_elements for field in tiles)
     nbytes = n_elements * np.dtype(program.dtype).itemsize
     where = {field: geometries[field].strided(box) for field in dict.fromkeys(tiles)}
     return kgt.Launch(
-        where, nbytes > cache_bytes, n_steps, local_bytes, max_items, units, nvidia
+        where, nbytes > cache_bytes, sweep.count, local_bytes, max_items, units, nvidia
     )
 
 
 def planned_configurations(
     program: Program,
-    stage: Stage,
+    sweep: Sweep,
     choice: KernelChoice,
     boxes: Iterable[Placed],
     kind: str,
-    n_steps: int = 1,
 ) -> list[Configuration]:
     """What a device of a kind would choose, as far as it is known without one.
 
     Fields are taken to exceed its cache.
     """
     if kind == "reference":
-        return numpy_configurations(stage, boxes, kind)
+        return numpy_configurations(sweep, boxes, kind)
+    stage = sweep.stage
 
     def kernel_of(placed: Placed) -> tuple[Configuration, WorkSizes]:
         if isinstance(choice, Kernel) and choice.computes(program, stage):
             name, origin = choice.name, origin_of(choice)
-            sizes = choice.planned(kind, n_steps).form.planned_sizes(program, stage)
+            sizes = choice.planned(kind, sweep.count).form.planned_sizes(program, stage)
             return Configuration(kind.upper(), stage.name, name, origin, None), sizes
-        launch = launch_of(program, stage, placed, n_steps)
+        launch = launch_of(program, sweep, placed)
         if isinstance(choice, str) and choice != SPECIALISED:
             config = kgt.config_of(choice, program, stage)
         else:
@@ -125,10 +125,10 @@ def planned_configurations(
 
 
 def numpy_configurations(
-    stage: Stage, boxes: Iterable[Placed], device: str
+    sweep: Sweep, boxes: Iterable[Placed], device: str
 ) -> list[Configuration]:
     """Of the NumPy reference, which has nothing to configure."""
-    numpy = Configuration(device, stage.name, "reference", "NumPy", ())
+    numpy = Configuration(device, sweep.name, "reference", "NumPy", ())
     return with_launches(boxes, lambda placed: (numpy, None), is_cpu=True)
 
 

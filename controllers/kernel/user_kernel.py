@@ -104,9 +104,6 @@ def user_kernel(
     if form.is_grouped(source):     # a box may end within a group
         macros["ONCE"] = ""
     options = device.strict_options(program.dtype, device.correctly_rounded_divide)
-    roles: dict[str, Role] = {
-        **dict.fromkeys(stage.fields_read, "in"), **dict.fromkeys(_new(stage), "out")
-    }  # fmt: skip
     return UserKernel(
         source.kernel_name(kernel.name),
         source.complete(front(program.n_axes, macros), _body_parameters(kernel, program, stage)),
@@ -115,12 +112,17 @@ def user_kernel(
         form.steps_per_launch,
         scalars={**(form.like.scalars() if form.like else {}), **kernel.scalars},
         options=(*options, ARGUMENT_INFO),
-        roles=roles,
+        roles=_roles(stage),
         title=kernel.name,
         file=source.file,
         origin=origin_of(kernel, source.file),
         form=form,
     )
+
+
+def _roles(stage: Stage) -> dict[str, Role]:
+    """The roles of the tiles, by the names of their parameters."""
+    return {**dict.fromkeys(stage.fields_read, "in"), **dict.fromkeys(_new(stage), "out")}
 
 
 def compiled_sizes(

@@ -54,7 +54,7 @@ def _problems(plan: Plan, executors: Mapping[int, Executor]) -> list[str]:
 
 def nbytes_needed(plan: Plan, executor: Executor, places: Sequence[int]) -> int:
     """What the engine allocates on the device of `executor` for `places`, which live there."""
-    tables = [executor.constants_nbytes(plan.program, sweep.stage) for sweep in plan.sweeps]
+    tables = [executor.constants_nbytes(plan.program, sweep) for sweep in plan.sweeps]
     here = frozenset(places)
     memories = (one for one in plan.memories if one.home in here and one.on_device)
     return sum(one.nbytes + one.slack for one in memories) + sum(

@@ -45,7 +45,7 @@ def check_boxes(
         for place in plan.places:
             for sweep in plan.sweeps:
                 boxes = plan.launched(sweep, place)
-                executors[place].configurations(plan.program, sweep.stage, boxes, sweep.count)
+                executors[place].configurations(plan.program, sweep, boxes)
     except ValueError as error:
         problem = str(error)
     raise_together(comm, problem)

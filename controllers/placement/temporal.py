@@ -66,9 +66,10 @@ def agreed_steps(plan: Plan, executors: Mapping[int, Executor], comm: Communicat
     Collective: what was found by tuning is in the cache of each rank's host.
     """
     mine = [
-        executors[place].usual_steps(plan.program, placed)
+        executors[place].usual_steps(plan.program, sweep, placed)
         for place in plan.places
-        for placed in plan.launched(plan.sweeps[0], place)
+        for sweep in plan.sweeps
+        for placed in plan.launched(sweep, place)
     ]
     everyone = [n_steps for rank in comm.allgather(sorted(set(mine))) for n_steps in rank]
     return min(everyone, default=1)
@@ -132,7 +133,7 @@ def _kernel(plan: Plan, kind: str, placed: Placed) -> None:
     """ValueError where a device of this kind has no kernel that computes the box."""
     (sweep,) = plan.sweeps
     if kind != "reference":
-        launch = launch_of(plan.program, sweep.stage, placed, sweep.count)
+        launch = launch_of(plan.program, sweep, placed)
         kgt.choose(plan.program, sweep.stage, kind, launch)
 
 

@@ -115,14 +115,19 @@ class Outline:
         """How the tiles of `field` at `place` lie in memory: owned cells and halo.
 
         In host memory without padding, so that rows are one message; in a device's with rows
-        that start at multiples of PITCH_MULTIPLE elements, as kernels read vectors there.
+        that start at multiples of PITCH_MULTIPLE elements, as kernels read vectors there; and all
+        fields with the same cell, as kernels of several fields ask for rows that are aligned alike.
         """
         owned, full = self.layout.owned[place], self.patterns[field].full(place)
         if not owned.empty:
             low, high = zip(*self.halo_capacity)
             full = full.hull(owned.grow(low, high))
-        on_host = self.locations[place].shares_host
-        return Geometry.dense(full) if on_host else Geometry.padded(full)
+        if self.locations[place].shares_host:
+            return Geometry.dense(full)
+        if not full.empty:
+            first = min(pattern.full(place).lower[-1] for pattern in self.patterns.values())
+            full = Shape((*full.lower[:-1], min(full.lower[-1], first)), full.upper)
+        return Geometry.padded(full)
 
     def home(self, staging: StagingKey) -> int:
         """The place whose memory a staging memory is."""

@@ -121,7 +121,5 @@ def _configurations(plan: Plan, kernel: KernelChoice) -> tuple[Configuration, ..
         places = [place for place in plan.places if plan.locations[place].kind == kind]
         for sweep in plan.sweeps if places else ():
             boxes = [box for place in places for box in plan.launched(sweep, place)]
-            found += planned_configurations(
-                plan.program, sweep.stage, kernel, boxes, kind, sweep.count
-            )
+            found += planned_configurations(plan.program, sweep, kernel, boxes, kind)
     return tuple(found)

@@ -54,7 +54,7 @@ class Bench:
         self.stage = stage = sweep.stage
         self.executor = executor
         self._sweep, self._dtype = sweep, np.dtype(program.dtype)
-        self.launch = executor.launch_of(program, sweep.stage, placed, sweep.count)
+        self.launch = executor.launch_of(program, sweep, placed)
         self.key = executor.choices.key(program, stage, self.launch)
         self._box, geometries = placed
         self._around = Surroundings.usual(program, self._box)

@@ -24,11 +24,10 @@ def settle(engine: Engine) -> None:
     For an engine whose fields are not set yet: the launches that are timed write to its tiles.
     """
     for launches in chosen_launches(engine):
-        program = engine.plan.program
-        stage = engine.plan.sweeps[launches.sweep].stage
-        executor, placed = launches.executor, launches.placed
-        launch = executor.launch_of(program, stage, placed, engine.plan.steps_per_launch)
-        used = executor.choices.configuration(program, stage, launch)
+        program, sweep = engine.plan.program, engine.plan.sweeps[launches.sweep]
+        executor = launches.executor
+        launch = executor.launch_of(program, sweep, launches.placed)
+        used = executor.choices.configuration(program, sweep.stage, launch)
         others = [one for one in used.alike(launch.extent) if one.suits(launch.fields.values())]
         best = _fastest(engine, launches, [used, *others]) if others else used
         if best != used:

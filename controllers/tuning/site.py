@@ -54,7 +54,7 @@ class Site:
         program, sweep = engine.plan.program, engine.plan.sweeps[launches.sweep]
         stage = sweep.stage
         executor, n_steps = launches.executor, engine.plan.steps_per_launch
-        launch = executor.launch_of(program, stage, launches.placed, n_steps)
+        launch = executor.launch_of(program, sweep, launches.placed)
         self._used = self._kept = self._choices.configuration(program, stage, launch)
         found = kgt.candidates(program, stage, executor.device.kind, launch)
         self._trials = Trials(Space([self._used, *found]), search)
@@ -156,7 +156,7 @@ def chosen_launches(engine: Engine) -> Iterator[Launches]:
 
 def _largest(engine: Engine, executor: OpenCLExecutor, number: int) -> Launches | None:
     """The launches of a stage that are like the largest one; None where nothing can be chosen."""
-    plan, program, stage = engine.plan, engine.plan.program, engine.plan.sweeps[number].stage
+    plan, program, sweep = engine.plan, engine.plan.program, engine.plan.sweeps[number]
     keys, boxes = {}, {}
     for operation in plan.operations:
         if operation.sweep != number or engine.executors.get(operation.place) is not executor:
@@ -165,9 +165,9 @@ def _largest(engine: Engine, executor: OpenCLExecutor, number: int) -> Launches 
             operation.writes[0].cells[0],
             {field.name: plan.geometry(field.name, operation.place) for field in program.fields},
         )
-        launch = executor.launch_of(program, stage, placed, plan.steps_per_launch)
-        if kgt.can_vary(program, kgt.choose(program, stage, executor.device.kind, launch)):
-            keys[operation.number] = executor.choices.key(program, stage, launch)
+        launch = executor.launch_of(program, sweep, placed)
+        if kgt.can_vary(program, kgt.choose(program, sweep.stage, executor.device.kind, launch)):
+            keys[operation.number] = executor.choices.key(program, sweep.stage, launch)
             boxes[operation.number] = placed
     if not boxes:
         return None

@@ -210,6 +210,21 @@ def test_a_stage_of_several_updates_has_one_launch_per_box() -> None:
     assert "launch   turn: u.1@0 [0:6, 0:9], v.1@0 [0:6, 0:9] from v.0@0" in str(plan)
 
 
+@pytest.mark.parametrize("extent, capacity", [((12, 19), 0), ((12, 19), 3), ((1, 2), 0)])
+def test_rows_of_all_fields_are_aligned_alike_on_a_device(
+    extent: tuple[int, int], capacity: int
+) -> None:
+    far = Stage("far", {"u": Read("u", (0, -3)) + Read("v", (0, 0))}, ((0, 0), (-3, 0)))
+    program = Program("far", TURN.fields, (far,))
+    layout = Layout.blocks(Shape.of_extent(extent), 4)
+    locations = [Location(0, place, shares_host=place == 0) for place in range(4)]
+    plan = Plan(program, layout, (False, True), locations, halo_capacity=[(0, 0), (capacity, 0)])
+    for place in range(4):
+        u, v = (plan.geometry(field, place) for field in "uv")
+        assert u.box.lower[-1] == v.box.lower[-1] or place == 0
+        assert layout.owned[place] in v.box
+
+
 COUPLED = Program(
     "coupled",
     (Field("u", "float64"), Field("k", "float64")),

@@ -174,7 +174,7 @@ def test_a_sum_of_very_many_terms_is_not_written_out_and_has_the_same_bits(dtype
     layout, where = Layout.bands(Shape.of_extent(field.shape), 2), [Location(0), Location(1)]
     plan = Plan(large, layout, (False, False), where)
     boxes = [*plan.launched(plan.sweeps[0], 0)]
-    (planned,) = planned_configurations(large, large.stages[0], "specialised", boxes, "gpu")
+    (planned,) = planned_configurations(large, plan.sweeps[0], "specialised", boxes, "gpu")
     assert planned.origin == used.origin
 
 

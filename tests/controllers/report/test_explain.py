@@ -220,7 +220,7 @@ def test_boxes_that_get_other_kernels_are_listed_under_these() -> None:
     )  # fmt: skip
     (sweep,) = plan.sweeps
     boxes = [box for place in plan.places for box in plan.launched(sweep, place)]
-    cell, marching = planned_configurations(plan.program, sweep.stage, "specialised", boxes, "gpu")
+    cell, marching = planned_configurations(plan.program, sweep, "specialised", boxes, "gpu")
     assert marching.origin.startswith("generated, strategy 'marching', lanes 4, ")
     assert [launch.extent for launch in marching.launches] == [(198, 298)]
     assert cell.origin == "generated, strategy 'cell'"

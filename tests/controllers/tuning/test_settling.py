@@ -33,7 +33,7 @@ def configured(engine: Engine) -> StreamingConfig:
     """What the launches of the engine take."""
     (launches,) = chosen_launches(engine)
     program, (sweep,) = engine.plan.program, engine.plan.sweeps
-    launch = launches.executor.launch_of(program, sweep.stage, launches.placed, sweep.count)
+    launch = launches.executor.launch_of(program, sweep, launches.placed)
     found = launches.executor.choices.configuration(program, sweep.stage, launch)
     assert isinstance(found, StreamingConfig)
     return found

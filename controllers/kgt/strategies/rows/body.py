@@ -93,16 +93,7 @@ def _block(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
         vectors=_vectors(program, stage, config),
         ahead_of_first=_ahead_of_edge(program, stage, config, ""),
         ahead_of_last=_ahead_of_edge(program, stage, config, "item_cells - 1"),
-        store_first=_stored(stage, "KGT_AT(0)", lambda field, value: [
-            f"kgt_first({field}_new + start_{field}, {value}, item_skip);"
-        ]),
-        store_whole=_stored(stage, "KGT_AT(item_at)", lambda field, value: [
-            f"{_store(stage, field)}({value}, {field}_new + start_{field} + item_at);"
-        ]),
-        store_last=_stored(stage, f"KGT_AT(item_cells - {config.lanes})", lambda field, value: [
-            f"kgt_last({field}_new + start_{field} + item_cells,",
-            f"    {value}, item_cells - item_at);",
-        ]),
+        **_ends(stage, config.lanes),
     )
 
 
@@ -114,6 +105,22 @@ def _first(stage: Stage) -> str:
 def _store(stage: Stage, field: str) -> str:
     """The macro that stores whole vectors of a field."""
     return "KGT_STORE" if field == _first(stage) else "KGT_STORE_ANYWHERE"
+
+
+def _ends(stage: Stage, lanes: int) -> dict[str, list[str]]:
+    """C lines: what stores the first cells of a row, its last whole vector, and its last cells."""
+    return {
+        "store_first": _stored(stage, "KGT_AT(0)", lambda field, value: [
+            f"kgt_first({field}_new + start_{field}, {value}, item_skip);"
+        ]),
+        "store_whole": _stored(stage, "KGT_AT(item_at)", lambda field, value: [
+            f"{_store(stage, field)}({value}, {field}_new + start_{field} + item_at);"
+        ]),
+        "store_last": _stored(stage, f"KGT_AT(item_cells - {lanes})", lambda field, value: [
+            f"kgt_last({field}_new + start_{field} + item_cells,",
+            f"    {value}, item_cells - item_at);",
+        ]),
+    }  # fmt: skip
 
 
 def _stored(stage: Stage, value: str, store: Callable[[str, str], list[str]]) -> list[str]:
