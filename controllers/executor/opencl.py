@@ -15,6 +15,7 @@ from controllers.executor.rect_copy import four_axes
 from controllers.kernel.build import Built, build, compiled, parameters
 from controllers.kernel.choices import Choices
 from controllers.kernel.configuration import Configuration, Placed, launch_of, with_launches
+from controllers.kernel.offer import Offer, offer
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.stage_kernel import box_values, stage_kernel, tile_values
 from controllers.kernel.stage_source import StageKernel
@@ -162,7 +163,11 @@ class OpenCLExecutor(OpenedDevice):
         """How many steps of a box of the one stage are best computed at once."""
         (stage,) = program.stages
         launch = self.launch_of(program, stage, placed, 1)
-        return self.choices.usual_steps(program, stage, launch)
+        return self.choices.usual_steps(self.offer(program, stage), launch)
+
+    def offer(self, program: Program, stage: Stage) -> Offer:
+        """What there is to choose from for the launches of a stage."""
+        return offer(self.kernel, program, stage, self.device)
 
     def launch_of(
         self, program: Program, stage: Stage, placed: Placed, n_steps: int

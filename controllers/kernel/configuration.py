@@ -15,7 +15,7 @@ import numpy as np
 
 from controllers import kgt
 from controllers.kernel.registry import SPECIALISED, KernelChoice
-from controllers.kernel.variant import Kernel
+from controllers.kernel.variant import Kernel, Variant
 from controllers.kgt.kernel import WorkSizes
 from controllers.program.program import Program, Stage
 from hitmap.shape import Shape
@@ -132,7 +132,10 @@ def numpy_configurations(
     return with_launches(boxes, lambda placed: (numpy, None), is_cpu=True)
 
 
-def origin_of(kernel: Kernel, file: str = "") -> str:
-    """Where the text of a user's kernel comes from; `file`: of the variant that is used."""
-    files = [file] if file else [variant.source.file for variant in kernel.variants]
-    return ", ".join(filter(None, files)) or "a text of the program's"
+def origin_of(kernel: Kernel, variant: Variant | None = None) -> str:
+    """Where the text of a user's kernel comes from, and how the `variant` that is used is launched.
+    """
+    used = kernel.variants if variant is None else (variant,)
+    text = ", ".join(filter(None, (one.source.file for one in used))) or "a text of the program's"
+    launched = "" if variant is None else variant.form.described()
+    return f"{text}, {launched}" if launched and len(kernel.variants) > 1 else text

@@ -41,7 +41,7 @@ def plan_with_steps(
     `wanted` steps cannot be computed at once.
     """
     if isinstance(choice, Kernel):
-        return make(declared_steps(choice, wanted, watched))
+        return _plan_of_own(make, choice, wanted, watched, usual)
     if wanted is not None:
         _check(wanted, choice, watched)
         plan = make(wanted)
@@ -58,6 +58,23 @@ def plan_with_steps(
         if fits(plan) and all(_suits(plan, kind, placed) for kind, placed in _boxes(plan)):
             return plan
     return single
+
+
+def _plan_of_own(
+    make: Callable[[int], Plan],
+    kernel: Kernel,
+    wanted: int | None,
+    watched: bool,
+    usual: Callable[[Plan], int] | None,
+) -> Plan:
+    """A plan of as many steps as the user's kernel declares, or as tuning has found for it."""
+    n_steps = declared_steps(kernel, wanted, watched)
+    plan = make(n_steps)
+    if wanted is None and not watched and usual is not None and len(kernel.steps) > 1:
+        found = usual(plan)
+        if found != n_steps and found in kernel.steps:
+            return make(found)
+    return plan
 
 
 def agreed_steps(plan: Plan, executors: Mapping[int, Executor], comm: Communicator) -> int:
