@@ -83,6 +83,16 @@ def test_buffers_that_change_roles_wrongly_are_found() -> None:
     assert "of older as it was loaded" in str(caught.value)
 
 
+def test_a_renamed_field_that_no_stage_reads_is_looked_at_too() -> None:
+    plan = plan_of(replace(LATE, renames={"old": "u"}))
+    plan.program = LATE
+    engine = engine_of(plan)
+    with pytest.raises(CheckError, match="place 0 ends with older at") as caught:
+        engine.run(2)
+    engine.close()
+    assert (caught.value.kind, caught.value.field) == ("stale", "older")
+
+
 def test_the_halo_of_a_renamed_field_must_have_been_exchanged() -> None:
     near = Stage("near", {"u": Read("u", (0, 0)) - Read("old", (-1, 0))}, ((-1, 0), (0, 0)))
     plan = plan_of(Program("near", FIELDS[:2], (near,), renames={"old": "u"}))
@@ -129,16 +139,26 @@ def test_tasks_of_the_host_raise_no_alarm() -> None:
     assert len(seen) == 6
 
 
-def left_out(plan: Plan) -> None:
-    plan.__dict__["operations"] = tuple(
-        replace(operation, after=()) for operation in plan.operations if operation.verb != "host"
-    )
+def without(verb: str) -> Callable[[Plan], None]:
+    def change(plan: Plan) -> None:
+        plan.__dict__["operations"] = tuple(
+            replace(operation, after=()) for operation in plan.operations if operation.verb != verb
+        )
+
+    return change
 
 
 def test_a_task_that_is_left_out_is_found() -> None:
     with pytest.raises(CheckError, match="old at .* as it was loaded; it needs") as caught:
-        ran(HostTask("grow", grow, ("old",), ("old",)), change=left_out)
+        ran(HostTask("grow", grow, ("old",), ("old",)), change=without("host"))
     assert caught.value.kind == "stale"
+
+
+def test_a_task_that_finds_the_field_of_another_step_is_named() -> None:
+    look = HostTask("look", lambda cells: None, ("u",))
+    with pytest.raises(CheckError, match="the host task look at place 0 reads u at") as caught:
+        ran(look, change=without("launch"))
+    assert (caught.value.kind, caught.value.step) == ("stale", 0)
 
 
 def test_a_task_that_writes_what_it_was_given_to_read_is_named() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from sample import sample
 
 from controllers import Computation, Kernel, Stencil, kgt, reference_run, tune
 from controllers.kernel.candidate import OwnCandidate
@@ -136,8 +137,7 @@ def test_a_variant_that_reads_what_is_not_declared_is_refused() -> None:
     assert found.winner.variant.source.text in (MEAN, ALIKE)
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("is_wrong", [False, True])
+@pytest.mark.parametrize("is_wrong", sample([True, False], 2))
 def test_numbers_of_steps_are_candidates_and_must_give_what_single_ones_do(is_wrong: bool) -> None:
     stage = FOUR.stages[0]
     like = replace(config_of("streaming", FOUR, stage), steps_per_launch=2)
