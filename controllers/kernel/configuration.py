@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from controllers import kgt
+from controllers.device.device import WITHOUT_OPENCL
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel, Variant
 from controllers.kgt.kernel import WorkSizes
@@ -104,8 +105,8 @@ def planned_configurations(
 
     Fields are taken to exceed its cache.
     """
-    if kind == "reference":
-        return numpy_configurations(stage, boxes, kind)
+    if kind in WITHOUT_OPENCL:
+        return own_configurations(stage, boxes, kind, kind)
 
     def kernel_of(placed: Placed) -> tuple[Configuration, WorkSizes]:
         if isinstance(choice, Kernel) and choice.computes(program, stage):
@@ -124,12 +125,13 @@ def planned_configurations(
     return with_launches(boxes, kernel_of, is_cpu=kind == "cpu")
 
 
-def numpy_configurations(
-    stage: Stage, boxes: Iterable[Placed], device: str
+def own_configurations(
+    stage: Stage, boxes: Iterable[Placed], device: str, kind: str
 ) -> list[Configuration]:
-    """Of the NumPy reference, which has nothing to configure."""
-    numpy = Configuration(device, stage.name, "reference", "NumPy", ())
-    return with_launches(boxes, lambda placed: (numpy, None), is_cpu=True)
+    """Of what computes without OpenCL, such as the NumPy reference: nothing is configured."""
+    origin = "NumPy" if kind == "reference" else "without OpenCL"
+    only = Configuration(device, stage.name, kind, origin, ())
+    return with_launches(boxes, lambda placed: (only, None), is_cpu=True)
 
 
 def origin_of(kernel: Kernel, variant: Variant | None = None) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from controllers import kgt
+from controllers.device.device import WITHOUT_OPENCL
 from controllers.executor.executor import Executor
 from controllers.kernel.configuration import Placed, launch_of
 from controllers.kernel.registry import SPECIALISED, KernelChoice
@@ -148,7 +149,7 @@ def _boxes(plan: Plan) -> Iterator[tuple[str, Placed]]:
 def _kernel(plan: Plan, kind: str, placed: Placed) -> None:
     """ValueError where a device of this kind has no kernel that computes the box."""
     (sweep,) = plan.sweeps
-    if kind != "reference":
+    if kind not in WITHOUT_OPENCL:
         launch = launch_of(plan.program, sweep.stage, placed, sweep.count)
         kgt.choose(plan.program, sweep.stage, kind, launch)
 
