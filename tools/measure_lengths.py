@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""How good the default `length` of the strategy "streaming" is.
+"""How good the `length` of the strategy "streaming" is that a run takes.
 
     python tools/measure_lengths.py --device gpu        (some minutes)
     python tools/measure_lengths.py --device cpu --stencils 2d4 --sizes 64 --lengths 8 16
 
 For the stencils and sizes of the benchmark, a half, a quarter and a sixteenth of these: one row
-each with the length that a run takes, the best one of those near it (`--within`), and the speed of
-the first relative to the second, by the times of events.  A stencil that is computed a step at a
-time by default has no length and is left out.  Last comes the worst row.  The model is in
-controllers/kgt/length.py; with `--within 100` the figures are what to fit it to.
+each with the length that a run takes, which the first launches have chosen near that of the model,
+the best one of those near it (`--within`), and the speed of the first relative to the second, by
+the times of events.  A stencil that is computed a step at a time by default has no length and is
+left out.  Last comes the worst row.  The model is in
+kgt/strategies/streaming/length.py; with `--within 100` the figures are what to fit it to.
 """
 from __future__ import annotations
 
@@ -21,11 +22,12 @@ from typing import NamedTuple
 import pyopencl as cl
 from measure_strategies import Run, Sweeps, measure
 
-from controllers import kgt
+from controllers import Computation, kgt
 from controllers.bench.problem import SIZES, STENCILS
 from controllers.device import Device, choose, find_devices
 from controllers.kgt.strategies.streaming import StreamingConfig
 from controllers.kgt.strategies.streaming.length import LENGTHS
+from controllers.tuning.site import chosen_launches
 from hitmap.strided import Geometry
 
 PARTS = (1, 2, 4, 16)       # of the sizes of the benchmark
@@ -49,8 +51,21 @@ class Row(NamedTuple):
         return self.seconds[self.best] / self.seconds[self.default]
 
 
+def taken_by_a_run(device: str, sweeps: Sweeps) -> int:
+    """The length that a run settles on."""
+    with Computation(sweeps.program, sweeps.domain.extent, devices=device) as computation:
+        (launches, *_) = chosen_launches(computation._engine)
+        executor, stage = launches.executor, sweeps.program.stages[0]
+        launch = executor.launch_of(
+            sweeps.program, stage, launches.placed, computation.plan.steps_per_launch
+        )
+        config = executor.choices.configuration(executor.offer(sweeps.program, stage), launch)
+    assert isinstance(config, StreamingConfig), "several steps on a GPU"
+    return config.length
+
+
 def default_of(device: Device, sweeps: Sweeps) -> StreamingConfig | None:
-    """What a run takes; None where that is no kernel of several steps."""
+    """What the model says; None where that is no kernel of several steps."""
     program, (stage,) = sweeps.program, sweeps.program.stages
     n_steps = kgt.usual_steps(program, stage, "gpu")
     if n_steps == 1:
@@ -71,6 +86,8 @@ def row(device: Device, name: str, size: int, options: argparse.Namespace) -> Ro
     made = default_of(device, sweeps)
     if made is None:
         return None
+    if device.kind == "gpu":
+        made = dataclasses.replace(made, length=taken_by_a_run(options.device, sweeps))
     near = [n for n in LENGTHS if made.length / options.within <= n <= made.length * options.within]
     lengths = sorted({made.length, *(options.lengths or near)})
     runs: dict[str, Run] = {
@@ -85,7 +102,7 @@ def row(device: Device, name: str, size: int, options: argparse.Namespace) -> Ro
 def print_row(found: Row) -> None:
     rates = {length: found.n_cells / s / 1e9 for length, s in found.seconds.items()}
     print(
-        f"{found.title:44} default {found.default:3d}: {rates[found.default]:8.2f}   "
+        f"{found.title:44} taken {found.default:3d}: {rates[found.default]:8.2f}   "
         f"best {found.best:3d}: {rates[found.best]:8.2f}   {found.ratio:5.3f}   "
         f"({', '.join(f'{length}: {rate:.4g}' for length, rate in rates.items())})",
         flush=True,

@@ -193,6 +193,18 @@ class Engine:
                 )
         return found
 
+    def timed(self, number: int, n_launches: int) -> list[float]:
+        """The seconds of so many launches of an operation as it would be bound now.
+
+        They belong to no step, and what they write is lost: for fields that are not set yet.
+        """
+        (task,) = (task for task in self._tasks if task.operation.number == number)
+        command = self._binder.launch(task.operation)
+        events = [command(None) for _ in range(n_launches)]
+        for executor in self._executors:
+            executor.wait()
+        return [(event.profile.end - event.profile.start) * 1e-9 for event in events]
+
     def rebind(self, numbers: Container[int]) -> None:
         """Bind these launches anew, between two runs: they are configured otherwise now."""
         self._short.clear()

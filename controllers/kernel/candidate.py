@@ -6,7 +6,7 @@ It is a configuration of kgt, or a variant of a kernel of the user's own.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,6 +22,8 @@ class Candidate(Protocol):
 
     @property
     def steps_per_launch(self) -> int: ...
+
+    def alike(self, extent: tuple[int, ...]) -> Iterator[Candidate]: ...
 
     def within(self, extent: tuple[int, ...]) -> Candidate: ...
 
@@ -45,6 +47,9 @@ class OwnCandidate:
     @property
     def steps_per_launch(self) -> int:
         return self.variant.form.steps_per_launch
+
+    def alike(self, extent: tuple[int, ...]) -> Iterator[OwnCandidate]:
+        return iter(())     # each has a text, or a declaration, of its own
 
     def within(self, extent: tuple[int, ...]) -> OwnCandidate:
         return self

@@ -59,6 +59,11 @@ class Generated:
     device: Device
 
     @property
+    def kind(self) -> str:
+        """Of the device."""
+        return self.device.kind
+
+    @property
     def of(self) -> Hashable:
         return self.stage, self.program.dtype, self.program.math
 
@@ -66,17 +71,17 @@ class Generated:
         return structure(self.program, self.stage)
 
     def default(self, launch: kgt.Launch | None) -> Candidate:
-        return kgt.choose(self.program, self.stage, self.device.kind, launch)
+        return kgt.choose(self.program, self.stage, self.kind, launch)
 
     def candidates(self, launch: kgt.Launch) -> tuple[Candidate, ...]:
-        return kgt.candidates(self.program, self.stage, self.device.kind, launch)
+        return kgt.candidates(self.program, self.stage, self.kind, launch)
 
     def can_vary(self, launch: kgt.Launch) -> bool:
-        default = kgt.choose(self.program, self.stage, self.device.kind, launch)
+        default = kgt.choose(self.program, self.stage, self.kind, launch)
         return kgt.can_vary(self.program, default)
 
     def usual_steps(self) -> int:
-        return kgt.usual_steps(self.program, self.stage, self.device.kind)
+        return kgt.usual_steps(self.program, self.stage, self.kind)
 
 
 @dataclass(frozen=True)

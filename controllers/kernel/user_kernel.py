@@ -68,7 +68,7 @@ def user_kernel(
         (*options, ARGUMENT_INFO),
         roles={**reads, f"{stage.writes}_new": "out"},
         work_sizes=form.planned_sizes(program, stage),
-        scalars=kernel.scalars,
+        scalars={**(form.like.scalars() if form.like else {}), **kernel.scalars},
         title=kernel.name,
         file=source.file,
         origin=origin_of(kernel, variant),

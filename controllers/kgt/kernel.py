@@ -32,8 +32,8 @@ class GeneratedKernel:
     axis, the first and the last cell (exclusive) that the stage computes, counted from the box's
     first cell: all others keep their value.
 
-    A kernel that is written by hand may have `data` after its buffers, which are scalars of values
-    in `constants` and arrays of `tables`, and be told at last where the box `starts`.
+    After its buffers it may have `data`, which are scalars of values in `constants` and arrays of
+    `tables`; and it may be told at last where the box `starts`.
     """
 
     name: str
@@ -77,8 +77,8 @@ class GeneratedKernel:
         pitches: Mapping[str, tuple[int, ...]],
         extent: tuple[int, ...],
         computed: Sequence[tuple[int, int]] = (),
-    ) -> list[np.int64]:
-        """The arguments after the buffers, for one box.
+    ) -> list[np.generic]:
+        """The arguments after the buffers and tables, for one box.
 
         Per field: `first`, the element index of the box's first cell in its buffers, and
         `pitches`, the elements per step on every axis but the last (there it is 1).  `extent` is
@@ -100,7 +100,11 @@ class GeneratedKernel:
                 f"are computed are told per axis to a kernel of several steps, and to no other"
             )
         limits = (limit for axis in computed for limit in axis)
-        return [np.int64(value) for value in (*values, *extent, *limits)]
+        own = (each for each in self.data if each.role == "scalar")
+        return [
+            *(each.typed(self.constants[each.name]) for each in own),
+            *(np.int64(value) for value in (*values, *extent, *limits)),
+        ]
 
 
 def _numbered(name: str, count: int) -> list[str]:

@@ -25,6 +25,7 @@ from controllers.settings.domain import domain_of, periodic_axes
 from controllers.settings.execution import Execution
 from controllers.settings.request import Request
 from controllers.tuning import check_tuning
+from controllers.tuning.settling import settle
 from hitmap.comm import Communicator
 from hitmap.layout import Layout
 from hitmap.shape import Shape
@@ -129,3 +130,4 @@ def warm(engine: Engine, placement: Placement, terms: Terms) -> None:
     if not terms.is_checked:    # a checked engine wants cells that have been set
         first = labelled(placement.first_launches, engine.run)
         first(engine.plan.n_phases * engine.plan.steps_per_launch)
+        settle(engine)

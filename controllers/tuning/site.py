@@ -147,17 +147,22 @@ class Site:
 
 def sites(engine: Engine, search: Search[Candidate]) -> Iterator[Site]:
     """One per stage and device of this rank, where it computes most cells and has a choice."""
+    for launches in chosen_launches(engine):
+        try:
+            yield Site(engine, launches, search)
+        except MemoryCapError:      # no room for the small tiles: it goes on as it is
+            pass
+
+
+def chosen_launches(engine: Engine) -> Iterator[Launches]:
+    """Per stage and device of this rank, the launches like the largest, if there is a choice."""
     plan = engine.plan
     for executor in dict.fromkeys(engine.executors[place] for place in plan.places):
-        if not isinstance(executor, OpenCLExecutor):
-            continue
-        for number in range(len(plan.sweeps)):
-            launches = _largest(engine, executor, number)
-            if launches is not None:
-                try:
-                    yield Site(engine, launches, search)
-                except MemoryCapError:      # no room for the small tiles: it goes on as it is
-                    pass
+        if isinstance(executor, OpenCLExecutor):
+            for number in range(len(plan.sweeps)):
+                launches = _largest(engine, executor, number)
+                if launches is not None:
+                    yield launches
 
 
 def _largest(engine: Engine, executor: OpenCLExecutor, number: int) -> Launches | None:

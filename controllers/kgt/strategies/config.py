@@ -6,7 +6,7 @@ where no parameters are known yet.  No answer but the kernel itself takes the te
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, ClassVar, Protocol, cast
 
@@ -76,6 +76,17 @@ class Config(Protocol):
 
     def space(self, n_axes: int) -> Iterator[Config]:
         """What may be tried in its place; some may not suit a box, or exceed a device's limits."""
+        return iter(())
+
+    def scalars(self) -> Mapping[str, int]:
+        """Values of whole numbers that its kernels take as arguments, not as text."""
+        return {}
+
+    def alike(self, extent: tuple[int, ...]) -> Iterator[Config]:
+        """Others for a box of this extent, that differ in `scalars` and work sizes alone.
+
+        They take no build of their own, so that a few launches tell which one is fastest.
+        """
         return iter(())
 
     def within(self, extent: tuple[int, ...]) -> Config:

@@ -5,9 +5,10 @@ A strategy writes the body, and helper functions where it needs some.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
+from controllers.kgt.parameter import Parameter
 from controllers.kgt.text import emitter
 from controllers.kgt.text.comment import head_comment
 from controllers.kgt.text.emitter import INDENT, OPENCL_TYPES, divides, used_fields
@@ -28,11 +29,12 @@ def kernel(
     lanes: Lanes = SCALAR,
     group: tuple[int, ...] = (),
     steps_per_launch: int = 1,
+    scalars: Mapping[str, int] | None = None,
 ) -> GeneratedKernel:
     """The kernel of `stage` with this body; `how` says in a few words how it goes about it.
 
     `helpers` are lines before the kernel; `steps_per_launch` as in `GeneratedKernel`; `group` is a
-    fixed size of work-groups.
+    fixed size of work-groups.  `scalars` are values of whole numbers that the body takes besides.
     """
     fields, cell = used_fields(stage), OPENCL_TYPES[program.dtype]
     buffers = (*((field, "in") for field in stage.fields_read), (stage.writes, "out"))
@@ -51,6 +53,7 @@ def kernel(
         *(_fixed_group(group) if group else ()),
         f"__kernel void {name}(",
         *(INDENT + line for line in buffer_parameters(buffers, cell)),
+        *(f"{INDENT}const long {name}," for name in scalars or ()),
         *(INDENT + line for line in _scalar_parameters(fields, program.n_axes, steps_per_launch)),
         "{",
         *((INDENT + line).rstrip() for line in body),
@@ -60,6 +63,8 @@ def kernel(
     return GeneratedKernel(
         name, "\n".join(lines), buffers, fields, cell, program.n_axes,
         divides(stage, program.dtype), work_sizes, steps_per_launch,
+        data=tuple(Parameter(each, "long", "scalar") for each in scalars or ()),
+        constants=scalars or {},
     )  # fmt: skip
 
 

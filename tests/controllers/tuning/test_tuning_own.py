@@ -2,7 +2,6 @@
 """Tuning of kernels of the user's own: variants for the same device, and spaces of values."""
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,9 @@ import numpy.typing as npt
 import pytest
 from sample import sample
 
-from controllers import Computation, Kernel, Stencil, kgt, reference_run, tune
+from controllers import Computation, Kernel, Stencil, reference_run, tune
 from controllers.kernel.candidate import OwnCandidate
 from controllers.kernel.winners import VARIABLE
-from controllers.kgt.choice import config_of
 from controllers.tuning import Tuned
 from hitmap.comm import SerialCommunicator
 
@@ -137,24 +135,45 @@ def test_a_variant_that_reads_what_is_not_declared_is_refused() -> None:
     assert found.winner.variant.source.text in (MEAN, ALIKE)
 
 
+LINE = Stencil.of("line", [(-1, 1)], [1, 0, 1], 2).program("float32")
+ONCE = "NEW(u) = (NEAR(u, -1) + NEAR(u, 1)) / 2;"
+TWICE = """
+__kernel void line(__global const VALUE *restrict u, __global VALUE *restrict u_new, TILE(u), BOX,
+                   const long computed_first_0, const long computed_last_0)
+{
+    CELL;
+    VALUE near[2];
+    for (int n = 0; n < 2; ++n) {
+        const long i = cell_0 + 2 * n - 1;
+        near[n] = AT_LOCAL(u, i);
+        if (i >= computed_first_0 && i < computed_last_0)
+            near[n] = (AT_LOCAL(u, i - 1) + AT_LOCAL(u, i + 1)) / 2;
+    }
+    NEW(u) = (near[0] + near[1]) / 2;
+}
+"""
+
+
 @pytest.mark.parametrize("is_wrong", sample([True, False], 2))
 def test_numbers_of_steps_are_candidates_and_must_give_what_single_ones_do(is_wrong: bool) -> None:
-    stage = FOUR.stages[0]
-    like = replace(config_of("streaming", FOUR, stage), steps_per_launch=2)
-    text = kgt.generate(FOUR, stage, like).source
-    if is_wrong:
-        text = text.replace("/ 4", "/ 5").replace("0.25f", "0.2f")
-    kernel = Kernel.of("mean", MEAN).with_variant(text, like=like)
-    found = found_for(kernel, zero_copy=False)
+    text = TWICE.replace("near[1]) / 2", "near[1]) / 3") if is_wrong else TWICE
+    kernel = Kernel.of("line", ONCE).with_variant(text, steps_per_launch=2)
+    given: dict[str, Any] = {
+        "kernel": kernel, "devices": "cpu:0", "comm": SerialCommunicator(), "overlap": "off",
+    }  # fmt: skip
+    (found,) = tune(LINE, 1001, seconds=600, **given)
     assert [n for n, _ in found.at_once] == ([1] if is_wrong else [1, 2])
     if is_wrong:
         assert "with other bits" in found.tried[-1].problem
     fastest = min(found.at_once, key=lambda each: each[1])[0]
-    with run_of(kernel, 0, zero_copy=False) as run:
-        assert run.plan.steps_per_launch == (fastest if len(found.at_once) > 1 else 2)
-    with run_of(kernel, steps_per_launch=1, zero_copy=False) as run:
+    with Computation(LINE, 1001, **given) as run:
+        assert run.plan.steps_per_launch == (2 if is_wrong else fastest)    # nothing was kept
+    values = np.random.default_rng(0).random(1001, np.float32)
+    with Computation(LINE, values, **given, steps_per_launch=1 + (not is_wrong)) as run:
         run.run(7)
-        assert np.array_equal(run.gather(), right(7))
+        result = run.gather()
+    assert result is not None
+    assert np.array_equal(result, reference_run(LINE, values, 7, (False,)))
 
 
 def test_what_has_no_choice_is_refused() -> None:
