@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import chain
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from controllers.check.cells import NEVER, Bits, Cells, Numbers, bits_of
 from controllers.check.finding import Complaint, Kind
 from controllers.check.ordering import HOST, Clock, Clocks, Traced, untraced
-from controllers.check.part import Part, content_of, put_content
+from controllers.check.part import Array, Part, content_of, put
 from controllers.check.versions import Versions
 from controllers.device.event import AllOf, Command, Event
 from controllers.engine.binding import message_tags
@@ -28,8 +26,6 @@ from controllers.plan.operation import Memory
 from hitmap.comm import Communicator
 from hitmap.shape import Shape
 from hitmap.strided import packed
-
-Array = npt.NDArray[Any]
 
 # Does a launch, alone on an idle device; says what is wrong with it.
 Launch = Callable[[], "tuple[Event, Complaint | None]"]
@@ -197,7 +193,7 @@ class Monitor:
                 return Traced(AllOf([real(None), shadow(None)]), clock, self.clocks)
             self._write(operation, parts, clock, np.full_like(content, NEVER))
             both = AllOf([real(None), shadow(None)])
-            return Traced(both, clock, self.clocks, lambda: put_content(parts, content))
+            return Traced(both, clock, self.clocks, lambda: put(parts, content))
 
         return command
 
@@ -217,7 +213,7 @@ class Monitor:
         number = self.clocks.number(self._thread(operation))
         for part in parts:
             self.order(operation, part, part.cells.write(part.where, clock, number))
-        put_content(parts, content)
+        put(parts, content)
 
     def order(self, operation: Operation, part: Part, early: Bits) -> None:
         """Complain where an operation need not come after what it depends on."""

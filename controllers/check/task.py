@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from controllers.check.cells import bits_of
 from controllers.check.finding import Complaint
 from controllers.check.monitor import Monitor
 from controllers.check.ordering import HOST, Traced, untraced
-from controllers.check.part import Part
+from controllers.check.part import Array, Part, joined, put
 from controllers.device.event import Command, Event
 from controllers.plan import Access, Operation, TileKey
 from hitmap.shape import Shape
 
 # The cells of a box of a tile, in host memory.
-View: TypeAlias = "Callable[[TileKey, Shape], npt.NDArray[Any]]"
+View: TypeAlias = Callable[[TileKey, Shape], Array]
 
 
 class TaskWatch:
@@ -48,7 +47,7 @@ class TaskWatch:
         event = self._real(events)
         for key, part in self._given:
             stamps = monitor.versions.stamps(part.field, part.box, self._time(part) + 1)
-            part.cells.put(part.where, np.stack([stamps, bits_of(self._view(key, part.box))]))
+            put([part], joined([stamps], [self._view(key, part.box)]))
         for key, part in self._taken:
             monitor.complain(self._changed(key, part))
         return Traced(event, clock, monitor.clocks)
