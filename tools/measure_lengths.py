@@ -55,9 +55,11 @@ def taken_by_a_run(device: str, sweeps: Sweeps) -> int:
     """The length that a run settles on."""
     with Computation(sweeps.program, sweeps.domain.extent, devices=device) as computation:
         (launches, *_) = chosen_launches(computation._engine)
-        (sweep,) = computation.plan.sweeps
-        launch = launches.executor.launch_of(sweeps.program, sweep, launches.placed)
-        config = launches.executor.choices.configuration(sweeps.program, sweep.stage, launch)
+        executor, (sweep,) = launches.executor, computation.plan.sweeps
+        launch = executor.launch_of(sweeps.program, sweep, launches.placed)
+        config = executor.choices.configuration(
+            executor.offer(sweeps.program, sweep.stage), launch
+        )
     assert isinstance(config, StreamingConfig), "several steps on a GPU"
     return config.length
 

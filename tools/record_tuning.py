@@ -17,11 +17,13 @@ import time
 from math import isfinite
 from pathlib import Path
 from statistics import median
+from typing import cast
 
 from controllers import kgt
 from controllers.bench.problem import SIZES, STENCILS
 from controllers.device import choose, find_devices
 from controllers.executor.opencl import OpenCLExecutor
+from controllers.kernel.candidate import Candidate
 from controllers.program.sweep import Sweep
 from controllers.tuning.bench import Bench
 from controllers.tuning.search import exhaustive, random_order
@@ -35,7 +37,7 @@ from hitmap.strided import Geometry
 def record(bench: Bench, title: str, seconds: float) -> Table:
     """The table of all configurations, or of those that `seconds` suffice for."""
     space = Space(bench.candidates)
-    found: dict[kgt.Config, list[float]] = {}
+    found: dict[Candidate, list[float]] = {}
     times, end, n_passes = [], time.monotonic() + seconds, 0
     while not n_passes or time.monotonic() < end:
         trials = Trials(space, random_order if n_passes else exhaustive, seed=n_passes)
@@ -53,7 +55,8 @@ def record(bench: Bench, title: str, seconds: float) -> Table:
     usable = {made: ratio if isfinite(ratio) else None for made, ratio in ratios.items()}
     passes = max(map(len, found.values()))
     part = f"{len(found)} of {len(space)} configurations, {passes} passes"
-    return Table(f"{title}; {part}", min(times), usable)
+    generated = cast("dict[kgt.Config, float | None]", usable)
+    return Table(f"{title}; {part}", min(times), generated)
 
 
 def main() -> None:

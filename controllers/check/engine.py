@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import product
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from controllers.check.memory import TileMemory, differ, junk, unlike_bits
 from controllers.check.monitor import Monitor
 from controllers.check.part import Array
 from controllers.check.stage import StageLaunch
+from controllers.check.task import TaskWatch
 from controllers.device.event import Command, Event
 from controllers.engine import Engine, Log, Progress
 from controllers.engine.task import Task
@@ -30,11 +32,6 @@ class CheckedEngine(Engine):
     def __init__(
         self, plan: Plan, executors: Mapping[int, Executor], comm: Communicator
     ) -> None:
-        if plan.program.renames or plan.host_tasks:
-            raise ValueError(
-                f"the checked mode follows neither renamed fields nor host tasks yet, which the "
-                f"plan of {plan.program.name!r} has; leave out the check"
-            )
         self._comm, self._shadows = comm, comm.Dup()
         self._monitor = Monitor(plan, executors, self._shadows)
         super().__init__(plan, executors, comm)
@@ -46,12 +43,15 @@ class CheckedEngine(Engine):
         self._monitor.first = n_steps - self._n_done
         for key, tile in self.tiles.items():
             executor, owned = self.executors[key.place], self.plan.layout.owned[key.place]
-            newest = self.newest(key.field, key.place)
+            memory, field = TileMemory(executor, tile), self._held(key)
+            self._monitor.forget(key)
+            if field is None:
+                memory.write(np.full(memory.n_elements, junk(tile.dtype)))
+                continue
             # buffers that do not hold the same were not all loaded
             values = executor.move_from(tile, owned)
-            unlike = differ(values, executor.move_from(newest, owned))
-            self._monitor.loaded(key, values, ~unlike, n_steps)
-            memory = TileMemory(executor, tile)
+            unlike = differ(values, executor.move_from(self.newest(field, key.place), owned))
+            self._monitor.loaded(key, field, values, ~unlike, n_steps)
             memory.write(np.where(memory.mask([owned]), memory.read(), junk(tile.dtype)))
 
     def run(
@@ -80,11 +80,17 @@ class CheckedEngine(Engine):
     def _look(self) -> None:
         """What the owned cells hold now is what will be looked at."""
         self._monitor.finished(self._n_done)
-        for key, tile in self.tiles.items():
-            if tile is self.newest(key.field, key.place):
-                owned = self.plan.layout.owned[key.place]
-                values = self.executors[key.place].move_from(tile, owned)
-                self._monitor.compare(key, owned, values, np.zeros(owned.extent, np.bool_))
+        for field, place in product(self.plan.liveness.pools, self.plan.places):
+            key, owned = self.plan.newest(field, self._n_done, place), self.plan.layout.owned[place]
+            values = self.executors[place].move_from(self.tiles[key], owned)
+            self._monitor.compare(key, field, owned, values, np.zeros(owned.extent, np.bool_))
+
+    def _held(self, key: TileKey) -> str | None:
+        """The field that a tile holds between two steps, or held; None where any may have."""
+        if not self.plan.liveness.shares(key.field):
+            return key.field
+        names = (f for f, pool in self.plan.liveness.pools.items() if pool == key.field)
+        return next((f for f in names if self.tiles[key] is self.newest(f, key.place)), None)
 
     def _task(self, operation: Operation) -> Task:
         command = self._binder.command(operation)
@@ -96,6 +102,11 @@ class CheckedEngine(Engine):
         if operation.verb == "fill":
             made = monitor.fill(operation, command, self._reader(operation))
             return _Watched(operation, made, monitor)
+        if operation.verb == "host":
+            watch = TaskWatch(
+                monitor, operation, command, lambda key, box: self.tiles[key].view(box)
+            )
+            return _Watched(operation, watch, monitor)
         if operation.lane == "network":
             return _Watched(operation, monitor.message(operation, command), monitor)
         return _Watched(operation, monitor.move(operation, command), monitor)

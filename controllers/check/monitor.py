@@ -42,8 +42,11 @@ class Monitor:
         self.first = 0      # the time step that the engine's step 0 stands for
         self.complaint: Complaint | None = None
         self.complaint_step = 0
-        extensions = {field.name: plan.extension(field.name) for field in plan.program.fields}
-        self.versions = Versions(plan.sweeps, plan.layout.domain, extensions)
+        program = plan.program
+        extensions = {field.name: plan.extension(field.name) for field in program.fields}
+        self.versions = Versions(
+            plan.sweeps, plan.layout.domain, program.renames, plan.host_tasks, extensions
+        )
         self._executors = executors
         self._comm = comm
         self._tags = message_tags(plan)
@@ -69,11 +72,16 @@ class Monitor:
         known = np.where(self._on_devices, self.clocks.latest, self.clocks.host)
         return self.cells(key).busy(known)
 
-    def loaded(self, key: TileKey, values: Array, holds: Bits, n_steps: int) -> None:
-        """The owned cells of a tile have these values, the field after `n_steps` where `holds`."""
+    def forget(self, key: TileKey) -> None:
+        """A tile holds nothing."""
+        self.cells(key).forget()
+
+    def loaded(
+        self, key: TileKey, field: str, values: Array, holds: Bits, n_steps: int
+    ) -> None:
+        """The owned cells of a tile have these values, `field` after `n_steps` where `holds`."""
         cells, owned = self.cells(key), self.plan.layout.owned[key.place]
-        cells.forget()
-        stamps = self.versions.stamps(key.field, owned, n_steps * self.versions.n_sweeps)
+        stamps = self.versions.stamps(field, owned, n_steps * self.versions.n_sweeps)
         where = self.plan.geometry(key.field, key.place).strided(owned)
         cells.put(where, np.stack([np.where(holds, stamps, NEVER), bits_of(values)]))
 
@@ -81,29 +89,33 @@ class Monitor:
         """All is complete: owned cells must be those after `n_done` steps, as the engine counts."""
         self.clocks.saw_all()
         time = (n_done + self.first) * self.versions.n_sweeps
-        for field in self.plan.program.written:
+        by_host = (field for task in self.plan.host_tasks for field in task.writes)
+        program = self.plan.program
+        for field in dict.fromkeys((*program.written, *program.renames, *by_host)):
             for place in self.plan.places:
                 key = self.plan.newest(field, n_done, place)
-                (part,) = self._parts(Access(key, (self.plan.layout.owned[place],)))
-                self._expect(part, time, f"place {place} ends with")
+                (part,) = self.parts(Access(key, (self.plan.layout.owned[place],)), field)
+                self.expect(part, time, f"place {place} ends with")
 
     def wrote(self, key: TileKey, box: Shape, values: Array) -> None:
         """A launch has given the cells `box` these values."""
         where = self.plan.geometry(key.field, key.place).strided(box)
         where.view(self.cells(key).bits)[...] = bits_of(values)
 
-    def compare(self, key: TileKey, box: Shape, values: Array, apart_from: Bits) -> None:
-        """Complain where cells in memory have other bits than the shadow."""
-        (part,) = self._parts(Access(key, (box,)))
+    def compare(
+        self, key: TileKey, field: str, box: Shape, values: Array, apart_from: Bits
+    ) -> None:
+        """Complain where cells of `field` in memory have other bits than the shadow."""
+        (part,) = self.parts(Access(key, (box,)), field)
         known = part.where.view(part.cells.stamps) != NEVER
         wrong = known & (bits_of(values) != part.where.view(part.cells.bits)) & ~apart_from
         if wrong.any():
-            cell = self._cell(part, int(np.argmax(wrong)))
+            cell = self.cell(part, int(np.argmax(wrong)))
             what = (
-                f"{key.field} at {cell} has other bits at place {key.place} than were computed, "
+                f"{field} at {cell} has other bits at place {key.place} than were computed, "
                 f"loaded or sent there"
             )
-            self.complain(Complaint("corrupt", what, key.field, cell))
+            self.complain(Complaint("corrupt", what, field, cell))
 
     def close(self) -> None:
         """Give back what belongs to MPI."""
@@ -120,10 +132,11 @@ class Monitor:
         # what it reads follows from the program, not from what the plan says
         sources = [(version, part) for node in sweep.stage.reads
                    for version, memory in (used[node.field],)
-                   for part in self._parts(Access(memory, (over.shift(node.offset),)))]  # fmt: skip
+                   for part in self.parts(Access(memory, (over.shift(node.offset),)),
+                                           node.field)]  # fmt: skip
         targets = [(update.version, part)
                    for update, written in zip(sweep.updates, operation.writes)
-                   for part in self._parts(written)]  # fmt: skip
+                   for part in self.parts(written, update.version.field)]  # fmt: skip
         thread = self._thread(operation)
         number = self.clocks.number(thread)
         reader = f"the launch of {sweep.name} at place {operation.place} reads"
@@ -132,10 +145,10 @@ class Monitor:
             real, after = untraced(wait_for)
             clock = self.clocks.tick(thread, after)
             for version, part in sources:
-                self._order(operation, part, part.cells.read(part.where, clock, number))
-                self._expect(part, self.versions.time(self.step, version), reader)
+                self.order(operation, part, part.cells.read(part.where, clock, number))
+                self.expect(part, self.versions.time(self.step, version), reader)
             for version, target in targets:
-                self._order(operation, target, target.cells.write(target.where, clock, number))
+                self.order(operation, target, target.cells.write(target.where, clock, number))
                 self._claim(operation, target, self.versions.time(self.step, version))
             for event in real or ():
                 event.wait()
@@ -148,7 +161,7 @@ class Monitor:
     def move(self, operation: Operation, real: Command) -> Command:
         """The command of a copy of any kind, within this rank."""
         (source,), (target,) = operation.reads, operation.writes
-        taken, given = self._parts(source), self._parts(target)
+        taken, given = self.parts(source), self.parts(target)
         thread = self._thread(operation)
 
         def command(wait_for: Sequence[Event] | None = None) -> Event:
@@ -164,8 +177,8 @@ class Monitor:
         """The command that makes cells outside the domain; `read` says what is there then."""
         assert operation.version is not None
         version, thread = operation.version, self._thread(operation)
-        sources = [part for access in operation.reads for part in self._parts(access)]
-        targets = [part for access in operation.writes for part in self._parts(access)]
+        sources = [part for access in operation.reads for part in self.parts(access)]
+        targets = [part for access in operation.writes for part in self.parts(access)]
 
         def command(wait_for: Sequence[Event] | None = None) -> Event:
             events, after = untraced(wait_for)
@@ -174,7 +187,7 @@ class Monitor:
             time = self.versions.time(self.step + (version.number == 0), version)
             self._read(operation, sources, clock)
             for part in sources:
-                self._expect(part, time, f"the fill of place {operation.place} reads")
+                self.expect(part, time, f"the fill of place {operation.place} reads")
             event = real(events)
             event.wait()
             stamps = [self.versions.stamps(part.field, part.box, time) for part in targets]
@@ -195,7 +208,7 @@ class Monitor:
         rank, tag = self.plan.locations[peer].rank, self._tags[transfer.number]
         shadow = Message(self._comm, content.reshape(-1), rank, tag, sends=sends)
         self._messages.append(shadow)
-        parts, thread = self._parts(access), self._thread(operation)
+        parts, thread = self.parts(access), self._thread(operation)
 
         def command(wait_for: Sequence[Event] | None = None) -> Event:
             clock = self.clocks.tick(thread)
@@ -217,34 +230,34 @@ class Monitor:
     def _read(self, operation: Operation, parts: Sequence[Part], clock: Clock) -> None:
         number = self.clocks.number(self._thread(operation))
         for part in parts:
-            self._order(operation, part, part.cells.read(part.where, clock, number))
+            self.order(operation, part, part.cells.read(part.where, clock, number))
 
     def _write(
         self, operation: Operation, parts: Sequence[Part], clock: Clock, content: Numbers
     ) -> None:
         number = self.clocks.number(self._thread(operation))
         for part in parts:
-            self._order(operation, part, part.cells.write(part.where, clock, number))
+            self.order(operation, part, part.cells.write(part.where, clock, number))
         put(parts, content)
 
-    def _order(self, operation: Operation, part: Part, early: Bits) -> None:
+    def order(self, operation: Operation, part: Part, early: Bits) -> None:
         """Complain where an operation need not come after what it depends on."""
         if early.any():
-            cell = self._cell(part, int(np.argmax(early)))
+            cell = self.cell(part, int(np.argmax(early)))
             what = (
                 f"the {operation.verb} of place {operation.place} does not wait for an earlier "
                 f"command on {part.field} at {cell}: nothing enforces their order"
             )
             self.complain(Complaint("unordered", what, part.field, cell))
 
-    def _expect(self, part: Part, time: int, who: str) -> None:
+    def expect(self, part: Part, time: int, who: str) -> None:
         """Complain where the cells of `part` do not hold what they must at `time`."""
         expected = self.versions.stamps(part.field, part.box, time)
         got = part.where.view(part.cells.stamps)
         wrong = got != expected
         if wrong.any():
             at = int(np.argmax(wrong))
-            cell, stamp = self._cell(part, at), int(got.flat[at])
+            cell, stamp = self.cell(part, at), int(got.flat[at])
             needed = self.versions.describe(int(expected.flat[at]))
             what = f"{who} {part.field} at {cell}, which "
             if stamp == NEVER:
@@ -267,24 +280,28 @@ class Monitor:
         held = target.where.view(target.cells.stamps)
         twice = held == stamps
         if twice.any():
-            cell = self._cell(target, int(np.argmax(twice)))
+            cell = self.cell(target, int(np.argmax(twice)))
             what = f"{who} at {cell} a second time in this step"
             self.complain(Complaint("overlap", what, target.field, cell))
         held[...] = stamps
 
-    def _parts(self, access: Access) -> list[Part]:
-        """The cells of an access, box by box, in the order of its message."""
+    def parts(self, access: Access, field: str = "") -> list[Part]:
+        """The cells of an access, box by box, in the order of its message.
+
+        field: of which they are, where the tile is also another's.
+        """
         memory, cells = access.memory, self.cells(access.memory)
         if isinstance(memory, TileKey):
             geometry = self.plan.geometry(memory.field, memory.place)
-            return [Part(cells, geometry.strided(box), box, memory.field) for box in access.cells]
+            name = field or memory.field
+            return [Part(cells, geometry.strided(box), box, name) for box in access.cells]
         transfer = self.plan.transfers[memory.message]
         message = transfer.message
         boxes = message.border if memory.end == "border" else message.halo
         where = packed(boxes)
         return [Part(cells, w, box, transfer.field) for w, box in zip(where, boxes)]
 
-    def _cell(self, part: Part, position: int) -> tuple[int, ...]:
+    def cell(self, part: Part, position: int) -> tuple[int, ...]:
         """The global index of cell number `position` of a part."""
         at = np.unravel_index(position, part.box.extent)
         return self.versions.wrapped(tuple(int(n) + a for n, a in zip(at, part.box.lower)))

@@ -68,7 +68,7 @@ class StageLaunch:
         for use, key, values, keep in zip(self._sources, keys, self._inspection.before, busy):
             box = use.memory.tile.geometry.box
             apart_from = use.memory.view(keep | ~use.reads, box)
-            self._monitor.compare(key, box, use.memory.view(values, box), apart_from)
+            self._monitor.compare(key, use.field, box, use.memory.view(values, box), apart_from)
         for field, values in self._results().items():
             self._monitor.wrote(self._written[field], self._over, values)
         return event, complaint or self._arithmetic()

@@ -47,10 +47,20 @@ def check_kernel(executor: OpenCLExecutor, program: Program, kernel: Kernel) -> 
     A sample, not a proof: some random fields, one cell, and one box of cells.
     """
     stage = next(stage for stage in program.stages if kernel.computes(program, stage))
+    executor.kernel = kernel
+    for variant in _usable(kernel, executor):
+        check_variant(executor, program, stage, variant)
+
+
+def check_variant(
+    executor: OpenCLExecutor, program: Program, stage: Stage, variant: Variant
+) -> None:
+    """The same for one variant of the kernel that `executor` runs."""
+    kernel = executor.kernel
+    assert isinstance(kernel, Kernel), "it has variants"
     try:
-        for variant in _usable(kernel, executor):
-            executor.kernel = replace(kernel, variants=(variant,))
-            _try(executor, program, stage, variant)
+        executor.kernel = replace(kernel, variants=(variant,))
+        _try(executor, program, stage, variant)
     finally:
         executor.kernel = kernel
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Which value a cell must hold at a given time: derived from the program alone.
 
-A *stamp* is one number for "the value that cell c has after so many sweeps".  Time counts sweeps:
-before sweep n of step s it is s * sweeps + n.  Cells that no sweep computes keep the first value.
+A *stamp* is one number for "the value that cell c has after so many sweeps".  Time counts sweeps,
+and the host's tasks behind them: before sweep n of step s it is s * sweeps + n.  Cells that no
+sweep computes keep the first value.  A field that is renamed has the stamps of the field that its
+values come from, as they were when it got them.
 """
 from __future__ import annotations
 
@@ -12,13 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.check.cells import NEVER
+from controllers.plan.operation import HostTask
 from controllers.program.extension import Extension
 from controllers.program.sweep import Sweep, Version
 from hitmap.shape import Shape
 
 
 class Versions:
-    """The stamps of the sweeps of a step on a domain.
+    """The stamps of the sweeps of a step on a domain, of the tasks of its end, and of renames.
 
     >>> from controllers.language.weights import Stencil
     >>> (mean,) = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32").stages
@@ -32,15 +35,30 @@ class Versions:
         self,
         sweeps: Sequence[Sweep],
         domain: Shape,
+        renames: Mapping[str, str] | None = None,
+        tasks: Sequence[HostTask] = (),
         extensions: Mapping[str, Extension | None] | None = None,
     ) -> None:
-        self.n_sweeps = len(sweeps)
-        self._sweeps, self._domain, self._extensions = sweeps, domain, extensions or {}
+        self._writers: list[tuple[Sequence[str], Shape]] = [
+            *((sweep.writes, sweep.cells) for sweep in sweeps),
+            *((task.writes, domain) for task in tasks),
+        ]
+        self.n_sweeps = len(self._writers)
+        self._n_tasks, self._domain, self._renames = len(tasks), domain, dict(renames or {})
+        self._extensions = extensions or {}
+        # only where values go from field to field stamps have to tell fields apart
+        self._fields = sorted({*self._renames, *self._renames.values()})
         self._made = {u.version: n for n, sweep in enumerate(sweeps) for u in sweep.updates}
 
     def time(self, step: int, version: Version) -> int:
         """When a step has just made `version`, or, of number 0, begins."""
         return step * self.n_sweeps + (self._made[version] + 1 if version.number else 0)
+
+    def before_task(self, step: int, number: int, field: str) -> int:
+        """When, at the end of a step, task `number` finds `field` under the name it then has."""
+        if field in self._renames:
+            return (step + 1) * self.n_sweeps
+        return (step + 1) * self.n_sweeps - self._n_tasks + number
 
     def stamps(self, field: str, cells: Shape, time: int) -> npt.NDArray[np.int64]:
         """What `cells`, perhaps beyond an end, must hold before the sweep at `time`.
@@ -48,6 +66,7 @@ class Versions:
         Outside the domain they change with every sweep that writes the field, or never; there a
         stamp has the number of the cell that it would be if the axis were periodic.
         """
+        field, time = self._origin(field, time)
         axes = [
             (np.arange(lower, upper) - first) % count
             for lower, upper, first, count in zip(
@@ -56,13 +75,15 @@ class Versions:
         ]
         versions = np.zeros(cells.extent, np.int64)
         outside, is_steady = self._outside(field, cells)
-        for number, sweep in enumerate(self._sweeps):
+        for number, (writes, computed) in enumerate(self._writers):
             n_done = (time - 1 - number) // self.n_sweeps + 1 if time > number else 0
-            if field in sweep.writes and n_done:
-                inside = self._inside(axes, sweep.cells) & ~outside
+            if field in writes and n_done:
+                inside = self._inside(axes, computed) & ~outside
                 inside = inside if is_steady else inside | outside
                 newest = (n_done - 1) * self.n_sweeps + number + 1
                 versions = np.where(inside, np.maximum(versions, newest), versions)
+        number = self._fields.index(field) if field in self._fields else len(self._fields)
+        versions = versions * (len(self._fields) + 1) + number
         index = np.ravel_multi_index(np.ix_(*axes), self._domain.extent)
         result: npt.NDArray[np.int64] = versions * self._domain.n_cells + index
         return result
@@ -82,9 +103,23 @@ class Versions:
         if stamp == NEVER:
             return "nothing"
         version, index = divmod(int(stamp), self._domain.n_cells)
+        version, number = divmod(version, len(self._fields) + 1)
         cell = tuple(map(int, np.unravel_index(index, self._domain.extent)))
+        of = f" of {self._fields[number]}" if number < len(self._fields) else ""
         when = f"after step {(version - 1) // self.n_sweeps}" if version else "as it was loaded"
-        return f"cell {self.global_index(cell)} {when}"
+        return f"cell {self.global_index(cell)}{of} {when}"
+
+    def _origin(self, field: str, time: int) -> tuple[str, int]:
+        """Whose value, of which time, a field has: of a renamed one that of another as it was."""
+        chain, step = [field], time // self.n_sweeps
+        while chain[-1] in self._renames and len(chain) <= step:
+            before = self._renames[chain[-1]]
+            if before in chain:     # values go round
+                first = chain.index(before)
+                around = chain[first:]
+                return around[(step - first) % len(around)], 0
+            chain.append(before)
+        return chain[-1], time if len(chain) == 1 else (step - len(chain) + 1) * self.n_sweeps
 
     def global_index(self, cell: tuple[int, ...]) -> tuple[int, ...]:
         """The index of the cell that `cell`, counted from the domain's first one, stands for."""

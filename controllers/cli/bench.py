@@ -88,7 +88,7 @@ def _selectors(wanted: list[str]) -> list[str]:
 
 def _name(device: Device, names: dict[int, str]) -> str:
     part = device.part
-    if device.kind == "reference" or (part is not None and len(part.counts) > 1):
+    if not device.uses_opencl or (part is not None and len(part.counts) > 1):
         raise Failure(
             USAGE, f"bench measures an OpenCL device, or one part of a CPU, by itself, got "
             f"{device.name}; choose one, such as cpu/1",

@@ -6,11 +6,11 @@ import argparse
 import json
 from dataclasses import asdict
 
-from controllers import kgt
 from controllers.cli.job import Job, check
 from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, on_root
 from controllers.device import NoDeviceError
 from controllers.kernel.build import BuildError
+from controllers.kernel.candidate import plain
 from controllers.report.report import format_table
 from controllers.tuning import Tried, Tuned, tune
 from hitmap.comm import Communicator
@@ -71,5 +71,5 @@ def _row(tried: Tried) -> tuple[str, str, str]:
 
 
 def _as_dict(tuned: Tuned) -> dict[str, object]:
-    rows = [{**asdict(t), "configuration": kgt.plain(t.configuration)} for t in tuned.tried]
-    return {**asdict(tuned), "tried": rows, "winner": kgt.plain(tuned.winner)}
+    rows = [{**asdict(t), "configuration": plain(t.configuration)} for t in tuned.tried]
+    return {**asdict(tuned), "tried": rows, "winner": plain(tuned.winner)}

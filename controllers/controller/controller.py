@@ -64,10 +64,10 @@ class Controller:
         if not isinstance(device, Device):
             check_selector(device, "device")
         self.device = device if isinstance(device, Device) else one_device(device)
-        if self.device.kind == "reference":
+        if not self.device.uses_opencl:
             raise ValueError(
-                "the reference device computes descriptions of stencils and runs no kernels; "
-                "choose an OpenCL device"
+                f"the {self.device.kind} device computes descriptions of stencils and runs no "
+                f"kernels; choose an OpenCL device"
             )
         self.device = device_for(self.device, setting)
         self.executor = open_executor(

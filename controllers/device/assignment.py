@@ -17,7 +17,6 @@ from controllers.device.device import Device, NoDeviceError
 from hitmap.cut import split_even
 
 MAX_DIVISIONS = 64  # of devices into parts that a process keeps
-_SHARED = ("cpu", "reference")      # kinds of which several ranks may use the same one
 
 
 def assign(chosen: Sequence[Device], local_rank: int, n_local: int) -> list[Device]:
@@ -55,7 +54,10 @@ def _leave_a_core(chosen: Sequence[Device]) -> list[Device]:
 
 def _ranks_per_device(devices: Sequence[Device], n_local: int) -> list[int]:
     """How many ranks use each of fewer devices: one each, and the others where it can be shared."""
-    shared = [number for number, device in enumerate(devices) if device.kind in _SHARED]
+    shared = [
+        number for number, device in enumerate(devices)
+        if device.kind == "cpu" or not device.uses_opencl
+    ]  # fmt: skip
     if not shared:
         names = ", ".join(device.name for device in devices)
         raise NoDeviceError(
@@ -71,7 +73,7 @@ def _ranks_per_device(devices: Sequence[Device], n_local: int) -> list[int]:
 
 def _shares(device: Device, n_ranks: int) -> list[Device]:
     """One device divided among `n_ranks` ranks; more ranks than cores share the cores in turn."""
-    if n_ranks == 1 or device.kind == "reference" or device.compute_units == 1:
+    if n_ranks == 1 or not device.uses_opencl or device.compute_units == 1:
         return [device] * n_ranks
     if not device.divisible:
         raise NoDeviceError(

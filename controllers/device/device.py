@@ -6,6 +6,7 @@ It is a value that can be compared, printed and planned with; only `handle` ties
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -66,6 +67,11 @@ class Device:
     def __repr__(self) -> str:
         units, memory = self.compute_units, self.memory_bytes / 2**30
         return f"<Device {self.name}: {self.kind}, {units} compute units, {memory:.1f} GiB>"
+
+    @property
+    def uses_opencl(self) -> bool:
+        """Whether it runs kernels, by a driver."""
+        return self.kind not in WITHOUT_OPENCL
 
     @property
     def capacity_bytes(self) -> int:
@@ -148,6 +154,11 @@ def reference_device() -> Device:
         shares_host=True,
         dtypes=DTYPES,
     )
+
+
+# What computes without OpenCL, by its kind, which is the word that selects it: always there, usable
+# by several ranks at once, never chosen by default.  `controllers.placement.opening` opens it.
+WITHOUT_OPENCL: dict[str, Callable[[], Device]] = {"reference": reference_device}
 
 
 def host_memory_bytes() -> int:

@@ -16,7 +16,7 @@ from typing import cast
 
 import pyopencl as cl
 
-from controllers.device.device import Device, Kind, reference_device
+from controllers.device.device import WITHOUT_OPENCL, Device, Kind
 from controllers.program.program import DTYPES
 
 _KINDS: tuple[tuple[int, Kind], ...] = (
@@ -44,7 +44,7 @@ def find_devices() -> list[Device]:
     with a warning, a simulator without one: it is no device of the host.
     """
     real = [listing for listing in _listings() if not is_simulator(listing.device)]
-    return [*unique(real), reference_device()]
+    return [*unique(real), *(make() for make in WITHOUT_OPENCL.values())]
 
 
 def find_simulator() -> Device | None:

@@ -47,7 +47,7 @@ def explained(error: _E, devices: Sequence[Device], verdicts: Collection[Verdict
     )
     if not told:
         return error
-    if all(device.kind == "reference" for device in devices):
+    if not any(device.uses_opencl for device in devices):
         return type(error)(
             f'no usable OpenCL device: {told}; or choose the device "reference", which needs none'
         )

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from controllers.device.device import Device, Kind, NoDeviceError
+from controllers.device.device import WITHOUT_OPENCL, Device, Kind, NoDeviceError
 from hitmap.argument import instance, wrong
 
 _CHOOSE = 'choose devices by kind or name, such as "gpu", "cpu" or "nvidia:1"'
@@ -55,10 +55,10 @@ class Selector:
 
     def matches(self, device: Device) -> bool:
         """Whether the word fits; a kind fits that kind only."""
-        if self.word in get_args(Kind):
+        if self.word in _kinds():
             return device.kind == self.word
         names = (device.name, device.vendor, device.platform)
-        return device.kind != "reference" and any(self.word in name.lower() for name in names)
+        return device.uses_opencl and any(self.word in name.lower() for name in names)
 
 
 def choose(selectors: Sequence[str], devices: Sequence[Device]) -> list[Device]:
@@ -75,10 +75,15 @@ def choose(selectors: Sequence[str], devices: Sequence[Device]) -> list[Device]:
     chosen: list[tuple[int, Device]] = []
     for selector in parsed:
         for number, device in _select(selector, devices):
-            if (number, device) not in chosen or device.kind == "reference":
+            if (number, device) not in chosen or not device.uses_opencl:
                 _refuse_overlap(number, device, chosen)
                 chosen.append((number, device))
     return [device for _, device in chosen]
+
+
+def _kinds() -> set[str]:
+    """The words that select all devices of a kind."""
+    return {*get_args(Kind), *WITHOUT_OPENCL}
 
 
 def _default(devices: Sequence[Device]) -> list[Device]:
@@ -98,10 +103,10 @@ def _select(selector: Selector, devices: Sequence[Device]) -> list[tuple[int, De
     """The devices that fit, or the parts of one, each with the number of its device."""
     found = [entry for entry in enumerate(devices) if selector.matches(entry[1])]
     if not found:
-        if all(device.kind == "reference" for device in devices):
+        if not any(device.uses_opencl for device in devices):
             raise NoDeviceError(_NO_DEVICE)
         text = f"no device fits {selector.text!r}; choose one of {_listed(devices)}"
-        raise NoDeviceError(text) if selector.word in get_args(Kind) else ValueError(text)
+        raise NoDeviceError(text) if selector.word in _kinds() else ValueError(text)
     if selector.position is not None:
         if selector.position >= len(found):
             raise ValueError(

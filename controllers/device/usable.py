@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controllers.device.device import Device, NoDeviceError, reference_device
+from controllers.device.device import WITHOUT_OPENCL, Device, NoDeviceError
 from controllers.device.discovery import Listing, find_devices, is_simulator, unique
 from controllers.device.probe import probe_for
 from controllers.device.remedy import explained
@@ -51,6 +51,6 @@ def _has(wanted: Sequence[str], verdicts: Sequence[Verdict]) -> bool:
         return True
     devices = unique(listing for listing, _ in offered(verdicts))
     try:
-        return bool(choose(wanted, [*devices, reference_device()]))
+        return bool(choose(wanted, [*devices, *(make() for make in WITHOUT_OPENCL.values())]))
     except (NoDeviceError, ValueError):
         return False

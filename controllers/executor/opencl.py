@@ -16,6 +16,7 @@ from controllers.executor.scalar_arguments import ScalarArguments
 from controllers.kernel.build import Built, build, compiled, parameters
 from controllers.kernel.choices import Choices
 from controllers.kernel.configuration import Configuration, Placed, launch_of, with_launches
+from controllers.kernel.offer import Offer, offer
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.stage_kernel import box_values, options_of, stage_kernel, tile_values
 from controllers.kernel.user_kernel import UserKernel, as_compiled, local_nbytes
@@ -188,7 +189,11 @@ class OpenCLExecutor(OpenedDevice):
     def usual_steps(self, program: Program, sweep: Sweep, placed: Placed) -> int:
         """How many steps of a box are best computed at once; `sweep` computes one."""
         launch = self.launch_of(program, sweep, placed)
-        return self.choices.usual_steps(program, sweep.stage, launch)
+        return self.choices.usual_steps(self.offer(program, sweep.stage), launch)
+
+    def offer(self, program: Program, stage: Stage) -> Offer:
+        """What there is to choose from for the launches of a stage."""
+        return offer(self.kernel, program, stage, self.device)
 
     def launch_of(self, program: Program, sweep: Sweep, placed: Placed) -> Launch:
         """What is known of a launch of a sweep on this device."""

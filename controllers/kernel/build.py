@@ -164,11 +164,12 @@ def build_user_kernel(
     A kernel that updates a tile in place (inout) computes each cell once; one that only reads
     some tiles and writes others may compute a cell twice.
     """
-    source = kernel.variant(device).source
+    variant = kernel.variant(device)
+    source = variant.source
     name = source.kernel_name(kernel.name)
     if not source.kernels:
         raise ValueError(f"kernel {kernel.name!r} is a body; write a __kernel to launch it")
-    macros, options = dict(macros or {}), [ARGUMENT_INFO]
+    macros, options = {**(macros or {}), **variant.form.definitions}, [ARGUMENT_INFO]
     if device.correctly_rounded_divide:     # the same bits on all such devices
         options.append(ROUNDED_DIVIDE)
     while True:

@@ -14,8 +14,9 @@ from typing import TypeAlias
 import numpy as np
 
 from controllers import kgt
+from controllers.device.device import WITHOUT_OPENCL
 from controllers.kernel.registry import SPECIALISED, KernelChoice
-from controllers.kernel.variant import Kernel
+from controllers.kernel.variant import Kernel, Variant
 from controllers.kgt.kernel import WorkSizes
 from controllers.program.program import Program
 from controllers.program.sweep import Sweep
@@ -103,8 +104,8 @@ def planned_configurations(
 
     Fields are taken to exceed its cache.
     """
-    if kind == "reference":
-        return numpy_configurations(sweep, boxes, kind)
+    if kind in WITHOUT_OPENCL:
+        return own_configurations(sweep, boxes, kind, kind)
     stage = sweep.stage
 
     def kernel_of(placed: Placed) -> tuple[Configuration, WorkSizes]:
@@ -124,15 +125,19 @@ def planned_configurations(
     return with_launches(boxes, kernel_of, is_cpu=kind == "cpu")
 
 
-def numpy_configurations(
-    sweep: Sweep, boxes: Iterable[Placed], device: str
+def own_configurations(
+    sweep: Sweep, boxes: Iterable[Placed], device: str, kind: str
 ) -> list[Configuration]:
-    """Of the NumPy reference, which has nothing to configure."""
-    numpy = Configuration(device, sweep.name, "reference", "NumPy", ())
-    return with_launches(boxes, lambda placed: (numpy, None), is_cpu=True)
+    """Of what computes without OpenCL, such as the NumPy reference: nothing is configured."""
+    origin = "NumPy" if kind == "reference" else "without OpenCL"
+    only = Configuration(device, sweep.name, kind, origin, ())
+    return with_launches(boxes, lambda placed: (only, None), is_cpu=True)
 
 
-def origin_of(kernel: Kernel, file: str = "") -> str:
-    """Where the text of a user's kernel comes from; `file`: of the variant that is used."""
-    files = [file] if file else [variant.source.file for variant in kernel.variants]
-    return ", ".join(filter(None, files)) or "a text of the program's"
+def origin_of(kernel: Kernel, variant: Variant | None = None) -> str:
+    """Where the text of a user's kernel comes from, and how the `variant` that is used is launched.
+    """
+    used = kernel.variants if variant is None else (variant,)
+    text = ", ".join(filter(None, (one.source.file for one in used))) or "a text of the program's"
+    launched = "" if variant is None else variant.form.described()
+    return f"{text}, {launched}" if launched and len(kernel.variants) > 1 else text

@@ -8,13 +8,14 @@ two share the last one, of which a work-group holds one item.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, TypedDict
 
 from controllers import kgt
 from controllers.kernel.source import KernelSource
+from controllers.kernel.space import combinations
 from controllers.kgt.launch_line import launched_like
 from controllers.kgt.strategies.cell.config import work_sizes
 from controllers.program.offsets import MAX_AXES
@@ -30,13 +31,14 @@ _REQUIRED = re.compile(r"\breqd_work_group_size\b")
 
 
 class FormKeywords(TypedDict, total=False):
-    """The keywords of `LaunchForm`."""
+    """How a kernel is launched; a text is a name of the space (`controllers.kernel.space`)."""
 
-    work_group: int | Sequence[int] | None
-    cells_per_item: int | Sequence[int] | None
-    steps_per_launch: int
-    local: Mapping[str, int]
+    work_group: int | str | Sequence[int | str] | None
+    cells_per_item: int | str | Sequence[int | str] | None
+    steps_per_launch: int | str
+    local: Mapping[str, int | str]
     like: kgt.Config | None
+    space: Mapping[str, Sequence[int]]
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class LaunchForm:
     local: the `__local` parameters, and how many elements each has.
     like: a configuration of kgt, in place of the first three: launched as the kernel that is
         generated with it, on the boxes that this one suits.
+    macros: names of the space that are defined in its text, each with a value.
     """
 
     work_group: tuple[int, ...] | None = None
@@ -58,15 +61,27 @@ class LaunchForm:
     steps_per_launch: int = 1
     local: tuple[tuple[str, int], ...] = ()
     like: kgt.Config | None = None
+    macros: tuple[tuple[str, int], ...] = ()
+
+    @classmethod
+    def each_of(
+        cls, what: str, source: KernelSource, **given: object
+    ) -> Iterator[LaunchForm]:
+        """What is declared, for each combination of values of the space; by default the text's."""
+        space = given.pop("space", {})
+        for macros, declared in combinations(what, source, given, space):
+            form = cls.of(what, **declared) if declared else cls.of_source(source)
+            yield replace(form, macros=macros)
 
     @classmethod
     def of(cls, what: str, **given: object) -> LaunchForm:
         """The declared values, checked; `what` names the kernel in errors."""
-        unknown = [name for name in given if name not in cls.__dataclass_fields__]
+        known = FormKeywords.__annotations__
+        unknown = [name for name in given if name not in known]
         if unknown:
             raise TypeError(
                 f"{what}: {unknown[0]!r} says nothing of its launches; there are "
-                f"{', '.join(cls.__dataclass_fields__)}"
+                f"{', '.join(known)}"
             )
         form = cls(
             _extents(given.get("work_group"), f"{what}: work_group"),
@@ -137,6 +152,38 @@ class LaunchForm:
     def is_grouped(self, source: KernelSource) -> bool:
         """Whether its work-groups are fixed, so that a box may end within one."""
         return self.work_group is not None or bool(_REQUIRED.search(source.code))
+
+    @property
+    def definitions(self) -> dict[str, str]:
+        """The macros, as their text."""
+        return {name: str(value) for name, value in self.macros}
+
+    def parameters(self) -> dict[str, object]:
+        """All that differs among forms, as numbers by name, in order."""
+        found: dict[str, object] = {**dict(self.macros), "steps_per_launch": self.steps_per_launch}
+        for name in ("work_group", "cells_per_item"):
+            extents = getattr(self, name)
+            if extents is not None:
+                found[name] = extents
+        if self.like is not None:
+            found |= {f"like {name}": n for name, n in self.like.parameters().items()}
+        return found
+
+    def described(self) -> str:
+        """The same for people; "" where nothing is declared.
+
+        >>> LaunchForm((16, 16), macros=(("EDGE", 16),)).described()
+        'EDGE 16, work_group 16 x 16'
+        """
+        parts = [f"{name} {value}" for name, value in self.macros]
+        for name in ("work_group", "cells_per_item"):
+            if getattr(self, name) is not None:
+                parts.append(f"{name} {' x '.join(map(str, getattr(self, name)))}")
+        if self.like is not None:
+            parts.append(f"like {self.like.described()}")
+        elif self.steps_per_launch > 1:
+            parts.append(f"steps_per_launch {self.steps_per_launch}")
+        return ", ".join(parts)
 
     @property
     def local_elements(self) -> dict[str, int]:

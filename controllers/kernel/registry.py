@@ -31,6 +31,7 @@ def register_stencil(
     *,
     device: str = ANY,
     scalars: Mapping[str, float] | None = None,
+    beside: bool = False,
     **form: Unpack[FormKeywords],
 ) -> Kernel:
     """Make a kernel of your own known as `kernel=name`; returns it.
@@ -40,11 +41,12 @@ def register_stencil(
     device: which devices this variant is for: "" (any), a kind, a vendor, a pattern of names.
         Register further variants under the same name; the most specific one is used.
     scalars: values for scalar parameters of its own.
-    form: how it is launched, by work_group, cells_per_item, steps_per_launch, local or like: see
-        `Kernel.of`.
+    beside: keep those that were registered for the same devices and as many steps per launch, as
+        candidates for tuning; otherwise this one replaces them.
+    form: how it is launched, by work_group, cells_per_item, steps_per_launch, local, like or
+        space: see `Kernel.of`.
 
-    On several ranks every rank registers the same.  A later registration of a name for the
-    same devices, and as many steps per launch, replaces the earlier one.
+    On several ranks every rank registers the same.
     """
     instance(name, str, "the name of a kernel", "write it in quotes")
     if not name.strip() or name in (SPECIALISED, GENERIC) or name.endswith(".cl"):
@@ -53,7 +55,7 @@ def register_stencil(
             f"{GENERIC} and those of files"
         )
     if name in _registered:
-        kernel = _registered[name].with_variant(source, device, **form)
+        kernel = _registered[name].with_variant(source, device, beside=beside, **form)
         kernel = kernel.with_scalars(scalars or {})
     else:
         kernel = Kernel.of(name, source, device=device, scalars=scalars, **form)

@@ -8,14 +8,17 @@ the box.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
 from controllers import kgt
 from controllers.device import Device
 from controllers.kernel.build import Accessors
+from controllers.kernel.candidate import OwnCandidate
 from controllers.kernel.choices import Choices
-from controllers.kernel.registry import SPECIALISED, KernelChoice
+from controllers.kernel.offer import offer
+from controllers.kernel.registry import KernelChoice
 from controllers.kernel.user_kernel import user_kernel
 from controllers.kernel.variant import Kernel
 from controllers.kgt import Launch, generate
@@ -37,18 +40,17 @@ def stage_kernel(
 ) -> StageKernel:
     """The kernel of `stage` on `device`, for `launch` or, without it, for a large box.
 
-    `choices` says how a generated kernel is configured.  `front` makes the accessors of a user's
-    kernel.
+    `choices` says how a generated kernel is configured, and which variant of a user's one is used.
+    `front` makes the accessors of a user's kernel.
 
     ValueError where the device lacks what strict arithmetic needs, where the generic kernel
     cannot do the stage, or where a user's kernel has no variant for the device.
     """
-    if isinstance(choice, Kernel) and choice.computes(program, stage):
-        return user_kernel(choice, program, stage, device, front, launch)
-    if isinstance(choice, str) and choice != SPECIALISED:
-        config = kgt.config_of(choice, program, stage)
-    else:
-        config = choices.configuration(program, stage, launch)
+    config = choices.configuration(offer(choice, program, stage, device), launch)
+    if isinstance(config, OwnCandidate):
+        assert isinstance(choice, Kernel), "it offers its variants"
+        return user_kernel(choice, config.variant, program, stage, device, front)
+    config = cast("kgt.Config", config)
     generated = generate(program, stage, config)
     options = options_of(program, device, generated.divides)
     return replace(generated, options=options, origin=config.origin(stage), math=program.math)

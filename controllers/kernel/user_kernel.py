@@ -17,7 +17,6 @@ from controllers.kernel.build import ARGUMENT_INFO, Accessors
 from controllers.kernel.configuration import origin_of
 from controllers.kernel.launch_form import DIMENSIONS, LaunchForm
 from controllers.kernel.variant import Kernel, Variant
-from controllers.kgt import Launch
 from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.parameter import Parameter, Role, cell_dtype
 from controllers.kgt.text.emitter import OPENCL_TYPES, used_fields
@@ -45,42 +44,15 @@ class UserKernel(StageKernel):
     form: LaunchForm = field(default_factory=LaunchForm)
 
 
-def user_variant(
-    kernel: Kernel, program: Program, stage: Stage, device: Device, launch: Launch | None
-) -> Variant:
-    """The most specific variant that computes the box of `launch`; ValueError where none does."""
-    found = kernel.fitting(device, None if launch is None else launch.n_steps)
-    if launch is None:
-        return found[0]
-    tried = []
-    for variant in found:
-        like = variant.form.like
-        if like is None or like.suits(launch.fields.values()):
-            return variant
-        tried.append(like)
-    limits = "; ".join(
-        f"{' x '.join(map(str, like.least(program.n_axes)))} cells or more"
-        + f", with pitches that are multiples of {like.multiple}" * (like.multiple > 1)
-        for like in tried
-    )
-    raise ValueError(
-        f"kernel {kernel.name!r} cannot compute a box of {' x '.join(map(str, launch.extent))} "
-        f"cells on {device.name}: it is made for {limits}; add a variant for such boxes "
-        f"(device=\"\" is the least specific one), use fewer places, or zero_copy=False, which "
-        f"pads tiles"
-    )
-
-
 def user_kernel(
     kernel: Kernel,
+    variant: Variant,
     program: Program,
     stage: Stage,
     device: Device,
     front: Accessors,
-    launch: Launch | None,
 ) -> UserKernel:
     """The kernel of `stage` by a variant of `kernel`; see `stage_kernel`."""
-    variant = user_variant(kernel, program, stage, device, launch)
     source, form, what = variant.source, variant.form, f"kernel {kernel.name!r}"
     form.check(what, program.n_axes)
     n_items = prod(form.work_group or ())
@@ -100,7 +72,7 @@ def user_kernel(
                 f"{what}: the scalar {name!r} has the name of a parameter that each launch sets; "
                 f"give it another name"
             )
-    macros = {"VALUE": OPENCL_TYPES[program.dtype]}
+    macros = {"VALUE": OPENCL_TYPES[program.dtype], **form.definitions}
     if form.is_grouped(source):     # a box may end within a group
         macros["ONCE"] = ""
     options = device.strict_options(program.dtype, device.correctly_rounded_divide)
@@ -115,7 +87,7 @@ def user_kernel(
         roles=_roles(stage),
         title=kernel.name,
         file=source.file,
-        origin=origin_of(kernel, source.file),
+        origin=origin_of(kernel, variant),
         form=form,
     )
 

@@ -9,7 +9,8 @@ A variant says for which devices it is written:
     *H200*      a pattern of the device's name, with * ? [...]
 
 The most specific one that fits is taken: a name before a vendor, a vendor before a kind.  Where
-that one is not made for a box, or for so many time steps, the next one is.
+that one is not made for a box, or for so many time steps, the next one is.  Tuning tries all that
+fit (docs/tuning.md), and takes the fastest.
 """
 from __future__ import annotations
 
@@ -126,6 +127,8 @@ class Kernel:
         steps_per_launch: time steps that a launch computes.
         local: elements of each `__local` parameter, by name.
         like: a configuration of kgt, in place of these: launched as what is generated with it.
+        space: names in the text and in these keywords, each with the values that tuning may try,
+            the usual one first: `space={"EDGE": (8, 16)}, work_group=("EDGE", "EDGE")`.
 
         >>> Kernel.of("twice", "NEW(u) = 2 * HERE(u);").with_variant("...", "gpu").devices
         ('', 'gpu')
@@ -150,11 +153,17 @@ class Kernel:
         return tuple(sorted({variant.form.steps_per_launch for variant in self.variants}))
 
     def with_variant(
-        self, source: SourceLike, device: str = ANY, **form: Unpack[FormKeywords]
+        self,
+        source: SourceLike,
+        device: str = ANY,
+        *,
+        beside: bool = False,
+        **form: Unpack[FormKeywords],
     ) -> Kernel:
         """The same with one more variant; the last keywords are those of `Kernel.of`.
 
-        It replaces one for the same devices that computes as many steps per launch.
+        beside: it is a further candidate for tuning; otherwise it replaces those for the same
+            devices that compute as many steps per launch.
         """
         word = instance(device, str, "device", 'write a kind or name, such as "gpu"').strip()
         text = KernelSource.of(source)
@@ -165,12 +174,16 @@ class Kernel:
                 f"{what}: the role of {unknown[0]!r} is declared, and the text names no "
                 f"{unknown[0]!r}; write the name of a parameter"
             )
-        made = LaunchForm.of(what, **form) if form else LaunchForm.of_source(text)
-        key = word.lower(), made.steps_per_launch
-        others = (
-            one for one in self.variants if (one.device.lower(), one.form.steps_per_launch) != key
-        )
-        return replace(self, variants=(*others, Variant(word, text, made)))
+        new = [Variant(word, text, made) for made in LaunchForm.each_of(what, text, **form)]
+        taken = [name for made in new for name, _ in made.form.macros if name in self.scalars]
+        if taken:
+            raise ValueError(f"{what}: {taken[0]!r} is a scalar and in the space; rename one")
+        keys = {(word.lower(), one.form.steps_per_launch) for one in new}
+        kept = [
+            one for one in self.variants
+            if beside or (one.device.lower(), one.form.steps_per_launch) not in keys
+        ]  # fmt: skip
+        return replace(self, variants=tuple(dict.fromkeys((*kept, *new))))
 
     def with_scalars(self, values: Mapping[str, float]) -> Kernel:
         """The same with more values for scalar parameters."""

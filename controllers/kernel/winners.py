@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from controllers import kgt
 from controllers.device.device import Device
+from controllers.kernel.candidate import Candidate, KeptCandidate, candidate_from, plain
 from controllers.process.entry_cache import UNREADABLE, EntryCache, user_folder
 
 VARIABLE = "CONTROLLERS_TUNING"
@@ -27,7 +27,7 @@ _MAX_BYTES = 4 << 20
 class Winner:
     """A configuration, and the seconds that it took for a step."""
 
-    config: kgt.Config
+    config: Candidate | KeptCandidate
     seconds: float
 
 
@@ -57,14 +57,14 @@ class Winners:
             return None
         try:
             found = json.loads(content)
-            return Winner(kgt.config_from(found["configuration"]), float(found["seconds"]))
+            return Winner(candidate_from(found["configuration"]), float(found["seconds"]))
         except UNREADABLE:
             return None
 
     def store(self, key: Sequence[str], winner: Winner) -> None:
         """Keep a winner, in place of the last one for `key`."""
         if self._entries is not None:
-            content = {"configuration": kgt.plain(winner.config), "seconds": winner.seconds}
+            content = {"configuration": plain(winner.config), "seconds": winner.seconds}
             self._entries.store((*self._device, *key), json.dumps(content).encode())
 
 

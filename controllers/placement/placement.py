@@ -11,8 +11,8 @@ from itertools import cycle, islice
 
 import pyopencl as cl
 
-from controllers.check import Setting, device_for, open_executor
-from controllers.check.trial import KernelError, check_kernel
+from controllers.check import Setting, device_for
+from controllers.check.trial import KernelError
 from controllers.device import (
     Device,
     NoDeviceError,
@@ -23,12 +23,10 @@ from controllers.device import (
 )
 from controllers.device.verdict import Verdict
 from controllers.executor.executor import Executor
-from controllers.executor.opencl import OpenCLExecutor
-from controllers.executor.reference import ReferenceExecutor
 from controllers.kernel.build import BuildError, where
 from controllers.kernel.registry import SPECIALISED, KernelChoice
-from controllers.kernel.variant import Kernel
 from controllers.memory.ledger import MemoryCapError
+from controllers.placement.opening import DEFAULT, open_device
 from controllers.plan import Location
 from controllers.process.errand import errand
 from controllers.process.foreign_options import foreign_options, left_out
@@ -40,7 +38,6 @@ from hitmap.comm import Communicator, node_ranks
 from hitmap.node import first_of_node
 
 _logger = logging.getLogger(__name__)
-DEFAULT = Execution()
 
 
 @dataclass(frozen=True)
@@ -188,36 +185,6 @@ def open_controllers(
     )
     largest_bytes = min(nbytes for controllers in everyone for *_, nbytes in controllers)
     return Controllers(comm.rank, locations, tuple(executors), largest_bytes)
-
-
-def open_device(
-    device: Device,
-    program: Program,
-    execution: Execution = DEFAULT,
-    kernel: KernelChoice = SPECIALISED,
-) -> Executor:
-    """The executor of `device`, its kernels for `program` built."""
-    if device.kind == "reference":
-        if isinstance(kernel, Kernel):
-            raise ValueError(
-                f"the reference device computes descriptions and cannot run the kernel "
-                f"{kernel.name!r}, which is OpenCL C; choose another device, or no kernel"
-            )
-        return ReferenceExecutor(device, memory_cap=execution.memory_cap)
-
-    def opened(check: Setting) -> OpenCLExecutor:
-        return open_executor(
-            device, check, zero_copy=execution.zero_copy, kernel=kernel,
-            memory_cap=execution.memory_cap,
-        )  # fmt: skip
-
-    controller = opened("off")
-    for stage in program.stages:
-        controller.build(program, stage)
-    if isinstance(kernel, Kernel):
-        check_kernel(controller, program, kernel)
-    check = execution.checked
-    return controller if check == "off" else opened(check)
 
 
 def _crowded(devices: Sequence[Device], rank: int) -> list[str]:

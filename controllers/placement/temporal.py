@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from controllers import kgt
+from controllers.device.device import WITHOUT_OPENCL
 from controllers.executor.executor import Executor
 from controllers.kernel.configuration import Placed, launch_of
 from controllers.kernel.registry import SPECIALISED, KernelChoice
@@ -41,7 +42,7 @@ def plan_with_steps(
     `wanted` steps cannot be computed at once.
     """
     if isinstance(choice, Kernel):
-        return make(declared_steps(choice, wanted, watched))
+        return _plan_of_own(make, choice, wanted, watched, usual)
     if wanted is not None:
         _check(wanted, choice, watched)
         plan = make(wanted)
@@ -58,6 +59,23 @@ def plan_with_steps(
         if fits(plan) and all(_suits(plan, kind, placed) for kind, placed in _boxes(plan)):
             return plan
     return single
+
+
+def _plan_of_own(
+    make: Callable[[int], Plan],
+    kernel: Kernel,
+    wanted: int | None,
+    watched: bool,
+    usual: Callable[[Plan], int] | None,
+) -> Plan:
+    """A plan of as many steps as the user's kernel declares, or as tuning has found for it."""
+    n_steps = declared_steps(kernel, wanted, watched)
+    plan = make(n_steps)
+    if wanted is None and not watched and usual is not None and len(kernel.steps) > 1:
+        found = usual(plan)
+        if found != n_steps and found in kernel.steps:
+            return make(found)
+    return plan
 
 
 def agreed_steps(plan: Plan, executors: Mapping[int, Executor], comm: Communicator) -> int:
@@ -132,7 +150,7 @@ def _boxes(plan: Plan) -> Iterator[tuple[str, Placed]]:
 def _kernel(plan: Plan, kind: str, placed: Placed) -> None:
     """ValueError where a device of this kind has no kernel that computes the box."""
     (sweep,) = plan.sweeps
-    if kind != "reference":
+    if kind not in WITHOUT_OPENCL:
         launch = launch_of(plan.program, sweep, placed)
         kgt.choose(plan.program, sweep.stage, kind, launch)
 

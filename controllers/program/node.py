@@ -21,6 +21,8 @@ from controllers.program.interning import Known
 N = TypeVar("N", bound="Node")
 Symbol = str    # the name of a function: + or sqrt
 _set = object.__setattr__   # nodes refuse theirs
+# the mixin of NumPy 1.24 has no slots, so that it may be referred to weakly itself
+_SLOTS = () if hasattr(NDArrayOperatorsMixin, "__weakref__") else ("__weakref__",)
 
 
 def _build(self: Node, other: Any) -> Any:
@@ -30,7 +32,7 @@ def _build(self: Node, other: Any) -> Any:
 class Node(NDArrayOperatorsMixin):
     """What all kinds of node share: operators and NumPy's functions build larger graphs."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = _SLOTS
     __hash__ = object.__hash__
     is_condition = False    # what comparisons give; no value
     __iadd__ = __isub__ = __imul__ = __itruediv__ = __iand__ = __ior__ = __ixor__ = _build

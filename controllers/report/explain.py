@@ -6,7 +6,6 @@ All of it follows from a `Plan`, its kernels' configurations and the sizes of it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
 from typing import TypeVar
 
 from controllers.kernel.configuration import Configuration
@@ -19,11 +18,12 @@ from controllers.program.formula import expression_text, formula
 from controllers.program.program import Program
 from controllers.program.scalars import Parameter
 from controllers.program.sweep import Version
+from controllers.report.memories import memory_table, numbers
 from controllers.report.report import format_table
+from controllers.report.versions import accesses, pools, staleness
 
 MAX_LINES = 40          # of a list
 MAX_TRANSFERS = 120     # of a plan that is printed whole
-MAX_PLACES = 48         # characters for the numbers of alike places
 
 _T = TypeVar("_T")
 
@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 def explain(
     plan: Plan, configurations: Sequence[Configuration], sizes: Sequence[PlaceSize] | None = None
 ) -> str:
-    """Program, layout, messages, plan, kernels, and bytes per place.
+    """Program, layout, messages, plan, kernels, memories, and bytes per place.
 
     Long lists are cut; of a plan with very many messages the operations of one rank are shown.
     """
@@ -41,6 +41,7 @@ def explain(
         _messages(plan),
         _plan(plan),
         _kernels(configurations),
+        memory_table(plan),
         size_table(plan, place_sizes(plan) if sizes is None else sizes),
     ]
     return "\n\n".join(sections)
@@ -56,6 +57,7 @@ def _program(plan: Plan) -> str:
         lines.append(f"  stage {stage.name}")
         lines += [f"    {line}" for line in formula(stage).splitlines()]
         lines.append(f"    {cost(program, stage)}")
+        lines.append(f"    {accesses(stage)}")
         updated = stage.updated(domain, plan.periodic, program.boundaries)
         lines.append(
             f"    computes {updated}, {updated.n_cells} of {domain.n_cells} cells; the others keep "
@@ -67,6 +69,7 @@ def _program(plan: Plan) -> str:
     for axis, ((low, high), wraps) in enumerate(zip(program.reach, plan.periodic)):
         boundary = _boundary(program, axis, wraps)
         lines.append(f"  axis {axis}: reach {low} below and {high} above, {boundary}")
+    lines += [f"  {line}" for line in pools(plan)]
     return "\n".join(lines)
 
 
@@ -145,6 +148,7 @@ def _messages(plan: Plan) -> str:
             f"{_counted(len(pattern.messages), 'message')}, {excess} more than the least possible"
             f"{more}"
         )
+        lines.append(f"  {staleness(plan, version)}")
         listed = _cut([str(m) for m in pattern.messages], lambda n: f"... {n} more")
         lines += [f"  {line}" for line in listed]
     return "\n".join(lines)
@@ -209,22 +213,6 @@ def _figures(size: PlaceSize) -> tuple[int, ...]:
         size.owned, size.halo, size.border, size.inner, size.sends, size.bytes_sent,
         size.receives, size.bytes_received, size.copies, memory.tiles, staging, memory.nbytes,
     )  # fmt: skip
-
-
-def numbers(places: Sequence[int]) -> str:
-    """Rising numbers as ranges, cut where there are many.
-
-    >>> numbers([0, 1, 2, 5, 7, 8]), numbers([3])
-    ('0-2, 5, 7-8', '3')
-    """
-    parts = []
-    for _, run in groupby(enumerate(places), lambda pair: pair[1] - pair[0]):
-        members = [place for _, place in run]
-        parts.append(str(members[0]) if len(members) == 1 else f"{members[0]}-{members[-1]}")
-    text = ", ".join(parts)
-    if len(text) <= MAX_PLACES:
-        return text
-    return f"{text[: text.rindex(',', 0, MAX_PLACES - 12)]}, ... ({len(places)})"
 
 
 def _busiest_rank(plan: Plan) -> int:

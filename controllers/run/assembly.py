@@ -84,7 +84,7 @@ def agree(request: Request, comm: Communicator) -> Terms:
     domain = domain_of(program, request.sizes)
     kernel = agreed_kernel(comm, execution.kernel)
     check_math(execution.math, kernel, checked=execution.checked != "off")
-    check_tuning(execution.tune, kernel, execution.checked)
+    check_tuning(execution.tune, kernel, program, execution.checked)
     own = with_domain(kernel, domain) if isinstance(kernel, Kernel) else kernel
     controllers = open_controllers(comm, program, execution, kernel=own)
     return Terms(program, domain, kernel, execution, controllers)

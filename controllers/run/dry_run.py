@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
+from controllers.device.device import WITHOUT_OPENCL
 from controllers.kernel.configuration import Configuration, planned_configurations
 from controllers.kernel.registry import KernelChoice, check_math, find_kernel
 from controllers.language.kinds import DTypes
@@ -24,7 +25,7 @@ from controllers.settings.request import Described, Request, Sizes
 from hitmap.argument import whole
 
 # Selectors whose devices compute in the host's memory; all others have memory of their own.
-ON_HOST = ("cpu", "reference")
+ON_HOST = ("cpu", *WITHOUT_OPENCL)
 
 
 @dataclass(frozen=True)
@@ -110,14 +111,14 @@ def dry_run(
 def _location(rank: int, selector: str) -> Location:
     on_host = selector.strip().lower().startswith(ON_HOST)
     word = selector.strip().lower()
-    kind = "reference" if word.startswith("reference") else "cpu" if on_host else "gpu"
+    kind = next(filter(word.startswith, ON_HOST), "gpu")
     return Location(rank, 0, shares_host=on_host, device=selector, kind=kind)
 
 
 def _configurations(plan: Plan, kernel: KernelChoice) -> tuple[Configuration, ...]:
     """For each kind of device, the kernels of the boxes of all its places."""
     found: list[Configuration] = []
-    for kind in ("cpu", "reference", "gpu"):
+    for kind in (*ON_HOST, "gpu"):
         places = [place for place in plan.places if plan.locations[place].kind == kind]
         for sweep in plan.sweeps if places else ():
             boxes = [box for place in places for box in plan.launched(sweep, place)]

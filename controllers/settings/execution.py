@@ -53,9 +53,9 @@ class Execution:
     kernel: "specialised" (the default: generated for the program), "generic" (one that takes
         any weighted stencil as data), or a kernel of your own, a `Kernel` or the name of a
         registered one; the program then says what it reads, not what it computes.
-    tune: for so many seconds, the first steps try other configurations of the kernels and go on
-        with the fastest, which is kept for later runs (docs/tuning.md); 0, the default, takes
-        what was kept or is good in general.
+    tune: for so many seconds, the first steps try other configurations of the kernels, or variants
+        of your own, and go on with the fastest, which is kept for later runs (docs/tuning.md); 0,
+        the default, takes what was kept or is good in general.
     check: watch every access, and raise `CheckError` where one is wrong (docs/checking.md): True,
         or "oclgrind" to run all kernels under Oclgrind.  By default what the environment variable
         CONTROLLERS_CHECK says, else False.  Slow.

@@ -2,8 +2,10 @@
 """A bench: one box of a stage on one device, with tiles of its own, to try configurations on.
 
 A configuration is measured only if it builds, keeps to the limits of the device, and gives the
-bits of the NumPy reference; on large boxes those of a kernel that tests compare with it.  Those
-of a batch take turns, forwards and backwards; times are those of events.
+bits of the NumPy reference; on large boxes those of a kernel that tests compare with it.  Variants
+of a user's kernel must keep to what it declares, and give the bits of its default one, or for
+several steps those of single ones.  Those of a batch take turns, forwards and backwards; times are
+those of events.
 """
 from __future__ import annotations
 
@@ -15,10 +17,13 @@ import numpy.typing as npt
 import pyopencl as cl
 
 from controllers import kgt
+from controllers.check.trial import check_variant
 from controllers.device.event import Command
 from controllers.executor.opencl import CELL_TYPES, OpenCLExecutor
 from controllers.kernel.build import BuildError, Built, build
+from controllers.kernel.candidate import Candidate, OwnCandidate
 from controllers.kernel.configuration import Placed
+from controllers.kernel.offer import Own
 from controllers.kgt.text.fixed import fixed_source
 from controllers.memory.tile import Tile
 from controllers.program.application import apply_sweep
@@ -55,31 +60,34 @@ class Bench:
         self.executor = executor
         self._sweep, self._dtype = sweep, np.dtype(program.dtype)
         self.launch = executor.launch_of(program, sweep, placed)
-        self.key = executor.choices.key(program, stage, self.launch)
+        self.offer = executor.offer(program, stage)
+        self.key = executor.choices.key(self.offer, self.launch)
         self._box, geometries = placed
         self._around = Surroundings.usual(program, self._box)
         self._read, self._new, self._right = (
             {field: executor.tile(geometries[field], self._dtype) for field in fields}
             for fields in (stage.fields_read, stage.updates, stage.updates)
         )
-        self._commands: dict[kgt.Config, Command] = {}
-        self._by_numpy = by_numpy or self._box.n_cells <= MAX_REFERENCE
+        self._commands: dict[Candidate, Command] = {}
+        is_own = isinstance(self.offer, Own)
+        small = by_numpy or self._box.n_cells <= MAX_REFERENCE
+        self._by_numpy = small and not is_own       # which alone says what it computes
         self._small: Bench | None = None
-        if sweep.count > 1 and not self._by_numpy:      # no other kernel says what is right
+        if sweep.count > 1 and not small and not is_own:    # no other kernel says what is right
             self._small = Bench(executor, program, *scratch(placed, sweep), by_numpy=True)
         self._comparer = _comparer(executor, self._dtype.itemsize)
         self._fill()
         self._compute_right()
 
     @property
-    def candidates(self) -> tuple[kgt.Config, ...]:
+    def candidates(self) -> tuple[Candidate, ...]:
         """What may be tried, the default first; empty where nothing can be chosen."""
-        return kgt.candidates(self.program, self.stage, self.executor.device.kind, self.launch)
+        return self.offer.candidates(self.launch)
 
-    def measure(self, batch: Sequence[kgt.Config]) -> dict[kgt.Config, Outcome]:
+    def measure(self, batch: Sequence[Candidate]) -> dict[Candidate, Outcome]:
         """Seconds of a step with each of some configurations, or why it cannot be used."""
         problems = {config: self.problem(config) for config in batch}
-        times: dict[kgt.Config, list[float]] = {}
+        times: dict[Candidate, list[float]] = {}
         for config in turns([config for config in batch if problems[config] is None]):
             times.setdefault(config, []).extend(self._seconds(config))
         return {
@@ -87,7 +95,7 @@ class Bench:
             for config in batch
         }
 
-    def problem(self, config: kgt.Config) -> str | None:
+    def problem(self, config: Candidate) -> str | None:
         """Why a configuration cannot be used; None if it can and gives the right bits."""
         if config in self._commands:
             return None
@@ -99,6 +107,8 @@ class Bench:
             problem = problem_before_build(self.program, self.stage, config, self.launch, handle)
             if problem is not None:
                 return problem
+            if isinstance(config, OwnCandidate):
+                check_variant(self.executor, self.program, self.stage, config.variant)
             with self.executor.choices.using(self.key, config):
                 source, built = self.executor.build(self.program, self.stage, self.launch)
                 group = source.work_sizes(self._box.extent, self._is_cpu)[1]
@@ -126,7 +136,7 @@ class Bench:
             self.program, self._sweep, self._read, targets, self._box, self._around
         )
 
-    def _seconds(self, config: kgt.Config) -> list[float]:
+    def _seconds(self, config: Candidate) -> list[float]:
         """The seconds of some launches, one after another; one goes before that does not count."""
         command = self._commands[config]
         first = command(None)
@@ -154,13 +164,14 @@ class Bench:
         """What the box must hold: by NumPy, or where that takes long by another kernel.
 
         By "cell" then, or for several steps by the default of those, which as all others must
-        first be right on a small box.
+        first be right on a small box; of a user's kernel by its default.
         """
         if not self._by_numpy:
-            cell = kgt.config_of("cell", self.program, self.stage)
-            right = self.candidates[0] if self._sweep.count > 1 else cell
-            with self.executor.choices.using(self.key, right):
-                self._bind(self._right)(None).wait()
+            is_judged = isinstance(self.offer, Own) and self.offer.has_single_steps
+            if is_judged and self._sweep.count > 1:
+                self._by_single_steps()
+            else:
+                self._by_one_kernel()
             return
 
         def cells_of(field: str, cells: Shape) -> npt.NDArray[Any]:
@@ -171,6 +182,34 @@ class Bench:
         )
         for field, tile in self._right.items():
             self.executor.move_to(tile, self._box, values[field])
+
+    def _by_one_kernel(self) -> None:
+        """What "cell" gives, or the default where that is the only one known to be right."""
+        right: Candidate = kgt.config_of("cell", self.program, self.stage)
+        if self._sweep.count > 1 or isinstance(self.offer, Own):
+            right = self.candidates[0]
+        with self.executor.choices.using(self.key, right):
+            self._bind(self._right)(None).wait()
+
+    def _by_single_steps(self) -> None:
+        """What several steps give, by launches of one."""
+        executor, sweep, field = self.executor, self._sweep, self.stage.writes
+        old = self._read[field]
+        everywhere = old.strided(old.geometry.box)
+        levels = [executor.tile(old.geometry, self._dtype) for _ in range(2)]
+        for level in levels:
+            executor.copy_command(
+                old.linear, level.linear, self._dtype.itemsize, (everywhere, everywhere)
+            )(None).wait()
+        single = Sweep.of(self.stage, sweep.cells)
+        for n_left in reversed(range(sweep.count)):
+            read = {**self._read, field: levels[0]}
+            new = {field: levels[1]} if n_left else self._right
+            over = sweep.needed(self._box, n_left)
+            executor.launch_command(
+                self.program, single, read, new, over, self._around
+            )(None).wait()
+            levels.reverse()
 
     def _n_unlike(self) -> int:
         """The elements in which the new tiles, cleared before, are not what they must be."""

@@ -8,11 +8,12 @@ import pyopencl as cl
 
 from controllers import kgt
 from controllers.kernel.build import Built, compiled
+from controllers.kernel.candidate import Candidate
 from controllers.program.program import Program, Stage
 
 
 def problem_before_build(
-    program: Program, stage: Stage, config: kgt.Config, launch: kgt.Launch, device: cl.Device
+    program: Program, stage: Stage, config: Candidate, launch: kgt.Launch, device: cl.Device
 ) -> str | None:
     """Why a configuration cannot compute the box of `launch`, as far as it says itself."""
     local_bytes = config.local_bytes(program, stage)

@@ -14,9 +14,14 @@ import pyopencl as cl
 from controllers import kgt
 from controllers.executor.executor import Executor
 from controllers.executor.opencl import OpenCLExecutor
-from controllers.kernel.registry import SPECIALISED
+from controllers.kernel.candidate import Candidate
+from controllers.kernel.offer import check_choice
+from controllers.kernel.registry import KernelChoice, agreed_kernel, check_math
+from controllers.kernel.user_kernel import with_domain
+from controllers.kernel.variant import Kernel
 from controllers.kernel.winners import Winner
 from controllers.memory.ledger import MemoryCapError
+from controllers.placement.own_kernel import check_boxes, overlap_for
 from controllers.placement.placement import open_controllers
 from controllers.placement.places import divide
 from controllers.placement.temporal import plan_with_steps
@@ -48,7 +53,7 @@ if TYPE_CHECKING:
 class Tried:
     """A configuration: `seconds` of a step and their `ratio` to the default's, or its `problem`."""
 
-    configuration: kgt.Config
+    configuration: Candidate
     seconds: float | None
     ratio: float | None
     problem: str = ""
@@ -60,7 +65,8 @@ class Tuned:
 
     at_once: seconds of a step by numbers of steps per launch, each by its default configuration;
         the search is among those with the fastest number.
-    tried: the default first, then by time; of a space of `n_configurations`, in `seconds`.
+    tried: the default first, then by time, then what was refused as the default of another number
+        of steps; of a space of `n_configurations`, in `seconds`.
     winner: from now on the choice for boxes like this one; `kept` for later runs too.
     """
 
@@ -70,7 +76,7 @@ class Tuned:
     at_once: tuple[tuple[int, float], ...]
     n_configurations: int
     tried: tuple[Tried, ...]
-    winner: kgt.Config
+    winner: Candidate
     seconds: float
     kept: bool
     rank: int = 0
@@ -92,9 +98,12 @@ def tune(
 ) -> list[Tuned]:
     """Find the fastest configurations of a program's kernels, and keep them for later runs.
 
-    The other arguments are those of `Computation`; of the execution the devices, the memory cap
-    and the arithmetic matter.  seconds: of the search for each stage on each
-    device; nothing is begun that would exceed them, as far as can be told from what came before.
+    The other arguments are those of `Computation`; of the execution the devices, the memory cap,
+    the arithmetic and the kernel matter.  A kernel of your own is tuned if it has several variants
+    for a device, or a space of values (docs/kernels.md).
+
+    seconds: of the search for each stage on each device; nothing is begun that would exceed them,
+    as far as can be told from what came before.
     search: "hill_climb", "random" or "exhaustive", which has no limit but `seconds`.
     Returns what all ranks have found.  Collective.
     """
@@ -108,13 +117,19 @@ def tune(
     search_named(search)
     tuned = request.program.with_math(request.execution.math)
     domain = domain_of(tuned, request.sizes)
-    controllers = open_controllers(comm, tuned, request.execution)
+    kernel = agreed_kernel(comm, request.execution.kernel)
+    check_math(tuned.math, kernel)
+    check_choice(kernel, tuned)
+    own = with_domain(kernel, domain) if isinstance(kernel, Kernel) else kernel
+    controllers = open_controllers(comm, tuned, request.execution, kernel=own)
     layout, placement = divide(controllers, tuned, domain, request.division)
-    plans = _plans(tuned, layout, placement.locations, comm.rank)
+    plans = _plans(tuned, layout, placement.locations, comm.rank, kernel)
+    for plan in plans.values():
+        check_boxes(kernel, plan, placement.executors, comm)
     found: list[Tuned] = []
     problem = None
     try:
-        for executor, number in _stages(plans[1], placement.executors):
+        for executor, number in _stages(plans[min(plans)], placement.executors):
             site = _Search(plans, placement.executors, executor, number)
             found.append(site.tuned(Budget(seconds=seconds), search, seed))
     except (MemoryCapError, RuntimeError, cl.Error) as error:
@@ -132,14 +147,18 @@ def _plans(
     layout: Layout,
     locations: Sequence[Location],
     rank: int,
+    kernel: KernelChoice,
 ) -> dict[int, Plan]:
     """Plans by steps per launch, as far as there are kernels of so many for all boxes."""
 
     def plan_of(n_steps: int) -> Plan:
         return Plan(
-            program, layout, program.periodic, locations, only_rank=rank, steps_per_launch=n_steps
-        )
+            program, layout, program.periodic, locations, overlap=overlap_for("auto", kernel),
+            only_rank=rank, steps_per_launch=n_steps,
+        )  # fmt: skip
 
+    if isinstance(kernel, Kernel):
+        return {n_steps: plan_of(n_steps) for n_steps in kernel.steps}
     plans = {1: plan_of(1)}
     if not can_combine(program):
         return plans
@@ -147,7 +166,7 @@ def _plans(
     counts = [set(kgt.step_counts(program, program.stages[0], kind)) for kind in kinds]
     for n_steps in sorted(set.intersection(*counts) - {1}):
         try:
-            plans[n_steps] = plan_with_steps(plan_of, SPECIALISED, n_steps)
+            plans[n_steps] = plan_with_steps(plan_of, kernel, n_steps)
         except ValueError:      # no kernel, or no such halo
             continue
     return plans
@@ -178,32 +197,34 @@ class _Search:
         number: int,
     ) -> None:
         self._plans, self._executor, self._number = plans, executor, number
-        self._places = [place for place in plans[1].places if executors[place] is executor]
+        self._refused: list[Tried] = []     # as the default of some number of steps
+        self._places = [place for place in plans[min(plans)].places if executors[place] is executor]
 
     def tuned(self, budget: Budget, search: str, seed: int) -> Tuned:
         """Choose the steps per launch, then search for what is fastest with so many."""
         start = time.monotonic()
         at_once = self._times(Spending(budget.seconds / 2))
-        n_steps = min(at_once, key=at_once.__getitem__, default=1)
+        n_steps = min(at_once, key=at_once.__getitem__, default=min(self._plans))
         bench, listed = self._bench(n_steps), tuple(sorted(at_once.items()))
         where = self._executor.device.name, bench.stage.name, bench.launch.extent, listed
         candidates = bench.candidates
         if not candidates:
-            used = self._executor.choices.configuration(bench.program, bench.stage, bench.launch)
+            used = self._executor.choices.configuration(bench.offer, bench.launch)
             return Tuned(*where, 1, (), used, time.monotonic() - start, kept=False)
         left = replace(budget, seconds=budget.seconds - (time.monotonic() - start))
         trials = try_out(Space(candidates), bench.measure, left, search_named(search), seed)
         default = trials.space.default
         best = trials.best if trials.ratios[trials.best] <= WORTH else default
         kept, choices = False, self._executor.choices
-        if len(trials.ratios) > 1:
-            winner = Winner(best, trials.seconds(best))
+        if len(trials.ratios) > 1 or len(trials.space) == 1 < len(at_once):
+            seconds = trials.seconds(best) if len(trials.ratios) > 1 else at_once[n_steps]
+            winner = Winner(best, seconds)
             kept = choices.keep(bench.key, winner)
-            choices.keep_steps(bench.program, bench.stage, bench.launch, winner)
+            choices.keep_steps(bench.offer, bench.launch, winner)
         others = sorted(
             (config for config in trials.ratios if config != default), key=trials.ratios.__getitem__
         )
-        tried = tuple(_tried(trials, config) for config in (default, *others))
+        tried = (*(_tried(trials, config) for config in (default, *others)), *self._refused)
         seconds = time.monotonic() - start
         return Tuned(*where, len(trials.space), tried, best, seconds, kept)
 
@@ -213,16 +234,19 @@ class _Search:
         The number that a run would take comes first; others are tried as far as the seconds reach.
         """
         found: dict[int, float] = {}
-        program = self._plans[1].program
-        usual = kgt.usual_steps(program, program.stages[0], self._executor.device.kind)
+        plan = self._plans[min(self._plans)]
+        stage = plan.sweeps[self._number].stage
+        usual = self._executor.offer(plan.program, stage).usual_steps()
         for n_steps in sorted(self._plans, key=lambda n: abs(n - usual)):
             if found and not spending.fits:
                 break
             with spending.piece():
                 bench = self._bench(n_steps)
-                for outcome in bench.measure(bench.candidates[:1]).values():
+                for config, outcome in bench.measure(bench.candidates[:1]).items():
                     if isinstance(outcome, float):
                         found[n_steps] = outcome
+                    else:
+                        self._refused.append(Tried(config, None, None, outcome))
         return found
 
     def _bench(self, n_steps: int) -> Bench:
@@ -234,7 +258,7 @@ class _Search:
         return Bench(self._executor, plan.program, sweep, placed)
 
 
-def _tried(trials: Trials[kgt.Config], config: kgt.Config) -> Tried:
+def _tried(trials: Trials[Candidate], config: Candidate) -> Tried:
     seconds, ratio = trials.seconds(config), trials.ratios[config]
     if not isfinite(seconds):
         return Tried(config, None, None, trials.discarded.get(config, "not measured"))

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from statistics import median
 
-from controllers import kgt
 from controllers.engine import Engine
+from controllers.kernel.candidate import Candidate
 from controllers.tuning.site import Launches, chosen_launches
 from controllers.tuning.timing import ROUNDS, turns
 
@@ -27,7 +27,7 @@ def settle(engine: Engine) -> None:
         program, sweep = engine.plan.program, engine.plan.sweeps[launches.sweep]
         executor = launches.executor
         launch = executor.launch_of(program, sweep, launches.placed)
-        used = executor.choices.configuration(program, sweep.stage, launch)
+        used = executor.choices.configuration(executor.offer(program, sweep.stage), launch)
         others = [one for one in used.alike(launch.extent) if one.suits(launch.fields.values())]
         best = _fastest(engine, launches, [used, *others]) if others else used
         if best != used:
@@ -35,14 +35,14 @@ def settle(engine: Engine) -> None:
             engine.rebind(launches.numbers)
 
 
-def _fastest(engine: Engine, launches: Launches, configs: list[kgt.Config]) -> kgt.Config:
+def _fastest(engine: Engine, launches: Launches, configs: list[Candidate]) -> Candidate:
     """The one with the shortest launches; the first one where launches are long."""
     number = min(launches.largest)
     seconds = engine.timed(number, 2)[1]
     n_launches = min(MOST_LAUNCHES, int(BUDGET_S / (ROUNDS * len(configs) * max(seconds, 1e-6))))
     if n_launches < 2:      # launches so long that the model is good enough
         return configs[0]
-    times: dict[kgt.Config, list[float]] = {config: [] for config in configs}
+    times: dict[Candidate, list[float]] = {config: [] for config in configs}
     for config in turns(configs):
         with launches.executor.choices.using(launches.key, config):
             times[config] += engine.timed(number, n_launches)[1:]

@@ -6,17 +6,18 @@ their own before they may do a step of the run.
 """
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from controllers import kgt
 from controllers.device.event import Profile
 from controllers.engine import Engine
 from controllers.executor.opencl import OpenCLExecutor
+from controllers.kernel.candidate import Candidate, OwnCandidate
 from controllers.kernel.choices import Key
 from controllers.kernel.configuration import Placed
-from controllers.kernel.registry import SPECIALISED
+from controllers.kernel.variant import Kernel
 from controllers.kernel.winners import Winner
 from controllers.memory.ledger import MemoryCapError
 from controllers.tuning.bench import Bench
@@ -27,6 +28,7 @@ from controllers.tuning.spending import Spending
 from controllers.tuning.timing import n_launches, typical
 from controllers.tuning.trials import Trials
 
+_logger = logging.getLogger(__name__)
 WORTH = 0.98    # of the time of what is in use: a smaller gain may be noise
 
 
@@ -46,7 +48,7 @@ class Site:
     """The search for the configuration of some launches of a run."""
 
     def __init__(
-        self, engine: Engine, launches: Launches, search: Search[kgt.Config]
+        self, engine: Engine, launches: Launches, search: Search[Candidate]
     ) -> None:
         self.launches = launches
         self._engine = engine
@@ -55,12 +57,13 @@ class Site:
         stage = sweep.stage
         executor, n_steps = launches.executor, engine.plan.steps_per_launch
         launch = executor.launch_of(program, sweep, launches.placed)
-        self._used = self._kept = self._choices.configuration(program, stage, launch)
-        found = kgt.candidates(program, stage, executor.device.kind, launch)
+        offer = executor.offer(program, stage)
+        self._used = self._kept = self._choices.configuration(offer, launch)
+        found = offer.candidates(launch)
         self._trials = Trials(Space([self._used, *found]), search)
         self._n_at_once = n_steps
         self._bench = Bench(executor, program, *scratch(launches.placed, sweep))
-        self._times: dict[kgt.Config, list[float]] = {}
+        self._times: dict[Candidate, list[float]] = {}
 
     def prepare(self, spending: Spending) -> int:
         """Choose, build and check the next candidates; how many there are, 0 at the end.
@@ -80,6 +83,7 @@ class Site:
                     self._times[config] = []
                 else:
                     self._trials.discard(config, problem)
+                    self._tell_of(config, problem)
         return len(self._times)
 
     def turn(self, number: int) -> None:
@@ -117,7 +121,7 @@ class Site:
         return (first, self._trials.seconds(self._best)) if isfinite(first) else (0.0, 0.0)
 
     @property
-    def _best(self) -> kgt.Config:
+    def _best(self) -> Candidate:
         best = self._trials.best
         return best if self._trials.ratios[best] <= WORTH else self._trials.space.default
 
@@ -127,14 +131,21 @@ class Site:
         seconds = self._trials.seconds(self._trials.space.default)
         return self._n_at_once * n_launches(seconds * self._n_at_once)
 
-    def _use(self, config: kgt.Config) -> None:
+    def _tell_of(self, config: Candidate, problem: str) -> None:
+        """A kernel of the user's own that is of no use is the user's to look into."""
+        if isinstance(config, OwnCandidate):
+            kernel = self.launches.executor.kernel
+            name = kernel.name if isinstance(kernel, Kernel) else kernel
+            _logger.warning("kernel %r, %s: not tried, it %s", name, config.described(), problem)
+
+    def _use(self, config: Candidate) -> None:
         if config != self._used:
             self._used = config
             self._choices.use(self.launches.key, config)
             self._engine.rebind(self.launches.numbers)
 
 
-def sites(engine: Engine, search: Search[kgt.Config]) -> Iterator[Site]:
+def sites(engine: Engine, search: Search[Candidate]) -> Iterator[Site]:
     """One per stage and device of this rank, where it computes most cells and has a choice."""
     for launches in chosen_launches(engine):
         try:
@@ -147,7 +158,7 @@ def chosen_launches(engine: Engine) -> Iterator[Launches]:
     """Per stage and device of this rank, the launches like the largest, if there is a choice."""
     plan = engine.plan
     for executor in dict.fromkeys(engine.executors[place] for place in plan.places):
-        if isinstance(executor, OpenCLExecutor) and executor.kernel == SPECIALISED:
+        if isinstance(executor, OpenCLExecutor):
             for number in range(len(plan.sweeps)):
                 launches = _largest(engine, executor, number)
                 if launches is not None:
@@ -157,7 +168,7 @@ def chosen_launches(engine: Engine) -> Iterator[Launches]:
 def _largest(engine: Engine, executor: OpenCLExecutor, number: int) -> Launches | None:
     """The launches of a stage that are like the largest one; None where nothing can be chosen."""
     plan, program, sweep = engine.plan, engine.plan.program, engine.plan.sweeps[number]
-    keys, boxes = {}, {}
+    keys, boxes, offer = {}, {}, executor.offer(program, sweep.stage)
     for operation in plan.operations:
         if operation.sweep != number or engine.executors.get(operation.place) is not executor:
             continue
@@ -166,8 +177,8 @@ def _largest(engine: Engine, executor: OpenCLExecutor, number: int) -> Launches 
             {field.name: plan.geometry(field.name, operation.place) for field in program.fields},
         )
         launch = executor.launch_of(program, sweep, placed)
-        if kgt.can_vary(program, kgt.choose(program, sweep.stage, executor.device.kind, launch)):
-            keys[operation.number] = executor.choices.key(program, sweep.stage, launch)
+        if offer.can_vary(launch):
+            keys[operation.number] = executor.choices.key(offer, launch)
             boxes[operation.number] = placed
     if not boxes:
         return None

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A finite space of configurations with named parameters.
 
-Configurations are frozen dataclasses of one type, their parameters the fields; each member of a
-tuple is a parameter of its own.  Not every combination of values is a configuration.
+Configurations are frozen dataclasses, their parameters the fields, or what they say themselves;
+each member of a tuple is a parameter of its own.  Not every combination of values is a
+configuration, and not every configuration has all parameters.
 """
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 C = TypeVar("C")    # of configurations
+NONE = -1           # the value of a parameter that a configuration has not
 
 
 class Space(Generic[C]):
@@ -21,12 +23,12 @@ class Space(Generic[C]):
             raise ValueError("a space holds at least one configuration, its default")
         described = [_parameters(config) for config in self.configurations]
         ranks = {
-            name: {value: n for n, value in enumerate(sorted({each[name] for each in described}))}
-            for name in described[0]
+            name: _ranks(each.get(name, NONE) for each in described)
+            for name in dict.fromkeys(name for each in described for name in each)
         }
         self.parameters = tuple(name for name in ranks if len(ranks[name]) > 1)
         self._at = {
-            config: tuple(ranks[name][values[name]] for name in self.parameters)
+            config: tuple(ranks[name][values.get(name, NONE)] for name in self.parameters)
             for config, values in zip(self.configurations, described)
         }
         self._here = {at: config for config, at in self._at.items()}
@@ -57,10 +59,17 @@ class Space(Generic[C]):
                 return found
 
 
-def _parameters(config: object) -> dict[str, int]:
+def _ranks(values: Iterable[int | str]) -> dict[int | str, int]:
+    """The place of each value among all of them; texts come last."""
+    ordered = sorted({*values}, key=lambda value: (isinstance(value, str), value))
+    return {value: place for place, value in enumerate(ordered)}
+
+
+def _parameters(config: object) -> dict[str, int | str]:
     """The values of all parameters by name: `group` (32, 4) is `group[0]` 32 and `group[1]` 4."""
-    found: dict[str, int] = {}
-    for name, value in vars(config).items():
+    found: dict[str, int | str] = {}
+    said = getattr(config, "parameters", None)
+    for name, value in (vars(config) if said is None else said()).items():
         if isinstance(value, tuple):
             found |= {f"{name}[{n}]": member for n, member in enumerate(value)}
         else:

@@ -12,8 +12,10 @@ from collections import deque
 from controllers.check import Setting
 from controllers.device.event import Profile
 from controllers.engine import Engine, Progress
-from controllers.kernel.registry import SPECIALISED, KernelChoice
+from controllers.kernel.offer import check_choice
+from controllers.kernel.registry import KernelChoice
 from controllers.plan import Operation
+from controllers.program.program import Program
 from controllers.report.timings import Timings
 from controllers.report.trace import Trace
 from controllers.report.tuning_report import TuningReport
@@ -24,11 +26,16 @@ from controllers.tuning.timing import turns
 from hitmap.comm import Communicator
 
 
-def check_tuning(seconds: float, kernel: KernelChoice, check: Setting) -> None:
+def check_tuning(
+    seconds: float, kernel: KernelChoice, program: Program, check: Setting
+) -> None:
     """ValueError where a run cannot be tuned at all."""
-    if seconds and (kernel != SPECIALISED or check != "off"):
-        why = "a run under check has" if check != "off" else "kernels that are not generated have"
-        raise ValueError(f"tune searches among configurations, of which {why} none; leave it out")
+    if seconds and check != "off":
+        raise ValueError(
+            "tune searches among configurations, of which a run under check has none; leave it out"
+        )
+    if seconds:
+        check_choice(kernel, program)
 
 
 class Tuner:

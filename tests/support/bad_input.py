@@ -307,7 +307,7 @@ def options() -> Iterator[Bad]:
         yield option(f"--memory-cap {word}", message, whole=word == "9" * 400)
     yield option("--overlap maybe", "'maybe' \\(choose from '?auto")
     yield option("--tune -1", "a number of seconds, at least 0, got '-1'")
-    yield option("--tune 1 --kernel generic", "not generated have none; leave it out", whole=True)
+    yield option("--tune 1 --kernel generic", "no configurations to tune; leave it out", whole=True)
     yield option("--boundary open", "one of fixed, periodic, .*got 'open'")
     yield option("--boundary fixed,fixed,fixed", "2 axes need one boundary.*got 3")
     yield option("--boundary ''", "2 axes need one boundary.*got 0")

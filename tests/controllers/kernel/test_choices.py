@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -13,6 +14,7 @@ from controllers import kgt
 from controllers.device import Device
 from controllers.device.device import reference_device
 from controllers.kernel.choices import Choices
+from controllers.kernel.offer import Generated
 from controllers.kernel.winners import VARIABLE, Winner, Winners
 from controllers.kgt.strategies.cell import CellConfig
 from controllers.kgt.strategies.marching import MarchingConfig
@@ -23,6 +25,7 @@ from hitmap.strided import Strided
 MEAN = Stencil.of("mean", [(-1, 1)] * 2, [0, 1, 0, 1, 0, 1, 0, 1, 0], 4).program("float32")
 CPU = replace(reference_device(), name="a CPU", kind="cpu", version="1")
 GPU = replace(CPU, name="a GPU", kind="gpu")
+OFFER = Generated(MEAN, MEAN.stages[0], CPU)
 OTHER = RowsConfig(lanes=8, rows=2, band=32)
 
 
@@ -34,13 +37,13 @@ def choices(folder: Path | None, device: Device = CPU) -> Choices:
     return Choices(device, Winners(device, folder))
 
 
-def chosen(found: Choices, at: kgt.Launch) -> kgt.Config:
-    return found.configuration(MEAN, MEAN.stages[0], at)
+def chosen(found: Choices, at: kgt.Launch, device: Device = CPU) -> kgt.Config:
+    return cast("kgt.Config", found.configuration(replace(OFFER, device=device), at))
 
 
 def keep(folder: Path, made: kgt.Config = OTHER, at: kgt.Launch | None = None) -> None:
     found, at = choices(folder), at or launch(500, 900)
-    assert found.keep(found.key(MEAN, MEAN.stages[0], at), Winner(made, 0.5))
+    assert found.keep(found.key(OFFER, at), Winner(made, 0.5))
 
 
 def test_without_a_winner_it_is_the_default(tmp_path: Path) -> None:
@@ -58,8 +61,8 @@ def test_a_winner_is_taken_by_whoever_comes_later(tmp_path: Path) -> None:
 def test_the_names_of_program_and_stage_do_not_matter(tmp_path: Path) -> None:
     keep(tmp_path)
     renamed = replace(MEAN, name="p", stages=(replace(MEAN.stages[0], name="s"),))
-    found = choices(tmp_path).configuration(renamed, renamed.stages[0], launch(500, 900))
-    assert found == OTHER
+    offer = Generated(renamed, renamed.stages[0], CPU)
+    assert choices(tmp_path).configuration(offer, launch(500, 900)) == OTHER
 
 
 @pytest.mark.parametrize(
@@ -70,11 +73,13 @@ def test_the_names_of_program_and_stage_do_not_matter(tmp_path: Path) -> None:
         lambda folder: chosen(choices(folder, replace(CPU, version="2")), launch(500, 900)),
         lambda folder: chosen(choices(folder, replace(CPU, compute_units=7)), launch(500, 900)),
         lambda folder: choices(folder).configuration(
-            wide := Stencil.of("mean", [(-1, 1)] * 2, [1] * 9, 9).program("float32"),
-            wide.stages[0],
+            Generated(
+                wide := Stencil.of("mean", [(-1, 1)] * 2, [1] * 9, 9).program("float32"),
+                wide.stages[0], CPU,
+            ),
             launch(500, 900),
         ),
-        lambda folder: choices(folder).configuration(MEAN, MEAN.stages[0]),
+        lambda folder: choices(folder).configuration(OFFER),
     ],
     ids=["extent", "cache", "driver", "cores", "stencil", "no launch"],
 )
@@ -114,7 +119,7 @@ def test_an_entry_that_is_no_candidate_is_a_miss(
     plain: dict[str, object], tmp_path: Path
 ) -> None:
     found, at = choices(tmp_path), launch(500, 900)
-    key = found.key(MEAN, MEAN.stages[0], at)
+    key = found.key(OFFER, at)
     winners = Winners(CPU, tmp_path)
     winners.store(key, Winner(OTHER, 0.5))
     content = json.dumps({"configuration": plain, "seconds": 0.5}).encode()
@@ -133,17 +138,17 @@ def test_smaller_boxes_of_the_class_get_it_cut_to_their_size_or_the_default(
     at = launch(12, 8000, pitch=pitch)      # extents of 12 to 22 rows are one class
     made = MarchingConfig(4, 16, 0, (32, 4, 1))
     found = choices(tmp_path, GPU)
-    found.use(found.key(MEAN, MEAN.stages[0], at), made)
-    assert chosen(found, launch(17, 8000, pitch=pitch)) == made
-    assert chosen(found, at) == replace(made, steps=8)
+    found.use(found.key(OFFER, at), made)
+    assert chosen(found, launch(17, 8000, pitch=pitch), GPU) == made
+    assert chosen(found, at, GPU) == replace(made, steps=8)
     odd = launch(17, 8000, pitch=pitch + 1)     # whose rows are not aligned
-    assert chosen(found, odd) == kgt.choose(MEAN, MEAN.stages[0], "gpu", odd)
+    assert chosen(found, odd, GPU) == kgt.choose(MEAN, MEAN.stages[0], "gpu", odd)
 
 
 def test_what_is_tried_is_forgotten_afterwards(tmp_path: Path) -> None:
     keep(tmp_path)
     found, at = choices(tmp_path), launch(500, 900)
-    key = found.key(MEAN, MEAN.stages[0], at)
+    key = found.key(OFFER, at)
     with found.using(key, CellConfig()):
         assert chosen(found, at) == CellConfig()
     assert chosen(found, at) == OTHER

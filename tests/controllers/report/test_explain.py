@@ -18,7 +18,8 @@ from controllers.plan.size import place_sizes
 from controllers.program.expression import Constant, Expression, Operation, Read, evaluate
 from controllers.program.formula import MAX_OPERATIONS, WIDTH, cell, expression_text, formula
 from controllers.program.program import Field, Program, Stage
-from controllers.report.explain import MAX_LINES, explain, numbers
+from controllers.report.explain import MAX_LINES, explain
+from controllers.report.memories import numbers
 from hitmap import Layout, SerialCommunicator, Shape
 
 HEAT = Stencil.of("heat", [(-1, 1), (-1, 1)], [0, 1, 0, 1, 0, 1, 0, 1, 0], 4)

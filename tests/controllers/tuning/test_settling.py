@@ -9,7 +9,7 @@ import pytest
 
 from controllers import Computation, Stencil, reference_run
 from controllers.engine import Engine
-from controllers.kernel.choices import Choices
+from controllers.kernel.offer import Generated
 from controllers.kgt.strategies.streaming import StreamingConfig
 from controllers.tuning.settling import BUDGET_S
 from controllers.tuning.site import chosen_launches
@@ -20,13 +20,7 @@ EXTENT = 150, 70
 
 @pytest.fixture(autouse=True)
 def _as_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    make = Choices.__init__
-
-    def made(self: Choices, *given: Any) -> None:
-        make(self, *given)
-        self._kind = "gpu"
-
-    monkeypatch.setattr(Choices, "__init__", made)
+    monkeypatch.setattr(Generated, "kind", "gpu")
 
 
 def configured(engine: Engine) -> StreamingConfig:
@@ -34,7 +28,9 @@ def configured(engine: Engine) -> StreamingConfig:
     (launches,) = chosen_launches(engine)
     program, (sweep,) = engine.plan.program, engine.plan.sweeps
     launch = launches.executor.launch_of(program, sweep, launches.placed)
-    found = launches.executor.choices.configuration(program, sweep.stage, launch)
+    found = launches.executor.choices.configuration(
+        launches.executor.offer(program, sweep.stage), launch
+    )
     assert isinstance(found, StreamingConfig)
     return found
 

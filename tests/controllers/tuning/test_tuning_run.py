@@ -186,7 +186,7 @@ def test_it_goes_on_after_the_field_is_divided_anew() -> None:
         ({"tune": -1}, "at least 0, got -1"),
         ({"tune": float("nan")}, "at least 0, got nan"),
         ({"check": True}, "a run under check has none; leave it out"),
-        ({"kernel": "generic"}, "kernels that are not generated have none; leave it out"),
+        ({"kernel": "generic"}, "the kernel 'generic' has no configurations to tune; leave it out"),
     ],
 )
 def test_what_cannot_be_tuned_is_refused(options: dict[str, Any], says: str) -> None:

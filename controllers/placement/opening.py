@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""How devices are opened: a table of what computes without OpenCL, and OpenCL for all others."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from controllers.check import Setting, open_executor
+from controllers.check.trial import check_kernel
+from controllers.device import Device
+from controllers.executor.executor import Executor
+from controllers.executor.opencl import OpenCLExecutor
+from controllers.executor.reference import ReferenceExecutor
+from controllers.kernel.registry import SPECIALISED, KernelChoice
+from controllers.kernel.variant import Kernel
+from controllers.program.program import Program
+from controllers.settings.execution import Execution
+
+DEFAULT = Execution()
+Open: TypeAlias = Callable[[Device, Program, Execution], Executor]
+
+
+def open_device(
+    device: Device,
+    program: Program,
+    execution: Execution = DEFAULT,
+    kernel: KernelChoice = SPECIALISED,
+) -> Executor:
+    """The executor of `device`, its kernels for `program` built."""
+    if device.uses_opencl:
+        return _opencl(device, program, execution, kernel)
+    if isinstance(kernel, Kernel):
+        raise ValueError(
+            f"the {device.kind} device computes descriptions and cannot run the kernel "
+            f"{kernel.name!r}, which is OpenCL C; choose another device, or no kernel"
+        )
+    return OPEN[device.kind](device, program, execution)
+
+
+def _reference(device: Device, program: Program, execution: Execution) -> Executor:
+    return ReferenceExecutor(device, memory_cap=execution.memory_cap)
+
+
+# By kinds of devices that use no OpenCL (`controllers.device.device.WITHOUT_OPENCL`).
+OPEN: dict[str, Open] = {"reference": _reference}
+
+
+def _opencl(
+    device: Device, program: Program, execution: Execution, kernel: KernelChoice
+) -> Executor:
+    def opened(check: Setting) -> OpenCLExecutor:
+        return open_executor(
+            device, check, zero_copy=execution.zero_copy, kernel=kernel,
+            memory_cap=execution.memory_cap,
+        )  # fmt: skip
+
+    controller = opened("off")
+    for stage in program.stages:
+        controller.build(program, stage)
+    if isinstance(kernel, Kernel):
+        check_kernel(controller, program, kernel)
+    check = execution.checked
+    return controller if check == "off" else opened(check)

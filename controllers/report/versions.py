@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""Versions of fields as text: who reads and writes them, which halos are stale, what turns."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from controllers.plan import Plan
+from controllers.program.liveness import is_near
+from controllers.program.stage import Stage
+from controllers.program.sweep import Version
+
+MOST_OFFSETS = 9        # of a field that are listed one by one
+
+
+def accesses(stage: Stage) -> str:
+    """What a stage reads, where around a cell, what it writes, and its declared reach per axis.
+
+    >>> from controllers.program.expression import Read
+    >>> stage = Stage("s", {"u": Read("u", (0,)) - Read("k", (-1,))}, ((-1, 0),))
+    >>> accesses(stage)
+    'reads u at its own cell, k at (-1); writes u; reach -1..0'
+    """
+    offsets: dict[str, list[tuple[int, ...]]] = {}
+    for read in stage.reads:
+        offsets.setdefault(read.field, []).append(read.offset)
+    listed = (f"{field} at {_where(sorted(around))}" for field, around in offsets.items())
+    reach = " x ".join(f"{low}..{high}" for low, high in stage.offsets)
+    writes = ", ".join(stage.updates)
+    return f"reads {', '.join(listed) or 'nothing'}; writes {writes}; reach {reach}"
+
+
+def _where(offsets: Sequence[tuple[int, ...]]) -> str:
+    if not any(map(any, offsets)):
+        return "its own cell"
+    if len(offsets) <= MOST_OFFSETS:
+        return ", ".join(f"({', '.join(map(str, offset))})" for offset in offsets)
+    ends = (f"{min(along)}..{max(along)}" for along in zip(*offsets))
+    return f"{len(offsets)} offsets within {' x '.join(ends)}"
+
+
+def staleness(plan: Plan, version: Version) -> str:
+    """Why a version is exchanged: who made its halo stale, and who reads that."""
+    if version not in plan.exchanges:
+        return f"no stage reads a neighbour of {version.field}"
+    uses = [(sweep, use) for sweep, use in plan.liveness.uses(version) if is_near([(sweep, use)])]
+    readers = []
+    for sweep, use in uses:
+        name = "" if use.version.field == version.field else f" as {use.version.field}"
+        later = " later" if use.version.number == 0 < version.number else ""
+        readers.append(f"{sweep.name}{later}{name}")
+    who = f"read by {', '.join(dict.fromkeys(readers))}"
+    made = [sweep.name for sweep in plan.sweeps for u in sweep.updates if u.version == version]
+    if made:
+        return f"{made[0]} makes the halo stale, {who}"
+    return f"no stage writes it, so that its halo stays as it is filled; {who}"
+
+
+def pools(plan: Plan) -> Iterator[str]:
+    """The fields that share buffers, a line for each: how many, whether they turn, renames."""
+    program, live = plan.program, plan.liveness
+    for pool, count in live.n_buffers.items():
+        fields = [field for field, name in live.pools.items() if name == pool]
+        turns = any(plan.newest(f, 1, 0) != plan.newest(f, 0, 0) for f in fields)
+        what = f"{count} buffer{'s' * (count > 1)}"
+        if turns:
+            what += " that change roles from step to step"
+        elif not any(field in program.written for field in fields):
+            what += ", only read"
+        elif count == 1:
+            what += ", written in place"
+        for new, old in program.renames.items():
+            if new in fields:
+                what += f"; {new} is renamed from {old}, without a copy"
+        carried = sum(
+            live.carried(u.version, 0).n_cells for sweep in plan.sweeps for u in sweep.updates
+            if u.version.field in fields
+        )  # fmt: skip
+        if carried:
+            what += f"; {carried} cells that no stage computes are copied along in each step"
+        yield f"{', '.join(fields)}: {what}"
