@@ -32,7 +32,7 @@ NAME = "make_outside"
 class OutsideKernel:
     """OpenCL C that makes cells of a field outside its domain.
 
-    Arguments: the field's buffer, and a table of `table`.  `divides` as of a `GeneratedKernel`.
+    Arguments: the field's buffer, and a table of `table`.  `divides` as of a `StageKernel`.
     """
 
     source: str

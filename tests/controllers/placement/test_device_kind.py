@@ -17,6 +17,7 @@ from controllers.executor.reference import ReferenceExecutor
 from controllers.memory.tile import Tile
 from controllers.placement.opening import OPEN
 from controllers.program.program import Program
+from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from controllers.settings.execution import Execution
 from hitmap import SerialCommunicator, Shape
@@ -33,12 +34,12 @@ class Abacus(ReferenceExecutor):
 
     def launch_command(
         self, program: Program, sweep: Sweep, reads: Mapping[str, Tile],
-        writes: Mapping[str, Tile], over: Shape,
+        writes: Mapping[str, Tile], over: Shape, around: Surroundings,
     ) -> Command:  # fmt: skip
         Abacus.n_launches += 1
         parts = consecutive(over, 4)
         return in_order([
-            super(Abacus, self).launch_command(program, sweep, reads, writes, part)
+            super(Abacus, self).launch_command(program, sweep, reads, writes, part, around)
             for part in parts
         ])  # fmt: skip
 
