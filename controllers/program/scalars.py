@@ -23,6 +23,7 @@ from controllers.program.node import ordered
 from hitmap.argument import number, wrong
 
 TIME_STEP, TIME = "dt", "t"     # the names that every program may use
+KEYWORDS = ("n_steps", "progress")      # of `Computation.run`, which takes parameters beside them
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,10 @@ def _check_rule(name: str, rule: object) -> None:
     if name == TIME:
         raise ValueError("the scalar 't' is the time, t0 + n dt, by itself; leave its rule out")
     if isinstance(rule, Parameter):
+        if name in KEYWORDS:
+            raise ValueError(
+                f"a parameter cannot be called {name!r}, as what `run` takes; choose another name"
+            )
         return
     if name == TIME_STEP:
         raise ValueError("the scalar 'dt' must be a Parameter so far; compute another from it")
