@@ -45,7 +45,7 @@ class Job:
 def check(options: argparse.Namespace) -> Job:
     """What can be found wrong before anything is computed; runs on one rank."""
     stencil = _stencil(options)
-    kernel = _kernel(options.kernel)
+    kernel = _kernel(options.kernel or SPECIALISED)
     targets = {"--output": options.output, "--plot": options.plot, "--trace": options.trace}
     kernel_file = Path(options.kernel) if isinstance(kernel, Kernel) else None
     check_targets(targets, {"the pattern": options.pattern, "--kernel": kernel_file})
@@ -74,7 +74,8 @@ def check(options: argparse.Namespace) -> Job:
 
 def _boundary(options: argparse.Namespace) -> tuple[str, ...]:
     """The words of --boundary, which may stand between commas too."""
-    return tuple(word for text in options.boundary for word in text.split(",") if word)
+    given = options.boundary or ["fixed"]
+    return tuple(word for text in given for word in text.split(",") if word)
 
 
 def _division(options: argparse.Namespace) -> Division:
@@ -111,7 +112,8 @@ def _stencil(options: argparse.Namespace) -> Stencil:
             USAGE, f"{options.pattern}: {reason(error)}; give a pattern file"
         ) from None
     except ValueError as error:
-        raise Failure(USAGE, str(error)) from None
+        hint = "; a program is run without --size and --input" if options.name == "run" else ""
+        raise Failure(USAGE, f"{error}{hint}") from None
     if options.stencil is None and len(stencils) == 1:
         return next(iter(stencils.values()))
     if options.stencil not in stencils:

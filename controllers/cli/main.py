@@ -91,9 +91,13 @@ def _parse(arguments: Sequence[str] | None) -> _Parsed:
     words = sys.argv[1:] if arguments is None else arguments
     # argparse would take the word after a bare --check, such as the pattern file, for its value
     words = ["--check=on" if word == "--check" else word for word in words]
+    arguments = []      # of a program
+    if words[:1] == ["run"] and "--" in words:
+        at = words.index("--")
+        words, arguments = words[:at], words[at + 1 :]
     try:
         with redirect_stdout(printed):
-            return _parser().parse_args(words)
+            return _parser().parse_args(words, argparse.Namespace(arguments=arguments))
     except SystemExit:
         return printed.getvalue()
     except Failure as failure:

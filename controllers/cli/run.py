@@ -8,6 +8,7 @@ import sys
 
 from controllers.cli import hash_field
 from controllers.cli.job import Job, check
+from controllers.cli.kernels import write_kernels_of
 from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, on_root
 from controllers.cli.picture import draw, sampled
 from controllers.device import NoDeviceError
@@ -27,6 +28,8 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
             text = computation.explain()
             if is_root:
                 print(text + "\n", file=sys.stderr if options.json else sys.stdout, flush=True)
+        if options.kgt_out is not None:
+            write_kernels_of(computation, options.kgt_out)
         _load(options, computation)
         computation.run(options.iterations, progress=True)
         report = computation.report()

@@ -20,19 +20,21 @@ from controllers.cli.words import (
     watchdog_limit,
     weights,
 )
-from controllers.kernel.registry import SPECIALISED
 from controllers.memory.ledger import ENVIRONMENT
 from controllers.program.program import DTYPES, Math
 from controllers.settings.division import PARTITIONS
 from controllers.settings.execution import MOST_STEPS
 from hitmap.comm import Communicator
 
-HELP = "apply a stencil to a field, many times"
+HELP = "apply a stencil to a field, many times; or run a program with other options"
 DESCRIPTION = (
-    "Apply the stencil of a pattern file to a field, and report what that has cost: in all, and "
-    "for each place (share of the field).  Start it with mpiexec to use several ranks.  The result "
-    "has the same bits whatever the number of ranks and devices."
+    "Apply the stencil of a pattern file to a field, --size or --input, and report what that has "
+    "cost: in all, and for each place (share of the field).  Start it with mpiexec to use several "
+    "ranks.  The result has the same bits whatever the number of ranks and devices.  Without "
+    "--size and --input FILE.py is a program that makes computations (controllers.Computation): it "
+    "is executed, and the options hold in place of what it says; its own arguments follow after --."
 )
+FOR_PATTERNS = ("stencil", "output", "plot", "boundary", "dtype", "kernel", "dry_run")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -47,24 +49,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def _field_options(parser: argparse.ArgumentParser) -> None:
     """What is computed, of what, and where the result goes."""
     add = parser.add_argument
-    add("pattern", metavar="PATTERN.py", type=file_name,
-        help="pattern file: shape, pattern, factor as literals; it is parsed, never executed")
+    add("pattern", metavar="FILE.py", type=file_name,
+        help="pattern file: shape, pattern, factor as literals, which is parsed, never executed; "
+        "or, without --size and --input, a program, which is executed")
     add("--stencil", metavar="NAME", help="which one, of a pattern file with several stencils")
-    field = parser.add_mutually_exclusive_group(required=True)
+    field = parser.add_mutually_exclusive_group()
     field.add_argument("--input", metavar="FILE.npy", type=file_name, help="the initial field")
     field.add_argument(
         "--size", metavar="N", type=n_cells, nargs="+",
         help="extents of the field, boundary cells included; it is filled with a hash of each "
         "cell's index, in [0, 1) or any integer of the dtype, the same for every layout")
     add("--iterations", metavar="N", type=count,
-        help="how many steps; needed unless it is a --dry-run")
+        help="how many steps; needed for a pattern unless it is a --dry-run; of a program, what "
+        "each run takes in place of what it says")
     add("--output", metavar="FILE.npy", type=file_name, help="where to write the final field")
     add("--plot", metavar="FILE.png", type=file_name,
         help="where to draw the final field: a line, an image, or the middle slice")
-    add("--boundary", metavar="KIND", nargs="+", default=["fixed"],
-         help="what lies outside, one for all axes or one per axis: fixed (default), cells whose "
-         "stencil shape leaves the field keep their value; periodic; mirror, mirror:-1, "
-         "fixed:VALUE, extrapolate:ORDER")
+    add("--boundary", metavar="KIND", nargs="+",
+        help="what lies outside, one for all axes or one per axis: fixed (default), cells whose "
+        "stencil shape leaves the field keep their value; periodic; mirror, mirror:-1, "
+        "fixed:VALUE, extrapolate:ORDER")
 
 
 def _division_options(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +80,7 @@ def _division_options(parser: argparse.ArgumentParser) -> None:
         "controllers in turn (default: bands; weighted if there are --weights)")
     add("--weights", metavar="W,W,...", type=weights,
         help="the share of each place in order of rank, in any unit, such as 1,3.7")
-    add("--align", metavar="N", type=n_cells, nargs="+", default=[1],
+    add("--align", metavar="N", type=n_cells, nargs="+",
         help="cut the field at multiples of N cells only: one for all axes or one per axis")
     add("--block", metavar="N", type=n_cells, nargs="+",
         help="extent of the blocks of a cyclic partition: one for all axes or one per axis")
@@ -94,15 +98,15 @@ def _execution_options(parser: argparse.ArgumentParser) -> None:
     add("--dtype", choices=DTYPES,
         help="type to compute in (default: the input's, else float32); integers need whole weights "
         "and wrap")
-    add("--kernel", metavar="KIND", type=kernel_word, default=SPECIALISED,
+    add("--kernel", metavar="KIND", type=kernel_word,
         help="specialised (generated for the stencil, the default), generic (one that takes any "
         "stencil as data), or FILE.cl, one of your own in OpenCL C, which reads what the pattern "
         "declares: see controllers docs kernels")
-    add("--math", choices=get_args(Math), default="strict",
+    add("--math", choices=get_args(Math),
         help="strict (the default): the bits of the NumPy reference; fast, for generated kernels "
         "and float fields: constants are divided beforehand, a product and a sum may be rounded "
         "once; the bits then depend on the device and on how the field is cut")
-    add("--overlap", choices=("auto", "on", "off"), default="auto",
+    add("--overlap", choices=("auto", "on", "off"),
         help="exchange while the inner cells are computed (default: auto, where it pays)")
     add("--steps-per-launch", metavar="N", type=n_steps,
         help="time steps that one launch computes, with halos of N times the reach and one "
@@ -127,7 +131,7 @@ def _inspection_options(parser: argparse.ArgumentParser) -> None:
         help="end the job when no step, nor writing or set-up, has ended for so long; each rank "
         "first says where it is (default: the variable CONTROLLERS_WATCHDOG, else never: after "
         "30 s they say it once, and go on)")
-    add("--tune", metavar="SECONDS", type=duration, default=0.0,
+    add("--tune", metavar="SECONDS", type=duration,
         help="for so long, let the first steps of the run try other configurations of the kernels "
         "and go on with the fastest, which is kept for later runs; the result has the same bits: "
         "see controllers docs tuning (default: 0, take what was kept by such a run or by the "
@@ -139,7 +143,10 @@ def _report_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--explain", action="store_true",
         help="before the run, print the program, who owns what, the messages, the plan, the "
-        "kernels' configuration and the bytes of each place (with --json on stderr)")
+        "kernels' configuration and the bytes of each place (with --json on stderr); of a program "
+        "all this of each computation that it makes before its first steps, where it ends")
+    add("--kgt-out", metavar="DIR", type=file_name,
+        help="write the kernels in use as DIR/NAME.cl, before the first step")
     add("--dry-run", metavar="N", type=n_places,
         help="print the same, with bytes and messages per step, for a run on N ranks with a device "
         "each, and end: no device, no MPI, no field is touched; --device cpu means places in host "
@@ -153,9 +160,26 @@ def _report_options(parser: argparse.ArgumentParser) -> None:
 
 
 def command(options: argparse.Namespace, comm: Communicator) -> None:
-    """Run what the options ask for.  Collective."""
-    if options.dry_run is None and options.iterations is None:
+    """Do what the options ask for.  Collective."""
+    is_program = options.input is None and options.size is None
+    if is_program:
+        _check_program(options)
+    elif options.arguments:
+        raise Failure(USAGE, "what follows after -- is for programs, which have no --size, --input")
+    elif options.dry_run is None and options.iterations is None:
         raise Failure(USAGE, "the following arguments are required: --iterations")
     name = "run" if options.dry_run is None else "dry_run"
+    module = "program" if is_program else name
     with telling(comm, options.verbose):
-        importlib.import_module(f"controllers.cli.{name}").command(options, comm)
+        importlib.import_module(f"controllers.cli.{module}").command(options, comm)
+
+
+def _check_program(options: argparse.Namespace) -> None:
+    given = [name for name in FOR_PATTERNS if getattr(options, name) is not None]
+    if given:
+        option = given[0].replace("_", "-")
+        raise Failure(
+            USAGE,
+            f"--{option} is for a pattern, which needs --size or --input; a program says that "
+            f"itself",
+        )

@@ -181,7 +181,9 @@ class OpenCLExecutor(OpenedDevice):
         def kernel_of(placed: Placed) -> tuple[Configuration, WorkSizes]:
             launch = self.launch_of(program, sweep, placed)
             source, built = self.build(program, sweep.stage, launch)
-            made = Configuration(device, sweep.name, built.name, source.origin, source.options)
+            made = Configuration(
+                device, sweep.name, built.name, source.origin, source.options, text=source.source
+            )
             return made, source.work_sizes
 
         return with_launches(boxes, kernel_of, is_cpu=self.device.kind == "cpu")

@@ -7,7 +7,7 @@ the others, narrow ones, by another.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import prod
 from typing import TypeAlias
 
@@ -45,6 +45,7 @@ class Configuration:
     """A kernel of one stage on one device, and the distinct launches of it.
 
     origin: where its text comes from.  options: of the build, None where a device chooses them.
+    text: in OpenCL C, where it was built.
     """
 
     device: str
@@ -53,6 +54,13 @@ class Configuration:
     origin: str
     options: tuple[str, ...] | None
     launches: tuple[LaunchSize, ...] = ()
+    text: str = field(default="", repr=False)
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain data, for JSON; without the text."""
+        found = asdict(self)
+        del found["text"]
+        return found
 
 
 def with_launches(

@@ -68,7 +68,7 @@ def deliver(options: argparse.Namespace, kernels: Mapping[str, str]) -> None:
     if options.print:
         print("\n".join(kernels.values()), end="", flush=True)
     if options.output is not None or not options.print:
-        _write(Path(options.output or "."), kernels)
+        write_kernels(Path(options.output or "."), kernels)
 
 
 def _source(program: Program, strategy: str | None, kind: str | None) -> str:
@@ -90,7 +90,7 @@ def _text(program: Program, config: Config) -> str:
     return launch_line(config) + generate(program, program.stages[0], config).source
 
 
-def _write(folder: Path, texts: Mapping[str, str]) -> None:
+def write_kernels(folder: Path, texts: Mapping[str, str]) -> None:
     """Make the files, and the folder; a reader sees all of a file or nothing."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in texts:

@@ -55,8 +55,6 @@ def read_patterns(path: PathLike) -> tuple[Stencil, ...]:
     with open_regular(path) as file:
         content = file.read(MAX_BYTES + 1)
     try:
-        if len(content) > MAX_BYTES:
-            raise _Fault(1, f"a pattern file has at most {MAX_BYTES} bytes, this one has more")
         assignments = _assignments(_decoded(content))
         groups = _groups(assignments)
         if not groups:
@@ -68,7 +66,22 @@ def read_patterns(path: PathLike) -> tuple[Stencil, ...]:
     return stencils
 
 
+def is_literal(path: PathLike) -> bool:
+    """Whether a file assigns literals and does nothing else, as a pattern file; it is not executed.
+
+    OSError where it cannot be read.
+    """
+    with open_regular(Path(path)) as file:
+        content = file.read(MAX_BYTES + 1)
+    try:
+        return bool(_assignments(_decoded(content)))
+    except _Fault:
+        return False
+
+
 def _decoded(content: bytes) -> str:
+    if len(content) > MAX_BYTES:
+        raise _Fault(1, f"a pattern file has at most {MAX_BYTES} bytes, this one has more")
     try:
         text = decoded(content)
     except NoTextError as error:

@@ -157,7 +157,7 @@ class Report:
             "hidden": self.hidden,
             "places": [place.as_dict() for place in self.places],
             "devices": [asdict(device) for device in self.devices],
-            "kernels": [asdict(kernel) for kernel in self.kernels],
+            "kernels": [kernel.as_dict() for kernel in self.kernels],
             "tuning": self.tuning and self.tuning.as_dict(),
             "scalars": {**self.scalars},
         }

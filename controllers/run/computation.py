@@ -35,6 +35,7 @@ from controllers.settings.division import Division
 from controllers.settings.domain import Boundaries
 from controllers.settings.execution import Execution
 from controllers.settings.initial import Given
+from controllers.settings.overrides import overrides
 from controllers.settings.request import Described, Request, Sizes, divided_anew
 from controllers.tuning import Tuner
 from hitmap.agreement import next_number
@@ -128,6 +129,7 @@ class Computation(NamedFields):
             self._begin(request)
         for initial in request.initial:     # arrays are the user's, and not kept
             self._set(initial)
+        overrides().made(self)
 
     def _begin(self, request: Request) -> None:
         """Assemble what runs, and what keeps its figures; all cells are 0."""
@@ -184,6 +186,9 @@ class Computation(NamedFields):
         self.state.check_idle("run")
         told = told_by(progress, self.comm)
         n_steps = whole(n_steps, "n_steps")
+        said = overrides()
+        said.runs(self)
+        n_steps = n_steps if said.n_steps is None else said.n_steps
         with Interruption(self._engine.course, self.comm, told) as interruption:
             self._run(n_steps, interruption, scalars)
 
@@ -237,6 +242,7 @@ class Computation(NamedFields):
     def close(self) -> None:
         """Give back what belongs to MPI; tiles go with the last reference to the object."""
         if not self.state.closed:
+            overrides().closes(self)
             self._close()
 
     @collective()

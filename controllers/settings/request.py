@@ -13,6 +13,7 @@ from controllers.settings.division import Division, DivisionKeywords
 from controllers.settings.domain import Boundaries
 from controllers.settings.execution import Execution, ExecutionKeywords
 from controllers.settings.initial import Given, Initial, is_named
+from controllers.settings.overrides import overrides
 from controllers.settings.subject import Described as Described
 from controllers.settings.subject import Sizes as Sizes
 from controllers.settings.subject import Subject, names_of
@@ -71,11 +72,12 @@ class Request:
         taken = {name for name, value in own.items() if value is not None}
         names = [name for group in names_of(program) for name in group]
         options, given = _given(names, keywords or {}, init, taken)
-        groups = grouped(division, execution, options, names)
+        cut, run = grouped(division, execution, options, names)
+        said = overrides()
         subject = Subject.of(program, sizes, dtype, boundary, dt, given)
         return cls(
-            subject.program, subject.sizes, *groups, subject.initial, subject.missing,
-            subject.program.rules.given(subject.scalars),
+            subject.program, subject.sizes, said.divided(cut), said.executed(run),
+            subject.initial, subject.missing, subject.program.rules.given(subject.scalars),
         )  # fmt: skip
 
     def check_complete(self) -> None:

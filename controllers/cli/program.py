@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: MIT
+"""`controllers run program.py`: a program that makes computations, with options from outside.
+
+The file is executed as `__main__`.  Every computation that it makes asks for the options, and says
+when it is made, runs and is closed (`settings/overrides.py`); that is where this acts.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import runpy
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import controllers
+import hitmap
+from controllers.cli.files import check_targets, reason
+from controllers.cli.kernels import write_kernels_of
+from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, on_root
+from controllers.device import NoDeviceError
+from controllers.language.pattern_file import is_literal
+from controllers.run.computation import Computation
+from controllers.settings.division import Division
+from controllers.settings.execution import Execution
+from controllers.settings.overrides import Overrides, overriding
+from hitmap.comm import Communicator
+
+
+class _Explained(BaseException):
+    """The program is about to run steps, and was only to be explained."""
+
+
+def command(options: argparse.Namespace, comm: Communicator) -> None:
+    """Run the program, from its first line to its end.  Collective."""
+    on_root(comm, lambda: _check(options))
+    run = _Run(options)
+    with _as_main(options.pattern, options.arguments), overriding(run.overrides()):
+        _execute(options.pattern)
+    if not run.n_made:
+        raise Failure(
+            USAGE,
+            f"{options.pattern}: it has made no computation, so no option held; a program makes a "
+            f"controllers.Computation, a pattern file needs --size or --input",
+        )
+    if options.trace is not None and not run.n_closed and not options.explain:
+        raise Failure(
+            USAGE,
+            f"{options.pattern}: it has closed no computation, so no timeline was written; make "
+            f"them in a with statement",
+        )
+
+
+class _Run:
+    """What is done with the computations of a program."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.n_made = self.n_closed = 0
+        self._options = options
+
+    def overrides(self) -> Overrides:
+        """What the options say, and whom computations tell of themselves."""
+        options = self._options
+        given = {name: value for name, value in vars(options).items() if value is not None}
+        execution = _known(given, Execution) | ({"trace": True} if options.trace else {})
+        if options.device:
+            execution["devices"] = tuple(options.device)
+        return Overrides(
+            _known(given, Division), execution, options.iterations,
+            self._made, self._runs, self._closes,
+        )  # fmt: skip
+
+    def _made(self, computation: Computation) -> None:
+        self.n_made += 1
+        if self._options.kgt_out is not None:
+            write_kernels_of(computation, self._options.kgt_out)
+        if self._options.explain:
+            text = computation.explain()
+            if computation.comm.rank == 0:
+                file = sys.stderr if self._options.json else sys.stdout
+                print(text + "\n", file=file, flush=True)
+
+    def _runs(self, computation: Computation) -> None:
+        if self._options.explain:
+            raise _Explained
+
+    def _closes(self, computation: Computation) -> None:
+        self.n_closed += 1
+        path = self._options.trace
+        if path is not None:
+            number = f"-{self.n_closed}" if self.n_closed > 1 else ""
+            computation.save_trace(path.with_stem(path.stem + number))
+        report = computation.report()
+        if report.steps and computation.comm.rank == 0:
+            as_json = self._options.json
+            print(json.dumps(report.as_dict()) if as_json else report.table(), flush=True)
+
+
+def _known(given: dict[str, Any], group: type) -> dict[str, Any]:
+    """The options that are fields of a group, but for those that a program says itself."""
+    return {
+        one.name: given[one.name]
+        for one in fields(group)
+        if one.name in given and one.name not in ("kernel", "trace")
+    }
+
+
+def _check(options: argparse.Namespace) -> None:
+    """What can be found wrong beforehand."""
+    path = options.pattern
+    try:
+        literal = is_literal(path)
+    except OSError as error:
+        raise Failure(
+            USAGE, f"{path}: {reason(error)}; give a pattern file or a program"
+        ) from None
+    if literal:
+        raise Failure(
+            USAGE, f"{path}: is a pattern file, which needs a field: one of --size and --input"
+        )
+    check_targets({"--trace": options.trace}, {"the program": path})
+
+
+@contextmanager
+def _as_main(path: Path, arguments: list[str]) -> Iterator[None]:
+    """In here the process has the arguments and the first folder of modules of a script."""
+    before = sys.argv, sys.path[:]
+    sys.argv = [str(path), *arguments]
+    sys.path[:0] = [str(path.resolve().parent)]
+    try:
+        yield
+    finally:
+        sys.argv, sys.path[:] = before
+
+
+def _execute(path: Path) -> None:
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+    except _Explained:
+        pass
+    except Failure:
+        raise
+    except SystemExit as end:
+        if end.code not in (None, 0):
+            code = end.code if isinstance(end.code, int) else FAILED
+            said = f"exit code {code}" if isinstance(end.code, int) else str(end.code)
+            raise Failure(code, f"{path}: {said}") from None
+    except NoDeviceError as error:
+        raise Failure(NO_DEVICE, f"{path}: {error}") from None
+    except SyntaxError as error:
+        raise Failure(USAGE, _told(path, error)) from None
+    except Exception as error:
+        raise Failure(FAILED, _told(path, error)) from None
+
+
+def _told(path: Path, error: Exception) -> str:
+    """The error and where it came from, in the program and in what it imports, not in here."""
+    own = [Path(one).parent for one in (controllers.__file__, hitmap.__file__) if one is not None]
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith("<frozen")
+        and not any(Path(frame.filename).is_relative_to(one) for one in own)
+        and frame.filename != runpy.__file__
+    ]  # fmt: skip
+    lines = [*traceback.format_list(frames), *traceback.format_exception_only(error)]
+    return f"{path} has failed\n{''.join(lines)}".rstrip()

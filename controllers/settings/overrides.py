@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""Overrides: what whoever starts a program says in place of what the program says itself.
+
+`controllers run program.py` holds them while the program runs, in a context variable, as the
+program knows nothing of them: every computation asks for them when it is made, and tells of itself.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from controllers.settings.division import Division
+from controllers.settings.execution import Execution
+
+_CUTS = ("partition", "weights", "block", "dims", "layout")     # together they say how to cut
+
+
+def _nothing(computation: Any) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """By default none.
+
+    division, execution: fields of these, by name.  n_steps: what every run takes.
+    made, runs, closes: told of each computation, on all ranks alike: when it is made, before it
+    runs steps, before it is closed.
+    """
+
+    division: Mapping[str, Any] = field(default_factory=dict)
+    execution: Mapping[str, Any] = field(default_factory=dict)
+    n_steps: int | None = None
+    made: Callable[[Any], None] = _nothing
+    runs: Callable[[Any], None] = _nothing
+    closes: Callable[[Any], None] = _nothing
+
+    def divided(self, division: Division) -> Division:
+        """`division` as it is to be; who says how to cut says all of that.
+
+        >>> Overrides({"weights": [1, 2]}).divided(Division("blocks", align=4))
+        Division(partition=None, weights=(1, 2), align=4, block=None, dims=None, layout=None, ...
+        """
+        if any(name in self.division for name in _CUTS):
+            return replace(division, **{**dict.fromkeys(_CUTS), **self.division})
+        return replace(division, **self.division)
+
+    def executed(self, execution: Execution) -> Execution:
+        """`execution` as it is to be."""
+        return replace(execution, **self.execution)
+
+
+_current: ContextVar[Overrides | None] = ContextVar("controllers.overrides", default=None)
+
+
+def overrides() -> Overrides:
+    """Those that hold here."""
+    return _current.get() or Overrides()
+
+
+@contextmanager
+def overriding(wanted: Overrides) -> Iterator[None]:
+    """In here `wanted` hold."""
+    token = _current.set(wanted)
+    try:
+        yield
+    finally:
+        _current.reset(token)
