@@ -83,6 +83,15 @@ def test_all_is_computed_before_the_first_is_stored() -> None:
     assert "const kgt_values item_value = {item_value_u, item_value_v};" in rows
 
 
+def test_vectors_of_the_first_field_are_aligned_and_the_others_may_lie_anywhere() -> None:
+    for streaming in (True, False):
+        text = body(RowsConfig(lanes=8, rows=2, streaming=streaming))
+        stores = re.findall(r"(KGT_STORE\w*)\(item_values\[item\]\.(\w), (\w)_new", text)
+        assert stores == [("KGT_STORE", "u", "u"), ("KGT_STORE_ANYWHERE", "v", "v")]
+        assert ("% sizeof(kgt_cells)" in text) == streaming
+        assert "*(__global kgt_unaligned *)(at) = (value)" in text
+
+
 def test_integers_are_computed_in_the_type_that_all_updates_need() -> None:
     u = at("u", 0, 0)
     wide = Stage("wide", {"u": u + 1, "v": u * 2**40}, ((0, 0), (0, 0)))
