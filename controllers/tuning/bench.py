@@ -107,7 +107,8 @@ class Bench:
             problem = problem_before_build(self.program, self.stage, config, self.launch, handle)
             if problem is not None:
                 return problem
-            if isinstance(config, OwnCandidate):
+            # the default was tried when the device was opened
+            if isinstance(config, OwnCandidate) and config != self.candidates[0]:
                 check_variant(self.executor, self.program, self.stage, config.variant)
             with self.executor.choices.using(self.key, config):
                 source, built = self.executor.build(self.program, self.stage, self.launch)
