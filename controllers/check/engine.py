@@ -90,7 +90,8 @@ class CheckedEngine(Engine):
         command = self._binder.command(operation)
         monitor, executor = self._monitor, self.executors[operation.place]
         if operation.verb == "launch":
-            launch = StageLaunch(monitor, executor, self.tiles, operation, command)
+            around = self._binder.around[operation.place]
+            launch = StageLaunch(monitor, executor, self.tiles, operation, command, around)
             return _Watched(operation, monitor.launch(operation, launch), monitor)
         if operation.verb == "fill":
             made = monitor.fill(operation, command, self._reader(operation))

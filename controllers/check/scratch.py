@@ -15,6 +15,7 @@ from controllers.kernel.variant import Kernel, Variant
 from controllers.memory.tile import Tile
 from controllers.program.program import Program
 from controllers.program.stage import Stage
+from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, dense_pitches
@@ -84,8 +85,9 @@ class Scratch:
         if over not in self._commands:
             old, new = self._tiles
             self._commands[over] = self.executor.launch_command(
-                self.program, self._sweep(over), old, {self.stage.writes: new}, over
-            )
+                self.program, self._sweep(over), old, {self.stage.writes: new}, over,
+                Surroundings.usual(self.program, over),
+            )  # fmt: skip
         return self._commands[over]
 
     def element(self, cell: tuple[int, ...]) -> int:

@@ -7,6 +7,7 @@ known is what it reads and writes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +21,10 @@ from controllers.executor.executor import Executor
 from controllers.kernel.variant import Kernel
 from controllers.memory.tile import Tile
 from controllers.plan import Access, Operation, TileKey
-from controllers.program.expression import Read, reads
+from controllers.program.expression import Given, Read, reads
 from controllers.program.program import Program, Stage
 from controllers.program.reference import values_of
+from controllers.program.surroundings import Surroundings
 from hitmap.shape import Shape
 
 
@@ -36,10 +38,12 @@ class StageLaunch:
         tiles: Mapping[TileKey, Tile],
         operation: Operation,
         command: Command,
+        around: Surroundings,
     ) -> None:
         assert operation.sweep is not None
         self._program, self._sweep = monitor.plan.program, monitor.plan.sweeps[operation.sweep]
         self._over: Shape = operation.writes[0].cells[0]
+        self._around = around
         self._executor, self._monitor = executor, monitor
         fields = [use.version.field for use in self._sweep.uses]
         self._keys = dict(zip(fields, _keys(operation.reads)))
@@ -104,7 +108,7 @@ class StageLaunch:
             )
             with executor.reversed():
                 back = executor.launch_command(
-                    self._program, self._sweep, given, room, self._over
+                    self._program, self._sweep, given, room, self._over, self._around
                 )
             runs.append(Run(0, lambda: back(None), reversed=True))
         return runs
@@ -128,11 +132,14 @@ class StageLaunch:
             memory, values = memories[node.field]
             return memory.view(values, self._over.shift(node.offset))
 
+        def given(node: Given) -> Any:
+            return self._around.value(node, self._over, self._program.dtype)
+
         for update in self._sweep.updates:
             field = update.version.field
             result = self._results()[field]
             right = np.broadcast_to(
-                values_of(update.expression, read, self._program.dtype), result.shape
+                values_of(update.expression, read, self._program.dtype, given), result.shape
             )
             if self._own is None and (unlike := unlike_bits(result, right)).any():
                 return self._say("bits", field, unlike, "another value than the reference")

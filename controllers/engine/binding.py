@@ -14,6 +14,7 @@ from controllers.engine.network import Message
 from controllers.executor.executor import DeviceExecutor, Executor
 from controllers.memory.tile import Linear, Tile
 from controllers.plan import Access, Operation, Plan, PlanMemory, StagingKey, TileKey
+from controllers.program.surroundings import Surroundings
 from hitmap.comm import Communicator
 from hitmap.strided import Strided, packed
 
@@ -30,6 +31,7 @@ class Binder:
         self._comm = comm
         self._dtype = np.dtype(plan.program.dtype)
         self._tags = message_tags(plan)
+        self.around = {place: self.surroundings() for place in plan.places}
         self.tiles: dict[TileKey, Tile] = {}
         self._staging: dict[StagingKey, Linear] = {}
         for memory in plan.memories:
@@ -54,6 +56,15 @@ class Binder:
             return upload(self._host(source), self._linear(target), self._run(target))
         return self._copy(operation, source, target)
 
+    def surroundings(self) -> Surroundings:
+        """What one place is given next to its cells, as it begins."""
+        return Surroundings.usual(self.plan.program, self.plan.layout.domain, self.plan.periodic)
+
+    def tell(self, numbers: Mapping[str, float]) -> None:
+        """The scalars with which all places begin a run."""
+        for around in self.around.values():
+            around.change(numbers)
+
     @property
     def staging(self) -> Mapping[StagingKey, Linear]:
         """The memories for packed cells."""
@@ -77,6 +88,7 @@ class Binder:
             dict(zip((use.version.field for use in sweep.uses), read, strict=True)),
             dict(zip(sweep.writes, written, strict=True)),
             operation.writes[0].cells[0],
+            self.around[operation.place],
         )
 
     def _fill(self, operation: Operation) -> Command:

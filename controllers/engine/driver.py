@@ -14,6 +14,7 @@ from itertools import chain
 from controllers.device.event import Command, Enqueued
 from controllers.engine.binding import Binder
 from controllers.engine.course import Course
+from controllers.engine.numbers import Numbers
 from controllers.engine.place import PlaceRun
 from controllers.engine.samples import Log, Samples
 from controllers.engine.task import Awaited, Task
@@ -47,6 +48,7 @@ class Engine:
         self._waiter = Waiter()
         self.torn = False       # places are at unlike steps
         self.course = Course(comm)
+        self.numbers = Numbers(plan.program, comm)
         self._binder = Binder(plan, executors, comm)
         self._tasks = self._connected(plan.operations)
         self._opening = [self._connected(operations) for operations in plan.opening]
@@ -55,11 +57,13 @@ class Engine:
                 [task for task in self._tasks if task.operation.place == place],
                 [[t for t in tasks if t.operation.place == place] for tasks in self._opening],
                 self.course,
+                self.numbers.telling(self._binder.around[place]),
             )
             for place in plan.places
         }
         # without places, a rank takes part in what the others agree on
-        self._runs = [*self.places.values()] or [PlaceRun([], self._opening, self.course)]
+        told = self.numbers.telling(self._binder.surroundings())
+        self._runs = [*self.places.values()] or [PlaceRun([], self._opening, self.course, told)]
         self.ends = ExchangeEnds(plan)
         self.samples = Samples(self.ends.launches.union(self.ends.arrivals))
         self._executors = list(dict.fromkeys(executors[place] for place in plan.places))
@@ -94,6 +98,8 @@ class Engine:
         self.n_steps = n_steps
         self._n_done %= self.plan.n_phases      # the other fields stay where they are
         self._is_open = self.torn = False
+        if n_steps == 0:
+            self.numbers.restart()
 
     def clear(self) -> None:
         """All cells of all buffers become 0; steps count from 0."""
@@ -118,6 +124,8 @@ class Engine:
         self._shorten(last, self.prepare(n_steps))
         logs = _by_step([self.samples] if log is None else [self.samples, log], first, last)
         self.torn = True
+        if self.plan.program.scalars:
+            self._binder.tell(self.numbers.begin(first, last, self.n_steps))
         try:
             if not self._is_open:
                 self._open(first, n_steps, logs)
@@ -126,6 +134,7 @@ class Engine:
                 run.begin(first, logs)
             self._replay(first, n_steps, progress)
             self._finish(task for task in self._tasks if task.operation.lane == "network")
+            self.numbers.end()
         except BaseException:   # what is under way uses memory that must not be freed
             for executor in self._executors:
                 executor.wait(PATIENCE_S, keep=self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from controllers.device.event import Event
 from controllers.engine.course import Course
@@ -21,8 +21,13 @@ class PlaceRun:
     """
 
     def __init__(
-        self, tasks: Sequence[Task], opening: Sequence[Sequence[Task]], course: Course
+        self,
+        tasks: Sequence[Task],
+        opening: Sequence[Sequence[Task]],
+        course: Course,
+        prepare: Callable[[int], Awaited | None] | None = None,
     ) -> None:
+        """`prepare` makes a step ready before it is opened, or says what that has to wait for."""
         self.blockers: list[Awaited] = []   # what the tasks of the open step wait for
         self.tasks = tasks
         self.recent: deque[Event] = deque(maxlen=0)     # the newest launches, for a watchdog
@@ -32,7 +37,7 @@ class PlaceRun:
             for phase in range(len(opening))
         ]
         self.step = -1
-        self._course = course
+        self._course, self._prepare = course, prepare
         self.waiting: list[Task] = []
         self._newest: Event | None = None   # of the launch that was started last
         self._mark: Awaited | None = None
@@ -107,12 +112,20 @@ class PlaceRun:
         return moved
 
     def _next_step(self) -> bool:
-        """Open the next step, unless it was the last one, or a gate or the device holds it up."""
+        """Open the next step, unless it was the last one or something holds it up.
+
+        That is a gate, what must be known for it, or the device.
+        """
         if self.step == self._course.until:
             gate = None if self.step == self._course.last else self._course.pass_gate()
             if gate is not None:
                 self.blockers = [gate]
             if gate is not None or self.step == self._course.last:
+                return False
+        if self._prepare is not None:
+            missing = self._prepare(self.step + 1)
+            if missing is not None:
+                self.blockers = [missing]
                 return False
         if self.step % LEAD == 0 and self._newest is not None:
             if self._mark is not None and not self._mark.complete():

@@ -20,6 +20,7 @@ from controllers.memory.tile import Linear, Tile
 from controllers.program.extension import Extension
 from controllers.program.program import Program
 from controllers.program.stage import Stage
+from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
@@ -46,6 +47,7 @@ class Executor(Protocol):
         reads: Mapping[str, Tile],
         writes: Mapping[str, Tile],
         over: Shape,
+        around: Surroundings,
     ) -> Command: ...
     def fill_command(
         self, program: Program, extension: Extension, tile: Tile, boxes: Sequence[Shape]

@@ -12,6 +12,7 @@ from controllers.device import Device
 from controllers.device.event import Command, Event
 from controllers.executor.opened_device import OpenedDevice
 from controllers.executor.rect_copy import four_axes
+from controllers.executor.scalar_arguments import ScalarArguments
 from controllers.kernel.build import Built, build, compiled, parameters
 from controllers.kernel.choices import Choices
 from controllers.kernel.configuration import Configuration, Placed, launch_of, with_launches
@@ -25,10 +26,12 @@ from controllers.kgt.outside import outside_kernel
 from controllers.kgt.parameter import bind
 from controllers.kgt.strategies.cell.config import work_sizes
 from controllers.kgt.text.fixed import accessors, fixed_source
+from controllers.kgt.text.given import tables_of
 from controllers.memory.tile import Linear, Tile
 from controllers.program.extension import Extension
 from controllers.program.program import Program
 from controllers.program.stage import Stage
+from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Strided
@@ -72,8 +75,12 @@ class OpenCLExecutor(OpenedDevice):
         reads: Mapping[str, Tile],
         writes: Mapping[str, Tile],
         over: Shape,
+        around: Surroundings,
     ) -> Command:
-        """Compute the cells `over`, which is not empty, of the tiles `writes`."""
+        """Compute the cells `over`, which is not empty, of the tiles `writes`.
+
+        Scalars are those that `around` has at each launch.
+        """
         tiles = {**writes, **reads}
         geometries = {field: tile.geometry for field, tile in tiles.items()}
         launch = self.launch_of(program, sweep.stage, (over, geometries), sweep.count)
@@ -84,16 +91,17 @@ class OpenCLExecutor(OpenedDevice):
             reachable = tile.geometry.box.shift(tuple(-first for first in over.lower))
             values |= self.tile_arguments(field, launch.fields[field], reachable)
         values |= {field: tile.buffer for field, tile in reads.items()}
+        values |= self._tables(sweep.stage, over, around, program.dtype)
         if source.tables is not None:
             (written,) = writes.values()
             tables = source.tables(written.strided(over).pitches)
             values |= {name: self.constants(array) for name, array in tables.items()}
         local = local_nbytes(source, built.parameters)
         values |= {name: cl.LocalMemory(nbytes) for name, nbytes in local.items()}
-        title = source.title or source.name
-        arguments = bind(title, built.parameters, values, source.scalars)
+        title, numbers = source.title or source.name, ScalarArguments.of(built.parameters, around)
+        arguments = bind(title, built.parameters, {**values, **numbers.values}, source.scalars)
         sizes = source.work_sizes(over.extent, self.device.kind == "cpu")
-        return self.kernel_command(built, arguments, sizes)
+        return self.kernel_command(built, arguments, sizes, numbers)
 
     def fill_command(
         self, program: Program, extension: Extension, tile: Tile, boxes: Sequence[Shape]
@@ -201,13 +209,30 @@ class OpenCLExecutor(OpenedDevice):
             return 0
         return sum(array.nbytes for array in tables((1,) * program.n_axes).values())
 
+    def _tables(
+        self, stage: Stage, over: Shape, around: Surroundings, dtype: str
+    ) -> dict[str, object]:
+        """What the tables of a stage hold for a box, by their parameters."""
+        found: dict[str, object] = {}
+        for table in tables_of(stage):
+            axis = table.of.axis
+            low = tuple(table.low if at == axis else 0 for at in range(over.n_axes))
+            high = tuple(table.high if at == axis else 0 for at in range(over.n_axes))
+            values = around.value(table.of, over.grow(low, high), dtype)
+            found[table.name] = self.constants(np.ascontiguousarray(values.reshape(-1)))
+        return found
+
     def kernel_command(
         self,
         built: Built,
         arguments: Sequence[object],
         sizes: tuple[tuple[int, ...], tuple[int, ...]],
+        numbers: ScalarArguments | None = None,
     ) -> Command:
-        """Launch `built` with these arguments, over global and local sizes in OpenCL's order."""
+        """Launch `built` with these arguments, over global and local sizes in OpenCL's order.
+
+        `numbers` are those of the arguments that may change from launch to launch.
+        """
         kernel = compiled(built.program, built.name)
         kernel.set_args(*arguments)  # type: ignore[arg-type]
         queue, enqueue, (global_size, local_size) = self.compute, built.enqueue, sizes
@@ -218,7 +243,16 @@ class OpenCLExecutor(OpenedDevice):
             # `keep`: a kernel does not hold the buffers that are its arguments
             return enqueue(queue, kernel, global_size, local_size, None, wait_for)
 
-        return command
+        if not numbers:
+            return command
+
+        def told(
+            wait_for: Sequence[Event] | None = None, keep: object = tuple(arguments)
+        ) -> Event:
+            numbers.set(kernel)     # what is enqueued already keeps its own
+            return enqueue(queue, kernel, global_size, local_size, None, wait_for)
+
+        return told
 
     def launch_once_command(
         self,

@@ -19,6 +19,7 @@ from controllers.program.application import apply_sweep, cells_outside
 from controllers.program.extension import Extension
 from controllers.program.program import Program
 from controllers.program.stage import Stage
+from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
@@ -55,15 +56,17 @@ class ReferenceExecutor:
         reads: Mapping[str, Tile],
         writes: Mapping[str, Tile],
         over: Shape,
+        around: Surroundings,
     ) -> Command:
-        """Compute the cells `over` of the tiles `writes`."""
+        """Compute the cells `over` of the tiles `writes`, with what `around` says then."""
         targets = {field: tile.view(over) for field, tile in writes.items()}
 
         def cells_of(field: str, cells: Shape) -> npt.NDArray[Any]:
             return reads[field].view(cells)
 
         def compute() -> None:
-            for field, values in apply_sweep(sweep, cells_of, over, program.dtype).items():
+            found = apply_sweep(sweep, cells_of, over, program.dtype, around)
+            for field, values in found.items():
                 targets[field][...] = values
 
         return _at_once(compute)

@@ -32,8 +32,9 @@ class GeneratedKernel:
     axis, the first and the last cell (exclusive) that the stage computes, counted from the box's
     first cell: all others keep their value.
 
-    A kernel that is written by hand may have `data` after its buffers, which are scalars of values
-    in `constants` and arrays of `tables`, and be told at last where the box `starts`.
+    A kernel may have `data` after its buffers: what the stage is given (`kgt.text.given`), or, of
+    one that is written by hand, scalars of values in `constants` and arrays of `tables`.  The
+    latter may be told at last where the box `starts`.
     """
 
     name: str

@@ -30,6 +30,7 @@ def relocate(moves: Redistribution, old: Engine, new: Engine, comm: Communicator
     for field in new.plan.program.fields:
         _Relocation(moves, old, new, field.name).run(comm)
     new.loaded(old.n_steps)
+    new.numbers.go_on_from(old.numbers)
     program, n_places = new.plan.program, len(new.plan.layout.owned)
     _logger.info("%s: the field is divided anew, places: %d", program.name, n_places)
 

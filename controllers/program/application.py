@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from controllers.program.expression import Read
+from controllers.program.expression import Given, Read
 from controllers.program.extension import Extension
 from controllers.program.reference import values_of
+from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 
@@ -19,7 +20,11 @@ Cells: TypeAlias = "npt.NDArray[Any]"
 
 
 def apply_sweep(
-    sweep: Sweep, cells_of: Callable[[str, Shape], Cells], over: Shape, dtype: str
+    sweep: Sweep,
+    cells_of: Callable[[str, Shape], Cells],
+    over: Shape,
+    dtype: str,
+    around: Surroundings,
 ) -> Mapping[str, Cells]:
     """The cells `over` of each field that `sweep` writes; they may be what `cells_of` gave.
 
@@ -27,18 +32,26 @@ def apply_sweep(
     `Sweep.read` alone.
     """
     if sweep.count > 1:
-        return {sweep.stage.writes: _several_steps(sweep, cells_of, over, dtype)}
+        return {sweep.stage.writes: _several_steps(sweep, cells_of, over, dtype, around)}
 
     def read(node: Read) -> Cells:
         return cells_of(node.field, over.shift(node.offset))
 
+    def given(node: Given) -> Any:
+        return around.value(node, over, dtype)
+
     return {
-        update.version.field: values_of(update.expression, read, dtype) for update in sweep.updates
+        update.version.field: values_of(update.expression, read, dtype, given)
+        for update in sweep.updates
     }
 
 
 def _several_steps(
-    sweep: Sweep, cells_of: Callable[[str, Shape], Cells], over: Shape, dtype: str
+    sweep: Sweep,
+    cells_of: Callable[[str, Shape], Cells],
+    over: Shape,
+    dtype: str,
+    around: Surroundings,
 ) -> Cells:
     (update,) = sweep.updates
     field = update.version.field
@@ -53,7 +66,8 @@ def _several_steps(
 
     for n_left in reversed(range(sweep.count)):
         box = sweep.needed(over, n_left)
-        values = values_of(update.expression, partial(read, box), dtype)
+        given = partial(around.value, box=box, dtype=dtype)
+        values = values_of(update.expression, partial(read, box), dtype, given)
         own[box.slices(known.lower)] = values.copy()
     return own[over.slices(known.lower)]
 

@@ -7,6 +7,7 @@ beginning.  A repeat begins with what there is then, and what follows it with wh
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy.typing as npt
@@ -17,16 +18,18 @@ from controllers.program.reference import extended, neighbours, values_of
 from controllers.program.schedule import Repeat, Schedule
 from controllers.program.stage import Boundaries
 from controllers.program.steps import own_ends
+from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep, Version
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 
 class Ends(NamedTuple):
-    """What lies outside the domain."""
+    """What lies outside the domain, and what expressions are given."""
 
     periodic: tuple[bool, ...]
     boundaries: Boundaries
+    around: Surroundings | None
 
 
 def run_schedule(
@@ -34,9 +37,11 @@ def run_schedule(
     arrays: Mapping[str, npt.NDArray[Any]],
     periodic: tuple[bool, ...],
     boundaries: Boundaries | None = None,
+    around: Surroundings | None = None,
 ) -> Arrays:
     """New arrays: the fields `arrays`, over the whole domain, after `schedule`.
 
+    `around` is what expressions are given that use scalars, indices or coordinates.
     ValueError for sweeps of several time steps.
 
     >>> from controllers.program.stage import Stage
@@ -47,7 +52,7 @@ def run_schedule(
     >>> run_schedule(small, {"u": np.array([1.0, 5.0])}, (False,))["u"].tolist()
     [0.125, 0.625]
     """
-    ends = Ends(periodic, boundaries or {})
+    ends = Ends(periodic, boundaries or {}, around)
     return _after(schedule, {name: array.copy() for name, array in arrays.items()}, ends)
 
 
@@ -92,7 +97,11 @@ def _swept(
     made = {}
     for version, expression in ((update.version, update.expression) for update in sweep.updates):
         array = known[Version(version.field, version.number - 1)].copy()
-        values = values_of(expression, read, str(array.dtype))
+        dtype = str(array.dtype)
+        given = None
+        if ends.around is not None:
+            given = partial(ends.around.value, box=sweep.cells, dtype=dtype)
+        values = values_of(expression, read, dtype, given)
         array[sweep.cells.slices((0,) * array.ndim)] = values
         made[version] = array
     return made

@@ -14,11 +14,15 @@ from typing import Literal, get_args
 import numpy as np
 
 from controllers.program.boundary import KEPT, Boundary
+from controllers.program.coordinates import Coordinates
 from controllers.program.expression import Constant, flops
 from controllers.program.extension import check_boundary
 from controllers.program.functions import FUNCTIONS, Function
+from controllers.program.given_use import check_given
+from controllers.program.hoisting import hoisted
 from controllers.program.identifier import check_field_name, check_identifier, short
 from controllers.program.offsets import Offsets
+from controllers.program.scalars import TIME, ScalarRule, ScalarRules, scalars_in
 from controllers.program.stage import Stage as Stage
 from hitmap.shape import Shape
 
@@ -53,6 +57,9 @@ class Program:
     that u had when the step began, whole, boundary cells included, while u goes on with what the
     stages wrote; {"a": "b", "b": "a"} swaps.  Nothing is copied, so a version gets one name at
     most; the one that old had is dropped.
+    scalars: what each number is that is the same in all cells and changes while a program is used:
+    a `Parameter`, or an expression of other scalars and constants.  What stages compute of scalars
+    alone is one, too.  grid: where the cells lie, for coordinates.
     math: "strict", which is evaluated as written, or "fast", for floats: generated kernels may
     divide constants beforehand and contract a product and a sum.  The reference is always strict.
     """
@@ -62,6 +69,8 @@ class Program:
     stages: tuple[Stage, ...]
     math: Math = "strict"
     renames: Mapping[str, str] = dataclass_field(default_factory=dict, hash=False)
+    scalars: Mapping[str, ScalarRule] = dataclass_field(default_factory=dict, hash=False)
+    grid: Coordinates | None = None
 
     def __post_init__(self) -> None:
         check_identifier(self.name, "program")
@@ -82,8 +91,10 @@ class Program:
         if len({len(stage.offsets) for stage in self.stages}) > 1:
             raise ValueError(f"program {self.name!r} mixes stages of unlike numbers of axes")
         self._check_math()
+        self._take_scalars()
         for stage in self.stages:
             _check_nodes(stage, self.dtype, self.math)
+            check_given(stage, self.dtype in FLOATS, self.grid)
             self._check_fields(f"stage {stage.name!r} uses", (*stage.updates, *stage.fields_read))
         self._check_boundaries()
         self._check_renames()
@@ -100,6 +111,19 @@ class Program:
                     f"program {self.name!r}: axis {axis} is periodic for {rings} alone, but an "
                     f"axis is a ring for all fields or for none; give all of them the same"
                 )
+
+    def _take_scalars(self) -> None:
+        stages, rules = hoisted(self.stages, self.scalars)
+        object.__setattr__(self, "stages", stages)
+        object.__setattr__(self, "scalars", rules)
+        names = [field.name for field in self.fields]
+        for name in names:
+            for scalar in (*rules, TIME) if rules else ():
+                if name in (scalar, f"s_{scalar}"):
+                    raise ValueError(
+                        f"program {self.name!r} has a field {name!r} and a scalar {scalar!r}, "
+                        f"which kernels could not tell apart; rename one of them"
+                    )
 
     def _check_math(self) -> None:
         if self.math not in get_args(Math):
@@ -177,6 +201,18 @@ class Program:
     def boundaries(self) -> dict[str, Boundary]:
         """The rules of each field."""
         return {field.name: field.boundary for field in self.fields}
+
+    @property
+    def rules(self) -> ScalarRules:
+        """`scalars`, with all that can be asked of them."""
+        assert isinstance(self.scalars, ScalarRules), "it was made of what was given"
+        return self.scalars
+
+    @cached_property
+    def changing(self) -> tuple[str, ...]:
+        """The scalars that its stages use and that change from step to step."""
+        used = {name for stage in self.stages for name in scalars_in(*stage.updates.values())}
+        return self.rules.changing(sorted(used))
 
     @cached_property
     def written(self) -> tuple[str, ...]:

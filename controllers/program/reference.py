@@ -8,18 +8,21 @@ Kernels must give the same bits.  It is written to be read, not to be fast.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from controllers.program.boundary import Boundary, closed
-from controllers.program.expression import Expression, Read, Symbol, evaluate
+from controllers.program.expression import Constant, Expression, Given, Read, Symbol, evaluate
 from controllers.program.extension import Line
 from controllers.program.functions import FUNCTIONS
 from controllers.program.offsets import Offsets
 from controllers.program.program import INTEGERS, Program
+from controllers.program.scalars import TIME_STEP
 from controllers.program.steps import own_ends
+from controllers.program.surroundings import Positions, Surroundings
 from hitmap.argument import instance, sequence, whole, wrong
 from hitmap.shape import Shape
 
@@ -27,41 +30,53 @@ Seen = Mapping[str, tuple[npt.NDArray[Any], tuple[int, ...]]]
 
 
 def values_of(
-    expression: Expression, read: Callable[[Read], npt.NDArray[Any]], dtype: str
+    expression: Expression,
+    read: Callable[[Read], npt.NDArray[Any]],
+    dtype: str,
+    given: Callable[[Given], Any] | None = None,
 ) -> npt.NDArray[Any]:
     """The values of an expression in a box of cells.
 
     `read` returns, for each read, the array of the old values that the cells of the box see there:
-    all of the box's extent and of `dtype`.  The result may be one of these arrays
-    itself.  Overflow, NaN and division by zero follow IEEE 754, without warnings; integers wrap.
+    all of the box's extent and of `dtype`.  `given` returns what `Surroundings.value` does.  The
+    result may be one of these arrays itself, or one that is broadcast over the box.
+    Overflow, NaN and division by zero follow IEEE 754, without warnings; integers wrap.
     """
     if dtype in INTEGERS:
-        return _whole_values_of(expression, read).astype(dtype)
+        return _whole_values_of(expression, read, given).astype(dtype)
     scalar = np.dtype(
         dtype
     ).type  # typed constants: Python floats would be promoted differently by old NumPy
+
+    def operation(symbol: Symbol, *operands: Any) -> Any:
+        of_indices = any(getattr(operand, "dtype", None) == np.int64 for operand in operands)
+        kind = np.int64 if of_indices else scalar
+        values = [kind(one.value) if isinstance(one, Constant) else one for one in operands]
+        return FUNCTIONS[symbol].computed(whole=of_indices)(*values)
+
     with np.errstate(all="ignore"):
-        result = evaluate(expression, read, scalar, _on_floats)
+        result = evaluate(expression, read, Constant, operation, given=given)
+        if isinstance(result, Constant):
+            result = scalar(result.value)
     assert result.dtype == dtype, f"computed in {result.dtype} instead of {dtype}"
     return np.asarray(result)
 
 
 def _whole_values_of(
-    expression: Expression, read: Callable[[Read], npt.NDArray[Any]]
+    expression: Expression,
+    read: Callable[[Read], npt.NDArray[Any]],
+    given: Callable[[Given], Any] | None,
 ) -> npt.NDArray[np.int64]:
     with np.errstate(all="ignore"):
-        result = evaluate(
+        result: npt.NDArray[np.int64] = evaluate(
             expression,
             lambda node: read(node).astype(np.int64),
             lambda value: np.asarray(value, np.int64),
             _on_integers,
+            given=given,
         )
     assert result.dtype == np.int64, f"computed in {result.dtype} instead of int64"
     return result
-
-
-def _on_floats(symbol: Symbol, *operands: Any) -> Any:
-    return FUNCTIONS[symbol].computed(whole=False)(*operands)
 
 
 def _on_integers(symbol: Symbol, *operands: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -74,6 +89,8 @@ def reference_run(
     arrays: npt.NDArray[Any],
     n_steps: int,
     periodic: tuple[bool, ...] | None = None,
+    scalars: Mapping[str, float] = ...,
+    dt: float | None = ...,
 ) -> npt.NDArray[Any]: ...
 
 
@@ -83,6 +100,8 @@ def reference_run(
     arrays: Mapping[str, npt.NDArray[Any]],
     n_steps: int,
     periodic: tuple[bool, ...] | None = None,
+    scalars: Mapping[str, float] = ...,
+    dt: float | None = ...,
 ) -> dict[str, npt.NDArray[Any]]: ...
 
 
@@ -91,13 +110,16 @@ def reference_run(
     arrays: npt.NDArray[Any] | Mapping[str, npt.NDArray[Any]],
     n_steps: int,
     periodic: tuple[bool, ...] | None = None,
+    scalars: Mapping[str, float] = MappingProxyType({}),
+    dt: float | None = None,
 ) -> npt.NDArray[Any] | dict[str, npt.NDArray[Any]]:
     """New arrays: the fields `arrays` (their boundary cells included) after `n_steps` steps.
 
     One array for a program of one field, else one for each name.  Per axis, `periodic` closes it
     to a ring, for any reach, as the program's own boundaries may do.  Where they are keep, a cell
     where the declared offsets of a stage leave the array keeps its value; other rules say what lies
-    beyond it.
+    beyond it.  `scalars` are values of parameters other than their defaults, `dt` is the one of
+    that name; the time of the first step is 0.
 
     >>> from controllers.language.weights import Stencil
     >>> mean = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float64")
@@ -131,8 +153,13 @@ def reference_run(
     if periodic is not None:
         periodic = tuple(sequence(periodic, "periodic", "True or False, one per axis"))
     periodic = closed(periodic, program.boundaries, program.n_axes)
-    for _ in range(n_steps):
-        state = _after_step(program, state, periodic)
+    known = {**scalars, **({} if dt is None else {TIME_STEP: dt})}
+    parameters = program.rules.complete(program.rules.given(known))
+    domain = Shape.of_extent(next(iter(state.values())).shape)
+    positions = Positions(domain, periodic, program.grid)
+    for step in range(n_steps):
+        numbers = program.rules.at(parameters, step * parameters.get(TIME_STEP, 0.0))
+        state = _after_step(program, state, Surroundings(positions, numbers))
     return state if several else state[program.fields[0].name]
 
 
@@ -170,12 +197,12 @@ def _checked(
 
 
 def _after_step(
-    program: Program, before: Mapping[str, npt.NDArray[Any]], periodic: tuple[bool, ...]
+    program: Program, before: Mapping[str, npt.NDArray[Any]], around: Surroundings
 ) -> dict[str, npt.NDArray[Any]]:
     """The fields after a step; no array of `before` is changed, but some are handed on."""
     now, boundaries = dict(before), program.boundaries
+    domain, periodic = around.positions.domain, around.positions.periodic
     for stage in program.stages:
-        domain = Shape.of_extent(now[program.fields[0].name].shape)
         box = stage.updated(domain, periodic, boundaries)
         seen = {
             field: extended(now[field], field, boundaries[field], own_ends(stage, field))
@@ -186,8 +213,11 @@ def _after_step(
             array, first = seen[node.field]
             return neighbours(array, box.shift(first), periodic, node)
 
+        def given(node: Given, box: Shape = box) -> Any:
+            return around.value(node, box, program.dtype)
+
         values = {
-            field: values_of(expression, read, program.dtype)
+            field: values_of(expression, read, program.dtype, given)
             for field, expression in stage.updates.items()
         }
         for field, value in values.items():     # only now: all updates read the old values

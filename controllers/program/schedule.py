@@ -60,8 +60,9 @@ def lowered(
     if steps_per_launch > 1 and not can_combine(program):
         raise ValueError(
             f"launches of {steps_per_launch} steps are for programs of one stage that reads the "
-            f"field it writes, whose boundary is keep, periodic or a fixed number; "
-            f"{program.name!r} needs 1 step per launch"
+            f"field it writes, whose boundary is keep, periodic or a number, and uses neither "
+            f"coordinates, indices nor scalars that change from step to step; {program.name!r} "
+            f"needs 1 step per launch"
         )
     newest: dict[str, int] = {}
     parts = []

@@ -7,6 +7,7 @@ import hashlib
 from controllers.program.expression import evaluate_all
 from controllers.program.extension import check_boundary
 from controllers.program.program import Program, Stage
+from controllers.program.scalars import Parameter, ScalarRule
 
 
 def structure(program: Program, stage: Stage) -> str:
@@ -18,21 +19,32 @@ def structure(program: Program, stage: Stage) -> str:
     True
     """
     values = evaluate_all(
-        [*stage.updates.values()], lambda read: f"{read.field}{read.offset}", repr, _digest
-    )
+        [*stage.updates.values()], lambda read: f"{read.field}{read.offset}", repr, _digest,
+        given=repr,
+    )  # fmt: skip
     return _digest(program.dtype, program.math, repr(stage.offsets), *stage.updates, *values)
 
 
 def described(program: Program) -> str:
     """A short text that differs where programs compute differently."""
-    rules = (
+    outside = (
         rule
         for field in program.fields
         for rule in check_boundary(field.boundary, field.name, program.n_axes, field.dtype)
     )
-    stages = (structure(program, stage) for stage in (*program.stages, *rules))
-    digest = _digest(repr(program.fields), repr(program.renames), *stages)
+    stages = (structure(program, stage) for stage in (*program.stages, *outside))
+    rules = [f"{name} {_rule(rule)}" for name, rule in program.scalars.items()]
+    digest = _digest(
+        repr(program.fields), repr(program.renames), repr(program.grid), *stages, *rules
+    )
     return f"{program.name} in {program.dtype}, {digest[:16]}"
+
+
+def _rule(rule: ScalarRule) -> str:
+    if isinstance(rule, Parameter):
+        return repr(rule)
+    (value,) = evaluate_all((rule,), repr, repr, _digest, given=repr)
+    return value
 
 
 def _digest(*parts: str) -> str:

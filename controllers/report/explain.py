@@ -5,7 +5,7 @@ All of it follows from a `Plan`, its kernels' configurations and the sizes of it
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from typing import TypeVar
 
@@ -15,8 +15,9 @@ from controllers.plan import Plan
 from controllers.plan.needed import cells_needed
 from controllers.plan.size import PlaceSize, place_sizes
 from controllers.plan.text import steps
-from controllers.program.formula import formula
+from controllers.program.formula import expression_text, formula
 from controllers.program.program import Program
+from controllers.program.scalars import Parameter
 from controllers.program.schedule import single_updates
 from controllers.program.sweep import Version
 from controllers.report.report import format_table
@@ -63,6 +64,7 @@ def _program(plan: Plan) -> str:
             if updated != domain
             else "    computes all cells"
         )
+    lines += [f"  scalar {text}" for text in _scalars(program)]
     for axis, ((low, high), wraps) in enumerate(zip(program.reach, plan.periodic)):
         boundary = _boundary(program, axis, wraps)
         lines.append(f"  axis {axis}: reach {low} below and {high} above, {boundary}")
@@ -81,6 +83,19 @@ def _boundary(program: Program, axis: int, wraps: bool) -> str:
     if len(texts) == 1:
         return f"{next(iter(texts))} boundary"
     return "; ".join(f"{', '.join(names)}: {text} boundary" for text, names in texts.items())
+
+
+def _scalars(program: Program) -> Iterator[str]:
+    """What each scalar is, and how often it is computed."""
+    rules = program.rules
+    changing = rules.changing(rules)
+    for name, rule in rules.items():
+        if isinstance(rule, Parameter):
+            usual = "" if rule.default is None else f", {rule.default:g} by default"
+            yield f"{name}: a parameter{usual}"
+        else:
+            when = "in each step" if name in changing else "once per run"
+            yield f"{name} = {expression_text(rule)}, {when}"
 
 
 def _axes(program: Program) -> str:

@@ -18,6 +18,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from controllers.run.state import State, Use
 from hitmap.agreement import agree_on_call, on_all_ranks, raise_together
+from hitmap.argument import wrong
 from hitmap.comm import Communicator
 
 N_REMEMBERED = 8
@@ -101,6 +102,13 @@ class Calls:
     def alone(self) -> bool:
         """Whether there is nobody to agree with."""
         return self._comm.size == 1
+
+
+def check_communicator(comm: object) -> None:
+    """TypeError unless `comm` is None or has what a communicator of MPI has."""
+    wanted = ("rank", "size", "allgather", "Allgather", "bcast", "Dup")
+    if comm is not None and not all(hasattr(comm, name) for name in wanted):
+        raise wrong("comm", "a communicator of mpi4py, or None", comm, "write MPI.COMM_WORLD")
 
 
 def refuse_together(comm: Communicator, make: Callable[[], _R]) -> _R:

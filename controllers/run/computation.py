@@ -24,9 +24,10 @@ from controllers.report.timings import Timings
 from controllers.report.trace import Trace
 from controllers.report.trace_file import save_timeline
 from controllers.run.assembly import assemble
-from controllers.run.call import Calls, collective, refuse_together
+from controllers.run.call import Calls, check_communicator, collective, refuse_together
 from controllers.run.field_access import FieldAccess, OneField
 from controllers.run.interruption import Interruption
+from controllers.run.parameters import Parameters
 from controllers.run.progress import Watcher, told_by
 from controllers.run.state import State
 from controllers.run.watchdog import Watchdog, Watched
@@ -36,7 +37,7 @@ from controllers.settings.execution import Execution
 from controllers.settings.request import Described, Request, Sizes, divided_anew
 from controllers.tuning import Tuner
 from hitmap.agreement import next_number
-from hitmap.argument import file_name, whole, wrong
+from hitmap.argument import file_name, whole
 from hitmap.comm import Communicator, default_communicator
 from hitmap.layout import Layout
 from hitmap.redistribute import Redistribution
@@ -65,6 +66,7 @@ class Computation(FieldAccess):
         the default of patterns (cells that reach beyond keep their value), "periodic", "mirror",
         "fixed:0" and "extrapolate:1"; rules `mirror`, `fixed`, `extrapolate` and `custom`
         (docs/boundaries.md).  Where nothing is said, those of the program.
+    dt: the time that a step takes, for programs that use it, and for `time`.
     division: how the field is cut, a `Division`.
     execution: how it is computed, an `Execution`.
     keywords: the fields of these two, which then change what the groups say.  `Division` and
@@ -85,16 +87,17 @@ class Computation(FieldAccess):
         *,
         dtype: npt.DTypeLike | None = None,
         boundary: Boundaries = None,
+        dt: float | None = None,
         comm: Communicator | None = None,
         division: Division | None = None,
         execution: Execution | None = None,
         **keywords: Unpack[Keywords],
     ) -> None:
-        _check_communicator(comm)
+        check_communicator(comm)
         self.comm = default_communicator() if comm is None else comm
         install_where_ranks_are(self.comm)
         request = refuse_together(self.comm, lambda: Request.of(
-            program, sizes, dtype, boundary, division, execution, keywords
+            program, sizes, dtype, boundary, division, execution, keywords, {"dt": dt}
         ))  # fmt: skip
         self.calls = Calls(self.comm, f"a computation of {request.program.name}")
         self.state = State()
@@ -114,6 +117,7 @@ class Computation(FieldAccess):
     def _begin(self, request: Request) -> None:
         """Assemble what runs, and what keeps its figures; all cells are 0."""
         self._request = replace(request, initial=None)
+        self._parameters = Parameters(request.scalars)
         self._messages = self.comm.Dup()
         self._assembly = assemble(request, self.comm, self._messages, self._watched)
         self._timings = Timings()
@@ -157,9 +161,10 @@ class Computation(FieldAccess):
             self._tuner = Tuner(new.engine, self.comm, 0.0, self._tuner)
         return moves
 
-    def run(self, n_steps: int, progress: Watcher = None) -> None:
+    def run(self, n_steps: int, progress: Watcher = None, **scalars: float) -> None:
         """Run `n_steps` steps; `progress` is told now and then how far this rank is.
 
+        scalars: new values of parameters of the program, from now on; nothing is built for them.
         progress: True for a bar of rank 0 on standard error, a function that is called with the
             steps done and their total, or a bar such as tqdm's, with `update` and `total`.
 
@@ -171,13 +176,14 @@ class Computation(FieldAccess):
         told = told_by(progress, self.comm)
         n_steps = whole(n_steps, "n_steps")
         with Interruption(self._engine.course, self.comm, told) as interruption:
-            self._run(n_steps, interruption)
+            self._run(n_steps, interruption, scalars)
 
-    @collective("n_steps", use="reads")
-    def _run(self, n_steps: int, interruption: Interruption) -> None:
+    @collective("n_steps", "scalars", use="reads")
+    def _run(self, n_steps: int, interruption: Interruption, scalars: dict[str, float]) -> None:
         if n_steps < 0:
             raise ValueError(f"the number of steps must not be negative, got {n_steps}")
         check_rest(self._assembly.terms.kernel, n_steps, self.plan.steps_per_launch)
+        self._parameters.change(self._engine, scalars)
         before, progress = self._engine.n_steps, interruption.progress
         try:
             if self._tuner is not None:
@@ -269,6 +275,16 @@ class Computation(FieldAccess):
         return self._assembly.terms.domain
 
     @property
+    def step(self) -> int:
+        """The steps done since all fields were set."""
+        return self._engine.n_steps
+
+    @property
+    def time(self) -> float:
+        """The time after these steps, each of `dt`; 0 where there is no `dt`."""
+        return self._engine.numbers.time(self._engine.n_steps)
+
+    @property
     def layout(self) -> Layout:
         """Which cells each place owns."""
         return self._assembly.layout
@@ -286,10 +302,3 @@ class Computation(FieldAccess):
     @property
     def _engine(self) -> Engine:
         return self._assembly.engine
-
-
-def _check_communicator(comm: object) -> None:
-    """TypeError unless `comm` is None or has what a communicator of MPI has."""
-    wanted = ("rank", "size", "allgather", "Allgather", "bcast", "Dup")
-    if comm is not None and not all(hasattr(comm, name) for name in wanted):
-        raise wrong("comm", "a communicator of mpi4py, or None", comm, "write MPI.COMM_WORLD")

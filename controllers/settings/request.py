@@ -33,6 +33,7 @@ class Request:
     """What is to be computed, and how: as the user says it on this rank.
 
     initial: the cells to begin with, if they were given in place of the sizes.
+    scalars: values of parameters other than their defaults.
     """
 
     program: Program
@@ -40,6 +41,7 @@ class Request:
     division: Division
     execution: Execution
     initial: npt.NDArray[Any] | None = field(default=None, repr=False, compare=False)
+    scalars: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -51,21 +53,24 @@ class Request:
         division: Division | None = None,
         execution: Execution | None = None,
         keywords: Mapping[str, Any] | None = None,
+        scalars: Mapping[str, object] | None = None,
     ) -> Request:
         """TypeError or ValueError where an argument is wrong by itself.
 
         An array with as many axes as the program is the initial field.  `keywords` are fields of
-        the two groups, and change what these say.
+        the two groups, and change what these say.  Of `scalars`, None is none.
         """
         if not isinstance(program, (Program, Stencil)):
             remedy = "write Stencil.of(...)"
             raise wrong("program", "a Program or a Stencil", program, remedy)
         initial = sizes if isinstance(sizes, np.ndarray) and sizes.ndim == program.n_axes else None
+        made = _program(program, dtype, initial)
         return cls(
-            bounded(_program(program, dtype, initial), boundary),
+            bounded(made, boundary),
             _sizes(sizes) if initial is None else initial.shape,
             *grouped(division, execution, keywords or {}),
             initial,
+            made.rules.given({n: v for n, v in (scalars or {}).items() if v is not None}),
         )
 
     @property
@@ -75,6 +80,7 @@ class Request:
             "sizes": self.sizes,
             "boundary": {f.name: str(f.boundary) for f in self.program.fields},
             "initial": None if self.initial is None else "an array",
+            "scalars": dict(self.scalars),
             **self.division.facts, **self.execution.facts,
         }  # fmt: skip
 

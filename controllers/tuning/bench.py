@@ -23,6 +23,7 @@ from controllers.kgt.text.fixed import fixed_source
 from controllers.memory.tile import Tile
 from controllers.program.application import apply_sweep
 from controllers.program.program import INTEGERS, Program
+from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from controllers.tuning.limits import problem_before_build, problem_of_build
 from controllers.tuning.scratch import scratch
@@ -56,6 +57,7 @@ class Bench:
         self.launch = executor.launch_of(program, sweep.stage, placed, sweep.count)
         self.key = executor.choices.key(program, stage, self.launch)
         self._box, geometries = placed
+        self._around = Surroundings.usual(program, self._box)
         tiles = [*stage.fields_read, stage.writes, stage.writes]
         *read, self._new, self._right = (executor.tile(geometries[f], self._dtype) for f in tiles)
         self._read = dict(zip(stage.fields_read, read))
@@ -119,8 +121,9 @@ class Bench:
 
     def _bind(self, target: Tile) -> Command:
         return self.executor.launch_command(
-            self.program, self._sweep, self._read, {self.stage.writes: target}, self._box
-        )
+            self.program, self._sweep, self._read, {self.stage.writes: target}, self._box,
+            self._around,
+        )  # fmt: skip
 
     def _seconds(self, config: kgt.Config) -> list[float]:
         """The seconds of some launches, one after another; one goes before that does not count."""
@@ -162,7 +165,9 @@ class Bench:
         def cells_of(field: str, cells: Shape) -> npt.NDArray[Any]:
             return self.executor.move_from(self._read[field], cells)
 
-        values = apply_sweep(self._sweep, cells_of, self._box, self.program.dtype)
+        values = apply_sweep(
+            self._sweep, cells_of, self._box, self.program.dtype, self._around
+        )
         self.executor.move_to(self._right, self._box, values[self.stage.writes])
 
     def _n_unlike(self) -> int:

@@ -23,6 +23,7 @@ from controllers.memory.tile import Linear, Tile
 from controllers.program.application import apply_sweep, cells_outside
 from controllers.program.extension import Extension
 from controllers.program.program import Program
+from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
@@ -178,7 +179,7 @@ class LazyExecutor:
 
     def launch_command(
         self, program: Program, sweep: Sweep, reads: Mapping[str, Tile],
-        writes: Mapping[str, Tile], over: Shape,
+        writes: Mapping[str, Tile], over: Shape, around: Surroundings,
     ) -> Command:  # fmt: skip
         def view(tile: Tile, cells: Shape) -> npt.NDArray[Any]:
             return tile.strided(cells).view(array(tile.linear))
@@ -186,11 +187,16 @@ class LazyExecutor:
         def cells_of(field: str, cells: Shape) -> npt.NDArray[Any]:
             return view(reads[field], cells)
 
-        def work() -> None:
-            for field, values in apply_sweep(sweep, cells_of, over, program.dtype).items():
+        def work(given: Surroundings) -> None:
+            found = apply_sweep(sweep, cells_of, over, program.dtype, given)
+            for field, values in found.items():
                 view(writes[field], over)[...] = values
 
-        return self._command(self.compute, f"launch {over}", work)
+        def command(wait_for: Sequence[Event] | None = None) -> Event:
+            now = Surroundings(around.positions, around.numbers)    # kept, as arguments are
+            return self._command(self.compute, f"launch {over}", lambda: work(now))(wait_for)
+
+        return command
 
     def fill_command(
         self, program: Program, extension: Extension, tile: Tile, boxes: Sequence[Shape]

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from controllers.plan import Access, Operation, Plan, StagingKey, TileKey
 from controllers.program.application import apply_sweep, cells_outside
+from controllers.program.surroundings import Surroundings
 from hitmap import Region, Shape
 from hitmap.strided import packed
 
@@ -97,8 +98,9 @@ class Simulation:
         fields = (use.version.field for use in sweep.uses)
         keys = {field: access.memory for field, access in zip(fields, operation.reads)}
         values = apply_sweep(
-            sweep, lambda field, box: self._tile(keys[field], box), over, self.plan.program.dtype
-        )
+            sweep, lambda field, box: self._tile(keys[field], box), over, self.plan.program.dtype,
+            Surroundings.usual(self.plan.program, self.plan.layout.domain, self.plan.periodic),
+        )  # fmt: skip
         for access, cells in zip(operation.writes, [*values.values()], strict=True):
             self._tile(access.memory, over)[...] = cells
 

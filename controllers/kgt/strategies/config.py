@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Protocol, cast
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.text.emitter import in_vectors
+from controllers.program.expression import Given
 from controllers.program.program import Program, Stage
 from hitmap.strided import Strided
 
@@ -29,14 +30,25 @@ class Config(Protocol):
     about: ClassVar[str]            # in a few words, for the command line
     vectors: ClassVar[bool] = False     # whether it writes vectors of cells, or what is as narrow
 
+    given: ClassVar[tuple[type[Given], ...]] = ()   # which kinds of given values it writes
+
     @classmethod
     def computes(cls, stage: Stage) -> bool:
         """Whether it can write all operations of the stage."""
-        return not cls.vectors or in_vectors(stage)
+        return cls._takes_given(stage) and (not cls.vectors or in_vectors(stage))
+
+    @classmethod
+    def _takes_given(cls, stage: Stage) -> bool:
+        return all(isinstance(node, cls.given) for node in stage.nodes if isinstance(node, Given))
 
     @classmethod
     def check(cls, stage: Stage) -> None:
         """Raise ValueError where it cannot write all operations of the stage."""
+        if not cls._takes_given(stage):
+            raise ValueError(
+                f"stage {stage.name!r} uses scalars, indices or coordinates in a way that the "
+                f"strategy {cls.strategy!r} does not write; take 'cell', which does"
+            )
         if not cls.computes(stage):
             raise ValueError(
                 f"stage {stage.name!r}: the strategy {cls.strategy!r} is for sums, products and "

@@ -17,7 +17,8 @@ class Text(NamedTuple):
     """C text of a value, in parts between which a line may be broken.
 
     binding: how tightly its outermost operation binds.  n_leaves: reads and constants in it.
-    constant: the value of one.  truth: it is an int that says yes or no, not a number.
+    constant: the value of one, in the arithmetic; number: as it is written.  truth: it is an int
+    that says yes or no, not a number.  whole: it is a whole number, in an arithmetic of floats.
     """
 
     parts: tuple[str, ...]
@@ -25,6 +26,8 @@ class Text(NamedTuple):
     n_leaves: int
     constant: float | None = None
     truth: bool = False
+    number: float | None = None
+    whole: bool = False
 
 
 class _Form(NamedTuple):

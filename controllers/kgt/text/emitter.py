@@ -16,10 +16,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from controllers.kgt.text.c_text import Text, converted, joined
+from controllers.kgt.text.given import given_text, placed
 from controllers.kgt.text.integer import integer_literal, integer_type
 from controllers.kgt.text.lanes import SCALAR, Lanes
 from controllers.program.expression import (
     Constant,
+    Given,
+    Index,
     Operation,
     Read,
     Symbol,
@@ -67,8 +70,9 @@ def assignment(
     def temporary(text: Text) -> Text:
         name = next(names)
         kind = "int" if text.truth else lanes.type(arithmetic)
+        kind = "long" if text.whole else kind
         lines.extend(statement(f"const {kind} {name}", text.parts))
-        return Text((name,), ATOM, 1, truth=text.truth)
+        return Text((name,), ATOM, 1, truth=text.truth, whole=text.whole)
 
     def short(text: Text) -> Text:
         return text if text.n_leaves < MAX_LEAVES else temporary(text)
@@ -80,6 +84,8 @@ def assignment(
         operands = tuple(map(short, operands))
         if dtype in INTEGERS:
             return _of_integers(symbol, operands, arithmetic, lanes)
+        if any(operand.whole for operand in operands):
+            return _of_indices(symbol, operands)
         return joined(FUNCTIONS[symbol], FUNCTIONS[symbol].text, operands)
 
     def constant(value: float) -> Text:
@@ -89,7 +95,13 @@ def assignment(
         text = Text(((read_text or _element_of(stage))(read),), ATOM, 1)
         return text if promoted or arithmetic == field_type else converted(arithmetic, text, lanes)
 
-    text = evaluate(stage.expression, read, constant, operation, temporary)
+    def given(node: Given) -> Text:
+        text = Text((given_text(node, stage),), ATOM, 1)
+        if dtype in INTEGERS:
+            return converted(arithmetic, text, lanes)
+        return text._replace(whole=isinstance(node, Index))
+
+    text = evaluate(stage.expression, read, constant, operation, temporary, given)
     if field_type != arithmetic:
         text = converted(field_type, text if lanes.width == 1 else temporary(text), lanes)
     return lines + statement(target, text.parts)
@@ -112,7 +124,18 @@ def _constant(value: float, dtype: str, arithmetic: str, lanes: Lanes) -> Text:
         if arithmetic == "ulong" and lanes.width > 1:   # it may be converted, as vectors are
             text = f"({lanes.type(arithmetic)}){text}"
         return Text((text,), ATOM, 1, value)
-    return Text((literal(value, dtype),), ATOM, 1, float(np.dtype(dtype).type(value)))
+    rounded = float(np.dtype(dtype).type(value))
+    return Text((literal(value, dtype),), ATOM, 1, rounded, number=value)
+
+
+def _of_indices(symbol: Symbol, operands: Sequence[Text]) -> Text:
+    """An operation on whole numbers (long), of which some are constants."""
+    whole = [
+        one if one.number is None else Text((integer_literal(int(one.number), "long"),), ATOM, 1)
+        for one in operands
+    ]
+    result = _of_integers(symbol, whole, "long", SCALAR)
+    return result._replace(whole=not result.truth)
 
 
 def _of_integers(
@@ -247,7 +270,7 @@ def _is_product(node: Operation, dtype: str) -> bool:
 
 def in_vectors(stage: Stage) -> bool:
     """Whether all that the stage computes can be written for vectors of cells."""
-    return all(FUNCTIONS[symbol].vectors for symbol in stage.operations)
+    return not placed(stage) and all(FUNCTIONS[symbol].vectors for symbol in stage.operations)
 
 
 def helpers(stage: Stage, dtype: str) -> list[str]:

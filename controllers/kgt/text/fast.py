@@ -37,10 +37,14 @@ def stage_of(program: Program, stage: Stage) -> Stage:
         return Operation(symbol, *operands)
 
     updates = {
-        field: evaluate(expression, lambda read: read, Constant, operation)
+        field: evaluate(expression, _same, Constant, operation, given=_same)
         for field, expression in stage.updates.items()
     }
     return replace(stage, updates=updates)
+
+
+def _same(leaf: Expression) -> Expression:
+    return leaf
 
 
 def _divided(expression: Expression, divisor: float, dtype: str) -> Expression:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
-from controllers.kgt.text import emitter
+from controllers.kgt.text import emitter, given
 from controllers.kgt.text.comment import head_comment
 from controllers.kgt.text.emitter import INDENT, OPENCL_TYPES, divides, used_fields
 from controllers.kgt.text.fast import CONTRACTION
@@ -51,6 +51,7 @@ def kernel(
         *(_fixed_group(group) if group else ()),
         f"__kernel void {name}(",
         *(INDENT + line for line in buffer_parameters(buffers, cell)),
+        *(INDENT + line for line in given.declarations(stage, cell)),
         *(INDENT + line for line in _scalar_parameters(fields, program.n_axes, steps_per_launch)),
         "{",
         *((INDENT + line).rstrip() for line in body),
@@ -60,6 +61,7 @@ def kernel(
     return GeneratedKernel(
         name, "\n".join(lines), buffers, fields, cell, program.n_axes,
         divides(stage, program.dtype), work_sizes, steps_per_launch,
+        data=given.parameters(stage, cell),
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from controllers.kgt.text.lanes import Lanes
 from controllers.program.expression import Expression, Symbol, evaluate
 from controllers.program.functions import BEYOND, FUNCTIONS, Range
 
+_MOST_CELLS = 2**60     # which an index may count
 _TYPES = (("int", 2**31), ("long", 2**63))
 
 
@@ -56,6 +57,7 @@ def integer_type(expression: Expression, dtype: str) -> str:
         lambda read: noted((int(info.min), int(info.max))),
         lambda value: noted((int(value), int(value))),
         operation,
+        given=lambda node: noted((-_MOST_CELLS, _MOST_CELLS)),
     )
     low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
     return next((name for name, limit in _TYPES if -limit <= low and high < limit), "ulong")

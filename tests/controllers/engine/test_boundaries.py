@@ -233,7 +233,7 @@ def test_several_steps_per_launch_know_fixed_numbers(
 
 def test_several_steps_per_launch_are_refused_where_what_is_outside_changes() -> None:
     program = five().program("float32")
-    with pytest.raises(ValueError, match="launches of 2 steps .* keep, periodic or a fixed number"):
+    with pytest.raises(ValueError, match="launches of 2 steps .* keep, periodic or a number"):
         Computation(program, (40, 40), boundary="mirror", steps_per_launch=2, devices="reference")
     with Computation(program, (400, 400), boundary="mirror", devices="cpu") as run:
         assert run.plan.steps_per_launch == 1

@@ -26,6 +26,7 @@ from controllers.kernel.build import Built
 from controllers.language.weights import Stencil
 from controllers.memory.tile import ALIGNMENT, PAGE, Tile
 from controllers.program.program import Program
+from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap import Shape
 from hitmap.strided import Geometry, Strided, packed
@@ -312,8 +313,9 @@ def test_a_launch_computes_its_box_and_leaves_other_cells_alone(
         upload_all(runner, old, dtype)
         runner.move_to(new, box, np.full(box.extent, -1, dtype))
         command = runner.launch_command(
-            program, Sweep.of(program.stages[0], over), {"u": old}, {"u": new}, over
-        )
+            program, Sweep.of(program.stages[0], over), {"u": old}, {"u": new}, over,
+            Surroundings.usual(program, box),
+        )  # fmt: skip
         command(None).wait()
         runner.wait()
         results.append(runner.move_from(new, box))
@@ -352,8 +354,9 @@ def test_a_bound_command_keeps_its_memory(zero_copy: bool) -> None:
         staging = controller.device_staging(box.n_cells, DTYPES[0])
         run = Strided(0, (1,), box.extent)
         launch = controller.launch_command(
-            program, Sweep.of(program.stages[0], over), {"u": old}, {"u": new}, over
-        )
+            program, Sweep.of(program.stages[0], over), {"u": old}, {"u": new}, over,
+            Surroundings.usual(program, box),
+        )  # fmt: skip
         out = controller.copy_command(new.linear, staging, 4, (new.strided(box), run))
         back = controller.copy_command(staging, last.linear, 4, (run, last.strided(box)))
         return (launch, out, back), last
@@ -384,8 +387,9 @@ def test_controllers_of_one_process_do_not_disturb_each_other() -> None:
         old, new = (controller.tile(Geometry.dense(box), DTYPES[1]) for _ in range(2))
         controller.move_to(old, box, np.full(box.extent, number, "float64"))
         command = controller.launch_command(
-            program, Sweep.of(program.stages[0], over), {"u": old}, {"u": new}, over
-        )
+            program, Sweep.of(program.stages[0], over), {"u": old}, {"u": new}, over,
+            Surroundings.usual(program, box),
+        )  # fmt: skip
         commands.append((command, new))
     for _ in range(10):
         for command, _new in commands:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from controllers.kgt.text.c_lines import block
 from controllers.kgt.text.emitter import assignment, cell_index, used_fields
+from controllers.kgt.text.given import axes_of
 from controllers.program.program import Program, Stage
 
 
@@ -15,6 +16,8 @@ def cell_body(program: Program, stage: Stage) -> list[str]:
     ]
     for axis in range(max(0, n_axes - 3), n_axes):
         lines += _two_outer_axes() if n_axes == 4 and axis == 1 else _group_start(axis, n_axes)
+    for axis in axes_of(stage):
+        lines.append(f"const long item_{axis} = start_{axis}{_local_id(axis, n_axes)};")
     for field in used_fields(stage):
         lines += _index(field, cell_index(field, stage), n_axes)
     cell = f"{target}_new[{cell_index(target, stage)}]"
@@ -36,6 +39,12 @@ def _two_outer_axes() -> list[str]:
         const long start_0 = (long)get_group_id(2) / extent_1;  // axes 0 and 1: one cell
         const long start_1 = (long)get_group_id(2) - start_0 * extent_1;
     """)
+
+
+def _local_id(axis: int, n_axes: int) -> str:
+    """C text to add: where in its group the cell is along an axis."""
+    one_per_group = n_axes == 4 and axis < 2
+    return "" if one_per_group else f" + (long)get_local_id({n_axes - 1 - axis})"
 
 
 def _index(field: str, name: str, n_axes: int) -> list[str]:

@@ -17,6 +17,7 @@ from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.cell.body import cell_body
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.text import fast, frame
+from controllers.program.expression import Coordinate, Given, Index, Scalar
 from controllers.program.program import Program, Stage
 
 # Work-groups: items along the last axis, and items in all where that axis is short.  Measured on
@@ -35,6 +36,7 @@ class CellConfig(Config):
 
     strategy: ClassVar[str] = "cell"
     about: ClassVar[str] = "one cell per work-item (default)"
+    given: ClassVar[tuple[type[Given], ...]] = (Scalar, Index, Coordinate)
 
     @classmethod
     def default(

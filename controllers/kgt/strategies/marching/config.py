@@ -30,7 +30,7 @@ from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.marching.body import marching_body, marching_helpers
 from controllers.kgt.text import fast, frame
 from controllers.kgt.text.lanes import WIDTHS, Lanes
-from controllers.program.expression import reads
+from controllers.program.expression import Given, Scalar, reads
 from controllers.program.program import Program, Stage
 
 NARROW = 64     # vectors in a row below which work-groups are half empty
@@ -52,6 +52,7 @@ class MarchingConfig(Config):
     kind: ClassVar[str] = "gpu"
     about: ClassVar[str] = "vectors in registers"
     vectors: ClassVar[bool] = True
+    given: ClassVar[tuple[type[Given], ...]] = (Scalar,)
 
     lanes: int = 4
     steps: int = 2

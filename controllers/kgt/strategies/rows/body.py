@@ -100,7 +100,7 @@ def _block(program: Program, stage: Stage, config: RowsConfig) -> list[str]:
 
 def _vectors(program: Program, stage: Stage, config: RowsConfig) -> list[str]:
     """C lines: the loop over the vectors of a block."""
-    sources, _, pitches = value_arguments(program, stage)
+    sources, _, others = value_arguments(program, stage)
     indices = [f"c_{field}[item] + item_x" for field in sources]
     return block("""
         long item_x = 0;
@@ -116,7 +116,7 @@ def _vectors(program: Program, stage: Stage, config: RowsConfig) -> list[str]:
         }
     """,
         u=stage.writes, lanes=config.lanes, two=2 * config.lanes - 1,
-        n_rows=config.planes * config.rows, arguments=", ".join([*sources, *indices, *pitches]),
+        n_rows=config.planes * config.rows, arguments=", ".join([*sources, *indices, *others]),
         ahead=_ahead(stage, config),
     )
 

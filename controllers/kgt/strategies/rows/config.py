@@ -30,7 +30,7 @@ from controllers.kgt.strategies.rows.row_value import row_value
 from controllers.kgt.text import fast, frame
 from controllers.kgt.text.emitter import arithmetic_type
 from controllers.kgt.text.lanes import PREFETCH, Lanes
-from controllers.program.expression import reads
+from controllers.program.expression import Given, Scalar, reads
 from controllers.program.program import Program, Stage
 
 _FEW = 4    # cells read for one; with more, the values of four rows do not stay in registers
@@ -52,6 +52,7 @@ class RowsConfig(Config):
     kind: ClassVar[str] = "cpu"
     about: ClassVar[str] = "bands of rows"
     vectors: ClassVar[bool] = True
+    given: ClassVar[tuple[type[Given], ...]] = (Scalar,)
 
     lanes: int = 16
     rows: int = 2

@@ -6,6 +6,7 @@ import numpy as np
 
 from controllers.kgt.text.c_lines import block
 from controllers.kgt.text.emitter import OPENCL_TYPES, assignment, cell_index, element
+from controllers.kgt.text.given import scalars_of
 from controllers.kgt.text.lanes import WIDE, Lanes
 from controllers.program.expression import Read, reads
 from controllers.program.program import Program, Stage
@@ -24,10 +25,11 @@ def row_value(program: Program, stage: Stage, lanes: Lanes, streaming: bool) -> 
         return f"KGT_NEAR({read.field} + {element(read, cell_index(read.field, stage))})"
 
     cell = OPENCL_TYPES[program.dtype]
-    sources, indices, pitches = value_arguments(program, stage)
+    sources, indices, others = value_arguments(program, stage)
     shifted = [f"start_{field} + (at)" for field in sources]
     parameters = [f"__global const {cell} *restrict {field}" for field in sources]
-    parameters += [f"const long {name}" for name in (*indices.values(), *pitches)]
+    parameters += [f"const long {name}" for name in indices.values()]
+    parameters += [f"const {kind} {name}" for name, kind in others.items()]
     value = assignment("const kgt_cells item_value", stage, program.dtype, near, lanes)
     return block("""
         $wide
@@ -54,7 +56,7 @@ def row_value(program: Program, stage: Stage, lanes: Lanes, streaming: bool) -> 
         store=_PAST_CACHES if streaming else _PLAIN, width=lanes.width, value=value,
         parameters=[*(f"{each}," for each in parameters[:-1]),
                     f"{parameters[-1] if parameters else 'void'})"],
-        arguments=", ".join([*sources, *shifted, *pitches]),
+        arguments=", ".join([*sources, *shifted, *others]),
         first=_part(program.dtype, lanes, "first"), last=_part(program.dtype, lanes, "last"),
     )  # fmt: skip
 
@@ -103,16 +105,22 @@ def _half(dtype: str, width: int, which: str) -> list[str]:
         after=[f"at += {half};"] if first else [])
 
 
-def value_arguments(program: Program, stage: Stage) -> tuple[list[str], dict[str, str], list[str]]:
-    """What `kgt_value` is called with: the fields read, their indices, and the pitches it needs."""
+def value_arguments(
+    program: Program, stage: Stage
+) -> tuple[list[str], dict[str, str], dict[str, str]]:
+    """What `kgt_value` is called with: the fields read, their indices, and all else with its type.
+
+    That is the pitches it needs, and scalars.
+    """
     found = reads(stage.expression)
     sources = list(stage.fields_read)
     indices = {field: cell_index(field, stage) for field in sources}
     steps = {(read.field, axis) for read in found for axis, n in enumerate(read.offset[:-1]) if n}
-    pitches = [
-        f"{field}_pitch_{axis}"
+    others = {
+        f"{field}_pitch_{axis}": "long"
         for field in sources
         for axis in range(program.n_axes - 1)
         if (field, axis) in steps
-    ]
-    return sources, indices, pitches
+    }
+    others |= dict.fromkeys(scalars_of(stage), OPENCL_TYPES[program.dtype])
+    return sources, indices, others
