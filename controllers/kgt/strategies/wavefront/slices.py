@@ -177,14 +177,19 @@ def _inside(name: str, levels: Levels) -> str:
     return f"{name}_{x} < {most} ? {name}_{x} : {most}"
 
 
-def _prefetches(levels: Levels, count: int) -> Iterator[str]:
+def _prefetches(levels: Levels, count: int) -> list[str]:
     """C lines: ask for the slices that the next front will read first."""
-    if count > 1:
-        yield "// what the next front reads; the processor foresees too little of it"
-        newest = f"at_{count + len(levels.sources) - 2}"
-        for number in range(1, count + 1):
-            at = element(Read(levels.own, (number, *(0,) * levels.last)), newest)
-            yield f"KGT_PREFETCH({levels.in_row(at)} + item_{levels.last});"
+    if count == 1:
+        return []
+    newest = f"at_{count + len(levels.sources) - 2}"
+    slices = [
+        element(Read(levels.own, (number, *(0,) * levels.last)), newest)
+        for number in range(1, count + 1)
+    ]
+    return block("""
+        // what the next front reads; the processor foresees too little of it
+        $asked
+    """, asked=[f"KGT_PREFETCH({levels.in_row(at)} + item_{levels.last});" for at in slices])
 
 
 def _streamed(levels: Levels, count: int) -> list[str]:
@@ -214,24 +219,35 @@ def _streamed(levels: Levels, count: int) -> list[str]:
     )  # fmt: skip
 
 
-def _row_starts(levels: Levels, source: str, into: str) -> Iterator[str]:
+def _row_starts(levels: Levels, source: str, into: str) -> list[str]:
     """C lines: where the row is in the slices, and how far it is from a whole line."""
-    own = levels.own
-    for name, where in (("item_row", source), ("item_row_new", into)):
-        terms = [
-            f"item_{axis} * "
-            + (f"{own}_pitch_{axis}" if where == "field" else str(levels.rings.pitch(axis)))
-            for axis in range(1, levels.last)
-        ]
-        if terms:
-            yield f"const long {name} = {' + '.join(terms)};"
-    for field in levels.others:
-        terms = [f"item_{axis} * {field}_pitch_{axis}" for axis in range(levels.last)]
-        yield f"const long start_{field} = {' + '.join(terms) or '0'};"
-    yield (
-        f"const long item_skew = (long)((ulong)({levels.in_row('at_new_0', '_new')}) "
-        f"/ sizeof({levels.cell})) & {levels.rings.lanes - 1};"
+    rows = [] if levels.last < 2 else block("""
+        const long item_row = $read;
+        const long item_row_new = $written;
+    """, read=_row_start(levels, source), written=_row_start(levels, into))
+    return block("""
+        $rows
+        $others
+        const long item_skew = (long)((ulong)($first) / sizeof($cell)) & $most;
+    """,
+        rows=rows, others=[_start_of_other(levels, field) for field in levels.others],
+        first=levels.in_row("at_new_0", "_new"), cell=levels.cell, most=levels.rings.lanes - 1,
+    )  # fmt: skip
+
+
+def _row_start(levels: Levels, where: str) -> str:
+    """C text: where the row is in a slice of a field or of a ring."""
+    pitches = (
+        f"{levels.own}_pitch_{axis}" if where == "field" else levels.rings.pitch(axis)
+        for axis in range(1, levels.last)
     )
+    return " + ".join(f"item_{axis} * {pitch}" for axis, pitch in enumerate(pitches, 1))
+
+
+def _start_of_other(levels: Levels, field: str) -> str:
+    """A C line: where the row is in a field that is only read."""
+    terms = [f"item_{axis} * {field}_pitch_{axis}" for axis in range(levels.last)]
+    return f"const long start_{field} = {' + '.join(terms) or '0'};"
 
 
 def _vectors(levels: Levels, source: str, into: str, count: int, streaming: bool = False
