@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What there is to see of a computation: program, places and plan, and its fields by their names."""
+"""What there is to see of a computation: program, places, plan, and its fields by their names."""
 from __future__ import annotations
 
 from controllers.engine import Engine
