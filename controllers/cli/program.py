@@ -120,7 +120,7 @@ def _check(options: argparse.Namespace) -> None:
         ) from None
     if literal:
         raise Failure(
-            USAGE, f"{path}: is a pattern file, which needs a field: one of --size and --input"
+            USAGE, f"{path}: is a pattern file: one of --input --size is required"
         )
     check_targets({"--trace": options.trace}, {"the program": path})
 

@@ -9,14 +9,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import controllers
-from controllers.engine import Engine
 from controllers.kernel.configuration import Configuration
 from controllers.language.kinds import DTypes
 from controllers.placement.own_kernel import check_rest
-from controllers.placement.placement import Placement
 from controllers.placement.relocation import relocate
-from controllers.plan import Plan
-from controllers.program.program import Program
 from controllers.program.structure import described
 from controllers.report.explain import explain
 from controllers.report.report import Report
@@ -26,7 +22,7 @@ from controllers.report.trace_file import save_timeline
 from controllers.run.assembly import assemble
 from controllers.run.call import Calls, check_communicator, collective, refuse_together
 from controllers.run.interruption import Interruption
-from controllers.run.named_fields import NamedFields
+from controllers.run.overview import Overview
 from controllers.run.parameters import Parameters
 from controllers.run.progress import Watcher, told_by
 from controllers.run.state import State
@@ -41,9 +37,7 @@ from controllers.tuning import Tuner
 from hitmap.agreement import next_number
 from hitmap.argument import file_name, whole
 from hitmap.comm import Communicator, default_communicator
-from hitmap.layout import Layout
 from hitmap.redistribute import Redistribution
-from hitmap.shape import Shape
 from hitmap.uncaught import install_where_ranks_are
 
 if TYPE_CHECKING:
@@ -52,7 +46,7 @@ if TYPE_CHECKING:
     from controllers.settings.division import DivisionKeywords
 
 
-class Computation(NamedFields):
+class Computation(Overview):
     """A program on a field, distributed over places: load it, run steps, look, go on.
 
     All methods are collective unless they say otherwise: every rank of `comm` calls them in
@@ -80,12 +74,11 @@ class Computation(NamedFields):
         devices, overlap, steps_per_launch, math, kernel, tune, check, watchdog, trace,
         memory_cap, zero_copy;
 
-        and initial values by the names of fields: a number, an array that all ranks give, and of
-        which that of rank 0 counts, the name of a .npy file, or a function of the coordinates of
-        the cells, which every rank calls for its own (docs/fields.md).
+        and initial values by the names of fields: a number, an array, of which that of rank 0
+        counts, a .npy file, or a function of coordinates (docs/fields.md).
 
-    `run.u` or `run["u"]` is one of the fields, much like an array (`OneField`); where there is one
-    only, the computation itself has the same verbs.
+    `run.u` or `run["u"]` is a field, much like an array (`OneField`); where there is one only, the
+    computation itself has the same verbs.
     """
 
     def __init__(
@@ -105,16 +98,10 @@ class Computation(NamedFields):
         check_communicator(comm)
         self.comm = default_communicator() if comm is None else comm
         install_where_ranks_are(self.comm)
-
-        def request_of() -> Request:
-            made = Request.of(
-                program, sizes, dtype=dtype, boundary=boundary, dt=dt, init=init,
-                division=division, execution=execution, keywords=keywords,
-            )  # fmt: skip
-            made.check_complete()
-            return made
-
-        request = refuse_together(self.comm, request_of)
+        request = refuse_together(self.comm, lambda: Request.of(
+            program, sizes, dtype=dtype, boundary=boundary, dt=dt, init=init,
+            division=division, execution=execution, keywords=keywords, complete=True,
+        ))  # fmt: skip
         self.calls = Calls(self.comm, f"a computation of {request.program.name}")
         self.state = State()
         self._watched = Watched(self.calls)
@@ -263,52 +250,3 @@ class Computation(NamedFields):
     ) -> None:
         if error is None:   # collective: on an error the other ranks do not take part
             self.close()
-
-    def __repr__(self) -> str:
-        cells, plan = " x ".join(map(str, self.domain.extent)), self.plan
-        kinds = ", ".join(f"{field.name} {field.dtype}" for field in self.program.fields)
-        devices = ", ".join(dict.fromkeys(where.device for where in plan.locations))
-        return (
-            f"<Computation of {self.program.name}: {kinds}, {cells} cells, "
-            f"places: {plan.layout.n_places} on {devices}, steps done: {self._engine.n_steps}, "
-            f"{self.state}>"
-        )
-
-    @property
-    def program(self) -> Program:
-        """What is computed."""
-        return self._assembly.terms.program
-
-    @property
-    def domain(self) -> Shape:
-        """All cells of the field."""
-        return self._assembly.terms.domain
-
-    @property
-    def step(self) -> int:
-        """The steps done since all fields were set."""
-        return self._engine.n_steps
-
-    @property
-    def time(self) -> float:
-        """The time after these steps, each of `dt`; 0 where there is no `dt`."""
-        return self._engine.numbers.time(self._engine.n_steps)
-
-    @property
-    def layout(self) -> Layout:
-        """Which cells each place owns."""
-        return self._assembly.layout
-
-    @property
-    def placement(self) -> Placement:
-        """Where the places are."""
-        return self._assembly.placement
-
-    @property
-    def plan(self) -> Plan:
-        """What happens in one step, of `plan.steps_per_launch` time steps."""
-        return self._engine.plan
-
-    @property
-    def _engine(self) -> Engine:
-        return self._assembly.engine

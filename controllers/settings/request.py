@@ -36,7 +36,7 @@ GROUP_KEYWORDS = (*DivisionKeywords.__annotations__, *ExecutionKeywords.__annota
 class Request:
     """What is to be computed, and how: as the user says it on this rank.
 
-    initial: what fields begin with; the others are 0, but for those that are `missing`.
+    initial: what fields begin with; the others are 0.
     scalars: values of parameters other than their defaults.
     """
 
@@ -45,7 +45,6 @@ class Request:
     division: Division
     execution: Execution
     initial: tuple[Initial, ...] = field(default=(), repr=False)
-    missing: tuple[str, ...] = ()
     scalars: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
@@ -61,12 +60,13 @@ class Request:
         division: Division | None = None,
         execution: Execution | None = None,
         keywords: Mapping[str, Any] | None = None,
-        scalars: Mapping[str, object] | None = None,
+        complete: bool = False,
     ) -> Request:
         """TypeError or ValueError where an argument is wrong by itself.
 
         An array with as many axes as the program is the initial field.  `keywords` are fields of
         the two groups, and change what these say; or values of fields and parameters.
+        complete: none may be missing.
         """
         own = {"dtype": dtype, "boundary": boundary, "dt": dt}
         taken = {name for name, value in own.items() if value is not None}
@@ -75,20 +75,15 @@ class Request:
         cut, run = grouped(division, execution, options, names)
         said = overrides()
         subject = Subject.of(program, sizes, dtype, boundary, dt, given)
+        if complete and subject.missing:
+            raise ValueError(
+                f"no initial values were given for {', '.join(subject.missing)}; give them as "
+                f"keywords, such as {subject.missing[0]}=0"
+            )
         return cls(
             subject.program, subject.sizes, said.divided(cut), said.executed(run),
-            subject.initial, subject.missing, subject.program.rules.given(subject.scalars),
+            subject.initial, subject.program.rules.given(subject.scalars),
         )  # fmt: skip
-
-    def check_complete(self) -> None:
-        """ValueError where a field has no initial values and needs some."""
-        if self.missing:
-            many = len(self.missing) > 1
-            raise ValueError(
-                f"the field{'s' * many} {', '.join(self.missing)} {'have' if many else 'has'} no "
-                f"initial values; give {'each of them' if many else 'some'} as a keyword, such as "
-                f"{self.missing[0]}=0"
-            )
 
     @property
     def facts(self) -> dict[str, object]:

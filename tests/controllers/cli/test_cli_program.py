@@ -102,7 +102,7 @@ def test_kernels_are_written(tmp_path: Path) -> None:
     ("command", "code", "words"),
     [
         ("none.py", 2, "none.py: No such file"),
-        ("literal.py", 2, "literal.py: is a pattern file.*one of --size and --input"),
+        ("literal.py", 2, "literal.py: is a pattern file.*one of --input --size"),
         ("heat.py --size 9 --iterations 1", 2, "cannot stand here.*without --size and --input"),
         ("heat.py --plot u.png", 2, "--plot is for a pattern.*--size or --input"),
         ("heat.py --dry-run 2", 2, "--dry-run is for a pattern"),

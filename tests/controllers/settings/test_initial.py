@@ -173,8 +173,8 @@ def test_steps_need_all_their_values() -> None:
     def react(u: Any, v: Any, *, F: float = 0.5) -> dict[str, Any]:
         return {"u": u + F * v, "v": v * 1}
 
-    for given, words in (({}, "fields u, v have no initial values.*u=0"),
-                         ({"v": 1}, "field u has no initial values.*u=0")):  # fmt: skip
+    for given, words in (({}, "values were given for u, v; .*u=0"),
+                         ({"v": 1}, "values were given for u; .*u=0")):  # fmt: skip
         with pytest.raises(ValueError, match=words):
             begun(react, **given)
     assert "stage react" in str(ct.dry_run(react, (8, 8), 2))     # which needs none
