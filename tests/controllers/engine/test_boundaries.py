@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -20,11 +20,16 @@ from sample import sample
 from controllers import (
     Boundary,
     Computation,
+    Coordinate,
+    Coordinates,
     Field,
+    Parameter,
     Program,
     Read,
+    Scalar,
     Stage,
     Stencil,
+    custom,
     extrapolate,
     fixed,
     mirror,
@@ -40,6 +45,7 @@ from controllers.executor.reference import ReferenceExecutor
 from controllers.memory.tile import Tile
 from controllers.plan import Location, Plan
 from controllers.program.extension import Extension
+from controllers.program.surroundings import Surroundings
 from hitmap import Layout, SerialCommunicator, Shape
 
 N_PLACES = (1, 2, 3, 5)
@@ -147,8 +153,9 @@ class Forgetful(ReferenceExecutor):
     """Makes no cell outside the domain."""
 
     def fill_command(
-        self, program: Program, extension: Extension, tile: Tile, boxes: Sequence[Shape]
-    ) -> Command:
+        self, program: Program, extension: Extension, tile: Tile, boxes: Sequence[Shape],
+        around: Surroundings,
+    ) -> Command:  # fmt: skip
         return lambda wait_for=None: HostEvent(0, 0)
 
 
@@ -233,7 +240,7 @@ def test_several_steps_per_launch_know_fixed_numbers(
 
 def test_several_steps_per_launch_are_refused_where_what_is_outside_changes() -> None:
     program = five().program("float32")
-    with pytest.raises(ValueError, match="launches of 2 steps .* keep, periodic or a fixed number"):
+    with pytest.raises(ValueError, match="launches of 2 steps .* keep, periodic or a number"):
         Computation(program, (40, 40), boundary="mirror", steps_per_launch=2, devices="reference")
     with Computation(program, (400, 400), boundary="mirror", devices="cpu") as run:
         assert run.plan.steps_per_launch == 1
@@ -253,3 +260,79 @@ def test_every_kind_of_rule_is_tried_on_every_side() -> None:
     }
     kinds = ("Keep", "Periodic", "Fixed", "Mirror", "Extrapolate", "Custom")
     assert found == {*product(range(3), range(2), kinds)}
+
+
+def shaken() -> Program:
+    """A program whose boundaries depend on where and when, read once and again in a step."""
+    y, x, t, push = Coordinate(0), Coordinate(1), Scalar("t"), Scalar("push")
+    moved = fixed(np.sin(3 * t) * x + push)
+    sponge = custom(lambda inside, distance: inside(distance - 1) * y + push / distance)
+    u = Field("u", "float64", Boundary.of({0: (moved, mirror()), 1: (sponge, fixed(y * y))}, 2))
+    v = Field("v", "float64", Boundary.of([(moved, "keep"), fixed(x - y)], 2))
+    star = ((-2, 2), (-2, 2))
+    around = sum(Read("u", offset) for offset in [(-2, -1), (2, 1), (-1, 2), (1, -2)])
+    stages = (
+        Stage("push_u", {"u": (around + Read("v", (-1, 1))) / 6}, star),
+        Stage("pull_v", {"v": (around - Read("v", (1, -1))) / 6}, star),
+    )
+    grid = Coordinates(("y", "x"), (0.0, -1.0), (0.25, 0.5))
+    return Program("shaken", (u, v), stages, grid=grid, scalars={"push": Parameter(0.25)})
+
+
+@pytest.mark.parametrize(("devices", "check"), [
+    ("reference", "off"), ("cpu", "off"), ("reference", "on"), ("cpu", "on"),
+])  # fmt: skip
+def test_what_is_outside_may_depend_on_where_and_when(devices: str, check: str) -> None:
+    program = shaken()
+    rng = np.random.default_rng(8)
+    state = {name: rng.random((9, 7)) for name in ("u", "v")}
+    right = reference_run(program, state, 3, dt=0.125)
+    with Computation(
+        program, (9, 7), dt=0.125, devices=devices, check=check, places_per_controller=4,
+        partition="blocks",
+    ) as run:  # fmt: skip
+        assert run.plan.steps_per_launch == 1
+        for name, start in state.items():
+            run[name].scatter(start)
+        run.run(1)
+        run.run(2)
+        for name, values in right.items():
+            got = run[name].gather()
+            assert got is not None and got.tobytes() == values.tobytes(), name
+
+
+def test_parameters_of_boundaries_may_change_between_runs() -> None:
+    program, start = WALL.with_boundaries({}), np.random.default_rng(8).random((9, 4))
+    program = replace(
+        program, scalars={"wall": Parameter(2.0)},
+        fields=(Field("u", "float64", Boundary.of({0: fixed(Scalar("wall"))}, 2)),),
+    )  # fmt: skip
+    with Computation(program, (9, 4), devices="cpu", places_per_controller=2) as run:
+        run.scatter(start)
+        run.run(2)
+        run.run(2, wall=-1.0)
+        got = run.gather()
+    right = reference_run(program, start, 2)
+    right = reference_run(program, right, 2, scalars={"wall": -1.0})
+    assert got is not None and got.tobytes() == right.tobytes()
+
+
+def test_lazy_devices_keep_the_scalars_of_each_step() -> None:
+    program = shaken()
+    program = replace(program, scalars={**program.scalars, "dt": Parameter(0.5)})
+    rng = np.random.default_rng(8)
+    case = ProgramCase(program, (), {n: rng.random((9, 7)) for n in "uv"}, (False, False), 5)
+    world = World(3, eagerness=0.1)
+    lazy = [LazyExecutor(world, shares_host=n % 2 == 0, name=str(n)) for n in range(3)]
+    check_engine(case, lazy, Layout.bands(Shape.of_extent((9, 7)), 3))
+
+
+@pytest.mark.parametrize(("match", "make"), [
+    ("reads cells", lambda: fixed(Read("u", (0, 0)))),
+    ("scalar 'q'", lambda: Field("u", "float64", Boundary.of(fixed(Scalar("q")), 2))),
+    ("where the cells", lambda: Field("u", "float64", Boundary.of(fixed(Coordinate(0)), 2))),
+    ("integers", lambda: Field("u", "int32", Boundary.of(fixed(Scalar("t")), 2))),
+])  # fmt: skip
+def test_what_cannot_be_outside_is_refused(match: str, make: Callable[[], Any]) -> None:
+    with pytest.raises(ValueError, match=match):
+        replace(WALL, fields=(make(),))
