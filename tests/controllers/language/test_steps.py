@@ -170,7 +170,11 @@ def test_a_step_repeated_is_several_stages_of_one_step() -> None:
     traced = program_of(
         ct.repeat(smooth, 3), ct.Grid(x=10), boundary=(ct.extrapolate(1), ct.fixed(2)),
     )  # fmt: skip
-    assert [stage.name for stage in traced.program.stages] == ["step", "step_2", "step_3"]
+    assert [stage.name for stage in traced.program.stages] == ["step", "step", "step"]
+    assert len({*traced.program.stages}) == 1, "so one kernel computes all of them"
+    other = ct.step(lambda u: dict(u=u / 2))
+    stages = program_of([smooth, other, smooth], ct.Grid(x=3, boundary=ct.keep())).program.stages
+    assert [stage.name for stage in stages] == ["step", "step_2", "step"]
     u = random(10, "u")["u"]
     start = {"u": u}
     for _ in range(6):
