@@ -39,10 +39,12 @@ if TYPE_CHECKING:
     from controllers.plan import Plan
     from controllers.process.error import ControllersError
     from controllers.program.boundary import Boundary
-    from controllers.program.expression import Read
+    from controllers.program.coordinates import Coordinates
+    from controllers.program.expression import Coordinate, Index, Read, Scalar
     from controllers.program.program import Field, Program, Stage
     from controllers.program.reference import reference_run
     from controllers.program.rule import custom, extrapolate, fixed, keep, mirror
+    from controllers.program.scalars import Parameter
     from controllers.report.report import Report
     from controllers.run.computation import Computation
     from controllers.run.dry_run import dry_run
@@ -60,20 +62,25 @@ _HOMES = {
     "Computation": "controllers.run.computation",
     "Controller": "controllers.controller.controller",
     "ControllersError": "controllers.process.error",
+    "Coordinate": "controllers.program.expression",
+    "Coordinates": "controllers.program.coordinates",
     "Device": "controllers.device",
     "Division": "controllers.settings.division",
     "Execution": "controllers.settings.execution",
     "Field": "controllers.program.program",
     "Grid": "controllers.language.grid",
+    "Index": "controllers.program.expression",
     "Kernel": "controllers.kernel.variant",
     "KernelError": "controllers.check.trial",
     "MemoryCapError": "controllers.memory.ledger",
     "NoDeviceError": "controllers.device",
+    "Parameter": "controllers.program.scalars",
     "PatternFileError": "controllers.language.pattern_file",
     "Plan": "controllers.plan",
     "Program": "controllers.program.program",
     "Read": "controllers.program.expression",
     "Report": "controllers.report.report",
+    "Scalar": "controllers.program.expression",
     "Selection": "controllers.controller.tied_tile",
     "Stage": "controllers.program.program",
     "Stencil": "controllers.language.weights",
@@ -111,13 +118,13 @@ _HOMES = {
 }
 __all__ = [
     "Boundary", "BuildError", "CheckError", "Computation", "Controller", "ControllersError",
-    "Device", "Division", "Execution", "Field", "Grid", "Kernel", "KernelError", "MemoryCapError",
-    "NoDeviceError", "PatternFileError", "Plan", "Program", "Read", "Report", "Selection",
-    "Stage", "Stencil", "Step", "TiedTile", "TileView", "Time", "custom", "derivative", "devices",
-    "dry_run", "extrapolate", "fixed", "gradient", "heun", "keep", "laplacian", "leapfrog",
-    "mirror", "parity", "point", "read_patterns", "reading", "reference_run", "register_stencil",
-    "repeat", "rk3", "stencil_computation", "step", "stored", "struct", "tune", "updating",
-    "writing",
+    "Coordinate", "Coordinates", "Device", "Division", "Execution", "Field", "Grid", "Index",
+    "Kernel", "KernelError", "MemoryCapError", "NoDeviceError", "Parameter", "PatternFileError",
+    "Plan", "Program", "Read", "Report", "Scalar", "Selection", "Stage", "Stencil", "Step",
+    "TiedTile", "TileView", "Time", "custom", "derivative", "devices", "dry_run", "extrapolate",
+    "fixed", "gradient", "heun", "keep", "laplacian", "leapfrog", "mirror", "parity", "point",
+    "read_patterns", "reading", "reference_run", "register_stencil", "repeat", "rk3",
+    "stencil_computation", "step", "stored", "struct", "tune", "updating", "writing",
 ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,8 @@ from controllers.program.reference import reference_run
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 TERRAIN = EXAMPLES / "terrain"
+# of programs of traced steps; more show more
+STEPS = {"gray_scott": 50, "cavity": 2000, "shallow_water": 30, "rayleigh_taylor": 5, "wave": 64}
 
 needs_two_cores = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="divides a CPU in two")
 
@@ -73,6 +76,20 @@ def test_a_data_parallel_program_runs_on_one_device_on_two_and_on_two_ranks(name
 def test_unlike_devices_share_one_stencil() -> None:
     table = run_alone(EXAMPLES / "unlike_devices.py").splitlines()
     assert len(table) > 3 and table[0].startswith("place  rank")
+
+
+@pytest.mark.parametrize("name", sample(STEPS, len(STEPS)))
+def test_a_program_of_traced_steps_checks_itself(name: str) -> None:
+    runpy.run_path(str(EXAMPLES / f"{name}.py"))["main"](STEPS[name])
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("name", STEPS)
+def test_a_program_of_traced_steps_prints_the_same_on_two_ranks(name: str) -> None:
+    script, steps = EXAMPLES / f"{name}.py", str(min(STEPS[name], 100))
+    job = run_ranks(2, [str(script), steps])
+    assert job.returncode == 0, job.stderr
+    assert job.stdout and job.stdout == run_alone(script, steps)
 
 
 @pytest.mark.parametrize("n_ranks", sample([2, 1], 2))

@@ -2,20 +2,23 @@
 """The engine of the checked mode: the same one, with a monitor beside every task."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from controllers.check.finding import raise_first
-from controllers.check.memory import TileMemory, differ, junk
+from controllers.check.finding import Complaint, raise_first
+from controllers.check.memory import TileMemory, differ, junk, unlike_bits
 from controllers.check.monitor import Monitor
+from controllers.check.part import Array
 from controllers.check.stage import StageLaunch
 from controllers.device.event import Command, Event
 from controllers.engine import Engine, Log, Progress
 from controllers.engine.task import Task
 from controllers.executor.executor import Executor
-from controllers.plan import Operation, Plan, StagingKey
+from controllers.plan import Operation, Plan, StagingKey, TileKey
+from controllers.program.application import cells_outside
 from hitmap.comm import Communicator
+from hitmap.shape import Shape
 from hitmap.strided import Strided
 
 AT_ONCE = 64    # steps until the ranks compare what they have found
@@ -90,9 +93,35 @@ class CheckedEngine(Engine):
             around = self._binder.around[operation.place]
             launch = StageLaunch(monitor, executor, self.tiles, operation, command, around)
             return _Watched(operation, monitor.launch(operation, launch), monitor)
+        if operation.verb == "fill":
+            made = monitor.fill(operation, command, self._reader(operation))
+            return _Watched(operation, made, monitor)
         if operation.lane == "network":
             return _Watched(operation, monitor.message(operation, command), monitor)
         return _Watched(operation, monitor.move(operation, command), monitor)
+
+    def _reader(self, operation: Operation) -> Callable[[Shape], Array]:
+        """What reads cells that an operation has made outside the domain; they must be right."""
+        (written,) = operation.writes
+        assert isinstance(written.memory, TileKey)
+        key, executor = written.memory, self.executors[operation.place]
+        tile, extension = self.tiles[key], self.plan.extension(key.field)
+        assert extension is not None, "a field that goes on outside"
+
+        def read(box: Shape) -> Array:
+            values = executor.move_from(tile, box)
+            right = cells_outside(
+                extension, lambda cells: executor.move_from(tile, cells), box, str(tile.dtype)
+            )
+            unlike = unlike_bits(values, right)
+            if unlike.any():
+                at = np.unravel_index(int(np.argmax(unlike)), unlike.shape)
+                cell = tuple(int(n) + lower for n, lower in zip(at, box.lower))
+                what = f"{key.field} at {cell}, outside the domain, is not what its boundary says"
+                self._monitor.complain(Complaint("bits", what, key.field, cell))
+            return values
+
+        return read
 
     def _poison(self) -> None:
         """Fresh memory holds junk, to be seen where it is read."""

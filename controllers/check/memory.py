@@ -138,3 +138,11 @@ def differ(one: Array, other: Array) -> Bits:
     a, b = (np.ascontiguousarray(x).view(np.uint8).reshape(*x.shape, nbytes) for x in (one, other))
     result: Bits = (a != b).any(axis=-1)
     return result
+
+
+def unlike_bits(result: Array, right: Array) -> Bits:
+    """Where bits differ; which NaN it is, no one promises."""
+    unlike = differ(result, right)
+    if result.dtype.kind == "f":
+        unlike &= ~(np.isnan(result) & np.isnan(right))
+    return unlike

@@ -8,16 +8,14 @@ its stage reads the value of that very cell and of the step before.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from controllers.check.cells import NEVER, Bits, Cells, Numbers, bits_of
 from controllers.check.finding import Complaint, Kind
 from controllers.check.ordering import HOST, Clock, Clocks, Traced, untraced
+from controllers.check.part import Array, Part, content_of, joined, put
 from controllers.check.versions import Versions
 from controllers.device.event import AllOf, Command, Event
 from controllers.engine.binding import message_tags
@@ -27,22 +25,10 @@ from controllers.plan import Access, Operation, Plan, TileKey
 from controllers.plan.operation import Memory
 from hitmap.comm import Communicator
 from hitmap.shape import Shape
-from hitmap.strided import Strided, packed
-
-Array = npt.NDArray[Any]
+from hitmap.strided import packed
 
 # Does a launch, alone on an idle device; says what is wrong with it.
 Launch = Callable[[], "tuple[Event, Complaint | None]"]
-
-
-@dataclass(frozen=True)
-class Part:
-    """Some cells that an operation touches: `where` in the shadow, `box` in global indices."""
-
-    cells: Cells
-    where: Strided
-    box: Shape
-    field: str
 
 
 class Monitor:
@@ -56,7 +42,8 @@ class Monitor:
         self.first = 0      # the time step that the engine's step 0 stands for
         self.complaint: Complaint | None = None
         self.complaint_step = 0
-        self.versions = Versions(plan.sweeps, plan.layout.domain)
+        extensions = {field.name: plan.extension(field.name) for field in plan.program.fields}
+        self.versions = Versions(plan.sweeps, plan.layout.domain, extensions)
         self._executors = executors
         self._comm = comm
         self._tags = message_tags(plan)
@@ -168,8 +155,32 @@ class Monitor:
             events, after = untraced(wait_for)
             clock = self.clocks.tick(thread, after)
             self._read(operation, taken, clock)
-            self._write(operation, given, clock, _content(taken))
+            self._write(operation, given, clock, content_of(taken))
             return Traced(real(events), clock, self.clocks)
+
+        return command
+
+    def fill(self, operation: Operation, real: Command, read: Callable[[Shape], Array]) -> Command:
+        """The command that makes cells outside the domain; `read` says what is there then."""
+        assert operation.version is not None
+        version, thread = operation.version, self._thread(operation)
+        sources = [part for access in operation.reads for part in self._parts(access)]
+        targets = [part for access in operation.writes for part in self._parts(access)]
+
+        def command(wait_for: Sequence[Event] | None = None) -> Event:
+            events, after = untraced(wait_for)
+            clock = self.clocks.tick(thread, after)
+            # a step begins with number 0, which is filled before it
+            time = self.versions.time(self.step + (version.number == 0), version)
+            self._read(operation, sources, clock)
+            for part in sources:
+                self._expect(part, time, f"the fill of place {operation.place} reads")
+            event = real(events)
+            event.wait()
+            stamps = [self.versions.stamps(part.field, part.box, time) for part in targets]
+            content = joined(stamps, [read(part.box) for part in targets])
+            self._write(operation, targets, clock, content)
+            return Traced(event, clock, self.clocks)
 
         return command
 
@@ -190,11 +201,11 @@ class Monitor:
             clock = self.clocks.tick(thread)
             if sends:
                 self._read(operation, parts, clock)
-                content[...] = _content(parts)
+                content[...] = content_of(parts)
                 return Traced(AllOf([real(None), shadow(None)]), clock, self.clocks)
             self._write(operation, parts, clock, np.full_like(content, NEVER))
             both = AllOf([real(None), shadow(None)])
-            return Traced(both, clock, self.clocks, lambda: _put(parts, content))
+            return Traced(both, clock, self.clocks, lambda: put(parts, content))
 
         return command
 
@@ -214,7 +225,7 @@ class Monitor:
         number = self.clocks.number(self._thread(operation))
         for part in parts:
             self._order(operation, part, part.cells.write(part.where, clock, number))
-        _put(parts, content)
+        put(parts, content)
 
     def _order(self, operation: Operation, part: Part, early: Bits) -> None:
         """Complain where an operation need not come after what it depends on."""
@@ -285,15 +296,3 @@ class Monitor:
         if operation.lane == "network":
             return operation.verb, operation.transfer, operation.phase
         return id(self._executors[operation.place]), operation.lane
-
-
-def _content(parts: Sequence[Part]) -> Numbers:
-    """Stamps and bits of all cells of an access, one after another."""
-    return np.concatenate([part.cells.content(part.where) for part in parts], axis=1)
-
-
-def _put(parts: Sequence[Part], content: Numbers) -> None:
-    first = 0
-    for part in parts:
-        part.cells.put(part.where, content[:, first : first + part.where.n_cells])
-        first += part.where.n_cells

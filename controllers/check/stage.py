@@ -14,7 +14,7 @@ import numpy as np
 from controllers.check.executor import CheckedExecutor
 from controllers.check.finding import Complaint, Kind
 from controllers.check.inspection import Array, Inspection, Run, Use
-from controllers.check.memory import Bits, TileMemory, differ
+from controllers.check.memory import Bits, TileMemory, unlike_bits
 from controllers.check.monitor import Monitor
 from controllers.device.event import Command, Event
 from controllers.executor.executor import Executor
@@ -141,7 +141,7 @@ class StageLaunch:
             right = np.broadcast_to(
                 values_of(update.expression, read, self._program.dtype, given), result.shape
             )
-            if self._own is None and (unlike := _unlike(result, right)).any():
+            if self._own is None and (unlike := unlike_bits(result, right)).any():
                 return self._say("bits", field, unlike, "another value than the reference")
             if result.dtype.kind == "f":
                 new = np.isnan(result)
@@ -166,11 +166,3 @@ def _own_kernel(executor: Executor, program: Program, stage: Stage) -> Kernel | 
 
 def _keys(accesses: Iterable[Access]) -> list[TileKey]:
     return [one.memory for one in accesses if isinstance(one.memory, TileKey)]
-
-
-def _unlike(result: Array, right: Array) -> Bits:
-    """Where bits differ; which NaN it is, no one promises."""
-    unlike = differ(result, right)
-    if result.dtype.kind == "f":
-        unlike &= ~(np.isnan(result) & np.isnan(right))
-    return unlike

@@ -6,12 +6,13 @@ before sweep n of step s it is s * sweeps + n.  Cells that no sweep computes kee
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from controllers.check.cells import NEVER
+from controllers.program.extension import Extension
 from controllers.program.sweep import Sweep, Version
 from hitmap.shape import Shape
 
@@ -27,9 +28,14 @@ class Versions:
     array([37, 38,  9])
     """
 
-    def __init__(self, sweeps: Sequence[Sweep], domain: Shape) -> None:
+    def __init__(
+        self,
+        sweeps: Sequence[Sweep],
+        domain: Shape,
+        extensions: Mapping[str, Extension | None] | None = None,
+    ) -> None:
         self.n_sweeps = len(sweeps)
-        self._sweeps, self._domain = sweeps, domain
+        self._sweeps, self._domain, self._extensions = sweeps, domain, extensions or {}
         self._made = {u.version: n for n, sweep in enumerate(sweeps) for u in sweep.updates}
 
     def time(self, step: int, version: Version) -> int:
@@ -37,7 +43,11 @@ class Versions:
         return step * self.n_sweeps + (self._made[version] + 1 if version.number else 0)
 
     def stamps(self, field: str, cells: Shape, time: int) -> npt.NDArray[np.int64]:
-        """What `cells`, perhaps beyond a periodic end, must hold before the sweep at `time`."""
+        """What `cells`, perhaps beyond an end, must hold before the sweep at `time`.
+
+        Outside the domain they change with every sweep that writes the field, or never; there a
+        stamp has the number of the cell that it would be if the axis were periodic.
+        """
         axes = [
             (np.arange(lower, upper) - first) % count
             for lower, upper, first, count in zip(
@@ -45,15 +55,27 @@ class Versions:
             )
         ]
         versions = np.zeros(cells.extent, np.int64)
+        outside, is_steady = self._outside(field, cells)
         for number, sweep in enumerate(self._sweeps):
             n_done = (time - 1 - number) // self.n_sweeps + 1 if time > number else 0
             if field in sweep.writes and n_done:
-                inside = self._inside(axes, sweep.cells)
+                inside = self._inside(axes, sweep.cells) & ~outside
+                inside = inside if is_steady else inside | outside
                 newest = (n_done - 1) * self.n_sweeps + number + 1
                 versions = np.where(inside, np.maximum(versions, newest), versions)
         index = np.ravel_multi_index(np.ix_(*axes), self._domain.extent)
         result: npt.NDArray[np.int64] = versions * self._domain.n_cells + index
         return result
+
+    def _outside(self, field: str, cells: Shape) -> tuple[npt.NDArray[np.bool_], bool]:
+        """Which of `cells` are outside the domain, and whether these never change."""
+        mask = np.zeros(cells.extent, np.bool_)
+        extension = self._extensions.get(field)
+        if extension is None:
+            return mask, True
+        for box in extension.outside(cells):
+            mask[box.slices(cells.lower)] = True
+        return mask, extension.boundary.is_steady
 
     def describe(self, stamp: int) -> str:
         """A stamp in words."""

@@ -125,7 +125,7 @@ class Engine:
         logs = _by_step([self.samples] if log is None else [self.samples, log], first, last)
         self.torn = True
         if self.plan.program.scalars:
-            self._binder.tell(self.numbers.begin(first, self.n_steps))
+            self._binder.tell(self.numbers.begin(first, last, self.n_steps))
         try:
             if not self._is_open:
                 self._open(first, n_steps, logs)

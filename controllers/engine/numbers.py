@@ -43,6 +43,7 @@ class Numbers:
         self._by_rank_0 = comm.size > 1 and _is_rounded_by_hosts(program.rules)
         self._origin = (0, 0.0)     # a time step, and its time
         self._begun = (0, 0)        # the step of the plan in which the run begins; its time step
+        self._last = 0              # the step of the plan in which it ends, or earlier
         self._first: Mapping[str, float] = {}   # the scalars of that step
         self._blocks: list[_Block] = []
         self._newest: tuple[int, Mapping[str, float]] = (-1, {})
@@ -66,17 +67,17 @@ class Numbers:
         first, time = self._origin
         return time + (n_steps - first) * self.parameters.get(TIME_STEP, 0.0)
 
-    def begin(self, step: int, n_steps: int) -> Mapping[str, float]:
-        """The scalars of the step of the plan, and the time step, in which a run begins.
+    def begin(self, step: int, last: int, n_steps: int) -> Mapping[str, float]:
+        """The scalars as a run begins: of the steps `step` to `last` of the plan.
 
-        Collective where rank 0 computes them.
+        n_steps: the time step of the first one.  Collective where rank 0 computes them.
         """
-        self._begun, self._newest = (step, n_steps), (-1, {})
-        self._first = self._at(n_steps)
+        self._begun, self._last, self._newest = (step, n_steps), last, (-1, {})
+        self._first = self._rules.at(self.parameters, self.time(n_steps))
         if self._by_rank_0:
             self._first = self._comm.bcast(self._first)
             if self._names:
-                self._blocks = [self._block(0)]
+                self._begin_block()
         return self._first
 
     def telling(self, around: Surroundings) -> Callable[[int], Awaited | None] | None:
@@ -97,8 +98,8 @@ class Numbers:
             around.change(self._newest[1])
             return None
         number, row = divmod(step - self._begun[0], BLOCK)
-        if number + 1 == len(self._blocks):
-            self._blocks.append(self._block(number + 1))
+        if number + 1 == len(self._blocks):     # its first place is here: time for the next one
+            self._begin_block()
         block = self._blocks[number]
         if not block.complete():
             return block
@@ -110,16 +111,19 @@ class Numbers:
         return n_steps + step - first
 
     def _at(self, n_steps: int) -> dict[str, float]:
-        return self._rules.at(self.parameters, self.time(n_steps))
+        return self._rules.later(self._first, self.time(n_steps))
 
-    def _block(self, number: int) -> _Block:
-        first = self._time_step(self._begun[0]) + number * BLOCK
-        values = np.empty((BLOCK, len(self._names)))
+    def _begin_block(self) -> None:
+        """Let the scalars of some more steps come, if there are more in the run."""
+        first = self._begun[0] + len(self._blocks) * BLOCK
+        values = np.empty((max(0, min(BLOCK, self._last + 1 - first)), len(self._names)))
+        if not len(values):
+            return
         if self._comm.rank == 0:
-            for row in range(BLOCK):
-                now = self._at(first + row)
+            for row in range(len(values)):
+                now = self._at(self._time_step(first + row))
                 values[row] = [now[name] for name in self._names]
-        return _Block(self._comm, values)
+        self._blocks.append(_Block(self._comm, values))
 
 
 class _Block(Awaited):

@@ -22,6 +22,7 @@ from controllers.kgt import Launch
 from controllers.kgt.kernel import WorkSizes
 from controllers.kgt.parameter import Parameter, Role, cell_dtype
 from controllers.kgt.text.emitter import OPENCL_TYPES, used_fields
+from controllers.kgt.text.given import scalars_of
 from controllers.program.program import INTEGERS, Program, Stage
 from hitmap.shape import Shape
 
@@ -152,8 +153,8 @@ def _check_cells(parameter: Parameter, program: Program, what: str) -> None:
 
 
 def _own_names(stage: Stage, n_axes: int) -> set[str]:
-    """The names of the parameters that the fields of a stage make."""
-    names = {*stage.fields_read, f"{stage.writes}_new"}
+    """The names of the parameters that the fields and the scalars of a stage make."""
+    names = {*stage.fields_read, f"{stage.writes}_new", *scalars_of(stage)}
     for field_name in used_fields(stage):
         names |= {f"{field_name}_first", *(f"{field_name}_pitch_{n}" for n in range(n_axes - 1))}
     return names
@@ -168,10 +169,11 @@ def _body_parameters(kernel: Kernel, program: Program, stage: Stage) -> str:
         f"const {real if isinstance(value, (float, np.floating)) else 'long'} {name}"
         for name, value in own.items()
     ]
+    given = [f"const VALUE {name}" for name in scalars_of(stage)]
     old = [f"__global const VALUE *restrict {name}" for name in stage.fields_read]
     tiles = [f"TILE({name})" for name in used_fields(stage)]
     new = f"__global VALUE *restrict {stage.writes}_new"
-    return ", ".join([*old, new, *tiles, "BOX", *domain, *scalars])
+    return ", ".join([*old, new, *tiles, "BOX", *domain, *given, *scalars])
 
 
 def with_domain(kernel: Kernel, domain: Shape) -> Kernel:

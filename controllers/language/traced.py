@@ -7,7 +7,8 @@ A field of structs is one field per component, called `q_rho`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -104,9 +105,8 @@ class _Trace:
         self._renames.add(renames, updates, reads, what)
         self._names.append(step.name)
         if updates:
-            name = self._free_name(step.name)
-            stage = Stage(name, updates, _offsets(reads, len(self._grid.axes)))
-            self._stages.append((stage, step))
+            stage = Stage(step.name, updates, _offsets(reads, len(self._grid.axes)))
+            self._stages.append((self._named(stage), step))
 
     def program(self, boundary: object, dt: float | None, math: Math) -> Program:
         """All of it."""
@@ -169,10 +169,15 @@ class _Trace:
             name: Value(Coordinate(axis), places) for axis, name in enumerate(self._grid.axes)
         }
 
-    def _free_name(self, name: str) -> str:
-        taken = {stage.name for stage, _ in self._stages}
-        names = (f"{name}_{n}" if n > 1 else name for n in range(1, len(taken) + 2))
-        return next(one for one in names if one not in taken)
+    def _named(self, stage: Stage) -> Stage:
+        """The stage, under a name that none has which does something else.
+
+        Those that do the same have one name, so that one kernel computes them.
+        """
+        known = {one.name: one for one, _ in self._stages}
+        names = (f"{stage.name}_{n}" if n > 1 else stage.name for n in count(1))
+        named = (replace(stage, name=name) for name in names)
+        return next(one for one in named if known.get(one.name, one) == one)
 
 
 def _expanded(

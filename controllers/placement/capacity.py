@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from controllers.executor.executor import Executor
+from controllers.kgt.text.given import tables_nbytes
 from controllers.memory.ledger import MemoryCapError, sizes
-from controllers.plan import Plan
+from controllers.plan import Operation, Plan
 from hitmap.comm import Communicator
 
 _NARROW = {"float64": "float32", "int64": "int32"}
@@ -55,10 +58,19 @@ def nbytes_needed(plan: Plan, executor: Executor, places: Sequence[int]) -> int:
     here = frozenset(places)
     memories = (one for one in plan.memories if one.home in here and one.on_device)
     return sum(one.nbytes + one.slack for one in memories) + sum(
-        tables[operation.sweep]
+        tables[operation.sweep] + _given_nbytes(plan, executor, operation)
         for operation in plan.operations
         if operation.sweep is not None and operation.place in here
     )
+
+
+def _given_nbytes(plan: Plan, executor: Executor, operation: Operation) -> int:
+    """Bytes of the tables of coordinates and indices that a launch takes."""
+    if executor.device.kind == "reference":
+        return 0    # NumPy makes them when it computes
+    assert operation.sweep is not None, "a launch"
+    stage, itemsize = plan.sweeps[operation.sweep].stage, np.dtype(plan.program.dtype).itemsize
+    return tables_nbytes(stage, operation.writes[0].cells[0].extent, itemsize)
 
 
 def _problem(plan: Plan, executor: Executor, places: Sequence[int], needed: int) -> str:

@@ -34,20 +34,26 @@ def cells_needed(plan: Plan, version: Version) -> int:
     (sweep,) = plan.sweeps
     stage, computed, field = sweep.stage, sweep.cells, version.field
     low, high = (tuple(count * cells for cells in end) for end in zip(*own_reach(stage)))
-    found: dict[tuple[Shape, Shape], int] = {}      # most places are alike
+    # what is outside the domain is made, not received
+    beyond = [tuple(n * wraps for n, wraps in zip(end, plan.periodic)) for end in (low, high)]
+    sent = plan.layout.domain.grow(*beyond)
+    found: dict[tuple[Shape, Shape, Shape], int] = {}       # most places are alike
     total = 0
     for owned in plan.layout.owned:
         if not owned.empty:
             back = tuple(-first for first in owned.lower)
-            key = owned.shift(back), (computed & owned.grow(low, high)).shift(back)
+            around = owned.grow(low, high)
+            key = owned.shift(back), (computed & around).shift(back), (sent & around).shift(back)
             if key not in found:
                 found[key] = _needed(stage, field, *key, count)
             total += found[key]
     return total
 
 
-def _needed(stage: Stage, field: str, owned: Shape, computed: Shape, count: int) -> int:
-    """Cells outside `owned` that `count` steps of it read; only cells in `computed` change."""
+def _needed(
+    stage: Stage, field: str, owned: Shape, computed: Shape, sent: Shape, count: int
+) -> int:
+    """Cells of `sent` beside `owned` that `count` steps of it read; those `computed` change."""
     around: dict[str, list[tuple[int, ...]]] = {}
     for read in stage.reads:
         around.setdefault(read.field, []).append(read.offset)
@@ -57,7 +63,7 @@ def _needed(stage: Stage, field: str, owned: Shape, computed: Shape, count: int)
         changed = values & computed
         read_at_all = read_at_all | _moved(changed, around.get(field, []))
         values = (values - computed) | _moved(changed, around[stage.writes])
-    return ((values if field == stage.writes else read_at_all) - owned).n_cells
+    return (((values if field == stage.writes else read_at_all) & sent) - owned).n_cells
 
 
 def _moved(cells: Region, offsets: list[tuple[int, ...]]) -> Region:

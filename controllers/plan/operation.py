@@ -127,6 +127,7 @@ class Operation:
     sweep: int | None = None        # of a launch
     transfer: int | None = None     # of a part of an exchange
     task: HostTask | None = None    # of the host's work
+    version: Version | None = None  # of which a fill makes cells outside the domain
 
     @property
     def on_device(self) -> bool:

@@ -10,6 +10,7 @@ from functools import cached_property, reduce
 
 from controllers.plan.operation import HostTask, Location, StagingKey, TileKey, Transfer
 from controllers.plan.overlap import Overlap, pays
+from controllers.program.boundary import closed
 from controllers.program.extension import Extension
 from controllers.program.liveness import Liveness, Used, is_near, offsets_of
 from controllers.program.program import Program
@@ -53,7 +54,7 @@ class Outline:
         self.program = program
         self.layout = layout
         self.steps_per_launch = steps_per_launch
-        self.periodic = periodic = program.closed(periodic)
+        self.periodic = periodic = closed(periodic, program.boundaries, program.n_axes)
         self.locations = tuple(locations)
         self.overlap = overlap
         self.only_rank = only_rank

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from controllers.memory.history import History
 from controllers.plan.operation import Access, Edge, HostTask, Lane, Memory, Operation, Verb
+from controllers.program.sweep import Version
 
 
 class Recorder:
@@ -33,6 +34,7 @@ class Recorder:
         sweep: int | None = None,
         transfer: int | None = None,
         task: HostTask | None = None,
+        version: Version | None = None,
     ) -> None:
         """Add one operation of the current step; it waits for what its cells need."""
         number, reads, writes = len(self._operations), tuple(reads), tuple(writes)
@@ -40,7 +42,7 @@ class Recorder:
         self._operations.append(
             Operation(
                 number, self.step, place, verb, lane, reads, writes, edges,
-                sweep, transfer, task,
+                sweep, transfer, task, version,
             )
         )
         self._earlier.append(0)

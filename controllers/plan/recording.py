@@ -39,7 +39,7 @@ def record_opening(plan: Outline, recorder: Recorder, phase: int) -> None:
     exchange.record(exchanges)
     for field, version in plan.liveness.opened.items():
         tiles = {place: plan.tile(Version(field, 0), phase, place) for place in plan.places}
-        _fill(plan, recorder, version, tiles)
+        _fill(plan, recorder, version, Version(field, 0), tiles)
     _fill_once(plan, recorder)
 
 
@@ -65,13 +65,17 @@ def _record_sweep(plan: Outline, recorder: Recorder, number: int, phase: int) ->
     exchange.record(exchanges)
     for update in sweep.updates:
         tiles = {place: plan.tile(update.version, phase, place) for place in plan.places}
-        _fill(plan, recorder, update.version, tiles)
+        _fill(plan, recorder, update.version, update.version, tiles)
 
 
 def _fill(
-    plan: Outline, recorder: Recorder, version: Version, tiles: Mapping[int, TileKey]
+    plan: Outline,
+    recorder: Recorder,
+    version: Version,
+    made: Version,
+    tiles: Mapping[int, TileKey],
 ) -> None:
-    """Make the cells outside the domain that readers of `version` need, where they change."""
+    """Make cells of `made` outside the domain: what readers of `version` need, if it changes."""
     extension = plan.extension(version.field)
     if extension is None or extension.boundary.is_steady:
         return
@@ -79,8 +83,9 @@ def _fill(
         outside = plan.outside(version, place)
         if outside:
             sources = Region.of(part for box in outside for part in extension.sources(box))
-            read, written = Access(tile, sources.boxes), Access(tile, outside)
-            recorder.add(place, "fill", "compute", [read], [written])
+            read = [] if sources.empty else [Access(tile, sources.boxes)]
+            written = [Access(tile, outside)]
+            recorder.add(place, "fill", "compute", read, written, version=made)
 
 
 def _fill_once(plan: Outline, recorder: Recorder) -> None:
@@ -92,7 +97,8 @@ def _fill_once(plan: Outline, recorder: Recorder) -> None:
                 outside = plan.patterns[field].outside(place)
                 for buffer in range(n_buffers) if outside else ():
                     written = Access(TileKey(field, buffer, place), outside)
-                    recorder.add(place, "fill", "compute", [], [written])
+                    version = Version(field, 0)
+                    recorder.add(place, "fill", "compute", [], [written], version=version)
 
 
 def _launch(

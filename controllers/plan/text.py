@@ -20,13 +20,22 @@ def describe(plan: Outline, operations: Sequence[Operation]) -> str:
 
 
 def _openings(plan: Outline) -> Iterator[str]:
-    """What is exchanged of fields that are only read."""
+    """What is exchanged of fields that are only read, and made outside the domain for good."""
     for version, pattern in plan.exchanges.items():
         if not version.number:
             n_messages = len(pattern.messages)
             yield (
                 f"before the first step, once {version.field} is set: {pattern.n_cells} cells in "
                 f"{n_messages} message{'s' * (n_messages != 1)}"
+            )
+    for field, pattern in plan.patterns.items():
+        extension = plan.extension(field)
+        if extension is not None and extension.boundary.is_steady:
+            boxes = [box for n in range(plan.layout.n_places) for box in pattern.outside(n)]
+            n_cells = sum(box.n_cells for box in boxes)
+            yield (
+                f"before the first step, once {field} is set: {n_cells} cells outside the domain, "
+                f"in all buffers"
             )
 
 

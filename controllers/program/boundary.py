@@ -32,8 +32,8 @@ from hitmap.argument import short
 
 __all__ = [
     "KEEP", "KEPT", "PERIODIC", "Boundary", "Custom", "Extrapolate", "Fixed", "Inside", "Keep",
-    "Mirror", "Periodic", "Rule", "Side", "Spelling", "Value", "custom", "extrapolate", "fixed",
-    "keep", "mirror", "rule_of",
+    "Mirror", "Periodic", "Rule", "Side", "Spelling", "Value", "closed", "custom", "extrapolate",
+    "fixed", "keep", "mirror", "rule_of",
 ]  # fmt: skip
 
 Side: TypeAlias = tuple[Rule, Rule]
@@ -127,6 +127,27 @@ class Boundary:
 
 
 KEPT = Boundary()
+
+
+def closed(
+    given: Sequence[bool] | None, boundaries: Mapping[str, Boundary], n_axes: int
+) -> tuple[bool, ...]:
+    """Which axes are rings: those that the boundaries of fields say, and those that are `given`.
+
+    ValueError where a field has other rules there.
+    """
+    own = tuple(any(one.periodic(axis) for one in boundaries.values()) for axis in range(n_axes))
+    if given is None or len(given) != n_axes:
+        return own if given is None else tuple(given)
+    for axis, wraps in enumerate(given):
+        for field, boundary in boundaries.items():
+            rules = boundary.side(axis)
+            if wraps and any(rule.extends for rule in rules):
+                raise ValueError(
+                    f"axis {axis} is to be periodic, but the field {field!r} has the boundary "
+                    f"{' and '.join(map(str, rules))} there; leave out one of the two"
+                )
+    return tuple(bool(one or other) for one, other in zip(given, own))
 
 
 def _of_mapping(spelling: Mapping[Any, Any], names: Sequence[Any]) -> Iterator[Side]:

@@ -261,23 +261,6 @@ class Program:
         boxes = (stage.updated(domain, periodic, self.boundaries) for stage in self.stages)
         return reduce(Shape.hull, boxes)
 
-    def closed(self, periodic: tuple[bool, ...] | None) -> tuple[bool, ...]:
-        """Which axes are rings: those that the program says, and those that `periodic` adds.
-
-        ValueError where a field has other rules there.
-        """
-        if periodic is None or len(periodic) != self.n_axes:
-            return self.periodic if periodic is None else periodic
-        for axis, wraps in enumerate(periodic):
-            for field in self.fields:
-                rules = field.boundary.side(axis)
-                if wraps and any(rule.extends for rule in rules):
-                    raise ValueError(
-                        f"axis {axis} is to be periodic, but the field {field.name!r} has the "
-                        f"boundary {' and '.join(map(str, rules))} there; leave out one of the two"
-                    )
-        return tuple(map(bool, np.logical_or(periodic, self.periodic)))
-
 
 def _check_nodes(stage: Stage, dtype: str, math: Math) -> None:
     """Refuse what cannot be stored, or is not for `dtype`, or not in this arithmetic."""

@@ -14,7 +14,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from controllers.program.boundary import Boundary
+from controllers.program.boundary import Boundary, closed
 from controllers.program.expression import Constant, Expression, Given, Read, Symbol, evaluate
 from controllers.program.extension import Line
 from controllers.program.functions import FUNCTIONS
@@ -127,7 +127,7 @@ def reference_run(
     [0.0, 0.0, 6.0, 8.0]
     >>> reference_run(mean, np.array([0., 4., 0., 8.]), 1, (True,)).tolist()
     [6.0, 0.0, 6.0, 0.0]
-    >>> from controllers.program.boundary import Boundary
+    >>> from controllers.program.boundary import Boundary, closed
     >>> walls = mean.with_boundaries({"u": Boundary.of(("mirror", "fixed:2"), 1)})
     >>> reference_run(walls, np.array([0., 4., 0., 8.]), 1).tolist()
     [2.0, 0.0, 6.0, 1.0]
@@ -152,10 +152,11 @@ def reference_run(
         raise ValueError(f"the number of steps cannot be negative, got {n_steps}")
     if periodic is not None:
         periodic = tuple(sequence(periodic, "periodic", "True or False, one per axis"))
+    periodic = closed(periodic, program.boundaries, program.n_axes)
     known = {**scalars, **({} if dt is None else {TIME_STEP: dt})}
     parameters = program.rules.complete(program.rules.given(known))
     domain = Shape.of_extent(next(iter(state.values())).shape)
-    positions = Positions(domain, program.closed(periodic), program.grid)
+    positions = Positions(domain, periodic, program.grid)
     for step in range(n_steps):
         numbers = program.rules.at(parameters, step * parameters.get(TIME_STEP, 0.0))
         state = _after_step(program, state, Surroundings(positions, numbers))

@@ -8,7 +8,7 @@ exchanged, what the reference computes and what devices do.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import ClassVar, TypeAlias, Union
 
@@ -127,7 +127,7 @@ class Extrapolate(Rule):
 class Custom(Rule):
     """What a function of the cells inside and the distance says; see `Rule.outside`."""
 
-    function: Callable[[Inside, int], Value]
+    function: Callable[[Inside, int], Value] = field(repr=False)     # its address is no text
 
     def __post_init__(self) -> None:
         check_function(self.function, "custom")

@@ -23,6 +23,7 @@ from controllers.program.node import ordered
 from hitmap.argument import number, wrong
 
 TIME_STEP, TIME = "dt", "t"     # the names that every program may use
+KEYWORDS = ("n_steps", "progress")      # of `Computation.run`, which takes parameters beside them
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,10 @@ class ScalarRules(dict[str, ScalarRule]):
             self.setdefault(TIME_STEP, Parameter())
         self._check_known(every)
         self._work = _work(self.derived)
+        changing = {TIME}
+        for name, _ in self._work:
+            changing |= {name} if scalars_in(self.derived[name]) & changing else set()
+        self._changing_work = [(name, work) for name, work in self._work if name in changing]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ScalarRules) and self._identity == other._identity
@@ -122,10 +127,7 @@ class ScalarRules(dict[str, ScalarRule]):
 
     def changing(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of `names` that change from step to step: `t`, and what is computed of it."""
-        changing = {TIME}
-        for name, _ in self._work:
-            if scalars_in(self.derived[name]) & changing:
-                changing.add(name)
+        changing = {TIME, *(name for name, _ in self._changing_work)}
         return tuple(name for name in names if name in changing)
 
     def at(self, parameters: Mapping[str, float], time: float) -> dict[str, float]:
@@ -135,17 +137,11 @@ class ScalarRules(dict[str, ScalarRule]):
         >>> rules.at({"a": 2.0, "dt": 0.5}, time=1.5)
         {'a': 2.0, 'dt': 0.5, 't': 1.5, 'b': 3.0}
         """
-        known = {**parameters, TIME: time}
-        with np.errstate(all="ignore"):
-            for name, program in self._work:
-                slots: list[Any] = []
-                for function, what in program:
-                    if function is None:
-                        slots.append(np.float64(known[what] if isinstance(what, str) else what))
-                    else:
-                        slots.append(function(*[slots[number] for number in what]))
-                known[name] = float(slots[-1])
-        return known
+        return _computed(self._work, {**parameters, TIME: time})
+
+    def later(self, known: Mapping[str, float], time: float) -> dict[str, float]:
+        """All scalars at another time than `known` was: what does not change stays as it is."""
+        return _computed(self._changing_work, {**known, TIME: time})
 
     def _check_known(self, used: Iterable[str]) -> None:
         known = {*self, TIME} if TIME_STEP in self else {*self}
@@ -179,6 +175,10 @@ def _check_rule(name: str, rule: object) -> None:
     if name == TIME:
         raise ValueError("the scalar 't' is the time, t0 + n dt, by itself; leave its rule out")
     if isinstance(rule, Parameter):
+        if name in KEYWORDS:
+            raise ValueError(
+                f"a parameter cannot be called {name!r}, as what `run` takes; choose another name"
+            )
         return
     if name == TIME_STEP:
         raise ValueError("the scalar 'dt' must be a Parameter so far; compute another from it")
@@ -210,6 +210,20 @@ def _work(derived: Mapping[str, Expression]) -> _Work:
             f"make one of them a Parameter"
         ) from None
     return [(name, _program(derived[name])) for name in names]
+
+
+def _computed(work: _Work, known: dict[str, float]) -> dict[str, float]:
+    """`known` with the scalars that `work` computes of it."""
+    with np.errstate(all="ignore"):
+        for name, program in work:
+            slots: list[Any] = []
+            for function, what in program:
+                if function is None:
+                    slots.append(np.float64(known[what] if isinstance(what, str) else what))
+                else:
+                    slots.append(function(*[slots[number] for number in what]))
+            known[name] = float(slots[-1])
+    return known
 
 
 def _program(rule: Expression) -> list[tuple[Callable[..., Any] | None, Any]]:

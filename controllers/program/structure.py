@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from controllers.program.expression import evaluate_all
+from controllers.program.extension import check_boundary
 from controllers.program.program import Program, Stage
 from controllers.program.scalars import Parameter, ScalarRule
 
@@ -26,7 +27,12 @@ def structure(program: Program, stage: Stage) -> str:
 
 def described(program: Program) -> str:
     """A short text that differs where programs compute differently."""
-    stages = (structure(program, stage) for stage in program.stages)
+    outside = (
+        rule
+        for field in program.fields
+        for rule in check_boundary(field.boundary, field.name, program.n_axes, field.dtype)
+    )
+    stages = (structure(program, stage) for stage in (*program.stages, *outside))
     rules = [f"{name} {_rule(rule)}" for name, rule in program.scalars.items()]
     digest = _digest(
         repr(program.fields), repr(program.renames), repr(program.grid), *stages, *rules

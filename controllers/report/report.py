@@ -2,8 +2,8 @@
 """What a run has cost: in all, and place by place; as a table for people and as plain data."""
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 
 from controllers.kernel.configuration import Configuration
 from controllers.memory.ledger import Ledger, size, sizes
@@ -97,7 +97,7 @@ class Report:
     The time starts with everything built, launched once and in memory, and ends when all places
     have finished the last step; input and output are outside, and what is no step of tuning, which
     `tuning` tells.  `kernels` says what computes the largest box of each stage on each device;
-    equal ones are listed once.
+    equal ones are listed once.  `scalars` are the parameters of the program as they are now.
     """
 
     seconds: float
@@ -109,6 +109,7 @@ class Report:
     steps_per_launch: int = 1
     math: Math = "strict"
     tuning: TuningReport | None = None
+    scalars: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def seconds_per_step(self) -> float:
@@ -158,6 +159,7 @@ class Report:
             "devices": [asdict(device) for device in self.devices],
             "kernels": [kernel.as_dict() for kernel in self.kernels],
             "tuning": self.tuning and self.tuning.as_dict(),
+            "scalars": {**self.scalars},
         }
 
     def table(self) -> str:
@@ -178,7 +180,8 @@ class Report:
         if self.steps_per_launch > 1:
             total += f", {self.steps_per_launch} steps per launch"
         table = format_table(head, rows, left=("device", "longest wait"))
-        rest = [*self._math(), *self._balance(), *self._kernels(), *self._memory()]
+        rest = [*self._math(), *self._scalars(), *self._balance(), *self._kernels()]
+        rest += self._memory()
         if self.tuning is not None:
             rest.append(str(self.tuning))
         return "\n".join([table, total, *rest])
@@ -196,6 +199,11 @@ class Report:
     def _math(self) -> list[str]:
         """A line on arithmetic that is not the strict one."""
         return [] if self.math == "strict" else [f"math {self.math}: other bits than the reference"]
+
+    def _scalars(self) -> list[str]:
+        """A line on the parameters."""
+        values = ", ".join(f"{name} = {value:g}" for name, value in self.scalars.items())
+        return [f"scalars: {values}"] if values else []
 
     def _balance(self) -> list[str]:
         """A line on what could be better."""

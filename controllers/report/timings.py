@@ -117,6 +117,7 @@ class Timings:
             plan.steps_per_launch,
             plan.program.math,
             TuningReport.of_ranks([rank[3] for rank in everyone]),
+            engine.numbers.parameters,
         )
 
     def place(self, engine: Engine, place: int) -> PlaceReport:

@@ -82,7 +82,7 @@ class Request:
             )
         return cls(
             subject.program, subject.sizes, said.divided(cut), said.executed(run),
-            subject.initial, subject.scalars,
+            subject.initial, subject.program.rules.given(subject.scalars),
         )  # fmt: skip
 
     @property

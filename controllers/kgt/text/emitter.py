@@ -69,7 +69,8 @@ def assignment(
 
     def temporary(text: Text) -> Text:
         name = next(names)
-        kind = "int" if text.truth else "long" if text.whole else lanes.type(arithmetic)
+        kind = "int" if text.truth else lanes.type(arithmetic)
+        kind = "long" if text.whole else kind
         lines.extend(statement(f"const {kind} {name}", text.parts))
         return Text((name,), ATOM, 1, truth=text.truth, whole=text.whole)
 

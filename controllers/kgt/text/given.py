@@ -52,6 +52,14 @@ def tables_of(stage: Stage) -> tuple[Table, ...]:
     )
 
 
+def tables_nbytes(stage: Stage, extent: tuple[int, ...], itemsize: int) -> int:
+    """Bytes of the tables of a launch over a box, whose cells have so many each."""
+    return sum(
+        (extent[one.of.axis] + one.low + one.high) * (8 if isinstance(one.of, Index) else itemsize)
+        for one in tables_of(stage)
+    )
+
+
 def placed(stage: Stage) -> list[Placed]:
     """The indices and coordinates that a stage uses, in order of first use."""
     return [node for node in stage.nodes if isinstance(node, (Index, Coordinate))]

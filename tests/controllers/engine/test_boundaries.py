@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
+from typing import Any
 
+import numpy as np
 import pytest
 from lazy_executor import LazyExecutor, World
 from plan_simulation import Simulation
@@ -13,12 +17,29 @@ from random_boundaries import bounded_program, same
 from random_programs import ProgramCase
 from sample import sample
 
+from controllers import (
+    Boundary,
+    Computation,
+    Field,
+    Program,
+    Read,
+    Stage,
+    Stencil,
+    extrapolate,
+    fixed,
+    mirror,
+    reference_run,
+)
+from controllers.check import CheckedEngine, CheckError
 from controllers.device import find_devices, reference_device
+from controllers.device.event import Command, HostEvent
 from controllers.engine import Engine
 from controllers.executor.executor import Executor
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.executor.reference import ReferenceExecutor
+from controllers.memory.tile import Tile
 from controllers.plan import Location, Plan
+from controllers.program.extension import Extension
 from hitmap import Layout, SerialCommunicator, Shape
 
 N_PLACES = (1, 2, 3, 5)
@@ -52,12 +73,17 @@ def test_every_order_that_a_plan_allows_gives_the_bits_of_the_reference(number: 
             assert same(got[field], expected), f"{field}, {n_places} places\n{plan}"
 
 
-def check_engine(case: ProgramCase, executors: Sequence[Executor], layout: Layout) -> None:
+def check_engine(
+    case: ProgramCase,
+    executors: Sequence[Executor],
+    layout: Layout,
+    kind: type[Engine] = Engine,
+) -> None:
     """Runs of all steps at once, and of one at a time after the fields are set anew."""
     numbers = {executor: n for n, executor in enumerate(dict.fromkeys(executors))}
     locations = [Location(0, numbers[one], one.shares_host) for one in executors]
     plan = Plan(case.program, layout, case.periodic, locations, overlap="on")
-    engine = Engine(plan, dict(enumerate(executors)), SerialCommunicator())
+    engine = kind(plan, dict(enumerate(executors)), SerialCommunicator())
     for parts in ([case.n_steps], [1] * case.n_steps):
         for place in plan.places:
             owned = layout.owned[place]
@@ -99,3 +125,131 @@ def test_pocl_gives_the_bits_of_the_reference(number: int, pocl: OpenCLExecutor)
 @pytest.fixture(scope="module")
 def pocl() -> OpenCLExecutor:
     return OpenCLExecutor(find_devices()[0])
+
+
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 25))
+def test_the_checked_mode_raises_no_alarm(number: int) -> None:
+    case, rng = bounded_program(number), random.Random(number)
+    case = replace(case, program=replace(case.program, renames={}))
+    one = ReferenceExecutor(reference_device())
+    executors: list[Executor] = [one, one, ReferenceExecutor(reference_device())]
+    check_engine(case, executors, layout_of(case, 3, rng), CheckedEngine)
+
+
+WALL = Program(
+    "wall",
+    (Field("u", "float64", Boundary.of({0: (mirror(), fixed(1))}, 2)),),
+    (Stage("mean", {"u": (Read("u", (-1, 0)) + Read("u", (1, 0))) / 2}, ((-1, 1), (0, 0))),),
+)
+
+
+class Forgetful(ReferenceExecutor):
+    """Makes no cell outside the domain."""
+
+    def fill_command(
+        self, program: Program, extension: Extension, tile: Tile, boxes: Sequence[Shape]
+    ) -> Command:
+        return lambda wait_for=None: HostEvent(0, 0)
+
+
+def test_the_checked_mode_finds_wrong_cells_outside() -> None:
+    start = np.random.default_rng(4).random((9, 4))
+    case = ProgramCase(WALL, (), {"u": start}, (False, False), 3)
+    layout = Layout.bands(Shape.of_extent(case.extent), 2)
+    one = ReferenceExecutor(reference_device())
+    check_engine(case, [one, one], layout, CheckedEngine)
+    with pytest.raises(CheckError, match=r"u at \(-1, 0\), outside the domain, is not what"):
+        check_engine(case, [Forgetful(reference_device()), one], layout, CheckedEngine)
+
+
+def test_the_checked_mode_finds_that_cells_outside_were_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("controllers.plan.recording._fill", lambda *_: None)
+    case = ProgramCase(WALL, (), {"u": np.ones((9, 4))}, (False, False), 3)
+    one = ReferenceExecutor(reference_device())
+    with pytest.raises(CheckError, match=r"u at .*nobody has written"):
+        check_engine(case, [one], Layout.bands(Shape.of_extent((9, 4)), 1), CheckedEngine)
+
+
+def test_a_plan_says_what_is_made_outside_the_domain() -> None:
+    plan = Plan(WALL, Layout.bands(Shape.of_extent((9, 4)), 2), (False, False), [Location()] * 2)
+    assert [str(plan.geometry("u", place).box) for place in range(2)] == [
+        "[-1:6, 0:4]", "[4:10, 0:4]",
+    ]  # fmt: skip
+    assert re.findall(r"fill +(.+?)(?:  .*)?$", str(plan), re.MULTILINE) == [
+        "u.1@0 [0:1, 0:4] -> u.1@0 [-1:0, 0:4]", "u.1@1 [9:10, 0:4]",
+    ]  # fmt: skip
+    steady = WALL.with_boundaries({"u": Boundary.of({0: (fixed(0), fixed(1))}, 2)})
+    plan = Plan(steady, plan.layout, (False, False), plan.locations)
+    assert all(operation.verb != "fill" for operation in plan.operations)
+    assert str(plan).endswith("once u is set: 8 cells outside the domain, in all buffers")
+    assert [[o.verb for o in opening].count("fill") for opening in plan.opening] == [4, 4]
+
+
+def test_computations_take_rules_for_all_fields_or_field_by_field() -> None:
+    start = np.random.default_rng(4).random((13, 8))
+    rules: list[Any] = [
+        {"u": {0: (mirror(), "keep")}}, ["mirror", "periodic"], {1: (fixed(2), extrapolate(1))},
+    ]  # fmt: skip
+    for boundary in rules:
+        with Computation(
+            WALL, start.shape, boundary=boundary, devices="reference", places_per_controller=3
+        ) as run:
+            run.scatter(start)
+            run.run(4)
+            run.redistribute(partition="blocks")
+            run.run(1)
+            got, right = run.gather(), reference_run(run.program, start, 5)
+            assert got is not None and got.tobytes() == right.tobytes(), boundary
+            run.scatter(right)      # what is outside belongs to the new values
+            run.run(2)
+            got, right = run.gather(), reference_run(run.program, right, 2)
+            assert got is not None and got.tobytes() == right.tobytes(), boundary
+
+
+@pytest.mark.parametrize(("devices", "n_steps", "boundary"), sample(product(
+    ("reference", "cpu"), (2, 3, 4),
+    ("fixed:0.5", ["periodic", "fixed:0.5"], {0: (fixed(1), "keep"), 1: (fixed(0), fixed(2))}),
+), 5))  # fmt: skip
+def test_several_steps_per_launch_know_fixed_numbers(
+    devices: str, n_steps: int, boundary: Any
+) -> None:
+    around = [Read("u", (i, j)) for i in (-1, 0, 2) for j in (-1, 1)]
+    wide = Stage("mean", {"u": sum(around) / 5}, ((-1, 2), (-1, 1)))
+    program = Program("p", (Field("u", "float32"),), (wide,))
+    if devices == "cpu":    # whose kernels of several steps want symmetric ones
+        program = five().program("float32")
+    start = np.random.default_rng(4).random((37, 29)).astype(np.float32)
+    with Computation(
+        program, start, boundary=boundary, steps_per_launch=n_steps, devices=devices,
+        places_per_controller=3, partition="blocks",
+    ) as run:  # fmt: skip
+        assert run.plan.steps_per_launch == n_steps
+        run.run(7)
+        got, right = run.gather(), reference_run(run.program, start, 7)
+        assert got is not None and got.tobytes() == right.tobytes()
+
+
+def test_several_steps_per_launch_are_refused_where_what_is_outside_changes() -> None:
+    program = five().program("float32")
+    with pytest.raises(ValueError, match="launches of 2 steps .* keep, periodic or a fixed number"):
+        Computation(program, (40, 40), boundary="mirror", steps_per_launch=2, devices="reference")
+    with Computation(program, (400, 400), boundary="mirror", devices="cpu") as run:
+        assert run.plan.steps_per_launch == 1
+
+
+def five() -> Stencil:
+    return Stencil.of("five", [(-1, 1)] * 2, [0, 1, 0, 1, 1, 1, 0, 1, 0], 5)
+
+
+def test_every_kind_of_rule_is_tried_on_every_side() -> None:
+    found = {
+        (axis, side, type(rule).__name__)
+        for number in range(N_PROGRAMS)
+        for boundary in bounded_program(number).program.boundaries.values()
+        for axis, sides in enumerate(boundary.axes)
+        for side, rule in enumerate(sides)
+    }
+    kinds = ("Keep", "Periodic", "Fixed", "Mirror", "Extrapolate", "Custom")
+    assert found == {*product(range(3), range(2), kinds)}

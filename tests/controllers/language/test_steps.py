@@ -5,12 +5,16 @@ The other side is written by hand in each test: np.roll, np.pad and slices, none
 """
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import controllers as ct
+from controllers.kgt import generate
+from controllers.kgt.choice import config_of
+from controllers.kgt.strategies.table import STRATEGIES
 from controllers.language.traced import Traced, program_of
 from controllers.program.functions import FUNCTIONS
 
@@ -166,7 +170,11 @@ def test_a_step_repeated_is_several_stages_of_one_step() -> None:
     traced = program_of(
         ct.repeat(smooth, 3), ct.Grid(x=10), boundary=(ct.extrapolate(1), ct.fixed(2)),
     )  # fmt: skip
-    assert [stage.name for stage in traced.program.stages] == ["step", "step_2", "step_3"]
+    assert [stage.name for stage in traced.program.stages] == ["step", "step", "step"]
+    assert len({*traced.program.stages}) == 1, "so one kernel computes all of them"
+    other = ct.step(lambda u: dict(u=u / 2))
+    stages = program_of([smooth, other, smooth], ct.Grid(x=3, boundary=ct.keep())).program.stages
+    assert [stage.name for stage in stages] == ["step", "step_2", "step"]
     u = random(10, "u")["u"]
     start = {"u": u}
     for _ in range(6):
@@ -390,10 +398,21 @@ def test_dtypes_are_as_given_else_as_initial_values_are_else_float64() -> None:
     assert dtypes(dtype={"u": "f4", "v": np.float32}) == ["float32", "float32"]
 
 
-def test_traced_and_from_a_pattern_of_weights_are_the_same_expressions() -> None:
-    pattern = [[0, 1, 0], [1, -4, 1], [0, 1, 0]]
-    stencil = ct.Stencil.of("s", pattern=pattern).program("float32")
-    grid = ct.Grid(y=9, x=9, boundary=ct.keep())
-    traced = program_of(ct.step(lambda u: dict(u=ct.laplacian(u))), grid, dtype="float32").program
-    assert traced.stages[0].expression is stencil.stages[0].expression
-    assert traced.stages[0].offsets == stencil.stages[0].offsets
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_step_and_a_pattern_of_weights_are_one_kernel(strategy: str) -> None:
+    stencil = ct.Stencil.of("heat", pattern=[[0, 1, 0], [1, 4, 1], [0, 1, 0]], factor=8)
+    curved = ct.Stencil.of("heat", pattern=[[0, 1, 0], [1, -4, 1], [0, 1, 0]])
+
+    @ct.step
+    def heat(u: Any) -> Any:
+        return dict(u=(u[-1, 0] + u[0, -1] + 4 * u[0, 0] + u[0, 1] + u[1, 0]) / 8)
+
+    laplacian = replace(heat, function=lambda u: dict(u=ct.laplacian(u)))
+    for pattern, step in ((stencil, heat), (curved, laplacian)):
+        texts = []
+        grid = ct.Grid(y=9, x=9, boundary=ct.keep())
+        traced = program_of(step, grid, dtype="float32").program
+        for program in (pattern.program("float32"), traced):
+            config = config_of(strategy, program, program.stages[0])
+            texts.append(generate(program, program.stages[0], config).source)
+        assert texts[0] == texts[1]

@@ -11,6 +11,7 @@ import pytest
 from controllers import Boundary, Field, Program, Read, Stage, custom, extrapolate, fixed, mirror
 from controllers.program.boundary import KEEP, PERIODIC, Inside, Rule, Value
 from controllers.program.reference import extended, reference_run
+from controllers.program.structure import described
 
 FIELD = np.random.default_rng(5).random((4, 5, 3))
 WIDTHS = ((2, 3), (6, 1), (0, 4))
@@ -32,7 +33,7 @@ def test_rules_are_those_of_numpy(rule: Rule, mode: str, options: dict[str, Any]
 def test_a_mirror_may_change_the_sign_each_time_that_it_is_looked_into() -> None:
     line = np.array([1, 2, 3])
     wide, _ = extended(line, "u", Boundary.of(mirror(-1), 1), ((-7, 4),))
-    assert wide.tolist() == [-3, 1, 2, 3, -3, -2, -1, 1, 2, 3, -3, -2, -1, 1]
+    assert wide.tolist() == [-1, 1, 2, 3, -3, -2, -1, 1, 2, 3, -3, -2, -1, 1]
 
 
 def test_a_line_and_a_parabola_go_on() -> None:
@@ -134,3 +135,12 @@ def test_a_stage_computes_the_cells_whose_reads_exist(
     arrays = {name: np.full(8, n, np.int32) for n, name in enumerate("uv", 1)}
     after = reference_run(Program("p", fields, (both,)), arrays, 1)["u"]
     assert np.flatnonzero(after == 3).tolist() == [*range(lowest, highest)]
+
+
+def test_programs_differ_where_their_boundaries_do() -> None:
+    rules = ("keep", "mirror", mirror(-1), fixed(0), fixed(1), custom(lambda u, n: u(0)),
+             custom(lambda u, n: u(n - 1)))  # fmt: skip
+    texts = [described(program(Boundary.of(rule, 1))) for rule in rules]
+    assert len({*texts}) == len(rules)
+    again = custom(lambda u, n: u(0))       # another function, as on another rank
+    assert described(program(Boundary.of(again, 1))) == texts[5]

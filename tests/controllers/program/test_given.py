@@ -24,6 +24,7 @@ from controllers.program.expression import (
 )
 from controllers.program.formula import expression_text
 from controllers.program.program import Field, Program, Stage
+from controllers.program.reference import reference_run
 from controllers.program.scalars import Parameter, ScalarRules
 from controllers.program.structure import structure
 
@@ -137,6 +138,7 @@ GRID = Coordinates(("y", "x"), (0.0, 0.0), (1.0, 1.0))
         (U * A, {}, "'a' is used, and the program has none"),
         (U * A, {"scalars": {"b": T}}, "'a' is used, and the program has b, dt, t"),
         (U, {"scalars": {"t": Parameter()}}, "leave its rule out"),
+        (U, {"scalars": {"progress": Parameter()}}, "what `run` takes"),
         (U, {"scalars": {"dt": A, "a": Parameter()}}, "'dt' must be a Parameter"),
         (U, {"scalars": {"a": U}}, "a value of each cell"),
         (U, {"scalars": {"a": DT < 1}}, "where"),
@@ -157,6 +159,29 @@ def test_what_a_program_cannot_compute_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=says):
         program(expression, **more)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("wraps", [False, True])
+def test_the_reference_does_what_numpy_does_by_hand(dtype: str, wraps: bool) -> None:
+    source = where((Index(0) == 3) & (Index(1, 1) == 0), np.sin(T) * A, 0)
+    drift = Coordinate(1, False, -1) * DT - Coordinate(0, True) * (A / 3)
+    places = Coordinates(("y", "x"), (0.0, 1.0), (1.0, 0.3))
+    made = program(U + source + drift, dtype, scalars={"a": Parameter(2.0)}, grid=places)
+    start = np.linspace(0, 1, 20).astype(dtype).reshape(5, 4)
+    found = reference_run(made, start, 3, (wraps, wraps), {"a": 1.7}, dt=0.1)
+    kind, right = np.dtype(dtype).type, start.copy()
+    row, column = np.arange(5)[:, None], np.arange(4)[None]
+    after = (column + 1) % 4 if wraps else column + 1
+    before = (column - 1) % 4 if wraps else column - 1
+    x, y = (1.0 + (before + 0.5) * 0.3).astype(dtype), (row * 1.0).astype(dtype)
+    for step in range(3):
+        pulse = kind(math.sin(step * 0.1) * 1.7)
+        new = right + np.where((row == 3) & (after == 0), pulse, kind(0))
+        new = new + (x * kind(0.1) - y * kind(1.7 / 3))
+        inside = (slice(None),) * 2 if wraps else (slice(1, -1),) * 2
+        right[inside] = new[inside]
+    assert found.dtype == dtype and found.tobytes() == right.tobytes()
 
 
 def test_integer_fields_take_no_scalars_and_coordinates_yet() -> None:
