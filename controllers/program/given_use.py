@@ -24,7 +24,7 @@ def check_given(stage: Stage, floats: bool, grid: Coordinates | None) -> None:
     floats: whether its fields hold floats.
     """
     n_axes = len(stage.offsets)
-    for node in stage.nodes:
+    for node in stage.given:
         if isinstance(node, (Index, Coordinate)) and node.axis >= n_axes:
             raise ValueError(
                 f"stage {stage.name!r} uses {node}, and has {n_axes} axes; take a lower axis"
@@ -39,7 +39,7 @@ def check_given(stage: Stage, floats: bool, grid: Coordinates | None) -> None:
                 f"stage {stage.name!r} uses {node}, which need not be whole, and its fields hold "
                 f"integers; use fields of floats"
             )
-    if floats:
+    if floats and any(isinstance(node, Index) for node in stage.given):
         whole = index_values(ordered(*stage.updates.values()))
         for field, expression in stage.updates.items():
             if expression in whole:

@@ -19,7 +19,7 @@ from controllers.program.expression import (
     evaluate_all,
     where,
 )
-from controllers.program.scalars import ScalarRule, ScalarRules, scalars_in
+from controllers.program.scalars import ScalarRule, ScalarRules
 from controllers.program.stage import Stage
 
 
@@ -36,7 +36,7 @@ def hoisted(
     >>> stage.expression.right, sorted(rules)
     (Scalar(name='scalar_0'), ['rate', 'scalar_0'])
     """
-    used = {name for stage in stages for name in scalars_in(*stage.updates.values())}
+    used = {one.name for stage in stages for one in stage.given if isinstance(one, Scalar)}
     rules = ScalarRules(scalars, used)
     if not used:
         return stages, rules

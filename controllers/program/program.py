@@ -15,14 +15,14 @@ import numpy as np
 
 from controllers.program.boundary import KEPT, Boundary
 from controllers.program.coordinates import Coordinates
-from controllers.program.expression import Constant, flops
+from controllers.program.expression import Constant, Scalar, flops
 from controllers.program.extension import check_boundary
 from controllers.program.functions import FUNCTIONS, Function
 from controllers.program.given_use import check_given
 from controllers.program.hoisting import hoisted
 from controllers.program.identifier import check_field_name, check_identifier, short
 from controllers.program.offsets import Offsets
-from controllers.program.scalars import TIME, ScalarRule, ScalarRules, scalars_in
+from controllers.program.scalars import TIME, ScalarRule, ScalarRules
 from controllers.program.stage import Stage as Stage
 from hitmap.shape import Shape
 
@@ -211,7 +211,7 @@ class Program:
     @cached_property
     def changing(self) -> tuple[str, ...]:
         """The scalars that its stages use and that change from step to step."""
-        used = {name for stage in self.stages for name in scalars_in(*stage.updates.values())}
+        used = {one.name for stage in self.stages for one in stage.given if isinstance(one, Scalar)}
         return self.rules.changing(sorted(used))
 
     @cached_property

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from controllers.program.boundary import Boundary
-from controllers.program.expression import Expression, Operation, Read, Symbol, walk
+from controllers.program.expression import Expression, Given, Operation, Read, Symbol, walk
 from controllers.program.identifier import check_identifier
 from controllers.program.offsets import Offsets, check_offsets
 from hitmap.argument import wrong
@@ -73,6 +73,11 @@ class Stage:
     def reads(self) -> tuple[Read, ...]:
         """Its distinct reads, in order of first use."""
         return tuple(node for node in self.nodes if isinstance(node, Read))
+
+    @cached_property
+    def given(self) -> tuple[Given, ...]:
+        """The distinct scalars, indices and coordinates that it uses, in order of first use."""
+        return tuple(node for node in self.nodes if isinstance(node, Given))
 
     @cached_property
     def operations(self) -> Counter[Symbol]:

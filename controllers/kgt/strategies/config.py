@@ -39,7 +39,7 @@ class Config(Protocol):
 
     @classmethod
     def _takes_given(cls, stage: Stage) -> bool:
-        return all(isinstance(node, cls.given) for node in stage.nodes if isinstance(node, Given))
+        return all(isinstance(node, cls.given) for node in stage.given)
 
     @classmethod
     def check(cls, stage: Stage) -> None:

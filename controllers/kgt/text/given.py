@@ -30,7 +30,7 @@ class Table:
 
 def scalars_of(stage: Stage) -> dict[str, str]:
     """The names of the scalars that a stage uses, by their parameters, in order of first use."""
-    return {PREFIX + node.name: node.name for node in stage.nodes if isinstance(node, Scalar)}
+    return {PREFIX + node.name: node.name for node in stage.given if isinstance(node, Scalar)}
 
 
 def tables_of(stage: Stage) -> tuple[Table, ...]:
@@ -62,7 +62,7 @@ def tables_nbytes(stage: Stage, extent: tuple[int, ...], itemsize: int) -> int:
 
 def placed(stage: Stage) -> list[Placed]:
     """The indices and coordinates that a stage uses, in order of first use."""
-    return [node for node in stage.nodes if isinstance(node, (Index, Coordinate))]
+    return [node for node in stage.given if isinstance(node, (Index, Coordinate))]
 
 
 def axes_of(stage: Stage) -> list[int]:
