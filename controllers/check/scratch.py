@@ -49,12 +49,14 @@ class Scratch:
     @cached_property
     def _tiles(self) -> tuple[dict[str, Tile], Tile]:
         """Those that are read, by field, and the one that is written."""
-        dtype, read = np.dtype(self.program.dtype), self.stage.fields_read
-        *old, new = (
-            Tile(self.geometry, dtype, None, self.executor.device_staging(self.n_elements, dtype))
-            for _ in (*read, self.stage.writes)
-        )
+        read = self.stage.fields_read
+        *old, new = (self._tile(field) for field in (*read, self.stage.writes))
         return dict(zip(read, old)), new
+
+    def _tile(self, field: str) -> Tile:
+        dtype = np.dtype(self.program.dtypes[field])
+        room = self.executor.device_staging(self.n_elements, dtype)
+        return Tile(self.geometry, dtype, None, room)
 
     def uses(self, over: Shape) -> list[Use]:
         """What a launch over `over` may touch: the fields that are read, then the one written."""

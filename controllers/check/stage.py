@@ -132,7 +132,7 @@ class StageLaunch:
             field = update.version.field
             result = self._results()[field]
             right = np.broadcast_to(
-                values_of(update.expression, read, self._program.dtype), result.shape
+                values_of(update.expression, read, self._program.dtypes[field]), result.shape
             )
             if self._own is None and (unlike := _unlike(result, right)).any():
                 return self._say("bits", field, unlike, "another value than the reference")

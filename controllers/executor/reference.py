@@ -62,7 +62,7 @@ class ReferenceExecutor:
             return reads[field].view(cells)
 
         def compute() -> None:
-            for field, values in apply_sweep(sweep, cells_of, over, program.dtype).items():
+            for field, values in apply_sweep(sweep, cells_of, over, program.dtypes).items():
                 targets[field][...] = values
 
         return _at_once(compute)

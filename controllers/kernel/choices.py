@@ -17,7 +17,7 @@ from typing import TypeAlias
 from controllers import kgt
 from controllers.device.device import Device
 from controllers.kernel.winners import Winner, Winners
-from controllers.program.program import Program, Stage
+from controllers.program.program import Field, Program, Stage
 from controllers.program.structure import structure
 
 _logger = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ class Choices:
         self._winners = Winners.of(device) if winners is None else winners
         self._chosen: dict[Key, kgt.Config] = {}     # tried now, found, or kept
         self._looked_up: set[Key] = set()
-        self._digests: dict[tuple[Stage, str, str], str] = {}
+        self._digests: dict[tuple[Stage, tuple[Field, ...], str], str] = {}
 
     def configuration(
         self, program: Program, stage: Stage, launch: kgt.Launch | None = None
@@ -60,7 +60,7 @@ class Choices:
 
     def key(self, program: Program, stage: Stage, launch: kgt.Launch) -> Key:
         """What a winner for `launch` is kept under, whatever program and stage are called."""
-        kernel = stage, program.dtype, program.math
+        kernel = stage, program.fields, program.math
         if kernel not in self._digests:
             self._digests[kernel] = structure(program, stage)
         default = kgt.choose(program, stage, self._kind, launch)

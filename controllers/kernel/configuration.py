@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeAlias
 
-import numpy as np
-
 from controllers import kgt
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel
@@ -83,9 +81,11 @@ def launch_of(
 ) -> kgt.Launch:
     """What is known of a launch of `n_steps` time steps, and of the device (`kgt.Launch`)."""
     box, geometries = placed
-    fields = dict.fromkeys((stage.writes, *stage.fields_read))
-    n_elements = sum(geometries[field].n_elements for field in stage.fields_read)
-    nbytes = (n_elements + geometries[stage.writes].n_elements) * np.dtype(program.dtype).itemsize
+    fields = dict.fromkeys((*stage.updates, *stage.fields_read))
+    nbytes = sum(
+        geometries[field].n_elements * program.itemsize(field)
+        for field in (*stage.fields_read, *stage.updates)
+    )
     where = {field: geometries[field].strided(box) for field in fields}
     return kgt.Launch(
         where, nbytes > cache_bytes, n_steps, local_bytes, max_items, units, nvidia

@@ -18,6 +18,7 @@ from controllers.kernel.stage_source import StageKernel
 from controllers.kernel.user_kernel import user_kernel
 from controllers.kernel.variant import Kernel
 from controllers.kgt import Launch, generate
+from controllers.kgt.text.analysis import used_dtypes
 from controllers.kgt.text.fixed import accessors
 from controllers.program.program import Program, Stage
 from hitmap.shape import Shape
@@ -51,7 +52,7 @@ def stage_kernel(
     return StageKernel(
         generated.name,
         generated.source,
-        _options(program, device, generated.divides),
+        _options(program, stage, device, generated.divides),
         generated.parameters,
         work_sizes=generated.work_sizes,
         scalars=generated.constants,
@@ -61,11 +62,15 @@ def stage_kernel(
     )
 
 
-def _options(program: Program, device: Device, divides: bool) -> tuple[str, ...]:
-    if program.math == "fast":
-        device.check_dtype(program.dtype)
-        return ()
-    return tuple(device.strict_options(program.dtype, divides))
+def _options(
+    program: Program, stage: Stage, device: Device, divides: bool
+) -> tuple[str, ...]:
+    options: dict[str, None] = {}
+    for dtype in used_dtypes(stage, program.dtypes):
+        device.check_dtype(dtype)
+        if program.math != "fast":
+            options |= dict.fromkeys(device.strict_options(dtype, divides))
+    return tuple(options)
 
 
 def box_values(over: Shape, computed: Shape | None = None) -> dict[str, object]:

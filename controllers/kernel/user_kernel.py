@@ -85,10 +85,12 @@ def user_kernel(
                 f"{what}: the scalar {name!r} has the name of a parameter that each launch sets; "
                 f"give it another name"
             )
-    macros = {"VALUE": OPENCL_TYPES[program.dtype]}
+    macros = {"VALUE": OPENCL_TYPES[program.dtype_of(stage)]}
     if form.is_grouped(source):     # a box may end within a group
         macros["ONCE"] = ""
-    options = device.strict_options(program.dtype, device.correctly_rounded_divide)
+    dtypes = dict.fromkeys(program.dtypes[field] for field in used_fields(stage))
+    rounded = device.correctly_rounded_divide
+    options = [one for dtype in dtypes for one in device.strict_options(dtype, rounded)]
     reads: dict[str, Role] = dict.fromkeys(stage.fields_read, "in")
     return StageKernel(
         source.kernel_name(kernel.name),
@@ -163,12 +165,17 @@ def _body_parameters(kernel: Kernel, program: Program, stage: Stage) -> str:
     """The parameter list that a body gets."""
     own = {name: value for name, value in kernel.scalars.items() if not _SIZE.fullmatch(name)}
     domain = ["DOMAIN"] if len(own) < len(kernel.scalars) else []
-    real = "VALUE" if program.dtype not in INTEGERS else "float"
+    written = program.dtype_of(stage)
+    real = "VALUE" if written not in INTEGERS else "float"
     scalars = [
         f"const {real if isinstance(value, (float, np.floating)) else 'long'} {name}"
         for name, value in own.items()
     ]
-    old = [f"__global const VALUE *restrict {name}" for name in stage.fields_read]
+    types = {
+        field: "VALUE" if dtype == written else OPENCL_TYPES[dtype]
+        for field, dtype in program.dtypes.items()
+    }
+    old = [f"__global const {types[name]} *restrict {name}" for name in stage.fields_read]
     tiles = [f"TILE({name})" for name in used_fields(stage)]
     new = f"__global VALUE *restrict {stage.writes}_new"
     return ", ".join([*old, new, *tiles, "BOX", *domain, *scalars])

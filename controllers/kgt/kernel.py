@@ -22,11 +22,11 @@ class GeneratedKernel:
     """OpenCL C of one stage, which compiles alone, and the arguments of its one kernel, `name`.
 
     Arguments in order: `buffers` as (field, "in" | "out"); then per field of `fields` its first
-    element and its pitches; then the extents of the box (`scalars` gives them all).  Cells have
-    the OpenCL C type `cell_type`.  Where
-    `divides` is true a float32 kernel has the strict bits only if built with
-    -cl-fp32-correctly-rounded-divide-sqrt, on devices that need it.  `work_sizes(extent, is_cpu)`
-    gives the global and the local size, in OpenCL order, for a box that suits the configuration.
+    element and its pitches; then the extents of the box (`scalars` gives them all).  The cells of
+    a field have the OpenCL C type of `cell_types`.  Where `divides` is true float32 has the strict
+    bits only if it is built with -cl-fp32-correctly-rounded-divide-sqrt, on devices that need it.
+    `work_sizes(extent, is_cpu)` gives the global and the local size, in OpenCL order, for a box
+    that suits the configuration.
 
     With `steps_per_launch` over 1 it computes so many time steps, and the last arguments are, per
     axis, the first and the last cell (exclusive) that the stage computes, counted from the box's
@@ -40,7 +40,7 @@ class GeneratedKernel:
     source: str
     buffers: tuple[tuple[str, str], ...]
     fields: tuple[str, ...]
-    cell_type: str
+    cell_types: Mapping[str, str]
     n_axes: int
     divides: bool
     work_sizes: WorkSizes
@@ -53,9 +53,11 @@ class GeneratedKernel:
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters, in order."""
-        cell = f"{self.cell_type}*"
+        cells = {field: f"{name}*" for field, name in self.cell_types.items()}
         buffers = (
-            Parameter(field, cell, "in") if role == "in" else Parameter(f"{field}_new", cell, "out")
+            Parameter(field, cells[field], "in")
+            if role == "in"
+            else Parameter(f"{field}_new", cells[field], "out")
             for field, role in self.buffers
         )
         scalars = (Parameter(name, "long", "scalar") for name in self._scalar_names())

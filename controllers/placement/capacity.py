@@ -22,7 +22,8 @@ def check_capacity(plan: Plan, executors: Mapping[int, Executor], comm: Communic
     if everyone:
         more = len(everyone) - 1
         also = f", and {more} more {'devices lack' if more > 1 else 'device lacks'} memory"
-        narrower = f", {_NARROW[plan.program.dtype]}," if plan.program.dtype in _NARROW else ""
+        found = {_NARROW.get(dtype, "") for dtype in plan.program.dtypes.values()} - {""}
+        narrower = f", {' and '.join(sorted(found))}," if found else ""
         raise MemoryCapError(
             f"{everyone[0]}{also if more else ''}; use more devices{narrower} or a larger "
             f"--memory-cap"

@@ -18,26 +18,29 @@ Cells: TypeAlias = "npt.NDArray[Any]"
 
 
 def apply_sweep(
-    sweep: Sweep, cells_of: Callable[[str, Shape], Cells], over: Shape, dtype: str
+    sweep: Sweep, cells_of: Callable[[str, Shape], Cells], over: Shape,
+    dtypes: Mapping[str, str],
 ) -> Mapping[str, Cells]:
     """The cells `over` of each field that `sweep` writes; they may be what `cells_of` gave.
 
     `cells_of(field, box)` gives the values of the version that is used; it is asked for cells in
-    `Sweep.read` alone.
+    `Sweep.read` alone.  dtypes: of the fields.
     """
     if sweep.count > 1:
-        return {sweep.stage.writes: _several_steps(sweep, cells_of, over, dtype)}
+        return {sweep.stage.writes: _several_steps(sweep, cells_of, over, dtypes)}
 
     def read(node: Read) -> Cells:
         return cells_of(node.field, over.shift(node.offset))
 
     return {
-        update.version.field: values_of(update.expression, read, dtype) for update in sweep.updates
+        update.version.field: values_of(update.expression, read, dtypes[update.version.field])
+        for update in sweep.updates
     }
 
 
 def _several_steps(
-    sweep: Sweep, cells_of: Callable[[str, Shape], Cells], over: Shape, dtype: str
+    sweep: Sweep, cells_of: Callable[[str, Shape], Cells], over: Shape,
+    dtypes: Mapping[str, str],
 ) -> Cells:
     (update,) = sweep.updates
     field = update.version.field
@@ -52,6 +55,6 @@ def _several_steps(
 
     for n_left in reversed(range(sweep.count)):
         box = sweep.needed(over, n_left)
-        values = values_of(update.expression, partial(read, box), dtype)
+        values = values_of(update.expression, partial(read, box), dtypes[field])
         own[box.slices(known.lower)] = values.copy()
     return own[over.slices(known.lower)]

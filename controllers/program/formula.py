@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from controllers.program.expression import Expression, Read, Symbol, evaluate
-from controllers.program.functions import ATOM, CHOICE, FUNCTIONS, needed, strength
+from controllers.program.functions import ATOM, CHOICE, FUNCTIONS, WIDENED, needed, strength
 from controllers.program.program import Stage
 
 AXES = "ijkl"
@@ -24,7 +24,7 @@ def formula(stage: Stage) -> str:
     u[i, j] = (u[i, j] - (u[i, j] + 0.5 * u[i, j+1])) / 4
     """
     target = cell(Read(stage.writes, (0,) * len(stage.offsets)))
-    n_operations = sum(stage.operations.values())
+    n_operations = sum(n for symbol, n in stage.operations.items() if symbol != WIDENED)
     if n_operations > MAX_OPERATIONS:
         return f"{target} = ... ({n_operations} operations)"
     lines = textwrap.wrap(
@@ -51,7 +51,9 @@ def expression_text(expression: Expression) -> str:
         named.append(f"t{len(named)} = {text[0]}")
         return f"t{len(named) - 1}", ATOM
 
-    n_written = evaluate(expression, lambda read: 0, lambda value: 0, lambda _, *n: 1 + sum(n))
+    n_written = evaluate(
+        expression, lambda read: 0, lambda value: 0, lambda name, *n: (name != WIDENED) + sum(n)
+    )
     shared = name if n_written > MAX_OPERATIONS else None
     text, _ = evaluate(
         expression, lambda read: (cell(read), ATOM), _constant, _joined, shared

@@ -1,65 +1,72 @@
 # SPDX-License-Identifier: MIT
 """The NumPy reference: the executable specification of the arithmetic and of the boundaries.
 
-Everything is computed in the field's dtype, one correctly rounded operation after another, exactly
-as the expression says; integers in int64, which wraps, and the result wraps to the dtype.
+Everything is computed as the expression says, one correctly rounded operation after another, each
+in the dtype that NumPy 2 gives it (`controllers.program.dtypes`); integers wrap at each result.
 Kernels must give the same bits.  It is written to be read, not to be fast.
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from controllers.program.arithmetic import converted
+from controllers.program.dtypes import CONDITION, Kind, kind_of_number, signature
 from controllers.program.expression import Expression, Read, Symbol, evaluate
 from controllers.program.functions import FUNCTIONS
-from controllers.program.program import INTEGERS, Program
+from controllers.program.program import Program
 from hitmap.argument import instance, sequence, whole, wrong
 from hitmap.shape import Shape
+
+
+class _Values(NamedTuple):
+    """An array or a scalar of the kind's dtype; of a weak one also a plain number."""
+
+    kind: Kind
+    array: Any
 
 
 def values_of(
     expression: Expression, read: Callable[[Read], npt.NDArray[Any]], dtype: str
 ) -> npt.NDArray[Any]:
-    """The values of an expression in a box of cells.
+    """The values of an expression in a box of cells, as a field of `dtype` holds them.
 
     `read` returns, for each read, the array of the old values that the cells of the box see there:
-    all of the box's extent and of `dtype`.  The result may be one of these arrays
+    all of the box's extent, each of its field's dtype.  The result may be one of these arrays
     itself.  Overflow, NaN and division by zero follow IEEE 754, without warnings; integers wrap.
     """
-    if dtype in INTEGERS:
-        return _whole_values_of(expression, read).astype(dtype)
-    scalar = np.dtype(
-        dtype
-    ).type  # typed constants: Python floats would be promoted differently by old NumPy
-    with np.errstate(all="ignore"):
-        result = evaluate(expression, read, scalar, _on_floats)
-    assert result.dtype == dtype, f"computed in {result.dtype} instead of {dtype}"
-    return np.asarray(result)
 
+    def seen(node: Read) -> _Values:
+        array = read(node)
+        return _Values(Kind(array.dtype.name), array)
 
-def _whole_values_of(
-    expression: Expression, read: Callable[[Read], npt.NDArray[Any]]
-) -> npt.NDArray[np.int64]:
     with np.errstate(all="ignore"):
         result = evaluate(
-            expression,
-            lambda node: read(node).astype(np.int64),
-            lambda value: np.asarray(value, np.int64),
-            _on_integers,
+            expression, seen, lambda value: _Values(kind_of_number(value), value), _operation
         )
-    assert result.dtype == np.int64, f"computed in {result.dtype} instead of int64"
-    return result
+    return np.asarray(_as(result, dtype))
 
 
-def _on_floats(symbol: Symbol, *operands: Any) -> Any:
-    return FUNCTIONS[symbol].computed(whole=False)(*operands)
+def _operation(symbol: Symbol, *operands: _Values) -> _Values:
+    """In the dtype that `signature` says, which all values are converted to before."""
+    function = FUNCTIONS[symbol]
+    dtype, kind = signature(function, [operand.kind for operand in operands])
+    arrays = [one.array if one.kind == CONDITION else _as(one, dtype) for one in operands]
+    if function.converts:
+        return _Values(kind, converted(arrays[0], function.converts))
+    result = np.asarray(function.computed(whole=Kind(dtype).whole)(*arrays))
+    assert result.dtype == kind.dtype, f"{symbol} gives {result.dtype} instead of {kind.dtype}"
+    return _Values(kind, result)
 
 
-def _on_integers(symbol: Symbol, *operands: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.asarray(FUNCTIONS[symbol].computed(whole=True)(*operands))
+def _as(values: _Values, dtype: str) -> Any:
+    """The same in another dtype; plain numbers are rounded once."""
+    if isinstance(values.array, (int, float)):
+        return np.dtype(dtype).type(values.array)
+    return values.array if values.kind.dtype == dtype else converted(values.array, dtype)
 
 
 @overload
@@ -140,11 +147,11 @@ def _checked(
             f"program {program.name!r} has the fields {', '.join(names)}, got arrays of "
             f"{', '.join(map(str, arrays)) or 'none'}; give one for each"
         )
-    for array in arrays.values():
+    for name, array in arrays.items():
         instance(array, np.ndarray, "array", "use numpy.asarray")
-        if array.dtype != program.dtype:
+        if array.dtype != program.dtypes[name]:
             raise ValueError(
-                f"the array holds {array.dtype}, the program computes in {program.dtype}; "
+                f"the array holds {array.dtype}, the field {name!r} {program.dtypes[name]}; "
                 f"convert it"
             )
     if len({array.shape for array in arrays.values()}) > 1:
@@ -166,7 +173,7 @@ def _after_step(
             return neighbours(now[node.field], box, periodic, node)
 
         values = {
-            field: values_of(expression, read, program.dtype)
+            field: values_of(expression, read, program.dtypes[field])
             for field, expression in stage.updates.items()
         }
         for field, value in values.items():     # only now: all updates read the old values

@@ -19,14 +19,16 @@ def structure(program: Program, stage: Stage) -> str:
     values = evaluate_all(
         [*stage.updates.values()], lambda read: f"{read.field}{read.offset}", repr, _digest
     )
-    return _digest(program.dtype, program.math, repr(stage.offsets), *stage.updates, *values)
+    fields = {field: program.dtypes[field] for field in (*stage.fields_read, *stage.updates)}
+    unlike = repr(fields) if len({*fields.values()}) > 1 else next(iter(fields.values()))
+    return _digest(unlike, program.math, repr(stage.offsets), *stage.updates, *values)
 
 
 def described(program: Program) -> str:
     """A short text that differs where programs compute differently."""
     stages = (structure(program, stage) for stage in program.stages)
     digest = _digest(repr(program.fields), repr(program.renames), *stages)
-    return f"{program.name} in {program.dtype}, {digest[:16]}"
+    return f"{program.name} in {program.dtype_text}, {digest[:16]}"
 
 
 def _digest(*parts: str) -> str:

@@ -123,9 +123,9 @@ def _program(
         if dtype is None:
             dtype = DEFAULT_DTYPE if initial is None else initial.dtype
         return program.program(dtype)
-    if dtype is not None and dtype_name(dtype) != program.dtype:
+    if dtype is not None and {dtype_name(dtype)} != {*program.dtypes.values()}:
         raise ValueError(
-            f"dtype: the fields of the program {program.name!r} are {program.dtype}, got "
+            f"dtype: the fields of the program {program.name!r} are {program.dtype_text}, got "
             f"{dtype_name(dtype)}; leave it out, or make the program of this dtype"
         )
     return program

@@ -52,19 +52,21 @@ class Bench:
         self.program = program
         self.stage = stage = sweep.stage
         self.executor = executor
-        self._sweep, self._dtype = sweep, np.dtype(program.dtype)
+        self._sweep = sweep
         self.launch = executor.launch_of(program, sweep.stage, placed, sweep.count)
         self.key = executor.choices.key(program, stage, self.launch)
         self._box, geometries = placed
         tiles = [*stage.fields_read, stage.writes, stage.writes]
-        *read, self._new, self._right = (executor.tile(geometries[f], self._dtype) for f in tiles)
+        *read, self._new, self._right = (
+            executor.tile(geometries[field], np.dtype(program.dtypes[field])) for field in tiles
+        )
         self._read = dict(zip(stage.fields_read, read))
         self._commands: dict[kgt.Config, Command] = {}
         self._by_numpy = by_numpy or self._box.n_cells <= MAX_REFERENCE
         self._small: Bench | None = None
         if sweep.count > 1 and not self._by_numpy:      # no other kernel says what is right
             self._small = Bench(executor, program, *scratch(placed, sweep), by_numpy=True)
-        self._comparer = _comparer(executor, self._dtype.itemsize)
+        self._comparer = _comparer(executor, self._new.dtype.itemsize)
         self._fill()
         self._compute_right()
 
@@ -138,9 +140,9 @@ class Bench:
         for tile in self._read.values():
             n_cells = tile.geometry.box.n_cells
             numbers = rng.random(min(PERIOD, n_cells))
-            if self.program.dtype in INTEGERS:
+            if tile.dtype.name in INTEGERS:
                 numbers = np.floor(100 * numbers)
-            numbers, done = numbers.astype(self._dtype), 0
+            numbers, done = numbers.astype(tile.dtype), 0
             for box in consecutive(tile.geometry.box, CHUNK_CELLS):
                 some = np.resize(np.roll(numbers, -done), box.n_cells)
                 self.executor.move_to(tile, box, some.reshape(box.extent))
@@ -162,7 +164,7 @@ class Bench:
         def cells_of(field: str, cells: Shape) -> npt.NDArray[Any]:
             return self.executor.move_from(self._read[field], cells)
 
-        values = apply_sweep(self._sweep, cells_of, self._box, self.program.dtype)
+        values = apply_sweep(self._sweep, cells_of, self._box, self.program.dtypes)
         self.executor.move_to(self._right, self._box, values[self.stage.writes])
 
     def _n_unlike(self) -> int:

@@ -186,7 +186,7 @@ class LazyExecutor:
             return view(reads[field], cells)
 
         def work() -> None:
-            for field, values in apply_sweep(sweep, cells_of, over, program.dtype).items():
+            for field, values in apply_sweep(sweep, cells_of, over, program.dtypes).items():
                 view(writes[field], over)[...] = values
 
         return self._command(self.compute, f"launch {over}", work)

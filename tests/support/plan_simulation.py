@@ -95,7 +95,7 @@ class Simulation:
         fields = (use.version.field for use in sweep.uses)
         keys = {field: access.memory for field, access in zip(fields, operation.reads)}
         values = apply_sweep(
-            sweep, lambda field, box: self._tile(keys[field], box), over, self.plan.program.dtype
+            sweep, lambda field, box: self._tile(keys[field], box), over, self.plan.program.dtypes
         )
         for access, cells in zip(operation.writes, [*values.values()], strict=True):
             self._tile(access.memory, over)[...] = cells

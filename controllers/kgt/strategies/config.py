@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol, cast
 
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
 from controllers.kgt.launch import Launch
-from controllers.kgt.text.emitter import in_vectors
+from controllers.kgt.text.analysis import in_vectors
 from controllers.program.program import Program, Stage
 from hitmap.strided import Strided
 
@@ -30,17 +30,17 @@ class Config(Protocol):
     vectors: ClassVar[bool] = False     # whether it writes vectors of cells, or what is as narrow
 
     @classmethod
-    def computes(cls, stage: Stage) -> bool:
+    def computes(cls, program: Program, stage: Stage) -> bool:
         """Whether it can write all operations of the stage."""
-        return not cls.vectors or in_vectors(stage)
+        return not cls.vectors or in_vectors(stage, program.dtypes)
 
     @classmethod
-    def check(cls, stage: Stage) -> None:
+    def check(cls, program: Program, stage: Stage) -> None:
         """Raise ValueError where it cannot write all operations of the stage."""
-        if not cls.computes(stage):
+        if not cls.computes(program, stage):
             raise ValueError(
                 f"stage {stage.name!r}: the strategy {cls.strategy!r} is for sums, products and "
-                f"quotients; take 'cell', which computes all functions"
+                f"quotients in one dtype; take 'cell', which computes all functions"
             )
 
     @classmethod

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from controllers.kgt.text.lanes import Lanes
+from controllers.program.dtypes import CONDITION, Kind
 from controllers.program.functions import ATOM, Function, needed, strength
 
 _OPERAND = re.compile(r"\{(\d)\}")
@@ -18,6 +19,8 @@ class Text(NamedTuple):
 
     binding: how tightly its outermost operation binds.  n_leaves: reads and constants in it.
     constant: the value of one.  truth: it is an int that says yes or no, not a number.
+    kind: what value it is.  type_name: of the C text, whose value stands for that one: an unsigned
+    type, for signed integers of as many bits.  A weak constant has no text yet.
     """
 
     parts: tuple[str, ...]
@@ -25,6 +28,13 @@ class Text(NamedTuple):
     n_leaves: int
     constant: float | None = None
     truth: bool = False
+    kind: Kind = CONDITION
+    type_name: str = "int"
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a plain number, whose text depends on what it meets."""
+        return self.kind.weak and self.constant is not None
 
 
 class _Form(NamedTuple):
@@ -57,7 +67,8 @@ def converted(type_name: str, text: Text, lanes: Lanes) -> Text:
     before, after = lanes.conversion(type_name)
     parts = text.parts if after else _standing(text, ATOM)
     parts = (before + parts[0], *parts[1:])
-    return Text((*parts[:-1], parts[-1] + after), ATOM, text.n_leaves)
+    parts = (*parts[:-1], parts[-1] + after)
+    return Text(parts, ATOM, text.n_leaves, kind=text.kind, type_name=type_name)
 
 
 @lru_cache(maxsize=256)

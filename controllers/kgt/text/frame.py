@@ -5,12 +5,13 @@ A strategy writes the body, and helper functions where it needs some.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
-from controllers.kgt.text import emitter
+from controllers.kgt.text.analysis import divides, used_dtypes
+from controllers.kgt.text.analysis import helpers as helper_functions
 from controllers.kgt.text.comment import head_comment
-from controllers.kgt.text.emitter import INDENT, OPENCL_TYPES, divides, used_fields
+from controllers.kgt.text.emitter import INDENT, OPENCL_TYPES, used_fields
 from controllers.kgt.text.fast import CONTRACTION
 from controllers.kgt.text.integer import quotient
 from controllers.kgt.text.lanes import SCALAR, Lanes
@@ -34,8 +35,13 @@ def kernel(
     `helpers` are lines before the kernel; `steps_per_launch` as in `GeneratedKernel`; `group` is a
     fixed size of work-groups.
     """
-    fields, cell = used_fields(stage), OPENCL_TYPES[program.dtype]
-    buffers = (*((field, "in") for field in stage.fields_read), (stage.writes, "out"))
+    fields, dtypes = used_fields(stage), program.dtypes
+    buffers = (
+        *((field, "in") for field in stage.fields_read),
+        *((field, "out") for field in stage.updates),
+    )
+    types = {field: OPENCL_TYPES[dtypes[field]] for field in fields}
+    doubles = "float64" in used_dtypes(stage, dtypes)
     name = f"kgt_{stage.name}"
     lines = [
         *(
@@ -43,14 +49,14 @@ def kernel(
             for line in head_comment(program, stage, how, steps_per_launch)
         ),
         f"#pragma OPENCL FP_CONTRACT {CONTRACTION[program.math]}",
-        *(["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if program.dtype == "float64" else []),
+        *(["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if doubles else []),
         "",
         *([*quotient(lanes), ""] if _divides_by_cells([*helpers, *body]) else []),
-        *emitter.helpers(stage, program.dtype),
+        *helper_functions(stage, dtypes),
         *helpers,
         *(_fixed_group(group) if group else ()),
         f"__kernel void {name}(",
-        *(INDENT + line for line in buffer_parameters(buffers, cell)),
+        *(INDENT + line for line in buffer_parameters(buffers, types)),
         *(INDENT + line for line in _scalar_parameters(fields, program.n_axes, steps_per_launch)),
         "{",
         *((INDENT + line).rstrip() for line in body),
@@ -58,17 +64,19 @@ def kernel(
         "",
     ]
     return GeneratedKernel(
-        name, "\n".join(lines), buffers, fields, cell, program.n_axes,
-        divides(stage, program.dtype), work_sizes, steps_per_launch,
+        name, "\n".join(lines), buffers, fields, types, program.n_axes,
+        divides(stage, dtypes), work_sizes, steps_per_launch,
     )  # fmt: skip
 
 
-def buffer_parameters(buffers: Sequence[tuple[str, str]], type_name: str) -> list[str]:
+def buffer_parameters(
+    buffers: Sequence[tuple[str, str]], types: Mapping[str, str]
+) -> list[str]:
     """The parameters of the buffers, one line each, each with its comma."""
     return [
-        f"__global {type_name} *restrict {field}_new,"
+        f"__global {types[field]} *restrict {field}_new,"
         if role == "out"
-        else f"__global const {type_name} *restrict {field},"
+        else f"__global const {types[field]} *restrict {field},"
         for field, role in buffers
     ]
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""The body of a "cell" kernel: where the work-item's cell is, and its value."""
+"""The body of a "cell" kernel: where the work-item's cell is, and its values."""
 from __future__ import annotations
 
 from controllers.kgt.text.c_lines import block
-from controllers.kgt.text.emitter import assignment, cell_index, used_fields
+from controllers.kgt.text.emitter import assignments, cell_index, used_fields
 from controllers.program.program import Program, Stage
 
 
 def cell_body(program: Program, stage: Stage) -> list[str]:
     """C lines: the body of the kernel."""
-    n_axes, target = program.n_axes, stage.writes
+    n_axes = program.n_axes
     lines = [
         "// The group's first cell; the last group of an axis starts early: it ends with the box."
     ]
@@ -17,8 +17,8 @@ def cell_body(program: Program, stage: Stage) -> list[str]:
         lines += _two_outer_axes() if n_axes == 4 and axis == 1 else _group_start(axis, n_axes)
     for field in used_fields(stage):
         lines += _index(field, cell_index(field, stage), n_axes)
-    cell = f"{target}_new[{cell_index(target, stage)}]"
-    return [*lines, "", *assignment(cell, stage, program.dtype)]
+    cells = {field: f"{field}_new[{cell_index(field, stage)}]" for field in stage.updates}
+    return [*lines, "", *assignments(cells, stage, program.dtypes)]
 
 
 def _group_start(axis: int, n_axes: int) -> list[str]:

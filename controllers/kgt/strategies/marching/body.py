@@ -25,12 +25,12 @@ def marching_body(program: Program, stage: Stage, config: MarchingConfig) -> lis
 
 def marching_helpers(program: Program, stage: Stage, config: MarchingConfig) -> list[str]:
     """C lines: the functions that the kernel calls."""
-    lines = []
+    lines, dtype = [], program.dtype_of(stage)
     if config.lanes > 1:
-        lines += _store(OPENCL_TYPES[program.dtype], Lanes(config.lanes))
-    found = quotient_of(stage.expression, program.dtype) if config.reciprocals else None
+        lines += _store(OPENCL_TYPES[dtype], Lanes(config.lanes))
+    found = quotient_of(stage.expression, dtype) if config.reciprocals else None
     if found:
-        lines += [*divide("kgt_divide", found[1], program.dtype, config.lanes), ""]
+        lines += [*divide("kgt_divide", found[1], dtype, config.lanes), ""]
     return lines
 
 
@@ -118,13 +118,14 @@ def _numbers(n_axes: int, config: MarchingConfig) -> Iterator[tuple[int, str]]:
 
 def _march(program: Program, stage: Stage, config: MarchingConfig) -> list[str]:
     """C lines: the marching, with what is loaded before it and in each step."""
-    last, lanes, cell = program.n_axes - 1, Lanes(config.lanes), OPENCL_TYPES[program.dtype]
+    last, lanes, dtype = program.n_axes - 1, Lanes(config.lanes), program.dtype_of(stage)
+    cell = OPENCL_TYPES[dtype]
     registers = Registers.of(stage, config.lanes, config.axis, cell)
     target = f"{stage.writes}_new", cell_index(stage.writes, stage)
-    found = quotient_of(stage.expression, program.dtype) if config.reciprocals else None
+    found = quotient_of(stage.expression, dtype) if config.reciprocals else None
     part = replace(stage, updates={stage.writes: found[0]}) if found else stage
     kind = lanes.type(cell) if found else f"const {lanes.type(cell)}"
-    value = assignment("kgt_cells item_value", part, program.dtype, registers.read, lanes)
+    value = assignment("kgt_cells item_value", part, dtype, registers.read, lanes)
     value = [line.replace("kgt_cells", kind) for line in value]
     if found:
         value.append(f"kgt_divide(({cell} *)&item_value);")

@@ -22,8 +22,6 @@ from itertools import product
 from math import prod
 from typing import ClassVar
 
-import numpy as np
-
 from controllers.kgt.kernel import GeneratedKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
@@ -73,7 +71,7 @@ class MarchingConfig(Config):
     @classmethod
     def _form(cls, program: Program, stage: Stage) -> MarchingConfig:
         n_axes, n_reads = program.n_axes, len(reads(stage.expression))
-        wide = np.dtype(program.dtype).itemsize == 8
+        wide = program.itemsize(stage.writes) == 8
         if n_axes == 1:
             return cls(4, 1, 0, (256, 1, 1))
         if n_axes == 2:

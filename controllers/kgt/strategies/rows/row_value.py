@@ -23,12 +23,13 @@ def row_value(program: Program, stage: Stage, lanes: Lanes, streaming: bool) -> 
     def near(read: Read) -> str:
         return f"KGT_NEAR({read.field} + {element(read, cell_index(read.field, stage))})"
 
-    cell = OPENCL_TYPES[program.dtype]
+    dtype = program.dtype_of(stage)
+    cell = OPENCL_TYPES[dtype]
     sources, indices, pitches = value_arguments(program, stage)
     shifted = [f"start_{field} + (at)" for field in sources]
     parameters = [f"__global const {cell} *restrict {field}" for field in sources]
     parameters += [f"const long {name}" for name in (*indices.values(), *pitches)]
-    value = assignment("const kgt_cells item_value", stage, program.dtype, near, lanes)
+    value = assignment("const kgt_cells item_value", stage, dtype, near, lanes)
     return block("""
         $wide
         typedef $vector kgt_cells;
@@ -50,12 +51,12 @@ def row_value(program: Program, stage: Stage, lanes: Lanes, streaming: bool) -> 
         $first
         $last
     """,
-        wide=[WIDE], vector=lanes.type(cell), itemsize=np.dtype(program.dtype).itemsize,
+        wide=[WIDE], vector=lanes.type(cell), itemsize=np.dtype(dtype).itemsize,
         store=_PAST_CACHES if streaming else _PLAIN, width=lanes.width, value=value,
         parameters=[*(f"{each}," for each in parameters[:-1]),
                     f"{parameters[-1] if parameters else 'void'})"],
         arguments=", ".join([*sources, *shifted, *pitches]),
-        first=_part(program.dtype, lanes, "first"), last=_part(program.dtype, lanes, "last"),
+        first=_part(dtype, lanes, "first"), last=_part(dtype, lanes, "last"),
     )  # fmt: skip
 
 

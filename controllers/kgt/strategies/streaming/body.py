@@ -38,7 +38,7 @@ def streaming_kernel(
         steps=steps, length=config.length, vector=vector, ahead=config.ahead, unroll=unroll,
     )  # fmt: skip
     march = TileMarch(
-        stage, program.dtype, tile, pipeline,
+        stage, program.dtype_of(stage), tile, pipeline,
         steps=steps, vector=vector, ahead=config.ahead, prefetch=config.prefetch, unroll=unroll,
         shuffles=config.shuffles, reciprocals=config.reciprocals,
     )  # fmt: skip
@@ -48,7 +48,7 @@ def streaming_kernel(
         f"{steps} of them per launch, {_how(tile)}",
         [*start.lines(), *march.lines(start.edge())],
         config.work_sizes(program, stage),
-        helpers=_functions(program.dtype, config, march),
+        helpers=_functions(program.dtype_of(stage), config, march),
         group=(tile.n_items, 1, 1),
         steps_per_launch=steps,
     )

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from controllers.kgt.strategies.wavefront.levels import FIRST, LAST, NEXT, STREAM, Levels
 from controllers.kgt.text.c_lines import block, called, function, indented
 from controllers.kgt.text.emitter import assignment, element, statement
@@ -35,7 +33,7 @@ def functions(levels: Levels) -> list[str]:
         $slot
     """,
         wide=[WIDE], vector=Lanes(levels.rings.lanes).type(levels.cell), prefetch=PREFETCH,
-        itemsize=np.dtype(levels.program.dtype).itemsize, slot=_slot(levels),
+        itemsize=levels.program.itemsize(levels.stage.writes), slot=_slot(levels),
     )  # fmt: skip
     kinds = [FIRST, *([NEXT] if levels.rings.steps > 2 else []), LAST]
     for source in ("field", "ring"):
@@ -81,9 +79,8 @@ def _value(levels: Levels, source: str) -> list[str]:
         f"const long {name} = {levels.rings.pitch(axis)};" for axis, name in enumerate(inner, 1)
     ]
     lanes = Lanes(levels.rings.lanes, clang=True)
-    value = assignment(
-        "const kgt_cells item_value", levels.stage, levels.program.dtype, near, lanes
-    )
+    stage, dtype = levels.stage, levels.program.dtype_of(levels.stage)
+    value = assignment("const kgt_cells item_value", stage, dtype, near, lanes)
     body = [*(constants if source == "ring" else []), *value, "return item_value;"]
     what = f"// {levels.rings.lanes} cells of a row, from slices of a {source}"
     return [what, *function(f"{INLINE} kgt_cells kgt_{source}_value", parameters, body)]
