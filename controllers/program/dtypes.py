@@ -2,20 +2,21 @@
 """In which dtype each operation of an expression is computed: NumPy 2's promotion.
 
 What fields hold is strong; numbers are weak: they take the dtype of what they meet, or float64 if a
-float meets integers.  Among themselves they are computed in int64 or float64, and rounded once
-where they meet a field.  The reference and the generator ask `signature` alike, so this holds with
-any version of NumPy.
+float meets integers.  Among themselves constants are computed in int64 or float64, and rounded once
+where they meet a field; indices are int64, scalars and coordinates floats of the stage
+(`given_dtype`).  The reference and the generator ask `signature` alike, so this holds with any
+version of NumPy.
 """
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, Union
 
 import numpy as np
 
-from controllers.program.expression import Expression, Symbol, evaluate_all
+from controllers.program.expression import Expression, Given, Index, Symbol, evaluate_all
 from controllers.program.function import BY_SIZE, Function
 from controllers.program.functions import FLOATS, FUNCTIONS, INTEGERS
 
@@ -24,7 +25,7 @@ _FLOAT_OF = {"int16": "float32", "int32": "float64", "int64": "float64"}     # u
 
 
 class Kind(NamedTuple):
-    """What a value is: of a field's dtype; weak: a number of it, int64 or float64; a condition."""
+    """What a value is: of a field's dtype; a condition; weak: a number, in int64 or a float."""
 
     dtype: str
     weak: bool = False
@@ -51,6 +52,21 @@ def dtype_of(dtypes: Dtypes, field: str) -> str:
     return dtypes if isinstance(dtypes, str) else dtypes[field]
 
 
+def given_dtype(fields: Iterable[str], dtypes: Dtypes) -> str:
+    """That of the scalars and coordinates of a stage that writes some fields: their widest float.
+
+    >>> given_dtype(["u", "n"], {"u": "float32", "n": "int32"}), given_dtype(["n"], "int32")
+    ('float32', 'float64')
+    """
+    floats = {dtype_of(dtypes, field) for field in fields} & {*FLOATS}
+    return floats.pop() if len(floats) == 1 else "float64"
+
+
+def kind_of_given(node: Given, floats: str) -> Kind:
+    """Of an index, or of a scalar or a coordinate in a dtype."""
+    return WEAK_INTEGER if isinstance(node, Index) else Kind(floats, weak=True)
+
+
 def kind_of_number(value: float) -> Kind:
     """Of a plain number."""
     return WEAK_INTEGER if isinstance(value, int) else WEAK_FLOAT
@@ -66,11 +82,13 @@ def promoted(*kinds: Kind) -> Kind:
     """
     strong = [kind.dtype for kind in kinds if not kind.weak]
     if not strong:
-        return WEAK_FLOAT if WEAK_FLOAT in kinds else WEAK_INTEGER
+        floats = [kind for kind in kinds if not kind.whole]
+        return next((kind for kind in floats if kind != WEAK_FLOAT), (*floats, WEAK_INTEGER)[0])
     dtype = strong[0]
     for other in strong[1:]:
         dtype = np.promote_types(dtype, other).name
-    return Kind("float64" if dtype in INTEGERS and WEAK_FLOAT in kinds else dtype)
+    real = any(kind.weak and not kind.whole for kind in kinds)
+    return Kind("float64" if dtype in INTEGERS and real else dtype)
 
 
 def signature(function: Function, kinds: Sequence[Kind]) -> Signature:
@@ -147,12 +165,12 @@ class Applied(NamedTuple):
 
 
 def applied(
-    expressions: Sequence[Expression], dtypes: Dtypes
+    expressions: Sequence[Expression], dtypes: Dtypes, floats: str = "float64"
 ) -> tuple[list[Applied], list[Value]]:
     """All operations of expressions over fields of these dtypes, each once; and what they give.
 
-    What is computed of numbers alone is left out.  ValueError where an operation is not for what it
-    is given.
+    What is computed of numbers alone is left out.  floats: the dtype of scalars and coordinates.
+    ValueError where an operation is not for what it is given.
     """
     found: list[Applied] = []
 
@@ -173,6 +191,7 @@ def applied(
         lambda read: Value(Kind(dtype_of(dtypes, read.field))),
         lambda number: Value(kind_of_number(number), number),
         operation,
+        given=lambda node: Value(kind_of_given(node, floats)),
     )
     return found, values
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Expressions: what one stage computes for one cell, as a graph whose equal nodes are one object.
 
-A graph is built of reads at constant offsets, constants, and the functions of one table
-(`controllers.program.functions`); operators and NumPy's functions on its nodes build larger ones
-(`controllers.program.node`).  It is evaluated exactly as written: nothing is reordered, folded or
-contracted; but a node that is used several times is computed once.  All walks are loops, not
-recursions, and linear in the number of nodes: a sum over a 7x7x7x7 pattern is 2400 levels deep,
-and 60 levels of x + x are 2^60 paths.
+A graph is built of reads at constant offsets, constants, values that are given
+(`controllers.program.given`) and the functions of one table (`controllers.program.functions`);
+operators and NumPy's functions on its nodes build larger ones (`controllers.program.node`).  It is
+evaluated exactly as written: nothing is reordered, folded or contracted; but a node that is used
+several times is computed once.  All walks are loops, not recursions, and linear in the number of
+nodes: a sum over a 7x7x7x7 pattern is 2400 levels deep, and 60 levels of x + x are 2^60 paths.
 """
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from controllers.program.functions import FUNCTIONS, SYMBOLS
+from controllers.program.given import Coordinate, Index, Scalar
 from controllers.program.node import (
     Constant,
     Expression,
+    Given,
     Node,
     Operand,
     Operation,
@@ -28,8 +30,9 @@ from controllers.program.node import (
 )
 
 __all__ = [
-    "SYMBOLS", "Constant", "Expression", "Node", "Operand", "Operation", "Read", "Symbol", "count",
-    "evaluate", "evaluate_all", "flops", "reads", "walk", "where",
+    "SYMBOLS", "Constant", "Coordinate", "Expression", "Given", "Index", "Node", "Operand",
+    "Operation", "Read", "Scalar", "Symbol", "count", "evaluate", "evaluate_all", "flops", "reads",
+    "walk", "where",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -41,19 +44,21 @@ def evaluate(
     constant: Callable[[float], T],
     operation: Callable[..., T],
     shared: Callable[[T], T] | None = None,
+    given: Callable[[Given], T] | None = None,
 ) -> T:
     """The value of an expression, given what its leaves and its operations mean.
 
     The one walk that the reference (on arrays) and the generator (on text) share: each node once,
     operands before their operation, the left one first.  `operation` gets the symbol and the
     values of the operands; `shared` makes of the value of an operation that is used several times
-    what is used instead.  A value is dropped after its last use.
+    what is used instead; `given` is for scalars, indices and coordinates, where there may be some.
+    A value is dropped after its last use.
 
     >>> tree = (Read("u", (0,)) + Read("u", (1,))) / 2
     >>> evaluate(tree, lambda read: f"u{read.offset[0]}", str, lambda s, a, b: f"({a} {s} {b})")
     '((u0 + u1) / 2)'
     """
-    (value,) = evaluate_all((expression,), read, constant, operation, shared)
+    (value,) = evaluate_all((expression,), read, constant, operation, shared, given)
     return value
 
 
@@ -63,6 +68,7 @@ def evaluate_all(
     constant: Callable[[float], T],
     operation: Callable[..., T],
     shared: Callable[[T], T] | None = None,
+    given: Callable[[Given], T] | None = None,
 ) -> list[T]:
     """The values of several expressions; what they share is computed once, see `evaluate`."""
     order = ordered(*expressions)
@@ -77,6 +83,10 @@ def evaluate_all(
             values[node] = read(node)
         elif isinstance(node, Constant):
             values[node] = constant(node.value)
+        elif isinstance(node, Given):
+            if given is None:
+                raise ValueError(f"an expression cannot have {node} here; leave it out")
+            values[node] = given(node)
         else:
             value = operation(node.symbol, *[values[operand] for operand in node.operands])
             values[node] = shared(value) if shared and left[node] > 1 else value

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import textwrap
 
-from controllers.program.expression import Expression, Read, Symbol, evaluate
+from controllers.program.expression import (
+    Coordinate,
+    Expression,
+    Given,
+    Index,
+    Read,
+    Scalar,
+    Symbol,
+    evaluate,
+)
 from controllers.program.functions import ATOM, CHOICE, FUNCTIONS, WIDENED, needed, strength
 from controllers.program.program import Stage
 
@@ -52,12 +61,14 @@ def expression_text(expression: Expression) -> str:
         return f"t{len(named) - 1}", ATOM
 
     n_written = evaluate(
-        expression, lambda read: 0, lambda value: 0, lambda name, *n: (name != WIDENED) + sum(n)
+        expression, lambda read: 0, lambda value: 0, lambda name, *n: (name != WIDENED) + sum(n),
+        given=lambda node: 0,
     )
     shared = name if n_written > MAX_OPERATIONS else None
     text, _ = evaluate(
-        expression, lambda read: (cell(read), ATOM), _constant, _joined, shared
-    )
+        expression, lambda read: (cell(read), ATOM), _constant, _joined, shared,
+        lambda node: (given_text(node), ATOM),
+    )  # fmt: skip
     return f"{text} with {', '.join(named)}" if named else text
 
 
@@ -68,6 +79,20 @@ def cell(read: Read) -> str:
     """
     index = (f"{axis}{step:+d}" if step else axis for axis, step in zip(AXES, read.offset))
     return f"{read.field}[{', '.join(index)}]"
+
+
+def given_text(node: Given) -> str:
+    """
+    >>> print(given_text(Scalar("dt")), given_text(Index(1, -1)), given_text(Coordinate(0, True)))
+    dt (j-1) face(i)
+    """
+    if isinstance(node, Scalar):
+        return node.name
+    assert isinstance(node, (Index, Coordinate)), node
+    index = f"{AXES[node.axis]}{node.offset:+d}" if node.offset else AXES[node.axis]
+    if isinstance(node, Coordinate):
+        return f"{'face' if node.half else 'center'}({index})"
+    return f"({index})" if node.offset else index
 
 
 def _constant(value: float) -> _Text:

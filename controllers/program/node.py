@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The nodes of expressions: reads, constants, operations; equal ones are one object.
 
+`controllers.program.given` has the other leaves: scalars, indices and coordinates.
 A node is known by a key: field and offset, number and its type, symbol and the very operands.  Who
 builds it again gets the one that is there, for as long as somebody holds it.  So structure is
 compared by `is`, and `==` builds a comparison, as all operators and NumPy's functions build nodes.
@@ -30,7 +31,7 @@ def _build(self: Node, other: Any) -> Any:
 
 
 class Node(NDArrayOperatorsMixin):
-    """What the three kinds of node share: operators and NumPy's functions build larger graphs."""
+    """What all kinds of node share: operators and NumPy's functions build larger graphs."""
 
     __slots__ = ("__weakref__",)
     __hash__ = object.__hash__
@@ -95,10 +96,15 @@ class Node(NDArrayOperatorsMixin):
         for node in ordered(self):  # type: ignore[arg-type]
             numbers[node] = len(listed)
             if isinstance(node, Operation):
-                listed.append((node.symbol, *(numbers[operand] for operand in node.operands)))
+                operands = (numbers[operand] for operand in node.operands)
+                listed.append((Operation, node.symbol, *operands))
             else:
-                listed.append(node._parts())
+                listed.append((type(node), *(getattr(node, name) for name in node.__slots__)))
         return _loaded, (listed,)
+
+    def __repr__(self) -> str:
+        parts = (f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"{type(self).__name__}({', '.join(parts)})"
 
 
 class Read(Node):
@@ -120,12 +126,6 @@ class Read(Node):
         _set(new, "field", field)
         _set(new, "offset", offset)
         return cls._known.keep(key, new)
-
-    def _parts(self) -> tuple[str, tuple[int, ...]]:
-        return self.field, self.offset
-
-    def __repr__(self) -> str:
-        return f"Read(field={self.field!r}, offset={self.offset!r})"
 
 
 class Constant(Node):
@@ -151,12 +151,6 @@ class Constant(Node):
         new = object.__new__(cls)
         _set(new, "value", value)
         return cls._known.keep(key, new)
-
-    def _parts(self) -> tuple[float]:
-        return (self.value,)
-
-    def __repr__(self) -> str:
-        return f"Constant(value={self.value!r})"
 
 
 class Operation(Node):
@@ -206,7 +200,14 @@ class Condition(Operation):
     is_condition = True
 
 
-Expression = Union[Read, Constant, Operation]
+class Given(Node):
+    """A value that no field holds and no text says; see `controllers.program.given`."""
+
+    __slots__ = ()
+    _known: ClassVar[Known[Given]]      # of each kind
+
+
+Expression = Union[Read, Constant, Operation, Given]
 Operand = Union[Node, float]
 
 
@@ -254,9 +255,9 @@ def _applied(numpy: Callable[..., Any], operands: Sequence[Any]) -> Any:
 
 
 def _node(operand: Operand) -> Expression:
-    if isinstance(operand, (Read, Constant, Operation)):
-        return operand
-    return Constant(operand)  # type: ignore[arg-type]
+    if isinstance(operand, Node):
+        return operand  # type: ignore[return-value]
+    return Constant(operand)
 
 
 def _is_foreign(operand: object) -> bool:
@@ -288,11 +289,10 @@ def _refuse(function: Function, operands: Sequence[Expression]) -> NoReturn:
 
 def _loaded(listed: Sequence[tuple[Any, ...]]) -> Expression:
     nodes: list[Expression] = []
-    for first, *others in listed:
-        if not others:
-            nodes.append(Constant(first))
-        elif isinstance(others[0], tuple):
-            nodes.append(Read(first, *others))
+    for kind, *parts in listed:
+        if kind is Operation:
+            symbol, *operands = parts
+            nodes.append(Operation(symbol, *(nodes[number] for number in operands)))
         else:
-            nodes.append(Operation(first, *(nodes[number] for number in others)))
+            nodes.append(kind(*parts))
     return nodes[-1]

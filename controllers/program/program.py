@@ -13,12 +13,16 @@ from typing import get_args
 
 import numpy as np
 
+from controllers.program.coordinates import Coordinates
 from controllers.program.expression import flops
 from controllers.program.functions import DTYPES as DTYPES
 from controllers.program.functions import FLOATS as FLOATS
 from controllers.program.functions import INTEGERS as INTEGERS
+from controllers.program.given_use import check_given
+from controllers.program.hoisting import hoisted
 from controllers.program.identifier import check_field_name, check_identifier, short
 from controllers.program.offsets import Offsets
+from controllers.program.scalars import TIME, ScalarRule
 from controllers.program.stage import Stage as Stage
 from controllers.program.stage_check import Math as Math
 from controllers.program.stage_check import check_stage
@@ -49,6 +53,9 @@ class Program:
     that u had when the step began, whole, boundary cells included, while u goes on with what the
     stages wrote; {"a": "b", "b": "a"} swaps.  Nothing is copied, so a version gets one name at
     most; the one that old had is dropped.
+    scalars: what each number is that is the same in all cells and changes while a program is used:
+    a `Parameter`, or an expression of other scalars and constants.  What stages compute of scalars
+    alone is one, too.  grid: where the cells lie, for coordinates.
     math: "strict", which is evaluated as written, or "fast", for floats: generated kernels may
     divide constants beforehand and contract a product and a sum.  The reference is always strict.
     """
@@ -58,6 +65,8 @@ class Program:
     stages: tuple[Stage, ...]
     math: Math = "strict"
     renames: Mapping[str, str] = dataclass_field(default_factory=dict, hash=False)
+    scalars: Mapping[str, ScalarRule] = dataclass_field(default_factory=dict, hash=False)
+    grid: Coordinates | None = None
 
     def __post_init__(self) -> None:
         check_identifier(self.name, "program")
@@ -72,10 +81,26 @@ class Program:
         if len({len(stage.offsets) for stage in self.stages}) > 1:
             raise ValueError(f"program {self.name!r} mixes stages of unlike numbers of axes")
         self._check_math()
+        self._take_scalars()
         for stage in self.stages:
             self._check_fields(f"stage {stage.name!r} uses", (*stage.updates, *stage.fields_read))
+            floats = {self.dtypes[name] for name in stage.updates} <= {*FLOATS}
+            check_given(stage, floats, self.grid)
             check_stage(stage, self.dtypes, self.math)
         self._check_renames()
+
+    def _take_scalars(self) -> None:
+        stages, rules = hoisted(self.stages, self.scalars)
+        object.__setattr__(self, "stages", stages)
+        object.__setattr__(self, "scalars", rules)
+        names = [field.name for field in self.fields]
+        for name in names:
+            for scalar in (*rules, TIME) if rules else ():
+                if name in (scalar, f"s_{scalar}"):
+                    raise ValueError(
+                        f"program {self.name!r} has a field {name!r} and a scalar {scalar!r}, "
+                        f"which kernels could not tell apart; rename one of them"
+                    )
 
     def _check_math(self) -> None:
         if self.math not in get_args(Math):

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from controllers.program.arithmetic import converted
 from controllers.program.dtypes import CONDITION, Kind, kind_of_number, signature
-from controllers.program.expression import Expression, Read, Symbol, evaluate
+from controllers.program.expression import Expression, Given, Read, Symbol, evaluate
 from controllers.program.functions import FUNCTIONS
 from controllers.program.program import Program
 from hitmap.argument import instance, sequence, whole, wrong
@@ -30,23 +30,34 @@ class _Values(NamedTuple):
 
 
 def values_of(
-    expression: Expression, read: Callable[[Read], npt.NDArray[Any]], dtype: str
+    expression: Expression,
+    read: Callable[[Read], npt.NDArray[Any]],
+    dtype: str,
+    given: Callable[[Given], Any] | None = None,
 ) -> npt.NDArray[Any]:
     """The values of an expression in a box of cells, as a field of `dtype` holds them.
 
     `read` returns, for each read, the array of the old values that the cells of the box see there:
-    all of the box's extent, each of its field's dtype.  The result may be one of these arrays
-    itself.  Overflow, NaN and division by zero follow IEEE 754, without warnings; integers wrap.
+    all of the box's extent, each of its field's dtype.  `given` returns int64 for an index, and for
+    scalars and coordinates values of `given_dtype`.  The result may be one of these arrays itself,
+    or one that is broadcast over the box.  Overflow, NaN and division by zero follow IEEE 754,
+    without warnings; integers wrap.
     """
 
     def seen(node: Read) -> _Values:
         array = read(node)
         return _Values(Kind(array.dtype.name), array)
 
+    def number(value: float) -> _Values:
+        return _Values(kind_of_number(value), value)
+
+    def weak(node: Given) -> _Values:
+        assert given is not None, f"{node} is given"
+        values = given(node)
+        return _Values(Kind(values.dtype.name, weak=True), values)
+
     with np.errstate(all="ignore"):
-        result = evaluate(
-            expression, seen, lambda value: _Values(kind_of_number(value), value), _operation
-        )
+        result = evaluate(expression, seen, number, _operation, given=weak)
     return np.asarray(_as(result, dtype))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from controllers.program.dtypes import Applied, Value, applied, check_number, stores
+from controllers.program.dtypes import Applied, Value, applied, check_number, given_dtype, stores
 from controllers.program.stage import Stage
 
 Math = Literal["strict", "fast"]
@@ -20,7 +20,8 @@ def check_stage(stage: Stage, dtypes: Mapping[str, str], math: Math) -> None:
                 f"holds numbers; choose them by where(condition, 1, 0)"
             )
     try:
-        operations, values = applied([*stage.updates.values()], dtypes)
+        floats = given_dtype(stage.updates, dtypes)
+        operations, values = applied([*stage.updates.values()], dtypes, floats)
         _check_functions(operations, math)
     except ValueError as error:
         raise ValueError(f"stage {stage.name!r}: {error}") from None

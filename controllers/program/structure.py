@@ -17,8 +17,9 @@ def structure(program: Program, stage: Stage) -> str:
     True
     """
     values = evaluate_all(
-        [*stage.updates.values()], lambda read: f"{read.field}{read.offset}", repr, _digest
-    )
+        [*stage.updates.values()], lambda read: f"{read.field}{read.offset}", repr, _digest,
+        given=repr,
+    )  # fmt: skip
     fields = {field: program.dtypes[field] for field in (*stage.fields_read, *stage.updates)}
     unlike = repr(fields) if len({*fields.values()}) > 1 else next(iter(fields.values()))
     return _digest(unlike, program.math, repr(stage.offsets), *stage.updates, *values)

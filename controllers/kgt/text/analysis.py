@@ -6,7 +6,7 @@ import numpy as np
 
 from controllers.kgt.text.integer import wide_type
 from controllers.kgt.text.literals import OPENCL_TYPES, has_exact_reciprocal
-from controllers.program.dtypes import Applied, Dtypes, applied, dtype_of
+from controllers.program.dtypes import Applied, Dtypes, applied, dtype_of, given_dtype
 from controllers.program.expression import Operation
 from controllers.program.functions import DTYPES, FLOATS, FUNCTIONS, INTEGERS, Function
 from controllers.program.helpers import WHOLE_NUMBER
@@ -61,7 +61,7 @@ def in_vectors(stage: Stage, dtypes: Dtypes) -> bool:
     if dtype in INTEGERS:   # the result alone may be narrowed
         last = [one.left if isinstance(one, Operation) and one.symbol == dtype else one
                 for one in last]  # fmt: skip
-    operations, values = applied(last, dtypes)
+    operations, values = applied(last, dtypes, given_dtype(stage.updates, dtypes))
     wanted = {dtype, "int64"} if dtype in INTEGERS else {dtype}
     return all(value.kind.dtype in wanted or value.kind.weak for value in values) and all(
         one.function.vectors and {one.dtype, one.result.dtype} <= wanted for one in operations
@@ -89,7 +89,8 @@ def helpers(stage: Stage, dtypes: Dtypes) -> list[str]:
 
 
 def _applied(stage: Stage, dtypes: Dtypes) -> list[Applied]:
-    return applied([*stage.updates.values()], dtypes)[0]
+    expressions, floats = [*stage.updates.values()], given_dtype(stage.updates, dtypes)
+    return applied(expressions, dtypes, floats)[0]
 
 
 def _is_product(operation: Applied) -> bool:

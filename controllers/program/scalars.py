@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: MIT
+"""The scalars of a program: parameters, `dt` and `t`, and what is computed of them on the host.
+
+Arithmetic among scalars is done in float64 with NumPy, functions such as exp included, by one
+processor for all devices.  What meets a field is rounded once, to the dtype of what it meets.
+"""
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, TypeAlias, Union
+
+import numpy as np
+
+from controllers.program.expression import Constant, Expression, Node, Operation, Scalar, walk
+from controllers.program.functions import FUNCTIONS
+from controllers.program.identifier import check_identifier, short
+from controllers.program.node import ordered
+from hitmap.argument import number, wrong
+
+TIME_STEP, TIME = "dt", "t"     # the names that every program may use
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number that may change between runs, never within one; nothing is built again for it.
+
+    Without a default it must be given before the first run.
+    """
+
+    default: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.default is not None:
+            object.__setattr__(self, "default", parameter_value("default", self.default))
+
+
+ScalarRule: TypeAlias = Union[Parameter, Expression]
+_Work: TypeAlias = "list[tuple[str, list[tuple[Callable[..., Any] | None, Any]]]]"
+
+
+class ScalarRules(dict[str, ScalarRule]):
+    """What each scalar is, by name; equal where expressions are the very same objects.
+
+    Where `t` or `dt` is used, `dt` is a parameter.  ValueError for what cannot be a rule.
+    """
+
+    def __init__(self, rules: Mapping[str, ScalarRule], used: Iterable[str] = ()) -> None:
+        if not isinstance(rules, Mapping):
+            raise wrong("scalars", "a mapping of names to parameters and expressions", rules)
+        super().__init__(rules)
+        for name, rule in self.items():
+            _check_rule(name, rule)
+        every = scalars_in(*self.derived.values()) | {*used}
+        if every & {TIME, TIME_STEP}:
+            self.setdefault(TIME_STEP, Parameter())
+        self._check_known(every)
+        self._work = _work(self.derived)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ScalarRules) and self._identity == other._identity
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __reduce__(self) -> tuple[type[ScalarRules], tuple[dict[str, ScalarRule]]]:
+        return ScalarRules, (dict(self),)
+
+    @property
+    def _identity(self) -> dict[str, object]:
+        return {n: id(rule) if isinstance(rule, Node) else rule for n, rule in self.items()}
+
+    @property
+    def parameters(self) -> dict[str, float | None]:
+        """The defaults of the parameters, in order; None for one that must be given."""
+        return {n: rule.default for n, rule in self.items() if isinstance(rule, Parameter)}
+
+    @property
+    def derived(self) -> dict[str, Expression]:
+        """The rules of those that are computed of others."""
+        return {n: rule for n, rule in self.items() if not isinstance(rule, Parameter)}
+
+    def changing(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of `names` that change from step to step: `t`, and what is computed of it."""
+        changing = {TIME}
+        for name, _ in self._work:
+            if scalars_in(self.derived[name]) & changing:
+                changing.add(name)
+        return tuple(name for name in names if name in changing)
+
+    def at(self, parameters: Mapping[str, float], time: float) -> dict[str, float]:
+        """All scalars, in float64, given the parameters and `t`; NaN and inf as IEEE 754 says.
+
+        >>> rules = ScalarRules({"a": Parameter(3.0), "b": Scalar("a") * Scalar("t")})
+        >>> rules.at({"a": 2.0, "dt": 0.5}, time=1.5)
+        {'a': 2.0, 'dt': 0.5, 't': 1.5, 'b': 3.0}
+        """
+        known = {**parameters, TIME: time}
+        with np.errstate(all="ignore"):
+            for name, program in self._work:
+                slots: list[Any] = []
+                for function, what in program:
+                    if function is None:
+                        slots.append(np.float64(known[what] if isinstance(what, str) else what))
+                    else:
+                        slots.append(function(*[slots[number] for number in what]))
+                known[name] = float(slots[-1])
+        return known
+
+    def _check_known(self, used: Iterable[str]) -> None:
+        known = {*self, TIME} if TIME_STEP in self else {*self}
+        for name in sorted({*used} - known):
+            raise ValueError(
+                f"the scalar {name!r} is used, and the program has "
+                f"{', '.join(sorted(known)) or 'none'}; say what it is in `scalars`, as "
+                f"{{{name!r}: Parameter(1.0)}}"
+            )
+
+
+def scalars_in(*expressions: Expression) -> set[str]:
+    """The names of the scalars that expressions use."""
+    return {node.name for node in walk(*expressions) if isinstance(node, Scalar)}
+
+
+def parameter_value(name: str, value: object) -> float:
+    """`value` as a float64; TypeError for what is no number, ValueError for what is not finite.
+
+    >>> parameter_value("F", np.float32(0.5))
+    0.5
+    """
+    found = float(number(value, f"the scalar {name!r}"))
+    if not math.isfinite(found):
+        raise ValueError(f"the scalar {name!r} must be a finite number, got {found}; replace it")
+    return found
+
+
+def _check_rule(name: str, rule: object) -> None:
+    check_identifier(name, "scalar")
+    if name == TIME:
+        raise ValueError("the scalar 't' is the time, t0 + n dt, by itself; leave its rule out")
+    if isinstance(rule, Parameter):
+        return
+    if name == TIME_STEP:
+        raise ValueError("the scalar 'dt' must be a Parameter so far; compute another from it")
+    if not isinstance(rule, Node):
+        raise wrong(f"scalar {name!r}", "a Parameter or an expression of scalars", rule)
+    if rule.is_condition:
+        raise ValueError(
+            f"scalar {name!r} is a condition, {rule}, and a scalar is a number; choose it by "
+            f"where(condition, 1, 0)"
+        )
+    for node in walk(rule):  # type: ignore[arg-type]
+        if not isinstance(node, (Scalar, Constant, Operation)):
+            raise ValueError(
+                f"scalar {name!r} is known on the host before a step, but has {node}, a value of "
+                f"each cell; compute it in a stage"
+            )
+        if isinstance(node, Constant) and abs(node.value) > sys.float_info.max:
+            raise ValueError(f"scalar {name!r}: {short(node.value)} is beyond float64; scale it")
+
+
+def _work(derived: Mapping[str, Expression]) -> _Work:
+    """What to compute for each of these, in an order in which all that one uses is known."""
+    uses = {name: scalars_in(rule) & derived.keys() for name, rule in derived.items()}
+    try:
+        names = [*TopologicalSorter(uses).static_order()]
+    except CycleError as circle:
+        raise ValueError(
+            f"scalars are computed of each other in a circle, {' of '.join(circle.args[1][::-1])}; "
+            f"make one of them a Parameter"
+        ) from None
+    return [(name, _program(derived[name])) for name in names]
+
+
+def _program(rule: Expression) -> list[tuple[Callable[..., Any] | None, Any]]:
+    """Functions with the places of their operands, or None with a number or a name."""
+    places: dict[Expression, int] = {}
+    found: list[tuple[Callable[..., Any] | None, Any]] = []
+    for node in ordered(rule):
+        places[node] = len(found)
+        if isinstance(node, Operation):
+            function = FUNCTIONS[node.symbol].computed(whole=False)
+            found.append((function, tuple(places[operand] for operand in node.operands)))
+        elif isinstance(node, Scalar):
+            found.append((None, node.name))
+        else:
+            assert isinstance(node, Constant)
+            found.append((None, node.value))
+    return found
