@@ -33,7 +33,8 @@ def _build(self: Node, other: Any) -> Any:
 class Node(NDArrayOperatorsMixin):
     """What all kinds of node share: operators and NumPy's functions build larger graphs."""
 
-    __slots__ = ("__weakref__",)
+    # NumPy 1.24's mixin has no slots, and so has it already
+    __slots__ = () if hasattr(NDArrayOperatorsMixin, "__weakref__") else ("__weakref__",)
     __hash__ = object.__hash__
     is_condition = False    # what comparisons give; no value
     __iadd__ = __isub__ = __imul__ = __itruediv__ = __iand__ = __ior__ = __ixor__ = _build
