@@ -90,6 +90,7 @@ def _smaller(a: Any, b: Any) -> Any:
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "floor": lambda x: np.floor(x).astype(x.dtype),     # of integers NumPy < 2.1 makes floats
     "maximum": _larger,
     "minimum": _smaller,
     "clip": lambda x, least, most: _smaller(_larger(x, least), most),
