@@ -50,15 +50,16 @@ class Scratch:
     @cached_property
     def _tiles(self) -> tuple[dict[str, Tile], dict[str, Tile]]:
         """Those that are read, by field, and those that are written."""
-        dtype, device_staging = np.dtype(self.program.dtype), self.executor.device_staging
         old, new = (
-            {
-                field: Tile(self.geometry, dtype, None, device_staging(self.n_elements, dtype))
-                for field in fields
-            }
+            {field: self._tile(field) for field in fields}
             for fields in (self.stage.fields_read, self.stage.updates)
         )
         return old, new
+
+    def _tile(self, field: str) -> Tile:
+        dtype = np.dtype(self.program.dtypes[field])
+        room = self.executor.device_staging(self.n_elements, dtype)
+        return Tile(self.geometry, dtype, None, room)
 
     def uses(self, over: Shape) -> list[Use]:
         """What a launch over `over` may touch: the fields that are read, then those written."""

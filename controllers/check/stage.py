@@ -21,6 +21,7 @@ from controllers.executor.executor import Executor
 from controllers.kernel.variant import Kernel
 from controllers.memory.tile import Tile
 from controllers.plan import Access, Operation, TileKey
+from controllers.program.dtypes import given_dtype
 from controllers.program.expression import Given, Read, reads
 from controllers.program.program import Program, Stage
 from controllers.program.reference import values_of
@@ -125,7 +126,7 @@ class StageLaunch:
 
     def _arithmetic(self) -> Complaint | None:
         """A result that the reference does not have, or that is NaN though nothing read is."""
-        before = self._inspection.before
+        before, dtypes = self._inspection.before, self._program.dtypes
         memories = {use.field: (use.memory, values) for use, values in zip(self._sources, before)}
 
         def read(node: Read) -> Array:
@@ -133,13 +134,13 @@ class StageLaunch:
             return memory.view(values, self._over.shift(node.offset))
 
         def given(node: Given) -> Any:
-            return self._around.value(node, self._over, self._program.dtype)
+            return self._around.value(node, self._over, given_dtype(self._sweep.stage, dtypes))
 
         for update in self._sweep.updates:
             field = update.version.field
             result = self._results()[field]
             right = np.broadcast_to(
-                values_of(update.expression, read, self._program.dtype, given), result.shape
+                values_of(update.expression, read, dtypes[field], given), result.shape
             )
             if self._own is None and (unlike := unlike_bits(result, right)).any():
                 return self._say("bits", field, unlike, "another value than the reference")

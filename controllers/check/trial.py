@@ -95,18 +95,18 @@ class _Trial:
     def __init__(self, scratch: Scratch) -> None:
         self._scratch, self._kernel = scratch, scratch.kernel
         self._n_read = len(scratch.stage.fields_read)
-        self._dtype = np.dtype(scratch.program.dtype)
+        self._dtypes = scratch.program.dtypes
         self._rng = np.random.default_rng(SEED)
 
     def fields(self) -> Iterator[list[Array]]:
         """Random old levels: small numbers and large ones in turn, to take both ways of an `if`."""
-        n, count = self._scratch.n_elements, self._n_read
+        n, read = self._scratch.n_elements, self._scratch.stage.fields_read
         n_fields = min(MAX_FIELDS, MAX_FIELDS * 2**16 // n)
         if not self._scratch.variant.form.takes_any_box:    # each launch is one of many cells
             n_fields = 2
         for _ in range(max(1, n_fields // 2)):
-            yield [self._small() for _ in range(count)]
-            yield [self._large() for _ in range(count)]
+            yield [self._small(field) for field in read]
+            yield [self._large(field) for field in read]
 
     def inspect(self, values: Sequence[Array]) -> None:
         """One cell, the box, and whether cells come out the same in both."""
@@ -138,17 +138,17 @@ class _Trial:
             self._tell(complaint, over, values)
         return inspection.after[self._n_read :]
 
-    def _small(self) -> Array:
+    def _small(self, field: str) -> Array:
         small = self._rng.integers(0, 100, self._scratch.n_elements)
-        is_whole = self._scratch.program.dtype in INTEGERS
-        return (small if is_whole else small / 100).astype(self._dtype)
+        dtype = self._dtypes[field]
+        return (small if dtype in INTEGERS else small / 100).astype(dtype)
 
-    def _large(self) -> Array:
-        n = self._scratch.n_elements
-        if self._scratch.program.dtype in INTEGERS:
-            info = np.iinfo(self._dtype)
-            return self._rng.integers(info.min, info.max, n, self._dtype, endpoint=True)
-        return (self._rng.standard_normal(n) * 1e3).astype(self._dtype)
+    def _large(self, field: str) -> Array:
+        n, dtype = self._scratch.n_elements, np.dtype(self._dtypes[field])
+        if dtype.name in INTEGERS:
+            info = np.iinfo(dtype)
+            return self._rng.integers(info.min, info.max, n, dtype, endpoint=True)
+        return (self._rng.standard_normal(n) * 1e3).astype(dtype)
 
     def _tell(self, complaint: Complaint, over: Shape, values: Sequence[Array]) -> NoReturn:
         """Raise the error that a complaint of a launch over `over` means."""
@@ -182,7 +182,7 @@ class _Trial:
         uses, at = self._scratch.uses(over), self._scratch.element(index)
         read, written = uses[: self._n_read], uses[self._n_read :]
         (blamed,) = (use for use in written if use.field == field)
-        before = [*values, *(self._large() for _ in written)]
+        before = [*values, *(self._large(use.field) for use in written)]
         starts = [
             [prepared(use, its, None, kind) for use, its in zip(uses, before)] for kind in KINDS
         ]

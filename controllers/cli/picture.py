@@ -85,7 +85,7 @@ def sampled(computation: Computation) -> npt.NDArray[Any] | None:
     gathered = computation.comm.gather(parts)
     if gathered is None:
         return None
-    cells = np.empty([len(axis) for axis in axes], computation.program.dtype)
+    cells = np.empty([len(axis) for axis in axes], computation.program.fields[0].dtype)
     for where, part in (pair for rank in gathered for pair in rank):
         cells[where] = part
     return cells

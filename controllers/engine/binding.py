@@ -29,11 +29,11 @@ class Binder:
         self.executors = executors
         self.messages: list[Message] = []
         self._comm = comm
-        self._dtype = np.dtype(plan.program.dtype)
         self._tags = message_tags(plan)
         self.around = {place: self.surroundings() for place in plan.places}
         self.tiles: dict[TileKey, Tile] = {}
         self._staging: dict[StagingKey, Linear] = {}
+        self._dtypes = {memory.key: memory.dtype for memory in plan.memories}
         for memory in plan.memories:
             self._allocate(memory)
 
@@ -115,7 +115,7 @@ class Binder:
         taken, given = self._linear(source), self._linear(target)
         if operation.lane == "compute":
             executor = self.executors[operation.place]
-            itemsize = self._dtype.itemsize
+            itemsize = self._itemsize(target)
             return in_order([executor.copy_command(taken, given, itemsize, move) for move in ends])
         moves = [(a.view(self._memory(source)), b.view(self._memory(target))) for a, b in ends]
 
@@ -124,6 +124,9 @@ class Binder:
                 np.copyto(room, cells)
 
         return _by_host(move)
+
+    def _itemsize(self, access: Access) -> int:
+        return np.dtype(self._dtypes[access.memory]).itemsize
 
     def _message(self, operation: Operation) -> Command:
         assert operation.transfer is not None

@@ -28,6 +28,7 @@ from controllers.kgt.strategies.cell.config import work_sizes
 from controllers.kgt.text.fixed import accessors, fixed_source
 from controllers.kgt.text.given import tables_of
 from controllers.memory.tile import Linear, Tile
+from controllers.program.dtypes import given_dtype
 from controllers.program.extension import Extension
 from controllers.program.program import Program
 from controllers.program.stage import Stage
@@ -91,7 +92,8 @@ class OpenCLExecutor(OpenedDevice):
             reachable = tile.geometry.box.shift(tuple(-first for first in over.lower))
             values |= self.tile_arguments(field, launch.fields[field], reachable)
         values |= {field: tile.buffer for field, tile in reads.items()}
-        values |= self._tables(sweep.stage, over, around, program.dtype)
+        real = given_dtype(sweep.stage, program.dtypes)
+        values |= self._tables(sweep.stage, over, around, real)
         if source.tables is not None:
             (written,) = writes.values()
             tables = source.tables(written.strided(over).pitches)
@@ -117,12 +119,15 @@ class OpenCLExecutor(OpenedDevice):
         kernel = outside_kernel(extension, dtype)
         key = (name, kernel.source)
         if key not in self._kernels:
-            options = options_of(program, self.device, kernel.divides)
+            options = options_of(
+                kernel.stage, dtype, program.math, self.device, kernel.divides
+            )
             made = build(self.context, name, kernel.source, options, "", program.math)
             self._kernels[key] = Built(name, made, kernel.parameters)
+        real = given_dtype(kernel.stage, dtype)
         built, numbers = self._kernels[key], ScalarArguments.of(kernel.parameters, around)
         table = self.constants(outside.table(tile.geometry, extension.domain, boxes))
-        values = {**self._tables(kernel.stage, tile.geometry.box, around, dtype), **numbers.values}
+        values = {**self._tables(kernel.stage, tile.geometry.box, around, real), **numbers.values}
         values |= box_values(tile.geometry.box) | {"u": tile.buffer, "where": table}
         n_cells = sum(box.n_cells for box in boxes)
         (local,) = work_sizes((n_cells,), self.device.kind == "cpu")[1]

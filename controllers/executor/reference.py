@@ -64,7 +64,7 @@ class ReferenceExecutor:
             return reads[field].view(cells)
 
         def compute() -> None:
-            found = apply_sweep(sweep, cells_of, over, program.dtype, around)
+            found = apply_sweep(sweep, cells_of, over, program.dtypes, around)
             for field, values in found.items():
                 targets[field][...] = values
 

@@ -11,8 +11,6 @@ from dataclasses import asdict, dataclass, field, replace
 from math import prod
 from typing import TypeAlias
 
-import numpy as np
-
 from controllers import kgt
 from controllers.device.device import WITHOUT_OPENCL
 from controllers.kernel.registry import SPECIALISED, KernelChoice
@@ -93,8 +91,7 @@ def launch_of(
     """What is known of a launch of a sweep, and of the device (`kgt.Launch`)."""
     box, geometries = placed
     tiles = (*sweep.writes, *(use.version.field for use in sweep.uses))
-    n_elements = sum(geometries[field].n_elements for field in tiles)
-    nbytes = n_elements * np.dtype(program.dtype).itemsize
+    nbytes = sum(geometries[field].n_elements * program.itemsize(field) for field in tiles)
     where = {field: geometries[field].strided(box) for field in dict.fromkeys(tiles)}
     return kgt.Launch(
         where, nbytes > cache_bytes, sweep.count, local_bytes, max_items, units, nvidia

@@ -65,7 +65,7 @@ class Generated:
 
     @property
     def of(self) -> Hashable:
-        return self.stage, self.program.dtype, self.program.math
+        return self.stage, self.program.fields, self.program.math
 
     def digest(self) -> str:
         return structure(self.program, self.stage)
@@ -95,7 +95,7 @@ class Own:
 
     @property
     def of(self) -> Hashable:
-        return self.stage, self.program.dtype, self.kernel.variants
+        return self.stage, self.program.fields, self.kernel.variants
 
     def digest(self) -> str:
         kept = (candidate.kept.digest for candidate in self._fitting(None))
@@ -154,7 +154,7 @@ class Fixed:
 
     @property
     def of(self) -> Hashable:
-        return self.stage, self.program.dtype, self.strategy
+        return self.stage, self.program.fields, self.strategy
 
     def digest(self) -> str:
         return digest(structure(self.program, self.stage), self.strategy)

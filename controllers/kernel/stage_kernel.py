@@ -23,8 +23,10 @@ from controllers.kernel.user_kernel import user_kernel
 from controllers.kernel.variant import Kernel
 from controllers.kgt import Launch, generate
 from controllers.kgt.kernel import StageKernel
+from controllers.kgt.text.analysis import used_dtypes
 from controllers.kgt.text.fixed import accessors
-from controllers.program.program import Program, Stage
+from controllers.program.dtypes import Dtypes
+from controllers.program.program import Math, Program, Stage
 from hitmap.shape import Shape
 from hitmap.strided import Strided
 
@@ -52,16 +54,20 @@ def stage_kernel(
         return user_kernel(choice, config.variant, program, stage, device, front)
     config = cast("kgt.Config", config)
     generated = generate(program, stage, config)
-    options = options_of(program, device, generated.divides)
+    options = options_of(stage, program.dtypes, program.math, device, generated.divides)
     return replace(generated, options=options, origin=config.origin(stage), math=program.math)
 
 
-def options_of(program: Program, device: Device, divides: bool) -> tuple[str, ...]:
+def options_of(
+    stage: Stage, dtypes: Dtypes, math: Math, device: Device, divides: bool
+) -> tuple[str, ...]:
     """Those of the build of a generated kernel."""
-    if program.math == "fast":
-        device.check_dtype(program.dtype)
-        return ()
-    return tuple(device.strict_options(program.dtype, divides))
+    options: dict[str, None] = {}
+    for dtype in used_dtypes(stage, dtypes):
+        device.check_dtype(dtype)
+        if math != "fast":
+            options |= dict.fromkeys(device.strict_options(dtype, divides))
+    return tuple(options)
 
 
 def box_values(over: Shape, computed: Shape | None = None) -> dict[str, object]:

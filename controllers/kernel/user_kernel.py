@@ -21,6 +21,7 @@ from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.parameter import Parameter, Role, cell_dtype
 from controllers.kgt.text.emitter import OPENCL_TYPES, used_fields
 from controllers.kgt.text.given import scalars_of
+from controllers.program.dtypes import given_dtype
 from controllers.program.program import INTEGERS, Program, Stage
 from hitmap.shape import Shape
 
@@ -72,10 +73,12 @@ def user_kernel(
                 f"{what}: the scalar {name!r} has the name of a parameter that each launch sets; "
                 f"give it another name"
             )
-    macros = {"VALUE": OPENCL_TYPES[program.dtype], **form.definitions}
+    macros = {"VALUE": OPENCL_TYPES[_first_dtype(program, stage)], **form.definitions}
     if form.is_grouped(source):     # a box may end within a group
         macros["ONCE"] = ""
-    options = device.strict_options(program.dtype, device.correctly_rounded_divide)
+    dtypes = dict.fromkeys(program.dtypes[field] for field in used_fields(stage))
+    rounded = device.correctly_rounded_divide
+    options = [one for dtype in dtypes for one in device.strict_options(dtype, rounded)]
     return UserKernel(
         source.kernel_name(kernel.name),
         source.complete(front(program.n_axes, macros), _body_parameters(kernel, program, stage)),
@@ -156,16 +159,30 @@ def _body_parameters(kernel: Kernel, program: Program, stage: Stage) -> str:
     """The parameter list that a body gets."""
     own = {name: value for name, value in kernel.scalars.items() if not _SIZE.fullmatch(name)}
     domain = ["DOMAIN"] if len(own) < len(kernel.scalars) else []
-    real = "VALUE" if program.dtype not in INTEGERS else "float"
+    written = _first_dtype(program, stage)
+    real = "VALUE" if written not in INTEGERS else "float"
     scalars = [
         f"const {real if isinstance(value, (float, np.floating)) else 'long'} {name}"
         for name, value in own.items()
     ]
-    given = [f"const VALUE {name}" for name in scalars_of(stage)]
-    old = [f"__global const VALUE *restrict {name}" for name in stage.fields_read]
+    types = {
+        field: "VALUE" if dtype == written else OPENCL_TYPES[dtype]
+        for field, dtype in program.dtypes.items()
+    }
+    held = given_dtype(stage, program.dtypes)
+    given = [
+        f"const {'VALUE' if held == written else OPENCL_TYPES[held]} {name}"
+        for name in scalars_of(stage)
+    ]
+    old = [f"__global const {types[name]} *restrict {name}" for name in stage.fields_read]
     tiles = [f"TILE({name})" for name in used_fields(stage)]
-    new = [f"__global VALUE *restrict {name}" for name in _new(stage)]
+    new = [f"__global {types[name]} *restrict {name}_new" for name in stage.updates]
     return ", ".join([*old, *new, *tiles, "BOX", *domain, *given, *scalars])
+
+
+def _first_dtype(program: Program, stage: Stage) -> str:
+    """The one that VALUE is: of the first field that the stage updates."""
+    return program.dtypes[next(iter(stage.updates))]
 
 
 def _new(stage: Stage) -> list[str]:

@@ -36,7 +36,7 @@ def choose(program: Program, stage: Stage, kind: str, launch: Launch | None = No
     >>> choose(program, program.stages[0], "cpu", Launch({"u": Strided(0, (8, 1), (100, 7))}))
     CellConfig()
     """
-    for strategy in reversed(strategies_for(kind, stage)):
+    for strategy in reversed(strategies_for(kind, program, stage)):
         config = strategy.chosen(program, stage, launch)
         if config is not None:
             return config
@@ -76,12 +76,13 @@ def usual_steps(program: Program, stage: Stage, kind: str) -> int:
     """How many steps of a large box are best computed by one launch."""
     if program.flops_per_cell > MOST_FLOPS:
         return 1
-    return max(strategy.usual_steps(program, stage) for strategy in strategies_for(kind, stage))
+    strategies = strategies_for(kind, program, stage)
+    return max(strategy.usual_steps(program, stage) for strategy in strategies)
 
 
 def step_counts(program: Program, stage: Stage, kind: str) -> tuple[int, ...]:
     """Numbers of steps per launch that may be tried for a large box on a device of this kind."""
-    strategies = strategies_for(kind, stage)
+    strategies = strategies_for(kind, program, stage)
     found = {1}.union(*(each.step_counts(program, stage) for each in strategies))
     return tuple(sorted(found))
 
@@ -94,5 +95,5 @@ def config_of(
     ValueError where the strategy cannot compute the stage.
     """
     named = strategy_named(strategy)
-    named.check(stage)
+    named.check(program, stage)
     return named.default(program, stage, exceeds_cache)

@@ -15,5 +15,5 @@ def generate(program: Program, stage: Stage, config: Config | None = None) -> St
     cannot compute the stage.
     """
     used = config or CellConfig()
-    used.check(stage)
+    used.check(program, stage)
     return used.kernel(program, stage)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
-from controllers.kgt.parameter import Parameter
+from controllers.kgt.parameter import Parameter, Role
 from controllers.program.program import Math
 
 WorkSizes = Callable[[tuple[int, ...], bool], tuple[tuple[int, ...], tuple[int, ...]]]
@@ -56,25 +56,24 @@ class StageKernel:
 
 
 def stage_parameters(
-    buffers: Sequence[tuple[str, str]],
+    buffers: Sequence[tuple[str, Role]],
     fields: Sequence[str],
-    cell_type: str,
+    cell_types: Mapping[str, str],
     n_axes: int,
     *,
     steps_per_launch: int = 1,
     data: Sequence[Parameter] = (),
     starts: bool = False,
 ) -> tuple[Parameter, ...]:
-    """The parameters of a kernel, in order: `buffers` as (field, "in" | "out"), of `cell_type`.
+    """The parameters of a kernel, in order: `buffers` as (field, "in" | "out"), of `cell_types`.
 
     Then `data`, per field of `fields` its first element and its pitches, and the extents of the
     box.  With several steps per launch follow, per axis, the first and the last cell (exclusive)
     that the stage computes, counted from the box's first cell: all others keep their value.
     starts: at last it is told where the box starts.
     """
-    cell = f"{cell_type}*"
     tiles = (
-        Parameter(field, cell, "in") if role == "in" else Parameter(f"{field}_new", cell, "out")
+        Parameter(field if role == "in" else f"{field}_new", f"{cell_types[field]}*", role)
         for field, role in buffers
     )
     names: list[str] = []

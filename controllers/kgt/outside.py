@@ -17,10 +17,12 @@ import numpy.typing as npt
 
 from controllers.kgt.parameter import Parameter
 from controllers.kgt.text import given
+from controllers.kgt.text.analysis import divides, helpers, used_dtypes
 from controllers.kgt.text.c_lines import block
-from controllers.kgt.text.emitter import INDENT, OPENCL_TYPES, assignment, divides, helpers
+from controllers.kgt.text.emitter import INDENT, OPENCL_TYPES, assignment
 from controllers.kgt.text.integer import quotient
 from controllers.kgt.text.lanes import SCALAR
+from controllers.program.dtypes import given_dtype
 from controllers.program.expression import Read
 from controllers.program.extension import Extension, Line
 from controllers.program.stage import Stage
@@ -57,22 +59,24 @@ def outside_kernel(extension: Extension, dtype: str) -> OutsideKernel:
         },
         ((-(2**30), 2**30),) * n_axes,
     )
-    own = given.parameters(every, cell)
-    text = _Text(extension, dtype, given.declarations(every, cell), [p.name for p in own])
+    real = OPENCL_TYPES[given_dtype(every, dtype)]
+    own = given.parameters(every, real)
+    text = _Text(extension, dtype, given.declarations(every, real), [p.name for p in own])
     functions = [line for axis in range(n_axes) for line in text.over(axis)]
+    doubles = "float64" in used_dtypes(every, dtype)
     lines = [
         "// The cells outside the domain, each made of cells inside.",
         "// where: per axis the elements per step; per axis the cells of the domain; the element",
         "// of its first cell; how many cells are made; per axis the tile's first cell; then boxes",
         "// of cells: per box how many, and per axis its first one and its extent.",
         "#pragma OPENCL FP_CONTRACT OFF",
-        *(["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if dtype == "float64" else []),
+        *(["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if doubles else []),
         "",
         *([*quotient(SCALAR), ""] if any("kgt_quotient(" in line for line in functions) else []),
         *helpers(every, dtype),
         *functions,
         f"__kernel void {NAME}(",
-        *(INDENT + line for line in given.declarations(every, cell)),
+        *(INDENT + line for line in given.declarations(every, real)),
         f"{INDENT}__global {cell} *u, __global const long *where)",
         "{",
         *((INDENT + line).rstrip() for line in text.body()),

@@ -15,10 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.language.dtype import dtype_name
+from controllers.program.dtypes import Kind, stores
 from controllers.program.expression import Constant, Expression, Operation, Read
+from controllers.program.functions import QUOTIENT, WIDENED
 from controllers.program.identifier import check_identifier, short
+from controllers.program.number import whole_number
 from controllers.program.offsets import Offsets, check_offsets
-from controllers.program.program import INTEGERS, Field, Program, Stage, whole_number
+from controllers.program.program import INTEGERS, Field, Program, Stage
 from hitmap.argument import whole, wrong
 
 MAX_WEIGHTS = 65536
@@ -124,11 +127,16 @@ class Stencil:
         total: Expression | None = None
         for offset, weight in zip(product(*(range(a, b + 1) for a, b in self.shape)), weights):
             if weight:
-                read = Read(FIELD, offset)
+                read: Expression = Read(FIELD, offset)
+                if dtype in INTEGERS:
+                    read = Operation(WIDENED, read)
                 term = read if weight == 1 else Operation("*", Constant(weight), read)
                 total = term if total is None else Operation("+", total, term)
         assert total is not None, "some weight is not zero"
-        result = total if factor == 1 else Operation("/", total, Constant(factor))
+        divide = QUOTIENT if dtype in INTEGERS else "/"
+        result = total if factor == 1 else Operation(divide, total, Constant(factor))
+        if dtype in INTEGERS and not stores(Kind("int64"), dtype):
+            result = Operation(dtype, result)
         stage = Stage(self.name, {FIELD: result}, self.shape)
         return Program(self.name, (Field(FIELD, dtype),), (stage,))
 

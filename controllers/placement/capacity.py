@@ -10,6 +10,7 @@ from controllers.executor.executor import Executor
 from controllers.kgt.text.given import tables_nbytes
 from controllers.memory.ledger import MemoryCapError, sizes
 from controllers.plan import Operation, Plan
+from controllers.program.dtypes import given_dtype
 from hitmap.comm import Communicator
 
 _NARROW = {"float64": "float32", "int64": "int32"}
@@ -25,7 +26,8 @@ def check_capacity(plan: Plan, executors: Mapping[int, Executor], comm: Communic
     if everyone:
         more = len(everyone) - 1
         also = f", and {more} more {'devices lack' if more > 1 else 'device lacks'} memory"
-        narrower = f", {_NARROW[plan.program.dtype]}," if plan.program.dtype in _NARROW else ""
+        found = {_NARROW.get(dtype, "") for dtype in plan.program.dtypes.values()} - {""}
+        narrower = f", {' and '.join(sorted(found))}," if found else ""
         raise MemoryCapError(
             f"{everyone[0]}{also if more else ''}; use more devices{narrower} or a larger "
             f"--memory-cap"
@@ -69,7 +71,8 @@ def _given_nbytes(plan: Plan, executor: Executor, operation: Operation) -> int:
     if executor.device.kind == "reference":
         return 0    # NumPy makes them when it computes
     assert operation.sweep is not None, "a launch"
-    stage, itemsize = plan.sweeps[operation.sweep].stage, np.dtype(plan.program.dtype).itemsize
+    stage = plan.sweeps[operation.sweep].stage
+    itemsize = np.dtype(given_dtype(stage, plan.program.dtypes)).itemsize
     return tables_nbytes(stage, operation.writes[0].cells[0].extent, itemsize)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from controllers.placement.placement import Controllers, Placement
 from controllers.program.program import Program
 from controllers.settings.division import Division
@@ -46,7 +44,7 @@ def _divisions(
     if division.is_exact:
         return
     n_places = division.places_per_controller * len(controllers.locations)
-    n_bytes = domain.n_cells * np.dtype(program.dtype).itemsize
+    n_bytes = domain.n_cells * program.largest_itemsize
     finer = max(2, -(-n_bytes // (n_places * controllers.largest_bytes)))
     while finer <= min(max(domain.extent), MAX_BLOCKS // n_places):
         yield finer
@@ -61,4 +59,4 @@ def largest_tile(program: Program, layout: Layout) -> int:
     low, high = zip(*program.reach)
     tiles = [owned.grow(low, high) for owned in layout.owned if not owned.empty]
     most = max(Geometry.padded(tile).n_elements for tile in tiles)
-    return most * np.dtype(program.dtype).itemsize
+    return most * program.largest_itemsize

@@ -48,7 +48,7 @@ class _Relocation:
     def run(self, comm: Communicator) -> None:
         for move in self._moves.within(comm.rank):
             self._move(move)
-        dtype = np.dtype(self._new.plan.program.dtype)
+        dtype = np.dtype(self._new.plan.program.dtypes[self._field])
         self._moves.exchange(comm, dtype, self._read, self._write)
         for place in self._new.plan.places:
             self._spread(place)

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-import numpy as np
-
 from controllers.plan.operation import Location
 from controllers.program.program import Program
 from hitmap.message import Message
@@ -42,7 +40,7 @@ def pays(
         return overlap == "on"
     if location.shares_host:
         return False
-    n_bytes = sum(message.n_cells for message in leaving) * np.dtype(program.dtype).itemsize
+    n_bytes = sum(message.n_cells for message in leaving) * program.largest_itemsize
     hand_over = HAND_OVER_S + n_bytes / LINK_BYTES_PER_S
     computing = inner.n_cells * program.bytes_per_cell / DEVICE_BYTES_PER_S
     return min(hand_over, computing) > len(border) * LAUNCH_S

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from controllers.plan.memory import PlaceMemory
 
 if TYPE_CHECKING:
@@ -45,13 +43,12 @@ def place_sizes(plan: Plan) -> tuple[PlaceSize, ...]:
     """The sizes of all places of `plan`, in order, those of other ranks too."""
     plan = plan.of_rank(None)
     sizes = [_of_cells(plan, place) for place in range(plan.layout.n_places)]
-    itemsize = np.dtype(plan.program.dtype).itemsize
     for transfer in plan.transfers:
         if not transfer.version.number:     # before the first step alone
             continue
         message = transfer.message
         source, target = sizes[message.source], sizes[message.target]
-        nbytes = message.n_cells * itemsize
+        nbytes = message.n_cells * plan.program.itemsize(transfer.field)
         if plan.locations[message.source].same_controller(plan.locations[message.target]):
             source.copies += 1
         else:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from controllers.program.dtypes import given_dtype
 from controllers.program.expression import Given, Read
 from controllers.program.extension import Extension
 from controllers.program.reference import values_of
@@ -23,26 +24,26 @@ def apply_sweep(
     sweep: Sweep,
     cells_of: Callable[[str, Shape], Cells],
     over: Shape,
-    dtype: str,
+    dtypes: Mapping[str, str],
     around: Surroundings,
 ) -> Mapping[str, Cells]:
     """The cells `over` of each field that `sweep` writes; they may be what `cells_of` gave.
 
     `cells_of(field, box)` gives the values of the version that is used; it is asked for cells in
-    `Sweep.read` alone.
+    `Sweep.read` alone.  dtypes: of the fields.
     """
     if sweep.count > 1:
-        return {sweep.stage.writes: _several_steps(sweep, cells_of, over, dtype, around)}
+        return {sweep.stage.writes: _several_steps(sweep, cells_of, over, dtypes, around)}
 
     def read(node: Read) -> Cells:
         return cells_of(node.field, over.shift(node.offset))
 
     def given(node: Given) -> Any:
-        return around.value(node, over, dtype)
+        return around.value(node, over, given_dtype(sweep.stage, dtypes))
 
     return {
-        update.version.field: values_of(update.expression, read, dtype, given)
-        for update in sweep.updates
+        field: values_of(update.expression, read, dtypes[field], given)
+        for field, update in zip(sweep.writes, sweep.updates)
     }
 
 
@@ -50,7 +51,7 @@ def _several_steps(
     sweep: Sweep,
     cells_of: Callable[[str, Shape], Cells],
     over: Shape,
-    dtype: str,
+    dtypes: Mapping[str, str],
     around: Surroundings,
 ) -> Cells:
     (update,) = sweep.updates
@@ -66,8 +67,8 @@ def _several_steps(
 
     for n_left in reversed(range(sweep.count)):
         box = sweep.needed(over, n_left)
-        given = partial(around.value, box=box, dtype=dtype)
-        values = values_of(update.expression, partial(read, box), dtype, given)
+        given = partial(around.value, box=box, dtype=given_dtype(sweep.stage, dtypes))
+        values = values_of(update.expression, partial(read, box), dtypes[field], given)
         own[box.slices(known.lower)] = values.copy()
     return own[over.slices(known.lower)]
 
@@ -107,10 +108,11 @@ def cells_outside(
         box = box.slab(axis, first, first + 1)
         if line.is_inside(at):
             return values(box, axis)
-        (expression,) = line.stage(at).updates.values()
-        given = None if around is None else partial(around.value, box=box, dtype=dtype)
+        stage = line.stage(at)
+        real = given_dtype(stage, dtype)
+        given = None if around is None else partial(around.value, box=box, dtype=real)
         made = values_of(
-            expression, lambda read: values(box.shift(read.offset), axis + 1), dtype, given
+            stage.expression, lambda read: values(box.shift(read.offset), axis + 1), dtype, given
         )
         return np.broadcast_to(made, box.extent)
 

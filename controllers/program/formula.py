@@ -15,7 +15,7 @@ from controllers.program.expression import (
     count,
     evaluate,
 )
-from controllers.program.functions import ATOM, CHOICE, FUNCTIONS, needed, strength
+from controllers.program.functions import ATOM, CHOICE, FUNCTIONS, WIDENED, needed, strength
 from controllers.program.program import Stage
 
 AXES = "ijkl"
@@ -39,7 +39,7 @@ def formula(stage: Stage) -> str:
 
 
 def _assignment(target: str, value: Expression) -> str:
-    n_operations = sum(count(value).values())
+    n_operations = sum(n for symbol, n in count(value).items() if symbol != WIDENED)
     if n_operations > MAX_OPERATIONS:
         return f"{target} = ... ({n_operations} operations)"
     lines = textwrap.wrap(
@@ -67,7 +67,8 @@ def expression_text(expression: Expression) -> str:
         return f"t{len(named) - 1}", ATOM
 
     n_written = evaluate(
-        expression, lambda read: 0, lambda value: 0, lambda _, *n: 1 + sum(n), given=lambda node: 0
+        expression, lambda read: 0, lambda value: 0, lambda name, *n: (name != WIDENED) + sum(n),
+        given=lambda node: 0,
     )
     shared = name if n_written > MAX_OPERATIONS else None
     text, _ = evaluate(

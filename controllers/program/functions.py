@@ -3,189 +3,104 @@
 
 The reference, the kernel generator, explain, the count of flops and the comments of kernels read
 the table; none of them knows a function by name, but for the four operations of weighted sums.
-Values are numbers of a field's dtype; conditions are what comparisons give, and are chosen by
-(`where`) and combined, never computed with or stored.
+`controllers.program.dtypes` says in which dtype a row is computed, `composed` what is written with
+others.
 """
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array: TypeAlias = npt.NDArray[Any]
-Range: TypeAlias = tuple[int, int]      # the first and the last value that an integer may have
-BEYOND = 2**64                          # an end of a range that fits no integer type
-# how tightly the outermost operation of a text binds; the operands of a call need not bind at all
-CHOICE, CONDITION, SUM, PRODUCT, SIGN, ATOM = range(6)
-_CALL = re.compile(r"\w+\(")
+from controllers.program import arithmetic, ranges
+from controllers.program.function import ATOM as ATOM
+from controllers.program.function import BEYOND as BEYOND
+from controllers.program.function import (
+    BY_SIZE,
+    CONDITION,
+    PRODUCT,
+    SIGN,
+    SUM,
+)
+from controllers.program.function import CHOICE as CHOICE
+from controllers.program.function import Function as Function
+from controllers.program.function import Integers as Integers
+from controllers.program.function import Range as Range
+from controllers.program.function import needed as needed
+from controllers.program.function import strength as strength
+from controllers.program.helpers import (
+    FLOOR_DIVIDE,
+    FLOOR_DIVIDE_WHOLE,
+    REMAINDER,
+    REMAINDER_WHOLE,
+    SHIFT_LEFT,
+    SHIFT_RIGHT,
+    SIGN_OF,
+    SIGN_OF_WHOLE,
+    extreme,
+)
 
-
-@dataclass(frozen=True)
-class Integers:
-    """The rule of a function for integers, which are computed as if in int64.
-
-    bounds: the range of the result, given those of the operands.  compute: on arrays of int64;
-    None: as for floats.  text: OpenCL C on signed numbers; "": as for floats.  wraps: the text
-    means the same for unsigned numbers that stand for signed ones.
-    """
-
-    bounds: Callable[..., Range]
-    compute: Callable[..., Any] | None = None
-    text: str = ""
-    wraps: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Function:
-    """One row: what users call, and all that others must know of it.
-
-    name: unique, a symbol or a word.  numpy: what users apply to expressions, directly or by an
-    operator.  noun: what an application is called, in the singular.  text: OpenCL C on floats, {0}
-    being the first operand and a newline where a line may be broken.  strength: how tightly text
-    that is no call binds; chains: a left operand that binds as tightly needs no parentheses.
-    notation: for people; "": as `text`.  integers: None where it is for floats alone.
-    compute: on arrays; None: `numpy` itself.
-    conditions: which operands are conditions.  gives_condition: whether the result is one.
-    flops: what it counts.  strict: it is correctly rounded everywhere, so that strict arithmetic
-    may use it.  loose: in float32 that takes a build option.  vectors: `text` is right for vectors
-    of cells, too.  helper: OpenCL C before the kernel, with VALUE for the type.
-    """
-
-    name: str
-    numpy: Callable[..., Any]
-    noun: str
-    text: str
-    strength: int = ATOM
-    chains: bool = False
-    notation: str = ""
-    integers: Integers | None = None
-    compute: Callable[..., Any] | None = None
-    conditions: tuple[int, ...] = ()
-    gives_condition: bool = False
-    flops: int = 1
-    strict: bool = True
-    loose: bool = False
-    vectors: bool = False
-    helper: str = ""
-
-    @property
-    def for_people(self) -> str:
-        """The notation, on one line."""
-        return self.notation or self.text.replace("\n", " ")
-
-    @cached_property
-    def takes(self) -> tuple[bool, ...]:
-        """Of each operand, whether it is a condition.
-
-        >>> FUNCTIONS["where"].takes
-        (True, False, False)
-        """
-        n_operands = next(n for n in range(3, 0, -1) if f"{{{n - 1}}}" in self.text)
-        return tuple(number in self.conditions for number in range(n_operands))
-
-    def computed(self, whole: bool) -> Callable[..., Any]:
-        """What computes it on arrays; `whole`: of int64, which it must be for."""
-        on_integers = self.integers.compute if whole and self.integers else None
-        return on_integers or self.compute or self.numpy
-
-
-def strength(function: Function, text: str) -> int:
-    """How tightly a text of a function binds.
-
-    >>> strength(FUNCTIONS["*"], "{0} * {1}") == PRODUCT, strength(FUNCTIONS["abs"], "abs({0})")
-    (True, 5)
-    """
-    return ATOM if _CALL.match(text) else function.strength
-
-
-def needed(function: Function, text: str, number: int) -> int:
-    """How tightly an operand must bind to stand in the text without parentheses."""
-    if _CALL.match(text):
-        return CHOICE
-    return function.strength + (number > 0 or not function.chains)
-
-
-def quotient(a: npt.NDArray[np.int64], b: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The quotient of int64, truncated toward zero; wrapped where it overflows, 0 where b is 0.
-
-    >>> quotient(np.array([7, -7, 7, -(2**63)]), np.array([2, 2, 0, -1])).tolist()
-    [3, -3, 0, -9223372036854775808]
-    """
-    with np.errstate(all="ignore"):
-        floor, rest = np.floor_divide(a, b), np.remainder(a, b)
-    result: npt.NDArray[np.int64] = floor + ((rest != 0) & ((a < 0) != (b < 0)))
-    return result
-
-
-def minimum(a: Array, b: Array) -> Array:
-    """The smaller one; NaN if one is, and -0 is below 0, which NumPy leaves open.
-
-    >>> minimum(np.array([0., -0., 2.]), np.array([-0., 0., np.nan])).tolist()
-    [-0.0, -0.0, nan]
-    """
-    return np.where(a == b, np.where(np.signbit(a), a, b), np.minimum(a, b))
-
-
-def maximum(a: Array, b: Array) -> Array:
-    """The larger one; NaN if one is, and 0 is above -0."""
-    return np.where(a == b, np.where(np.signbit(a), b, a), np.maximum(a, b))
-
-
-def _extreme(name: str, sign: str, first: str) -> str:
-    """C text of the function that `minimum` and `maximum` are."""
-    return f"""\
-// NaN if one is, and -0 is below 0.
-VALUE kgt_{name}(const VALUE a, const VALUE b)
-{{
-    return isnan(a) || a {sign} b || (a == b && {first}signbit(a)) ? a : b;
-}}
-"""
-
-
-def _products(left: Range, right: Range) -> Range:
-    ends = [a * b for a in left for b in right]
-    return min(ends), max(ends)
-
-
-def _quotients(left: Range, right: Range) -> Range:
-    divisor, last = right
-    if divisor != last or divisor == 0:
-        return -BEYOND, BEYOND
-    ends = [abs(end) // abs(divisor) * (1 if (end < 0) == (divisor < 0) else -1) for end in left]
-    return min(ends), max(ends)
-
-
-def _magnitudes(values: Range) -> Range:
-    low, high = values
-    return max(low, -high, 0), max(-low, high)
-
-
-def _truth(*operands: Range) -> Range:
-    return 0, 1
+FLOATS = ("float32", "float64")
+INTEGERS = ("uint8", "int16", "int32", "int64")
+DTYPES = FLOATS + INTEGERS
+WIDENED = "widened"         # as int64, as patterns of weights compute; people need not see it
+QUOTIENT = "quotient"       # truncated, of int64
 
 
 def _comparison(symbol: str, numpy: Callable[..., Any]) -> Function:
     return Function(
         symbol, numpy, "comparison", f"{{0}}\n{symbol} {{1}}", CONDITION,
-        integers=Integers(_truth), gives_condition=True,
+        integers=Integers(ranges.truth), gives_condition=True,
     )  # fmt: skip
 
 
 def _combination(symbol: str, numpy: Callable[..., Any]) -> Function:
     return Function(
         symbol, numpy, "combination", f"{{0}}\n{symbol} {{1}}", CONDITION,
-        integers=Integers(_truth, wraps=True), conditions=(0, 1), gives_condition=True, flops=0,
+        integers=Integers(ranges.truth, wraps=True), conditions=(0, 1), gives_condition=True,
+        flops=0,
     )  # fmt: skip
+
+
+def _of_bits(symbol: str, name: str, numpy: Callable[..., Any]) -> Function:
+    return Function(
+        name, numpy, "bit operation", f"{{0}}\n{symbol} {{1}}", CONDITION, floats=False,
+        integers=Integers(ranges.bits, wraps=True),
+    )  # fmt: skip
+
+
+def _shift(symbol: str, name: str, numpy: Callable[..., Any], integers: Integers) -> Function:
+    return Function(
+        name, numpy, "shift", f"{{0}}\n{symbol} {{1}}", CONDITION, floats=False, integers=integers
+    )
+
+
+def _rounding(name: str, numpy: Callable[..., Any], text: str = "") -> Function:
+    """To a whole number; integers are whole."""
+    return Function(
+        name, numpy, "rounding", text or f"{name}({{0}})", notation=f"{name}({{0}})",
+        integers=Integers(ranges.same, arithmetic.same, "{0}", wraps=True),
+    )  # fmt: skip
+
+
+def _test(name: str, numpy: Callable[..., Any]) -> Function:
+    return Function(name, numpy, "comparison", f"{name}({{0}})", gives_condition=True)
 
 
 def _of_the_driver(name: str, numpy: Callable[..., Any], text: str, noun: str = "") -> Function:
     """A function that drivers round differently."""
-    return Function(name, numpy, noun or f"value of {name}", text, strict=False)
+    return Function(
+        name, numpy, noun or f"value of {name}", text, notation=f"{name}({text.split('(')[1]}",
+        strict=False, of_integers=BY_SIZE,
+    )  # fmt: skip
+
+
+def _conversion(dtype: str) -> Function:
+    return Function(
+        dtype, getattr(np, dtype), "conversion", "{0}", notation=f"{dtype}({{0}})",
+        converts=dtype, flops=0, vectors=True,
+    )  # fmt: skip
 
 
 _ROWS = (
@@ -199,12 +114,16 @@ _ROWS = (
     ),
     Function(
         "*", np.multiply, "product", "{0} * {1}", PRODUCT, chains=True, vectors=True,
-        integers=Integers(_products, wraps=True),
+        integers=Integers(ranges.products, wraps=True),
     ),
-    # integers: kernels divide as controllers.kgt.text.integer says
     Function(
         "/", np.divide, "division", "{0} / {1}", PRODUCT, chains=True, vectors=True, loose=True,
-        integers=Integers(_quotients, compute=quotient),
+        of_integers="float64",
+    ),
+    # kernels divide as controllers.kgt.text.integer says
+    Function(
+        QUOTIENT, arithmetic.quotient, "division", "{0} / {1}", PRODUCT, chains=True, vectors=True,
+        floats=False, of_integers="int64", integers=Integers(ranges.quotients),
     ),
     Function(
         "negative", np.negative, "negation", "-{0}", SIGN, flops=0,
@@ -212,55 +131,130 @@ _ROWS = (
     ),
     Function(
         "abs", np.absolute, "absolute value", "fabs({0})", notation="abs({0})", flops=0,
-        integers=Integers(_magnitudes, text="abs({0})"),
+        integers=Integers(ranges.magnitudes, text="abs({0})"),
     ),
-    Function("sqrt", np.sqrt, "square root", "sqrt({0})", loose=True),
+    Function("sqrt", np.sqrt, "square root", "sqrt({0})", loose=True, of_integers=BY_SIZE),
     Function(
-        "minimum", np.minimum, "minimum", "kgt_minimum({0},\n{1})", notation="minimum({0}, {1})",
-        compute=minimum, helper=_extreme("minimum", "<", ""),
+        "reciprocal", np.reciprocal, "division", "1 / {0}", PRODUCT,
+        notation="reciprocal({0})", loose=True, remedy="write 1 / x, which is a float64",
+    ),
+    Function(
+        "minimum", np.minimum, "minimum", "kgt_minimum_VALUE({0},\n{1})",
+        notation="minimum({0}, {1})",
+        compute=arithmetic.minimum, helper=extreme("minimum", "<", ""),
         integers=Integers(
             lambda a, b: (min(a[0], b[0]), min(a[1], b[1])), np.minimum, "min({0},\n{1})"
         ),
     ),
     Function(
-        "maximum", np.maximum, "maximum", "kgt_maximum({0},\n{1})", notation="maximum({0}, {1})",
-        compute=maximum, helper=_extreme("maximum", ">", "!"),
+        "maximum", np.maximum, "maximum", "kgt_maximum_VALUE({0},\n{1})",
+        notation="maximum({0}, {1})",
+        compute=arithmetic.maximum, helper=extreme("maximum", ">", "!"),
         integers=Integers(
             lambda a, b: (max(a[0], b[0]), max(a[1], b[1])), np.maximum, "max({0},\n{1})"
         ),
     ),
+    Function(
+        "floor_divide", np.floor_divide, "division", "kgt_floor_divide_VALUE({0},\n{1})", PRODUCT,
+        chains=True, notation="{0} // {1}", loose=True, helper=FLOOR_DIVIDE,
+        integers=Integers(
+            ranges.floors, text="kgt_floor_divide_VALUE({0},\n{1})", helper=FLOOR_DIVIDE_WHOLE
+        ),
+    ),
+    Function(
+        "remainder", np.remainder, "remainder", "kgt_remainder_VALUE({0},\n{1})", PRODUCT,
+        chains=True, notation="{0} % {1}", helper=REMAINDER,
+        integers=Integers(
+            ranges.remainders, text="kgt_remainder_VALUE({0},\n{1})", helper=REMAINDER_WHOLE
+        ),
+    ),
+    Function(
+        "sign", np.sign, "sign", "kgt_sign_VALUE({0})", notation="sign({0})", helper=SIGN_OF,
+        integers=Integers(ranges.signs, text="kgt_sign_VALUE({0})", helper=SIGN_OF_WHOLE),
+    ),
+    Function(
+        "copysign", np.copysign, "sign", "copysign({0},\n{1})", notation="copysign({0}, {1})",
+        of_integers=BY_SIZE, flops=0,
+    ),
+    _rounding("floor", np.floor),
+    _rounding("ceil", np.ceil),
+    _rounding("trunc", np.trunc),
+    Function("rint", np.rint, "rounding", "rint({0})", of_integers=BY_SIZE),
     _comparison("<", np.less),
     _comparison("<=", np.less_equal),
     _comparison(">", np.greater),
     _comparison(">=", np.greater_equal),
     _comparison("==", np.equal),
     _comparison("!=", np.not_equal),
+    _test("isnan", np.isnan),
+    _test("isinf", np.isinf),
+    _test("isfinite", np.isfinite),
     _combination("&", np.bitwise_and),
     _combination("|", np.bitwise_or),
     _combination("^", np.bitwise_xor),
     Function(
         "not", np.invert, "combination", "!{0}", SIGN, notation="~{0}",
-        integers=Integers(_truth, wraps=True), conditions=(0,), gives_condition=True, flops=0,
+        integers=Integers(ranges.truth, wraps=True), conditions=(0,), gives_condition=True, flops=0,
     ),
+    _of_bits("&", "bitwise_and", np.bitwise_and),
+    _of_bits("|", "bitwise_or", np.bitwise_or),
+    _of_bits("^", "bitwise_xor", np.bitwise_xor),
+    Function(
+        "invert", np.invert, "bit operation", "~{0}", SIGN, floats=False,
+        integers=Integers(ranges.inverted, wraps=True),
+    ),
+    _shift("<<", "left_shift", np.left_shift, Integers(
+        ranges.anything, text="kgt_left_shift_VALUE({0},\n{1})", helper=SHIFT_LEFT
+    )),
+    _shift(">>", "right_shift", np.right_shift, Integers(
+        ranges.shifted_right, text="kgt_right_shift_VALUE({0},\n{1})", helper=SHIFT_RIGHT
+    )),
     Function(
         "where", np.where, "choice", "{0}\n? {1}\n: {2}", CHOICE,
         notation="where({0}, {1}, {2})", conditions=(0,), flops=0,
         integers=Integers(lambda c, a, b: (min(a[0], b[0]), max(a[1], b[1])), wraps=True),
     ),
+    *map(_conversion, DTYPES),
+    Function(
+        WIDENED, arithmetic.same, "conversion", "{0}", chains=True, converts="int64", flops=0,
+        vectors=True,
+    ),
     _of_the_driver("exp", np.exp, "exp({0})"),
+    _of_the_driver("exp2", np.exp2, "exp2({0})"),
+    _of_the_driver("expm1", np.expm1, "expm1({0})"),
     _of_the_driver("log", np.log, "log({0})"),
+    _of_the_driver("log2", np.log2, "log2({0})"),
+    _of_the_driver("log10", np.log10, "log10({0})"),
+    _of_the_driver("log1p", np.log1p, "log1p({0})"),
     _of_the_driver("sin", np.sin, "sin({0})"),
     _of_the_driver("cos", np.cos, "cos({0})"),
     _of_the_driver("tan", np.tan, "tan({0})"),
+    _of_the_driver("arcsin", np.arcsin, "asin({0})"),
+    _of_the_driver("arccos", np.arccos, "acos({0})"),
+    _of_the_driver("arctan", np.arctan, "atan({0})"),
+    _of_the_driver("arctan2", np.arctan2, "atan2({0},\n{1})"),
+    _of_the_driver("sinh", np.sinh, "sinh({0})"),
+    _of_the_driver("cosh", np.cosh, "cosh({0})"),
+    _of_the_driver("tanh", np.tanh, "tanh({0})"),
+    _of_the_driver("hypot", np.hypot, "hypot({0},\n{1})"),
+    _of_the_driver("cbrt", np.cbrt, "cbrt({0})"),
     Function(
-        "power", np.power, "power", "pow({0},\n{1})", notation="power({0}, {1})", strict=False
+        "power", np.power, "power", "pow({0},\n{1})", notation="power({0}, {1})", strict=False,
+        remedy="write x**n with a whole number n from 1 to 16, 1 / x**n, or a square root",
     ),
 )  # fmt: skip
 
 FUNCTIONS: dict[str, Function] = {row.name: row for row in _ROWS}
 SYMBOLS = ("+", "-", "*", "/")      # what weighted sums are made of
+_ALSO = {np.logical_and: np.bitwise_and, np.logical_or: np.bitwise_or, np.logical_not: np.invert}
 
 
-def function_of(numpy: Callable[..., Any]) -> Function | None:
-    """The row of what a user calls; None where there is none."""
-    return next((row for row in FUNCTIONS.values() if row.numpy is numpy), None)
+def function_of(numpy: Callable[..., Any], conditions: Sequence[bool] = ()) -> Function | None:
+    """The row of what a user calls on operands that are `conditions` or not; None: there is none.
+
+    >>> function_of(np.bitwise_and, (False, False)).name, function_of(np.bitwise_and).name
+    ('bitwise_and', '&')
+    """
+    meant = _ALSO.get(numpy, numpy)     # type: ignore[call-overload]
+    rows = [row for row in FUNCTIONS.values() if row.numpy is meant]
+    return next((row for row in rows if row.takes == tuple(conditions)), rows[0] if rows else None)

@@ -13,10 +13,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn, TypeVar, Union
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from controllers.program.functions import FUNCTIONS, Function, function_of
+from controllers.program.composed import composed
+from controllers.program.functions import DTYPES, FUNCTIONS, Function, function_of
 from controllers.program.interning import Known
+from controllers.program.number import plain_number
 
 N = TypeVar("N", bound="Node")
 Symbol = str    # the name of a function: + or sqrt
@@ -61,6 +64,16 @@ class Node(NDArrayOperatorsMixin):
                 f"{', '.join(kwargs)}; leave it out"
             )
         return _applied(func, args)
+
+    def astype(self, dtype: npt.DTypeLike) -> Operation:
+        """The same value in another dtype: integers wrap, floats become integers by truncation.
+
+        Beyond the least and the largest integer they are these, and NaN is 0.
+        """
+        name = np.dtype(dtype).name
+        if name not in DTYPES:
+            raise ValueError(f"a value is converted to one of {', '.join(DTYPES)}, got {name!r}")
+        return Operation(name, self)    # type: ignore[arg-type]
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
@@ -118,9 +131,9 @@ class Read(Node):
 
 
 class Constant(Node):
-    """A finite number; where it is used it is rounded once to the dtype of the written field.
+    """A finite number; it is rounded once, to the dtype of what it meets.
 
-    Whole numbers are kept exactly, for integer fields.  1 and 1.0 differ, and 0.0 and -0.0 do.
+    Whole numbers are kept exactly, for integers.  1 and 1.0 differ, and 0.0 and -0.0 do.
     """
 
     __slots__ = ("value",)
@@ -129,7 +142,7 @@ class Constant(Node):
     value: float
 
     def __new__(cls, value: float) -> Constant:
-        value = _number(value)
+        value = plain_number(value)
         key = type(value), value or str(value)
         known = cls._known.get(key)
         found = None if known is None else known()
@@ -207,7 +220,8 @@ def where(condition: Expression, if_true: Operand, if_false: Operand) -> Operati
     >>> where(u < 0, -u, u)
     <where(Condition, Operation, Read)>
     """
-    return _applied(np.where, (condition, if_true, if_false))
+    made: Operation = _applied(np.where, (condition, if_true, if_false))
+    return made
 
 
 def ordered(*expressions: Expression) -> list[Expression]:
@@ -225,36 +239,24 @@ def ordered(*expressions: Expression) -> list[Expression]:
     return [*found]
 
 
-def _applied(numpy: Callable[..., Any], operands: Sequence[Any]) -> Operation:
-    function = function_of(numpy)
+def _applied(numpy: Callable[..., Any], operands: Sequence[Any]) -> Any:
+    made = composed(numpy, tuple(operands))
+    if made is not None:
+        return made
+    nodes = [*map(_node, operands)]
+    function = function_of(numpy, [node.is_condition for node in nodes])
     if function is None:
         raise TypeError(
             f"np.{numpy.__name__} is no function of expressions, these are: "
             f"{' '.join(FUNCTIONS)}; write it with them"
         )
-    return Operation(function.name, *map(_node, operands))
+    return Operation(function.name, *nodes)
 
 
 def _node(operand: Operand) -> Expression:
     if isinstance(operand, Node):
         return operand  # type: ignore[return-value]
     return Constant(operand)
-
-
-def _number(value: float) -> float:
-    """A plain number; NumPy's are taken as such."""
-    if type(value) in (float, int):
-        return value
-    if isinstance(value, (float, np.floating)):
-        return float(value)
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        return int(value)
-    if isinstance(value, np.ndarray):
-        raise TypeError(
-            f"an operand is an expression or a number, got an array of shape {value.shape}; make "
-            f"it a field of the program, and read that"
-        )
-    raise TypeError(f"an operand is a read, a constant, an operation or a number, got {value!r}")
 
 
 def _is_foreign(operand: object) -> bool:

@@ -9,27 +9,26 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from functools import cached_property, reduce
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
 from controllers.program.boundary import KEPT, Boundary, check_rings
 from controllers.program.coordinates import Coordinates
-from controllers.program.expression import Constant, Scalar, flops
+from controllers.program.expression import Scalar, flops
 from controllers.program.extension import check_boundary, scalars_of
-from controllers.program.functions import FUNCTIONS, Function
+from controllers.program.functions import DTYPES as DTYPES
+from controllers.program.functions import FLOATS as FLOATS
+from controllers.program.functions import INTEGERS as INTEGERS
 from controllers.program.given_use import check_given
 from controllers.program.hoisting import hoisted_with
-from controllers.program.identifier import check_field_name, check_identifier, short
+from controllers.program.identifier import check_field_name, check_identifier
 from controllers.program.offsets import Offsets
 from controllers.program.scalars import TIME, ScalarRule, ScalarRules
 from controllers.program.stage import Stage as Stage
+from controllers.program.stage_check import Math as Math
+from controllers.program.stage_check import check_stage
 from hitmap.shape import Shape
-
-FLOATS = ("float32", "float64")
-INTEGERS = ("uint8", "int16", "int32", "int64")
-DTYPES = FLOATS + INTEGERS
-Math = Literal["strict", "fast"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Program:
-    """The stages of one step and the fields they use; all of one dtype and number of axes.
+    """The stages of one step and the fields they use; all of one number of axes.
 
     The stages run in order, each sees what the ones before it wrote; cells that a stage does not
     compute keep their value.  `renames` ends the step: {"old": "u"} gives the field old the version
@@ -82,28 +81,24 @@ class Program:
             raise ValueError(
                 f"program {self.name!r} has two fields of one name: {', '.join(names)}"
             )
-        if len({field.dtype for field in self.fields}) > 1:
-            dtypes = ", ".join(f"{field.name}: {field.dtype}" for field in self.fields)
-            raise ValueError(
-                f"program {self.name!r} mixes dtypes ({dtypes}), but a step computes in one so "
-                f"far; give all its fields the same one"
-            )
         if len({len(stage.offsets) for stage in self.stages}) > 1:
             raise ValueError(f"program {self.name!r} mixes stages of unlike numbers of axes")
         self._check_math()
         self._take_scalars()
         for stage in self.stages:
-            _check_nodes(stage, self.dtype, self.math)
-            check_given(stage, self.dtype in FLOATS, self.grid)
             self._check_fields(f"stage {stage.name!r} uses", (*stage.updates, *stage.fields_read))
+            self._check_stage(stage)
         self._check_boundaries()
         self._check_renames()
+
+    def _check_stage(self, stage: Stage) -> None:
+        check_given(stage, {self.dtypes[name] for name in stage.updates} <= {*FLOATS}, self.grid)
+        check_stage(stage, self.dtypes, self.math)
 
     def _check_boundaries(self) -> None:
         for field in self.fields:
             for stage in check_boundary(field.boundary, field.name, self.n_axes, field.dtype):
-                _check_nodes(stage, field.dtype, self.math)
-                check_given(stage, field.dtype in FLOATS, self.grid)
+                self._check_stage(stage)
         check_rings(self.boundaries, self.n_axes, self.name)
 
     def _take_scalars(self) -> None:
@@ -124,10 +119,10 @@ class Program:
     def _check_math(self) -> None:
         if self.math not in get_args(Math):
             raise ValueError(f"math is one of {', '.join(get_args(Math))}, got {self.math!r}")
-        if self.math == "fast" and self.dtype in INTEGERS:
+        if self.math == "fast" and {*self.dtypes.values()} <= {*INTEGERS}:
             raise ValueError(
-                f"math='fast' is for {' and '.join(FLOATS)}, program {self.name!r} computes in "
-                f"{self.dtype}; leave it out"
+                f"math='fast' is for {' and '.join(FLOATS)}, the fields of program {self.name!r} "
+                f"are {self.dtype_text}; leave it out"
             )
 
     def _check_fields(self, user: str, used: Iterable[str]) -> None:
@@ -144,6 +139,11 @@ class Program:
                 raise ValueError(
                     f"program {self.name!r} renames {old!r} to {new!r}, which a stage writes too, "
                     f"so that {new!r} has two versions; write another field, or rename none to it"
+                )
+            if self.dtypes[new] != self.dtypes[old]:
+                raise ValueError(
+                    f"program {self.name!r} renames {old!r} to {new!r}, which holds "
+                    f"{self.dtypes[new]} and not {self.dtypes[old]}; give both the same dtype"
                 )
             if self.field(new).boundary != self.field(old).boundary:
                 raise ValueError(
@@ -185,7 +185,9 @@ class Program:
 
     @property
     def dtype(self) -> str:
-        """The dtype of all fields."""
+        """The dtype of all fields; ValueError where they have unlike ones."""
+        if len({*self.dtypes.values()}) > 1:
+            raise ValueError(f"program {self.name!r} has unlike dtypes: {self.dtype_text}")
         return self.fields[0].dtype
 
     @property
@@ -211,6 +213,34 @@ class Program:
         for field in self.fields:
             used |= scalars_of(field.boundary, field.name, self.n_axes)
         return self.rules.changing(sorted(used))
+
+    @cached_property
+    def dtypes(self) -> Mapping[str, str]:
+        """The dtype of each field, by name."""
+        return {field.name: field.dtype for field in self.fields}
+
+    def dtype_of(self, stage: Stage) -> str:
+        """The dtype of the fields that a stage updates; ValueError where they have unlike ones."""
+        found = {self.dtypes[field] for field in stage.updates}
+        if len(found) > 1:
+            raise ValueError(f"stage {stage.name!r} updates fields of {', '.join(sorted(found))}")
+        return found.pop()
+
+    @property
+    def dtype_text(self) -> str:
+        """For people: the dtype of all fields, or that of each."""
+        if len({*self.dtypes.values()}) == 1:
+            return self.fields[0].dtype
+        return ", ".join(f"{name} {dtype}" for name, dtype in self.dtypes.items())
+
+    def itemsize(self, field: str) -> int:
+        """Bytes of a value of a field."""
+        return np.dtype(self.dtypes[field]).itemsize
+
+    @property
+    def largest_itemsize(self) -> int:
+        """The most bytes that a value of a field has."""
+        return max(self.itemsize(field.name) for field in self.fields)
 
     @cached_property
     def written(self) -> tuple[str, ...]:
@@ -247,7 +277,7 @@ class Program:
     def bytes_per_cell(self) -> int:
         """Bytes one step must move for one cell: every field is read once and written once."""
         read = {name for stage in self.stages for name in stage.fields_read}
-        return (len(read) + len(self.written)) * np.dtype(self.dtype).itemsize
+        return sum(self.itemsize(name) for name in (*read, *self.written))
 
     def updated(self, domain: Shape, periodic: tuple[bool, ...]) -> Shape:
         """The cells of `domain` that a step computes; the others keep their values.
@@ -258,64 +288,3 @@ class Program:
         """
         boxes = (stage.updated(domain, periodic, self.boundaries) for stage in self.stages)
         return reduce(Shape.hull, boxes)
-
-
-def _check_nodes(stage: Stage, dtype: str, math: Math) -> None:
-    """Refuse what cannot be stored, or is not for `dtype`, or not in this arithmetic."""
-    for field, expression in stage.updates.items():
-        if expression.is_condition:
-            raise ValueError(
-                f"stage {stage.name!r} gives {field!r} a condition, {expression}, and a field "
-                f"holds numbers; choose them by where(condition, 1, 0)"
-            )
-    for node in stage.nodes:
-        if isinstance(node, Constant):
-            _check_constant(node.value, dtype, stage)
-    for symbol in stage.operations:
-        _check_function(FUNCTIONS[symbol], dtype, math, stage)
-
-
-def _check_constant(value: float, dtype: str, stage: Stage) -> None:
-    if dtype in INTEGERS:
-        whole_number(value, dtype, f"stage {stage.name!r}: the constant")
-    elif abs(value) > float(np.finfo(dtype).max):
-        raise ValueError(
-            f"stage {stage.name!r}: the constant {value} is beyond the range of "
-            f"{dtype}, {np.finfo(dtype).max:.7g}; use a wider dtype or scale it"
-        )
-
-
-def _check_function(function: Function, dtype: str, math: Math, stage: Stage) -> None:
-    if dtype in INTEGERS and function.integers is None:
-        raise ValueError(
-            f"stage {stage.name!r}: {function.name!r} is for {' and '.join(FLOATS)}, and the "
-            f"program computes in {dtype}; use one of these"
-        )
-    if math == "strict" and not function.strict:
-        raise ValueError(
-            f"stage {stage.name!r}: devices round {function.name!r} differently, so strict "
-            f"arithmetic refuses it; take the device's own by math='fast'"
-        )
-
-
-def whole_number(value: float, dtype: str, what: str) -> int:
-    """`value` as an int that arithmetic on integer fields, done in 64 bits, can use.
-
-    >>> whole_number(4.0, "uint8", "the factor")
-    4
-    >>> whole_number(0.5, "uint8", "the factor")
-    Traceback (most recent call last):
-        ...
-    ValueError: the factor 0.5 is no whole number, which uint8 fields need; scale it, or use float64
-    """
-    if value != int(value):
-        raise ValueError(
-            f"{what} {short(value)} is no whole number, which {dtype} fields need; "
-            f"scale it, or use float64"
-        )
-    if not -(2**63) <= value < 2**63:
-        raise ValueError(
-            f"{what} {short(value)} is beyond the 64 bits in which {dtype} fields are computed; "
-            f"scale it, or use float64"
-        )
-    return int(value)

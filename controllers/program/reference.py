@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The NumPy reference: the executable specification of the arithmetic and of the boundaries.
 
-Everything is computed in the field's dtype, one correctly rounded operation after another, exactly
-as the expression says; integers in int64, which wraps, and the result wraps to the dtype.
+Everything is computed as the expression says, one correctly rounded operation after another, each
+in the dtype that NumPy 2 gives it (`controllers.program.dtypes`); integers wrap at each result.
 Kernels must give the same bits.  It is written to be read, not to be fast.
 """
 from __future__ import annotations
@@ -10,18 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from controllers.program.arithmetic import converted
 from controllers.program.boundary import Boundary, closed
-from controllers.program.expression import Constant, Expression, Given, Read, Symbol, evaluate
+from controllers.program.dtypes import CONDITION, Kind, given_dtype, kind_of_number, signature
+from controllers.program.expression import Expression, Given, Read, Symbol, evaluate
 from controllers.program.extension import Line
 from controllers.program.functions import FUNCTIONS
 from controllers.program.offsets import Offsets
-from controllers.program.program import INTEGERS, Program
+from controllers.program.program import Program
 from controllers.program.scalars import TIME_STEP
+from controllers.program.stage import Stage
 from controllers.program.steps import own_ends
 from controllers.program.surroundings import Positions, Surroundings
 from hitmap.argument import instance, sequence, whole, wrong
@@ -30,58 +33,62 @@ from hitmap.shape import Shape
 Seen = Mapping[str, tuple[npt.NDArray[Any], tuple[int, ...]]]
 
 
+class _Values(NamedTuple):
+    """An array or a scalar of the kind's dtype; of a weak one also a plain number."""
+
+    kind: Kind
+    array: Any
+
+
 def values_of(
     expression: Expression,
     read: Callable[[Read], npt.NDArray[Any]],
     dtype: str,
     given: Callable[[Given], Any] | None = None,
 ) -> npt.NDArray[Any]:
-    """The values of an expression in a box of cells.
+    """The values of an expression in a box of cells, as a field of `dtype` holds them.
 
     `read` returns, for each read, the array of the old values that the cells of the box see there:
-    all of the box's extent and of `dtype`.  `given` returns what `Surroundings.value` does.  The
-    result may be one of these arrays itself, or one that is broadcast over the box.
-    Overflow, NaN and division by zero follow IEEE 754, without warnings; integers wrap.
+    all of the box's extent, each of its field's dtype.  `given` returns int64 for an index, and for
+    scalars and coordinates values of `given_dtype`.  The result may be one of these arrays itself,
+    or one that is broadcast over the box.  Overflow, NaN and division by zero follow IEEE 754,
+    without warnings; integers wrap.
     """
-    if dtype in INTEGERS:
-        return _whole_values_of(expression, read, given).astype(dtype)
-    scalar = np.dtype(
-        dtype
-    ).type  # typed constants: Python floats would be promoted differently by old NumPy
 
-    def operation(symbol: Symbol, *operands: Any) -> Any:
-        of_indices = any(getattr(operand, "dtype", None) == np.int64 for operand in operands)
-        kind = np.int64 if of_indices else scalar
-        values = [kind(one.value) if isinstance(one, Constant) else one for one in operands]
-        return FUNCTIONS[symbol].computed(whole=of_indices)(*values)
+    def seen(node: Read) -> _Values:
+        array = read(node)
+        return _Values(Kind(array.dtype.name), array)
+
+    def number(value: float) -> _Values:
+        return _Values(kind_of_number(value), value)
+
+    def weak(node: Given) -> _Values:
+        assert given is not None, f"{node} is given"
+        values = given(node)
+        return _Values(Kind(values.dtype.name, weak=True), values)
 
     with np.errstate(all="ignore"):
-        result = evaluate(expression, read, Constant, operation, given=given)
-        if isinstance(result, Constant):
-            result = scalar(result.value)
-    assert result.dtype == dtype, f"computed in {result.dtype} instead of {dtype}"
-    return np.asarray(result)
+        result = evaluate(expression, seen, number, _operation, given=weak)
+    return np.asarray(_as(result, dtype))
 
 
-def _whole_values_of(
-    expression: Expression,
-    read: Callable[[Read], npt.NDArray[Any]],
-    given: Callable[[Given], Any] | None,
-) -> npt.NDArray[np.int64]:
-    with np.errstate(all="ignore"):
-        result: npt.NDArray[np.int64] = evaluate(
-            expression,
-            lambda node: read(node).astype(np.int64),
-            lambda value: np.asarray(value, np.int64),
-            _on_integers,
-            given=given,
-        )
-    assert result.dtype == np.int64, f"computed in {result.dtype} instead of int64"
-    return result
+def _operation(symbol: Symbol, *operands: _Values) -> _Values:
+    """In the dtype that `signature` says, which all values are converted to before."""
+    function = FUNCTIONS[symbol]
+    dtype, kind = signature(function, [operand.kind for operand in operands])
+    arrays = [one.array if one.kind == CONDITION else _as(one, dtype) for one in operands]
+    if function.converts:
+        return _Values(kind, converted(arrays[0], function.converts))
+    result = np.asarray(function.computed(whole=Kind(dtype).whole)(*arrays))
+    assert result.dtype == kind.dtype, f"{symbol} gives {result.dtype} instead of {kind.dtype}"
+    return _Values(kind, result)
 
 
-def _on_integers(symbol: Symbol, *operands: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.asarray(FUNCTIONS[symbol].computed(whole=True)(*operands))
+def _as(values: _Values, dtype: str) -> Any:
+    """The same in another dtype; plain numbers are rounded once."""
+    if isinstance(values.array, (int, float)):
+        return np.dtype(dtype).type(values.array)
+    return values.array if values.kind.dtype == dtype else converted(values.array, dtype)
 
 
 @overload
@@ -184,11 +191,11 @@ def _checked(
             f"program {program.name!r} has the fields {', '.join(names)}, got arrays of "
             f"{', '.join(map(str, arrays)) or 'none'}; give one for each"
         )
-    for array in arrays.values():
+    for name, array in arrays.items():
         instance(array, np.ndarray, "array", "use numpy.asarray")
-        if array.dtype != program.dtype:
+        if array.dtype != program.dtypes[name]:
             raise ValueError(
-                f"the array holds {array.dtype}, the program computes in {program.dtype}; "
+                f"the array holds {array.dtype}, the field {name!r} {program.dtypes[name]}; "
                 f"convert it"
             )
     if len({array.shape for array in arrays.values()}) > 1:
@@ -214,11 +221,11 @@ def _after_step(
             array, first = seen[node.field]
             return neighbours(array, box.shift(first), periodic, node)
 
-        def given(node: Given, box: Shape = box) -> Any:
-            return around.value(node, box, program.dtype)
+        def given(node: Given, box: Shape = box, stage: Stage = stage) -> Any:
+            return around.value(node, box, given_dtype(stage, program.dtypes))
 
         values = {
-            field: values_of(expression, read, program.dtype, given)
+            field: values_of(expression, read, program.dtypes[field], given)
             for field, expression in stage.updates.items()
         }
         for field, value in values.items():     # only now: all updates read the old values
@@ -268,10 +275,12 @@ def _longer(
 
     def slab(at: int) -> npt.NDArray[Any]:
         if at not in slabs:
-            (expression,) = line.stage(at).updates.values()
-            here = box.slab(line.axis, at, at + 1)
-            given = None if around is None else partial(around.value, box=here, dtype=dtype)
-            made = values_of(expression, lambda r: slab(at + r.offset[line.axis]), dtype, given)
+            stage, here = line.stage(at), box.slab(line.axis, at, at + 1)
+            real = given_dtype(stage, dtype)
+            given = None if around is None else partial(around.value, box=here, dtype=real)
+            made = values_of(
+                stage.expression, lambda r: slab(at + r.offset[line.axis]), dtype, given
+            )
             slabs[at] = np.broadcast_to(made, slabs[0].shape)
         return slabs[at]
 

@@ -22,7 +22,9 @@ def structure(program: Program, stage: Stage) -> str:
         [*stage.updates.values()], lambda read: f"{read.field}{read.offset}", repr, _digest,
         given=repr,
     )  # fmt: skip
-    return _digest(program.dtype, program.math, repr(stage.offsets), *stage.updates, *values)
+    fields = {field: program.dtypes[field] for field in (*stage.fields_read, *stage.updates)}
+    unlike = repr(fields) if len({*fields.values()}) > 1 else next(iter(fields.values()))
+    return _digest(unlike, program.math, repr(stage.offsets), *stage.updates, *values)
 
 
 def described(program: Program) -> str:
@@ -37,7 +39,7 @@ def described(program: Program) -> str:
     digest = _digest(
         repr(program.fields), repr(program.renames), repr(program.grid), *stages, *rules
     )
-    return f"{program.name} in {program.dtype}, {digest[:16]}"
+    return f"{program.name} in {program.dtype_text}, {digest[:16]}"
 
 
 def _rule(rule: ScalarRule) -> str:

@@ -52,7 +52,7 @@ def _program(plan: Plan) -> str:
     names = ", ".join(field.name for field in program.fields)
     fields = f"field{'s' if len(program.fields) > 1 else ''} {names}"
     math = "" if program.math == "strict" else f", math {program.math}"
-    lines = [f"program {program.name}: {program.dtype}{math}, {_axes(program)}, {fields}"]
+    lines = [f"program {program.name}: {program.dtype_text}{math}, {_axes(program)}, {fields}"]
     for stage in program.stages:
         lines.append(f"  stage {stage.name}")
         lines += [f"    {line}" for line in formula(stage).splitlines()]

@@ -6,8 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Union
 
-import numpy as np
-
 from controllers.program.boundary import Boundary, Spelling
 from controllers.program.program import Program
 from hitmap.argument import sizes_of
@@ -52,9 +50,9 @@ def domain_of(program: Program, sizes: int | Sequence[int]) -> Shape:
         )
     if min(extent) < 1:
         raise ValueError(f"every axis of a field needs at least one cell, got {extent}")
-    if math.prod(extent) * np.dtype(program.dtype).itemsize >= MAX_BYTES:
+    if math.prod(extent) * program.largest_itemsize >= MAX_BYTES:
         raise ValueError(
-            f"a field has less than 2^63 bytes, got {extent} cells of {program.dtype}; "
+            f"a field has less than 2^63 bytes, got {extent} cells of {program.dtype_text}; "
             f"use a smaller one"
         )
     return Shape.of_extent(extent)

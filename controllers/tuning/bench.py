@@ -58,14 +58,17 @@ class Bench:
         self.program = program
         self.stage = stage = sweep.stage
         self.executor = executor
-        self._sweep, self._dtype = sweep, np.dtype(program.dtype)
+        self._sweep = sweep
         self.launch = executor.launch_of(program, sweep, placed)
         self.offer = executor.offer(program, stage)
         self.key = executor.choices.key(self.offer, self.launch)
         self._box, geometries = placed
         self._around = Surroundings.usual(program, self._box)
         self._read, self._new, self._right = (
-            {field: executor.tile(geometries[field], self._dtype) for field in fields}
+            {
+                field: executor.tile(geometries[field], np.dtype(program.dtypes[field]))
+                for field in fields
+            }
             for fields in (stage.fields_read, stage.updates, stage.updates)
         )
         self._commands: dict[Candidate, Command] = {}
@@ -75,7 +78,8 @@ class Bench:
         self._small: Bench | None = None
         if sweep.count > 1 and not small and not is_own:    # no other kernel says what is right
             self._small = Bench(executor, program, *scratch(placed, sweep), by_numpy=True)
-        self._comparer = _comparer(executor, self._dtype.itemsize)
+        sizes = {tile.dtype.itemsize for tile in self._new.values()}
+        self._comparers = {size: _comparer(executor, size) for size in sizes}
         self._fill()
         self._compute_right()
 
@@ -153,9 +157,9 @@ class Bench:
         for tile in self._read.values():
             n_cells = tile.geometry.box.n_cells
             numbers = rng.random(min(PERIOD, n_cells))
-            if self.program.dtype in INTEGERS:
+            if tile.dtype.name in INTEGERS:
                 numbers = np.floor(100 * numbers)
-            numbers, done = numbers.astype(self._dtype), 0
+            numbers, done = numbers.astype(tile.dtype), 0
             for box in consecutive(tile.geometry.box, CHUNK_CELLS):
                 some = np.resize(np.roll(numbers, -done), box.n_cells)
                 self.executor.move_to(tile, box, some.reshape(box.extent))
@@ -179,7 +183,7 @@ class Bench:
             return self.executor.move_from(self._read[field], cells)
 
         values = apply_sweep(
-            self._sweep, cells_of, self._box, self.program.dtype, self._around
+            self._sweep, cells_of, self._box, self.program.dtypes, self._around
         )
         for field, tile in self._right.items():
             self.executor.move_to(tile, self._box, values[field])
@@ -197,10 +201,10 @@ class Bench:
         executor, sweep, field = self.executor, self._sweep, self.stage.writes
         old = self._read[field]
         everywhere = old.strided(old.geometry.box)
-        levels = [executor.tile(old.geometry, self._dtype) for _ in range(2)]
+        levels = [executor.tile(old.geometry, old.dtype) for _ in range(2)]
         for level in levels:
             executor.copy_command(
-                old.linear, level.linear, self._dtype.itemsize, (everywhere, everywhere)
+                old.linear, level.linear, old.dtype.itemsize, (everywhere, everywhere)
             )(None).wait()
         single = Sweep.of(self.stage, sweep.cells)
         for n_left in reversed(range(sweep.count)):
@@ -220,7 +224,8 @@ class Bench:
         executor, counts = self.executor, np.empty(N_COMPARERS, np.int64)
         found = cl.Buffer(executor.context, cl.mem_flags.WRITE_ONLY, counts.nbytes)
         arguments = [one.buffer, other.buffer, found, np.int64(one.geometry.n_elements)]
-        executor.kernel_command(self._comparer, arguments, ((N_COMPARERS,), (64,)))(None).wait()
+        comparer = self._comparers[one.dtype.itemsize]
+        executor.kernel_command(comparer, arguments, ((N_COMPARERS,), (64,)))(None).wait()
         cl.enqueue_copy(executor.compute, counts, found)
         return int(counts.sum())
 

@@ -188,7 +188,7 @@ class LazyExecutor:
             return view(reads[field], cells)
 
         def work(given: Surroundings) -> None:
-            found = apply_sweep(sweep, cells_of, over, program.dtype, given)
+            found = apply_sweep(sweep, cells_of, over, program.dtypes, given)
             for field, values in found.items():
                 view(writes[field], over)[...] = values
 

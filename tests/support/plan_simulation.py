@@ -98,7 +98,7 @@ class Simulation:
         fields = (use.version.field for use in sweep.uses)
         keys = {field: access.memory for field, access in zip(fields, operation.reads)}
         values = apply_sweep(
-            sweep, lambda field, box: self._tile(keys[field], box), over, self.plan.program.dtype,
+            sweep, lambda field, box: self._tile(keys[field], box), over, self.plan.program.dtypes,
             Surroundings.usual(self.plan.program, self.plan.layout.domain, self.plan.periodic),
         )  # fmt: skip
         for access, cells in zip(operation.writes, [*values.values()], strict=True):

@@ -20,6 +20,11 @@ def half(inside: Inside, distance: int) -> Value:
     return (inside(distance - 1) + 3 * inside(0)) / 4
 
 
+def whole_half(inside: Inside, distance: int) -> Value:
+    """The same of integers, rounded down."""
+    return (inside(distance - 1) // 4 + 3 * (inside(0) // 4)).astype("uint8")
+
+
 def bounded_program(number: int) -> ProgramCase:
     """Random program `number` with rules on its axes that are not periodic."""
     case = random_program(number)
@@ -46,14 +51,14 @@ def same(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
 def _boundaries(case: ProgramCase, rng: random.Random) -> dict[str, Boundary]:
     renames, names = case.program.renames, [field.name for field in case.program.fields]
     shared = {*renames, *renames.values()}
-    together, found = _boundary(case, rng), {}
+    together, found = _boundary(case, min(shared, default=names[0]), rng), {}
     for name in names:
-        found[name] = together if name in shared else _boundary(case, rng)
+        found[name] = together if name in shared else _boundary(case, name, rng)
     return found
 
 
-def _boundary(case: ProgramCase, rng: random.Random) -> Boundary:
-    dtype, steady = case.program.dtype, rng.random() < 0.25
+def _boundary(case: ProgramCase, field: str, rng: random.Random) -> Boundary:
+    dtype, steady = case.program.dtypes[field], rng.random() < 0.25
     axes: list[Side] = []
     for wraps, length in zip(case.periodic, case.extent):
         if wraps:
@@ -65,10 +70,10 @@ def _boundary(case: ProgramCase, rng: random.Random) -> Boundary:
 
 
 def _rule(dtype: str, length: int, rng: random.Random, steady: bool) -> Rule:
-    value = rng.choice([0, 3, -7] if dtype in INTEGERS else [0.0, 0.1, -1.5])
+    value = rng.choice([0, 3, 7] if dtype in INTEGERS else [0.0, 0.1, -1.5])
     if steady:
         return Fixed(value)
     return rng.choice([
-        KEEP, Fixed(value), Mirror(), Mirror(-1), Custom(half),
+        KEEP, Fixed(value), Mirror(), Mirror(-1), Custom(whole_half if dtype in INTEGERS else half),
         Extrapolate(rng.randrange(min(3, length))),
     ])  # fmt: skip

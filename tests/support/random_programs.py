@@ -8,29 +8,37 @@ floats no value grows beyond 1, so that there is neither infinity nor NaN.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from controllers.program.expression import Constant, Expression, Read, count
-from controllers.program.program import INTEGERS, Field, Program, Stage
+from controllers.program.expression import Constant, Expression, Node, Read, count
+from controllers.program.program import DTYPES, INTEGERS, Field, Program, Stage
 from controllers.program.reference import reference_run
 from hitmap.shape import Shape
 
 NAMES = ("u", "v", "old")
-DTYPES = ("float32", "float64", "int16")
 MAX_CELLS = {1: 60, 2: 300, 3: 500}     # about
 MAX_REACH = {1: 3, 2: 2, 3: 1}
 MAX_STEPS = 7
 
 Offset = tuple[int, ...]
 Ends = tuple[tuple[int, int], ...]
-Formula = Union[float, tuple[str, Offset], tuple[str, "Formula", "Formula"]]
-"""A number, a read (field, offset), or (symbol, left, right)."""
+Formula = Any
+"""A number, a read (field, offset), or (function, operands ...), where a dtype converts to it."""
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "//": np.floor_divide,
+    "%": np.remainder, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor,
+    "~": np.invert, "<<": np.left_shift, ">>": np.right_shift, "<": np.less, ">": np.greater,
+    "==": np.equal, "where": np.where, "abs": np.abs, "negative": np.negative, "sign": np.sign,
+    "maximum": np.maximum, "minimum": np.minimum, "clip": np.clip, "power": np.power,
+    "sqrt": np.sqrt, "rint": np.rint, "floor": np.floor, "trunc": np.trunc,
+    "copysign": np.copysign,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -61,51 +69,61 @@ class ProgramCase:
 def random_program(number: int) -> ProgramCase:
     """Case `number`, the same every time."""
     rng = random.Random(number)
-    n_axes, dtype = rng.randint(1, 3), rng.choice(DTYPES)
+    n_axes, dtype = rng.randint(1, 3), rng.choice(["float32", "float64", *DTYPES])
     names = rng.sample(NAMES, rng.randint(1, 3))
     renames = _random_renames(rng, names)
+    dtypes = dict.fromkeys(names, dtype)
+    if rng.random() < 0.5:
+        dtypes |= {name: rng.choice(DTYPES) for name in names if not _renamed(name, renames)}
     writable = [name for name in names if name not in renames]
     if len(writable) > 1 and rng.random() < 0.4:
         writable.pop()      # which is only read
-    drawn = _Drawn(rng, n_axes, dtype, names, {name for name in names if rng.random() < 0.7})
+    drawn = _Drawn(rng, n_axes, dtypes, {name for name in names if rng.random() < 0.7})
     stages, formulas = [], []
     for position in range(rng.randint(1, 3)):
         formulas.append(drawn.updates(writable))
-        updates = {name: expression_of(formula) for name, formula in formulas[-1].items()}
+        made = {name: expression_of(formula) for name, formula in formulas[-1].items()}
+        updates = {
+            name: value if isinstance(value, Node) else Constant(value)
+            for name, value in made.items()
+        }
         stages.append(Stage(f"stage_{position}", updates, drawn.offsets(formulas[-1])))
     renames = {new: old for new, old in renames.items() if _changes(old, stages, renames)}
-    fields = tuple(Field(name, dtype) for name in names)
+    fields = tuple(Field(name, dtypes[name]) for name in names)
     program = Program(f"random_{number}", fields, tuple(stages), renames=renames)
     periodic = tuple(rng.random() < 0.5 for _ in range(n_axes))
     extent = _random_extent(rng, program, periodic)
     values = np.random.default_rng(number)
-    arrays = {name: _random_array(values, dtype, extent) for name in names}
+    arrays = {name: _random_array(values, dtypes[name], extent) for name in names}
     return ProgramCase(program, tuple(formulas), arrays, periodic, rng.randint(0, MAX_STEPS))
 
 
-def expression_of(formula: Formula) -> Expression:
-    """The expression that a program evaluates."""
+def expression_of(formula: Formula) -> Any:
+    """The expression that a program evaluates; a plain number stays one."""
     if not isinstance(formula, tuple):
-        return Constant(formula)
-    if len(formula) == 2:
+        return formula
+    if is_read(formula):
         return Read(*formula)
-    symbol, left, right = formula[0], expression_of(formula[1]), expression_of(formula[2])
-    return {
-        "+": lambda: left + right,
-        "-": lambda: left - right,
-        "*": lambda: left * right,
-        "/": lambda: left / right,
-    }[symbol]()
+    operands = [expression_of(part) for part in formula[1:]]
+    if formula[0] in DTYPES:
+        return operands[0].astype(formula[0])
+    return FUNCTIONS[formula[0]](*operands)
+
+
+def is_read(formula: Formula) -> bool:
+    """Whether it is a field and an offset."""
+    return isinstance(formula, tuple) and isinstance(formula[1], tuple) and (
+        isinstance(formula[1][0], int)
+    )
 
 
 class _Drawn:
-    """Draws the updates of stages: of `names`, those in `near` are read at neighbours."""
+    """Draws the updates of stages: those fields that are in `near` are read at neighbours."""
 
     def __init__(
-        self, rng: random.Random, n_axes: int, dtype: str, names: Sequence[str], near: set[str]
+        self, rng: random.Random, n_axes: int, dtypes: Mapping[str, str], near: set[str]
     ) -> None:
-        self._rng, self._n_axes, self._names, self._near = rng, n_axes, names, near
-        self._whole = dtype in INTEGERS
+        self._rng, self._n_axes, self._dtypes, self._near = rng, n_axes, dtypes, near
 
     def updates(self, writable: Sequence[str]) -> dict[str, Formula]:
         """What the fields that a stage writes, one or several of `writable`, get."""
@@ -114,14 +132,17 @@ class _Drawn:
         targets = self._rng.sample(writable, count)
         only_here = self._rng.random() < 0.25
         if self._rng.random() < 0.04:
-            return dict.fromkeys(targets, self._number())
-        shared = self._product(only_here)
+            return dict.fromkeys(targets, self._rng.choice([1, 2, 3]))
+        shared = {whole: self._product(only_here, whole) for whole in (False, True)}
         updates = {}
         for target in targets:
-            terms = [self._term(only_here) for _ in range(self._rng.randint(1, 4))]
+            whole = self._dtypes[target] in INTEGERS
+            terms = [self._term(only_here, whole) for _ in range(self._rng.randint(1, 4))]
             if several and self._rng.random() < 0.7:
-                terms.insert(self._rng.randint(0, 1), shared)
-            updates[target] = self._mean(terms)
+                terms.insert(self._rng.randint(0, 1), shared[whole])
+            mean = self._mean(terms, whole)
+            wraps = self._dtypes[target] == "uint8" and isinstance(mean, tuple)
+            updates[target] = ("uint8", mean) if wraps else mean
         return updates
 
     def offsets(self, updates: Mapping[str, Formula]) -> Ends:
@@ -133,48 +154,74 @@ class _Drawn:
             ends.append((min(axis) - (more and below), max(axis) + (more and 1 - below)))
         return tuple(ends)
 
-    def _read(self, only_here: bool) -> Formula:
-        name, most = self._rng.choice(self._names), MAX_REACH[self._n_axes]
-        if only_here or name not in self._near:
-            return name, (0,) * self._n_axes
-        return name, tuple(self._rng.randint(-most, most) for _ in range(self._n_axes))
+    def _read(self, only_here: bool, whole: bool) -> Formula:
+        """A value of a field: an integer, or a float that is 1 at most."""
+        name, most = self._rng.choice([*self._dtypes]), MAX_REACH[self._n_axes]
+        read: Formula = name, (0,) * self._n_axes
+        if not only_here and name in self._near:
+            read = name, tuple(self._rng.randint(-most, most) for _ in range(self._n_axes))
+        if whole and self._dtypes[name] not in INTEGERS:
+            return self._rng.choice(["int16", "int32", "int64"]), ("*", read, 1000)
+        if not whole and self._dtypes[name] in INTEGERS:
+            return "/", ("%", read, 8), 8
+        return read
 
-    def _number(self) -> float:
-        return self._rng.choice([1, 2, 3, -4, 7] if self._whole else [0.5, 1, -1 / 3, -0.7])
+    def _number(self, whole: bool) -> float:
+        return self._rng.choice([1, 2, 3, 7] if whole else [0.5, 1, -1 / 3, -0.7])
 
-    def _product(self, only_here: bool) -> Formula:
-        return "*", self._read(only_here), self._read(only_here)
+    def _product(self, only_here: bool, whole: bool) -> Formula:
+        return "*", self._read(only_here, whole), self._read(only_here, whole)
 
-    def _term(self, only_here: bool) -> Formula:
+    def _term(self, only_here: bool, whole: bool) -> Formula:
         """Of floats at most 1, where all that is read is."""
-        kind = self._rng.randrange(8)
+        kind, value = self._rng.randrange(12), self._read(only_here, whole)
         if kind < 3:
-            return self._read(only_here)
+            return value
         if kind < 5:
-            return "*", self._number(), self._read(only_here)
+            return "*", self._number(whole), value
         if kind == 5:
-            return self._product(only_here)
+            return self._product(only_here, whole)
         if kind == 6:
-            return self._number()
-        divisor = self._product(only_here)
-        return "/", self._read(only_here), divisor if self._whole else ("+", 2, divisor)
+            return ("+", value, self._number(whole)) if whole else self._number(whole)
+        other = self._read(only_here, whole)
+        return self._rng.choice(_of_integers(value, other) if whole else _of_floats(value, other))
 
-    def _mean(self, terms: Sequence[Formula]) -> Formula:
+    def _mean(self, terms: Sequence[Formula], whole: bool) -> Formula:
         total = terms[0]
         for term in terms[1:]:
             pair = (total, term) if self._rng.random() < 0.8 else (term, total)
             total = (self._rng.choice("+-"), *pair)
-        if self._whole and self._rng.random() < 0.5:
+        if whole and self._rng.random() < 0.5:
             return total
-        return ("/", total, len(terms)) if len(terms) > 1 else total
+        return ("//" if whole else "/", total, len(terms)) if len(terms) > 1 else total
+
+
+def _of_integers(a: Formula, b: Formula) -> list[Formula]:
+    return [
+        ("//", a, b), ("//", a, 3), ("%", a, b), ("%", a, 7), ("&", a, b), ("|", a, b),
+        ("^", a, b), ("~", a), ("<<", a, 3), (">>", a, b), ("<<", a, b), ("abs", a), ("sign", a),
+        ("maximum", a, b), ("minimum", a, 5), ("where", ("<", a, b), b, a), ("power", a, 3),
+        ("clip", a, 2, 100), ("negative", a), ("where", ("==", a, 0), 1, b), ("floor", a),
+    ]  # fmt: skip
+
+
+def _of_floats(a: Formula, b: Formula) -> list[Formula]:
+    return [
+        ("/", a, ("+", 2, ("*", a, b))), ("where", (">", a, b), b, a), ("maximum", a, b),
+        ("minimum", a, 0), ("abs", a), ("sqrt", ("abs", a)), ("power", a, 3), ("sign", a),
+        ("clip", a, -0.5, 0.25), ("rint", a), ("%", a, 0.25), ("*", 0.5, ("//", a, 0.5)),
+        ("*", 0.5, ("floor", ("*", 2, a))), ("copysign", a, b), ("trunc", a), ("float32", a),
+        ("float64", a), ("negative", a),
+    ]  # fmt: skip
 
 
 def reads_of(formula: Formula) -> Iterator[tuple[str, Offset]]:
     """All reads of a formula."""
-    if isinstance(formula, tuple) and len(formula) == 2:
+    if is_read(formula):
         yield formula
     elif isinstance(formula, tuple):
-        yield from (*reads_of(formula[1]), *reads_of(formula[2]))
+        for part in formula[1:]:
+            yield from reads_of(part)
 
 
 def _n_operations(expression: Expression) -> int:
@@ -190,6 +237,11 @@ def _random_renames(rng: random.Random, names: Sequence[str]) -> dict[str, str]:
         return {others[0]: u}
     v, w = others
     return rng.choice([{v: u, w: v}, {v: w, w: v}])
+
+
+def _renamed(name: str, renames: Mapping[str, str]) -> bool:
+    """Whether it has another name too: both are of one dtype."""
+    return name in renames or name in renames.values()
 
 
 def _changes(old: str, stages: Sequence[Stage], renames: Mapping[str, str]) -> bool:
@@ -227,7 +279,9 @@ def _kinds_of_program(program: Program) -> Iterator[str]:
     yield f"{len(program.fields)} fields"
     yield f"{len(program.stages)} stages"
     yield f"{program.n_axes} axes"
-    yield program.dtype
+    yield from program.dtypes.values()
+    if len({*program.dtypes.values()}) > 1:
+        yield "unlike dtypes"
     for field in (field.name for field in program.fields):
         writers = [n for n, stage in enumerate(program.stages) if field in stage.updates]
         readers = [n for n, stage in enumerate(program.stages) if field in stage.fields_read]

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol, cast
 
 from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.launch import Launch
-from controllers.kgt.text.emitter import in_vectors
+from controllers.kgt.text.analysis import in_vectors
 from controllers.program.expression import Given
 from controllers.program.program import Program, Stage
 from hitmap.strided import Strided
@@ -34,12 +34,12 @@ class Config(Protocol):
     given: ClassVar[tuple[type[Given], ...]] = ()   # which kinds of given values it writes
 
     @classmethod
-    def computes(cls, stage: Stage) -> bool:
+    def computes(cls, program: Program, stage: Stage) -> bool:
         """Whether it can write all operations of the stage, and store all that these update."""
         return (
             cls._stores(stage)
             and cls._takes_given(stage)
-            and (not cls.vectors or in_vectors(stage))
+            and (not cls.vectors or in_vectors(stage, program.dtypes))
         )
 
     @classmethod
@@ -51,7 +51,7 @@ class Config(Protocol):
         return all(isinstance(node, cls.given) for node in stage.given)
 
     @classmethod
-    def check(cls, stage: Stage) -> None:
+    def check(cls, program: Program, stage: Stage) -> None:
         """Raise ValueError where it cannot write all operations of the stage, or store all."""
         if not cls._stores(stage):
             raise ValueError(
@@ -63,10 +63,10 @@ class Config(Protocol):
                 f"stage {stage.name!r} uses scalars, indices or coordinates in a way that the "
                 f"strategy {cls.strategy!r} does not write; take 'cell', which does"
             )
-        if not cls.computes(stage):
+        if not cls.computes(program, stage):
             raise ValueError(
                 f"stage {stage.name!r}: the strategy {cls.strategy!r} is for sums, products and "
-                f"quotients; take 'cell', which computes all functions"
+                f"quotients in one dtype; take 'cell', which computes all functions"
             )
 
     @classmethod

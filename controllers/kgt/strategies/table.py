@@ -11,7 +11,7 @@ from controllers.kgt.strategies.marching import MarchingConfig
 from controllers.kgt.strategies.rows import RowsConfig
 from controllers.kgt.strategies.streaming import StreamingConfig
 from controllers.kgt.strategies.wavefront import WavefrontConfig
-from controllers.program.program import Stage
+from controllers.program.program import Program, Stage
 
 # Where several offer themselves for a launch, the last of them is taken.
 _ROWS: tuple[type[Config], ...] = (
@@ -32,11 +32,10 @@ def strategy_named(name: str) -> type[Config]:
     return STRATEGIES[name]
 
 
-def strategies_for(kind: str, stage: Stage) -> list[type[Config]]:
+def strategies_for(kind: str, program: Program, stage: Stage) -> list[type[Config]]:
     """Those for a kind of device that compute all operations of `stage`, as the table orders."""
-    return [
-        each for each in STRATEGIES.values() if each.kind in ("", kind) and each.computes(stage)
-    ]
+    named = (each for each in STRATEGIES.values() if each.kind in ("", kind))
+    return [each for each in named if each.computes(program, stage)]
 
 
 def plain(config: Config) -> dict[str, object]:

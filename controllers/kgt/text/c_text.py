@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from controllers.kgt.text.lanes import Lanes
+from controllers.program.dtypes import CONDITION, Kind
 from controllers.program.functions import ATOM, Function, needed, strength
 
 _OPERAND = re.compile(r"\{(\d)\}")
@@ -17,8 +18,9 @@ class Text(NamedTuple):
     """C text of a value, in parts between which a line may be broken.
 
     binding: how tightly its outermost operation binds.  n_leaves: reads and constants in it.
-    constant: the value of one, in the arithmetic; number: as it is written.  truth: it is an int
-    that says yes or no, not a number.  whole: it is a whole number, in an arithmetic of floats.
+    constant: the value of one.  truth: it is an int that says yes or no, not a number.
+    kind: what value it is.  type_name: of the C text, whose value stands for that one: an unsigned
+    type, for signed integers of as many bits.  A weak constant has no text yet.
     """
 
     parts: tuple[str, ...]
@@ -26,8 +28,13 @@ class Text(NamedTuple):
     n_leaves: int
     constant: float | None = None
     truth: bool = False
-    number: float | None = None
-    whole: bool = False
+    kind: Kind = CONDITION
+    type_name: str = "int"
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a plain number, whose text depends on what it meets."""
+        return self.kind.weak and self.constant is not None
 
 
 class _Form(NamedTuple):
@@ -76,7 +83,8 @@ def converted(type_name: str, text: Text, lanes: Lanes) -> Text:
     before, after = lanes.conversion(type_name)
     parts = text.parts if after else _standing(text, ATOM)
     parts = (before + parts[0], *parts[1:])
-    return Text((*parts[:-1], parts[-1] + after), ATOM, text.n_leaves)
+    parts = (*parts[:-1], parts[-1] + after)
+    return Text(parts, ATOM, text.n_leaves, kind=text.kind, type_name=type_name)
 
 
 @lru_cache(maxsize=256)

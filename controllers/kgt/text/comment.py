@@ -10,24 +10,23 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import product
 
-import numpy as np
-
-from controllers.kgt.text.emitter import (
-    MAX_LINE,
-    OPENCL_TYPES,
+from controllers.kgt.text.analysis import (
     arithmetic_type,
-    decimal,
+    in_vectors,
     loose_functions,
+    used_dtypes,
 )
+from controllers.kgt.text.emitter import MAX_LINE, OPENCL_TYPES, decimal, used_fields
 from controllers.program.expression import (
     Constant,
     Expression,
     Operation,
     Read,
+    count,
     flops,
 )
-from controllers.program.functions import FUNCTIONS
-from controllers.program.program import INTEGERS, Program, Stage
+from controllers.program.functions import FUNCTIONS, INTEGERS, QUOTIENT, WIDENED
+from controllers.program.program import Program, Stage
 
 MAX_ROWS, MAX_DRAWN = 64, 1024  # lines, and offsets, of a drawing
 
@@ -41,15 +40,15 @@ def head_comment(
     """
     steps = "one step" if n_steps == 1 else f"{n_steps} steps"
     lines = [
-        f"{stage.name}: {steps}, {program.dtype}, {strategy}.",
+        f"{stage.name}: {steps}, {_dtypes(program, stage)}, {strategy}.",
         "",
         *_pattern(program, stage),
         "",
         cost(program, stage),
         *_arithmetic(program, stage),
     ]
-    loose = loose_functions(stage, program.dtype)
-    if program.dtype == "float32" and program.math == "strict" and loose:
+    loose = loose_functions(stage, program.dtypes)
+    if "float32" in used_dtypes(stage, program.dtypes) and program.math == "strict" and loose:
         nouns = " or ".join(f"{function.noun}s" for function in loose)
         lines += [
             f"Where a device rounds float {nouns} loosely, strict bits need the build option",
@@ -61,15 +60,34 @@ def head_comment(
 def _arithmetic(program: Program, stage: Stage) -> list[str]:
     if program.math == "fast":
         return ["Fast arithmetic: constants divided beforehand, operations may be contracted."]
-    if program.dtype not in INTEGERS:
+    found = used_dtypes(stage, program.dtypes)
+    if len(found) == 1 and found[0] not in INTEGERS:
         kind = "operations as written, in the type of the field, without contraction"
         return [f"Strict arithmetic: {kind}."]
-    narrow, used = OPENCL_TYPES[program.dtype], arithmetic_type(stage, program.dtype)
+    if len(stage.updates) > 1 or not (set(found) <= {*INTEGERS} and _widened(program, stage)):
+        return [
+            "Strict arithmetic: operations as written, without contraction, each in the type that",
+            "NumPy gives it; the results of integers wrap.",
+        ]
+    narrow, used = OPENCL_TYPES[program.dtype_of(stage)], arithmetic_type(stage, program.dtypes)
     why = "which wraps as long does" if used == "ulong" else "where nothing overflows"
     return [
         f"Integers: as if in long, the quotient truncated, the result wrapped to {narrow};",
         f"computed in {used}, {why}.",
     ]
+
+
+def _dtypes(program: Program, stage: Stage) -> str:
+    """The dtype of all fields of a stage, or that of each."""
+    found = {field: program.dtypes[field] for field in used_fields(stage)}
+    if len({*found.values()}) == 1:
+        return program.dtypes[next(iter(found))]
+    return ", ".join(f"{field} {dtype}" for field, dtype in found.items())
+
+
+def _widened(program: Program, stage: Stage) -> bool:
+    """Whether integers are computed as if in int64 throughout."""
+    return in_vectors(stage, program.dtypes)
 
 
 def cost(program: Program, stage: Stage) -> str:
@@ -78,9 +96,8 @@ def cost(program: Program, stage: Stage) -> str:
         if function.flops:
             nouns[function.noun] += operations[function.name]
     each = ", ".join(f"{n} {noun}{'s' * (n > 1)}" for noun, n in nouns.items() if n)
-    n_fields = len(stage.fields_read) + len(stage.updates)
-    n_bytes = n_fields * np.dtype(program.dtype).itemsize
-    unit = "operations" if program.dtype in INTEGERS else "flops"
+    n_bytes = sum(program.itemsize(field) for field in (*stage.fields_read, *stage.updates))
+    unit = "operations" if {*used_dtypes(stage, program.dtypes)} <= {*INTEGERS} else "flops"
     total = f"{flops(operations)} {unit} ({each})" if each else f"no {unit}"
     return f"Per cell: {total}; {n_bytes} bytes, each field read once or written once."
 
@@ -92,13 +109,14 @@ def _pattern(program: Program, stage: Stage) -> list[str]:
         fields = " and ".join(stage.updates)
         return [f"Updates {fields} at once; reads over the offsets {offsets}."]
     sum_and_factor = weighted_sum(stage.expression)
-    if sum_and_factor is None:
+    found = {program.dtypes[field] for field in used_fields(stage)}
+    if sum_and_factor is None or len(found) > 1:
         return [f"Reads over the offsets {offsets}; see the expression at the end."]
-    weights, factor = sum_and_factor
+    (weights, factor), (dtype,) = sum_and_factor, found
     title = f"Weights over the offsets {offsets}, [] marks the cell itself"
-    title += f"; divided by {_number(factor, program.dtype)}:" if factor != 1 else ":"
+    title += f"; divided by {_number(factor, dtype)}:" if factor != 1 else ":"
     if math.prod(high - low + 1 for low, high in stage.offsets) <= MAX_DRAWN:
-        rows = list(_drawing(stage, {at: _number(w, program.dtype) for at, w in weights.items()}))
+        rows = list(_drawing(stage, {at: _number(w, dtype) for at, w in weights.items()}))
         if len(rows) <= MAX_ROWS and max(map(len, rows)) <= MAX_LINE:
             return [title, "", *rows]
     return [title, f"    ({len(weights)} of them, over too many offsets to draw)"]
@@ -142,11 +160,16 @@ def weighted_sum(expression: Expression) -> tuple[dict[tuple[int, ...], float], 
     >>> weighted_sum(u * u)
     """
     factor: float = 1
-    if isinstance(expression, Operation) and expression.symbol == "/":
-        divisor = expression.right
+    if isinstance(expression, Operation) and expression.symbol in INTEGERS:
+        expression = expression.left    # wrapped at the end
+    whole = False
+    if isinstance(expression, Operation) and expression.symbol in ("/", QUOTIENT):
+        whole, divisor = expression.symbol == QUOTIENT, expression.right
         if not isinstance(divisor, Constant):
             return None
         expression, factor = expression.left, divisor.value
+    if factor != 1 and (count(expression)[WIDENED] > 0) != whole:
+        return None
     terms: list[tuple[Read, float]] = []
     while isinstance(expression, Operation) and expression.symbol == "+":
         terms.append(_term(expression.right) or (Read("", ()), 0.0))
@@ -160,9 +183,12 @@ def weighted_sum(expression: Expression) -> tuple[dict[tuple[int, ...], float], 
 
 def _term(expression: Expression) -> tuple[Read, float] | None:
     """The read and its weight, where `expression` is a read or a constant times a read."""
-    if isinstance(expression, Read):
-        return expression, 1
+    weight: float = 1
     if isinstance(expression, Operation) and expression.symbol == "*":
-        if isinstance(expression.left, Constant) and isinstance(expression.right, Read):
-            return expression.right, expression.left.value
-    return None
+        factor = expression.left
+        if not isinstance(factor, Constant):
+            return None
+        expression, weight = expression.right, factor.value
+    if isinstance(expression, Operation) and expression.symbol == WIDENED:
+        expression = expression.left
+    return (expression, weight) if isinstance(expression, Read) else None

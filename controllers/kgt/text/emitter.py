@@ -4,42 +4,30 @@
 C evaluates a + b + c as (a + b) + c, so parentheses appear only where the expression differs from
 that.  A long expression is broken before its + and -, and cut into temporaries, which keeps
 compilers out of trouble (their parsers recurse) and changes no bits: a temporary has the type of
-the arithmetic, which is the field's or, for integers, what `controllers.kgt.text.integer` says.  An
-operation that is used several times is a temporary too.
+its value (`controllers.kgt.text.values`).  An operation that is used several times is a temporary
+too.
 """
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
-import numpy as np
-
-from controllers.kgt.text.c_text import Text, converted, joined, plus
-from controllers.kgt.text.given import given_text, placed
-from controllers.kgt.text.integer import integer_literal, integer_type
+from controllers.kgt.text.analysis import divides as divides
+from controllers.kgt.text.c_text import Text, plus
+from controllers.kgt.text.given import given_text
+from controllers.kgt.text.integer import wide_type
 from controllers.kgt.text.lanes import SCALAR, Lanes
-from controllers.program.expression import (
-    Constant,
-    Given,
-    Index,
-    Operation,
-    Read,
-    Symbol,
-    evaluate_all,
-)
-from controllers.program.functions import ATOM, FUNCTIONS, Function
-from controllers.program.program import INTEGERS, Stage
+from controllers.kgt.text.literals import OPENCL_TYPES as OPENCL_TYPES
+from controllers.kgt.text.literals import decimal as decimal
+from controllers.kgt.text.literals import has_exact_reciprocal as has_exact_reciprocal
+from controllers.kgt.text.literals import literal as literal
+from controllers.kgt.text.values import Values
+from controllers.program.dtypes import Dtypes, Kind, dtype_of, given_dtype, kind_of_given
+from controllers.program.expression import Given, Read, Symbol, evaluate_all
+from controllers.program.functions import ATOM
+from controllers.program.program import Stage
 
-OPENCL_TYPES = {
-    "float32": "float",
-    "float64": "double",
-    "uint8": "uchar",
-    "int16": "short",
-    "int32": "int",
-    "int64": "long",
-}
 MAX_LEAVES = 64  # reads and constants in one C expression
 MAX_LINE = 96
 INDENT = "    "
@@ -48,7 +36,7 @@ INDENT = "    "
 def assignment(
     target: str,
     stage: Stage,
-    dtype: str,
+    dtypes: Dtypes,
     read_text: Callable[[Read], str] | None = None,
     lanes: Lanes = SCALAR,
 ) -> list[str]:
@@ -59,13 +47,13 @@ def assignment(
     >>> assignment("u_new[c]", mean.stages[0], "float32")
     ['u_new[c] = (u[c - 1] + u[c + 1]) * 0.5f;']
     """
-    return assignments({stage.writes: target}, stage, dtype, read_text, lanes)
+    return assignments({stage.writes: target}, stage, dtypes, read_text, lanes)
 
 
 def assignments(
     targets: Mapping[str, str],
     stage: Stage,
-    dtype: str,
+    dtypes: Dtypes,
     read_text: Callable[[Read], str] | None = None,
     lanes: Lanes = SCALAR,
 ) -> list[str]:
@@ -83,116 +71,52 @@ def assignments(
     const float t0 = u[c_u] * v[c_v];
     new_u = u[c_u] - t0;
     new_v = v[c_v] + t0;
+    >>> mixed = Stage("mixed", {"u": u + v}, ((0, 0),))
+    >>> assignments({"u": "new_u"}, mixed, {"u": "float32", "v": "int32"})
+    ['new_u = (float)((double)u[c_u] + (double)v[c_v]);']
     """
     lines: list[str] = []
-    field_type, arithmetic = OPENCL_TYPES[dtype], arithmetic_type(stage, dtype)
-    promoted = arithmetic == "int" and lanes.width == 1     # by C itself
+    expressions, floats = [*stage.updates.values()], given_dtype(stage, dtypes)
     names = (f"t{number}" for number in itertools.count())
 
     def temporary(text: Text) -> Text:
+        if text.is_number:
+            return text
         name = next(names)
-        kind = "int" if text.truth else lanes.type(arithmetic)
-        kind = "long" if text.whole else kind
+        kind = "int" if text.truth else lanes.type(text.type_name)
         lines.extend(statement(f"const {kind} {name}", text.parts))
-        return Text((name,), ATOM, 1, truth=text.truth, whole=text.whole)
+        return text._replace(parts=(name,), binding=ATOM, n_leaves=1, constant=None)
+
+    values = Values(wide_type(expressions, dtypes), lanes, temporary)
 
     def short(text: Text) -> Text:
         return text if text.n_leaves < MAX_LEAVES else temporary(text)
 
     def operation(symbol: Symbol, *operands: Text) -> Text:
-        divisor = operands[1].constant if symbol == "/" else None
-        if divisor is not None and has_exact_reciprocal(divisor, dtype):
-            symbol, operands = "*", (operands[0], constant(1 / divisor))
-        operands = tuple(map(short, operands))
-        if dtype in INTEGERS:
-            return _of_integers(symbol, operands, arithmetic, lanes)
-        if any(operand.whole for operand in operands):
-            return _of_indices(symbol, operands)
-        return joined(FUNCTIONS[symbol], FUNCTIONS[symbol].text, operands)
-
-    def constant(value: float) -> Text:
-        return _constant(value, dtype, arithmetic, lanes)
+        return values.operation(symbol, [short(operand) for operand in operands])
 
     def read(read: Read) -> Text:
-        text = Text(((read_text or _element_of(stage))(read),), ATOM, 1)
-        return text if promoted or arithmetic == field_type else converted(arithmetic, text, lanes)
+        dtype = dtype_of(dtypes, read.field)
+        text = (read_text or _element_of(stage))(read)
+        return Text((text,), ATOM, 1, kind=Kind(dtype), type_name=OPENCL_TYPES[dtype])
 
     def given(node: Given) -> Text:
-        text = Text((given_text(node, stage),), ATOM, 1)
-        if dtype in INTEGERS:
-            return converted(arithmetic, text, lanes)
-        return text._replace(whole=isinstance(node, Index))
+        kind = kind_of_given(node, floats)
+        text = given_text(node, stage)
+        return Text((text,), ATOM, 1, kind=kind, type_name=OPENCL_TYPES[kind.dtype])
 
-    texts = evaluate_all([*stage.updates.values()], read, constant, operation, temporary, given)
-    if field_type != arithmetic:
-        texts = [
-            converted(field_type, text if lanes.width == 1 else temporary(text), lanes)
-            for text in texts
-        ]
-    for field, text in zip(stage.updates, texts, strict=True):
+    texts = evaluate_all(expressions, read, values.number, operation, temporary, given)
+    stored = [
+        values.stored(text, dtype_of(dtypes, field))
+        for field, text in zip(stage.updates, texts, strict=True)
+    ]
+    for field, text in zip(stage.updates, stored):
         lines += statement(targets[field], text.parts)
     return lines
 
 
 def _element_of(stage: Stage) -> Callable[[Read], str]:
     return lambda read: f"{read.field}[{element(read, cell_index(read.field, stage))}]"
-
-
-def arithmetic_type(stage: Stage, dtype: str) -> str:
-    """The OpenCL C type in which the stage's expressions are computed."""
-    if dtype in INTEGERS:
-        return integer_type([*stage.updates.values()], dtype)
-    return OPENCL_TYPES[dtype]
-
-
-def _constant(value: float, dtype: str, arithmetic: str, lanes: Lanes) -> Text:
-    if dtype in INTEGERS:
-        text = integer_literal(int(value), arithmetic)
-        if arithmetic == "ulong" and lanes.width > 1:   # it may be converted, as vectors are
-            text = f"({lanes.type(arithmetic)}){text}"
-        return Text((text,), ATOM, 1, value)
-    rounded = float(np.dtype(dtype).type(value))
-    return Text((literal(value, dtype),), ATOM, 1, rounded, number=value)
-
-
-def _of_indices(symbol: Symbol, operands: Sequence[Text]) -> Text:
-    """An operation on whole numbers (long), of which some are constants."""
-    whole = [
-        one if one.number is None else Text((integer_literal(int(one.number), "long"),), ATOM, 1)
-        for one in operands
-    ]
-    result = _of_integers(symbol, whole, "long", SCALAR)
-    return result._replace(whole=not result.truth)
-
-
-def _of_integers(
-    symbol: Symbol, operands: Sequence[Text], arithmetic: str, lanes: Lanes
-) -> Text:
-    """An operation as if in int64; functions and `ulong` take operands that are turned signed."""
-    function = FUNCTIONS[symbol]
-    rule = function.integers
-    assert rule is not None, f"a program refuses {symbol!r} on integers"
-    if symbol == "/" and arithmetic == "ulong":
-        return _signed_quotient(operands[0], operands[1], lanes)
-    text = rule.text or function.text
-    if rule.wraps or (not rule.text and arithmetic != "ulong"):
-        return joined(function, text, operands)
-    signed = "long" if arithmetic == "ulong" else arithmetic
-    result = joined(function, text, [converted(signed, one, lanes) for one in operands])
-    return result if result.truth else converted(arithmetic, result, lanes)
-
-
-def _signed_quotient(left: Text, right: Text, lanes: Lanes) -> Text:
-    """The quotient of two signed numbers that are written as `ulong`."""
-    if right.constant == -1:
-        zero = Text(("0UL",), ATOM, 1)     # wraps, where `long` is undefined
-        return joined(FUNCTIONS["-"], FUNCTIONS["-"].text, (zero, left))
-    division = FUNCTIONS["/"]
-    if right.constant:
-        divisor = Text((integer_literal(int(right.constant), "long"),), ATOM, 1)
-        signed = joined(division, division.text, (converted("long", left, lanes), divisor))
-        return converted("ulong", signed, lanes)
-    return joined(division, "kgt_quotient({0},\n{1})", (left, right))
 
 
 def statement(target: str, parts: Sequence[str]) -> list[str]:
@@ -232,79 +156,3 @@ def _outer(field: str, steps: tuple[int, ...]) -> str:
             times = "" if abs(step) == 1 else f"{abs(step)} * "
             text += f" {'-' if step < 0 else '+'} {times}{field}_pitch_{axis}"
     return text
-
-
-def literal(value: float, dtype: str) -> str:
-    """C text of `value` rounded to `dtype`: the shortest decimal that is parsed back to it exactly.
-
-    >>> literal(0.1, "float32"), literal(-2, "float64"), literal(1e-45, "float32")
-    ('0.1f', '(-2.0)', '1e-45f')
-    """
-    text = decimal(value, dtype) + ("f" if dtype == "float32" else "")
-    return f"({text})" if text.startswith("-") else text
-
-
-def decimal(value: float, dtype: str) -> str:
-    """The shortest decimal that is parsed back to `value` rounded to `dtype`; with a . or an e.
-
-    Of an integer dtype, the digits alone.
-
-    >>> decimal(1 / 3, "float32"), decimal(1e30, "float64")
-    ('0.33333334', '1e+30')
-    """
-    if dtype in INTEGERS:
-        return str(int(value))
-    rounded = np.dtype(dtype).type(value)
-    if rounded == 0 or 1e-4 <= abs(rounded) < 1e7:
-        return np.format_float_positional(rounded, unique=True, trim="0")
-    return np.format_float_scientific(rounded, unique=True, trim="-")
-
-
-def has_exact_reciprocal(value: float, dtype: str) -> bool:
-    """Whether x / value and x * (1 / value) have the same bits for all x of `dtype`.
-
-    That is so for powers of two; those whose reciprocal is not a normal number are left out.
-    Never for integers.
-
-    >>> [has_exact_reciprocal(value, "float32") for value in (4.0, -0.5, 3.0, 2.0**127)]
-    [True, True, False, False]
-    """
-    if dtype in INTEGERS:
-        return False
-    smallest = float(np.finfo(dtype).tiny)
-    rounded = abs(float(np.dtype(dtype).type(value)))
-    return math.frexp(rounded)[0] == 0.5 and smallest <= rounded <= 1 / smallest
-
-
-def divides(stage: Stage, dtype: str) -> bool:
-    """Whether a division is left in the generated code, or what else `loose` drivers round so."""
-    return bool(loose_functions(stage, dtype))
-
-
-def loose_functions(stage: Stage, dtype: str) -> tuple[Function, ...]:
-    """What the generated code has of functions that are `loose` in the table, in its order."""
-    found = {
-        node.symbol
-        for node in stage.nodes
-        if isinstance(node, Operation) and not _is_product(node, dtype)
-    }
-    return tuple(row for row in FUNCTIONS.values() if row.loose and row.name in found)
-
-
-def _is_product(node: Operation, dtype: str) -> bool:
-    """Whether it is a division that becomes a multiplication."""
-    right = node.right
-    divisor = right.value if node.symbol == "/" and isinstance(right, Constant) else None
-    return divisor is not None and has_exact_reciprocal(divisor, dtype)
-
-
-def in_vectors(stage: Stage) -> bool:
-    """Whether all that the stage computes can be written for vectors of cells."""
-    return not placed(stage) and all(FUNCTIONS[symbol].vectors for symbol in stage.operations)
-
-
-def helpers(stage: Stage, dtype: str) -> list[str]:
-    """C lines: the functions that the stage's expressions call, in the order of the table."""
-    used = () if dtype in INTEGERS else stage.operations
-    texts = [row.helper for row in FUNCTIONS.values() if row.helper and row.name in used]
-    return "\n".join([*texts, ""]).replace("VALUE", OPENCL_TYPES[dtype]).splitlines()

@@ -12,9 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from controllers.kgt.text.emitter import has_exact_reciprocal
+from controllers.kgt.text.analysis import used_dtypes
+from controllers.kgt.text.literals import has_exact_reciprocal
 from controllers.program.expression import Constant, Expression, Operation, Read, Symbol, evaluate
-from controllers.program.program import Program, Stage
+from controllers.program.program import FLOATS, Program, Stage
 
 CONTRACTION = {"strict": "OFF", "fast": "ON"}
 
@@ -30,10 +31,14 @@ def stage_of(program: Program, stage: Stage) -> Stage:
     """
     if program.math == "strict":
         return stage
+    found = used_dtypes(stage, program.dtypes)
+    dtype = found[0]
+    if len(found) > 1 or dtype not in FLOATS:   # a constant is not of one dtype for all
+        return stage
 
     def operation(symbol: Symbol, *operands: Expression) -> Expression:
         if symbol == "/" and isinstance(operands[1], Constant):
-            return _divided(operands[0], operands[1].value, program.dtype)
+            return _divided(operands[0], operands[1].value, dtype)
         return Operation(symbol, *operands)
 
     updates = {

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from controllers.kgt.kernel import StageKernel, WorkSizes, stage_parameters
-from controllers.kgt.parameter import Parameter
-from controllers.kgt.text import emitter, given
+from controllers.kgt.parameter import Parameter, Role
+from controllers.kgt.text import given
+from controllers.kgt.text.analysis import divides, used_dtypes
+from controllers.kgt.text.analysis import helpers as helper_functions
 from controllers.kgt.text.comment import head_comment
-from controllers.kgt.text.emitter import INDENT, OPENCL_TYPES, divides, used_fields
+from controllers.kgt.text.emitter import INDENT, OPENCL_TYPES, used_fields
 from controllers.kgt.text.fast import CONTRACTION
 from controllers.kgt.text.integer import quotient
 from controllers.kgt.text.lanes import SCALAR, Lanes
+from controllers.program.dtypes import given_dtype
 from controllers.program.program import Program, Stage
 
 
@@ -36,11 +39,14 @@ def kernel(
     `helpers` are lines before the kernel; `steps_per_launch` as in `StageKernel`; `group` is a
     fixed size of work-groups.  `scalars` are values of whole numbers that the body takes besides.
     """
-    fields, cell = used_fields(stage), OPENCL_TYPES[program.dtype]
-    buffers = (
+    fields, dtypes = used_fields(stage), program.dtypes
+    buffers: tuple[tuple[str, Role], ...] = (
         *((field, "in") for field in stage.fields_read),
         *((field, "out") for field in stage.updates),
     )
+    types = {field: OPENCL_TYPES[dtypes[field]] for field in fields}
+    real = OPENCL_TYPES[given_dtype(stage, dtypes)]
+    doubles = "float64" in used_dtypes(stage, dtypes)
     name = f"kgt_{stage.name}"
     lines = [
         *(
@@ -48,15 +54,15 @@ def kernel(
             for line in head_comment(program, stage, how, steps_per_launch)
         ),
         f"#pragma OPENCL FP_CONTRACT {CONTRACTION[program.math]}",
-        *(["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if program.dtype == "float64" else []),
+        *(["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if doubles else []),
         "",
         *([*quotient(lanes), ""] if _divides_by_cells([*helpers, *body]) else []),
-        *emitter.helpers(stage, program.dtype),
+        *helper_functions(stage, dtypes),
         *helpers,
         *(_fixed_group(group) if group else ()),
         f"__kernel void {name}(",
-        *(INDENT + line for line in buffer_parameters(buffers, cell)),
-        *(INDENT + line for line in given.declarations(stage, cell)),
+        *(INDENT + line for line in buffer_parameters(buffers, types)),
+        *(INDENT + line for line in given.declarations(stage, real)),
         *(f"{INDENT}const long {name}," for name in scalars or ()),
         *(INDENT + line for line in _scalar_parameters(fields, program.n_axes, steps_per_launch)),
         "{",
@@ -66,21 +72,23 @@ def kernel(
     ]
     whole = (Parameter(each, "long", "scalar") for each in scalars or ())
     parameters = stage_parameters(
-        buffers, fields, cell, program.n_axes, steps_per_launch=steps_per_launch,
-        data=(*given.parameters(stage, cell), *whole),
+        buffers, fields, types, program.n_axes, steps_per_launch=steps_per_launch,
+        data=(*given.parameters(stage, real), *whole),
     )
     return StageKernel(
         name, "\n".join(lines), parameters, work_sizes, steps_per_launch,
-        divides(stage, program.dtype), scalars or {},
+        divides(stage, dtypes), scalars or {},
     )  # fmt: skip
 
 
-def buffer_parameters(buffers: Sequence[tuple[str, str]], type_name: str) -> list[str]:
+def buffer_parameters(
+    buffers: Sequence[tuple[str, str]], types: Mapping[str, str]
+) -> list[str]:
     """The parameters of the buffers, one line each, each with its comma."""
     return [
-        f"__global {type_name} *restrict {field}_new,"
+        f"__global {types[field]} *restrict {field}_new,"
         if role == "out"
-        else f"__global const {type_name} *restrict {field},"
+        else f"__global const {types[field]} *restrict {field},"
         for field, role in buffers
     ]
 

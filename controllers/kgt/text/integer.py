@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Integer arithmetic in OpenCL C, as if in int64: which type to compute in, and its literals.
+"""The integers of int64 in OpenCL C: which type to compute in, and its literals.
 
 Signed overflow is undefined in C.  Where the ranges of all intermediate values fit `int` or
 `long`, these are used as they are; else `ulong`, which wraps as int64 does, with the operands of
@@ -8,12 +8,23 @@ a division taken as signed.  A narrow type is also the faster one.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from controllers.kgt.text.lanes import Lanes
+from controllers.program.dtypes import (
+    Dtypes,
+    Kind,
+    Value,
+    computed_number,
+    dtype_of,
+    kind_of_given,
+    kind_of_number,
+    signature,
+)
 from controllers.program.expression import Expression, Symbol, evaluate_all
-from controllers.program.functions import BEYOND, FUNCTIONS, Range
+from controllers.program.functions import BEYOND, FUNCTIONS, INTEGERS, Range
 
 _MOST_CELLS = 2**60     # which an index may count
 _TYPES = (("int", 2**31), ("long", 2**63))
@@ -34,39 +45,74 @@ def quotient(lanes: Lanes) -> list[str]:
 """.splitlines()
 
 
-def integer_type(expressions: Sequence[Expression], dtype: str) -> str:
-    """The OpenCL C type to compute some expressions in, on fields of an integer `dtype`.
+def wide_type(expressions: Sequence[Expression], dtypes: Dtypes) -> str:
+    """The OpenCL C type to compute the int64 values of some expressions in.
 
-    >>> from controllers.program.expression import Read
-    >>> u, v = Read("u", (0,)), Read("u", (1,))
-    >>> [integer_type([(u + v) / 2], dtype) for dtype in ("uint8", "int32", "int64")]
+    >>> from controllers.program.expression import Constant, Operation, Read
+    >>> u, v = (Operation("widened", Read("u", (step,))) for step in (0, 1))
+    >>> half = Operation("quotient", u + v, Constant(2))
+    >>> [wide_type([half], dtype) for dtype in ("uint8", "int32", "int64")]
     ['int', 'long', 'ulong']
     """
     ranges: list[Range] = []
-    info = np.iinfo(dtype)
 
-    def noted(values: Range) -> Range:
-        ranges.append((max(values[0], -BEYOND), min(values[1], BEYOND)))
-        return ranges[-1]
+    def ranged(kind: Kind, values: Range) -> _Ranged:
+        """What wraps may be anything of its dtype, but for int64, whose type follows."""
+        if kind.dtype == "int64":
+            values = max(values[0], -BEYOND), min(values[1], BEYOND)
+            ranges.append(values)
+        elif kind.whole and not kind.weak:
+            low, high = _all_of(kind.dtype)
+            values = values if low <= values[0] and values[1] <= high else (low, high)
+        return _Ranged(Value(kind), values)
 
-    def operation(symbol: Symbol, *operands: Range) -> Range:
-        rule = FUNCTIONS[symbol].integers
-        assert rule is not None, f"a program refuses {symbol!r} on integers"
-        return noted(rule.bounds(*operands))
+    def number(value: float) -> _Ranged:
+        at = int(value) if isinstance(value, int) else 0
+        return _Ranged(Value(kind_of_number(value), value), (at, at))
+
+    def operation(symbol: Symbol, *operands: _Ranged) -> _Ranged:
+        function = FUNCTIONS[symbol]
+        dtype, kind = signature(function, [one.value.kind for one in operands])
+        numbers = [one.value.number for one in operands]
+        if kind.weak and None not in numbers:
+            return number(computed_number(function, dtype, numbers))
+        whole = [one for one in operands if one.value.kind.whole]
+        if dtype == "int64" or function.converts == "int64":
+            ranges.extend(one.values for one in whole)
+        if function.converts and whole:
+            return ranged(kind, whole[0].values)
+        if dtype in INTEGERS and function.integers is not None:
+            return ranged(kind, function.integers.bounds(*(one.values for one in operands)))
+        return ranged(kind, _all_of(kind.dtype) if kind.whole else (0, 1))
 
     evaluate_all(
         expressions,
-        lambda read: noted((int(info.min), int(info.max))),
-        lambda value: noted((int(value), int(value))),
+        lambda read: ranged(Kind(dtype_of(dtypes, read.field)),
+                            _all_of(dtype_of(dtypes, read.field))),
+        number,
         operation,
-        given=lambda node: noted((-_MOST_CELLS, _MOST_CELLS)),
+        given=lambda node: ranged(kind_of_given(node, "float64"), (-_MOST_CELLS, _MOST_CELLS)),
     )
-    low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
+    low, high = min((low for low, _ in ranges), default=0), max((n for _, n in ranges), default=0)
     return next((name for name, limit in _TYPES if -limit <= low and high < limit), "ulong")
 
 
+class _Ranged(NamedTuple):
+    """A value, and of an integer or a condition what it may be."""
+
+    value: Value
+    values: Range
+
+
+def _all_of(dtype: str) -> Range:
+    if dtype not in INTEGERS:
+        return 0, 1
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)
+
+
 def integer_literal(value: int, type_name: str) -> str:
-    """C text of a constant in one of the types of `integer_type`.
+    """C text of a constant in one of the types of `wide_type`.
 
     >>> integer_literal(3, "int"), integer_literal(-3, "ulong"), integer_literal(-2**31, "int")
     ('3', '(-3UL)', '(-2147483647 - 1)')

@@ -27,6 +27,7 @@ from controllers.kgt.strategies.rows import RowsConfig
 from controllers.kgt.text.emitter import used_fields
 from controllers.language.weights import Stencil
 from controllers.program.expression import Constant, Operation, Read, walk
+from controllers.program.functions import QUOTIENT
 from controllers.program.program import INTEGERS, Field, Program, Stage
 from controllers.program.reference import values_of
 from hitmap.shape import Shape
@@ -191,7 +192,9 @@ def test_a_stage_that_reads_nothing_is_computed_by_vectors(cpu_queue: cl.Command
 def test_64_bit_quotients_of_cells_by_cells_have_the_reference_bits(
     cpu_queue: cl.CommandQueue,
 ) -> None:
-    tree = Read("u", (0, -1)) * Read("u", (1, 0)) / (Read("v", (0, 0)) + Read("v", (-1, 1)))
+    tree = Operation(
+        QUOTIENT, Read("u", (0, -1)) * Read("u", (1, 0)), Read("v", (0, 0)) + Read("v", (-1, 1))
+    )
     fields = (Field("u", "int64"), Field("v", "int64"))
     program = Program("p", fields, (Stage("s", {"v": tree}, ((-1, 1),) * 2),))
     box = Shape((5, 6), (22, 90))

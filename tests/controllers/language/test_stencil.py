@@ -15,7 +15,7 @@ def as_text(expression: Expression) -> str:
         expression,
         lambda r: f"u{list(r.offset)}",
         lambda c: f"{c:.9g}",
-        lambda s, a, b: f"({a} {s} {b})",
+        lambda s, *n: f"({n[0]} {s} {n[1]})" if len(n) == 2 else f"{s}({n[0]})",
     )
 
 
@@ -114,7 +114,10 @@ def test_an_unknown_dtype_is_refused() -> None:
 
 def test_integer_fields_need_whole_weights_and_factor() -> None:
     whole = Stencil.of("s", [(0, 1)], [1.0, 2**53 + 1], 300)
-    assert text_of(whole, "uint8") == "((u[0] + (9.00719925e+15 * u[1])) / 300)"
+    assert text_of(whole, "int16") == (
+        "((widened(u[0]) + (9.00719925e+15 * widened(u[1]))) quotient 300)"
+    )
+    assert text_of(whole, "uint8") == f"uint8({text_of(whole, 'int16')})", "of another kind"
     assert whole.program("int64").stages[0].expression.left.right.left.value == 2**53 + 1  # type: ignore[union-attr]
     with pytest.raises(ValueError, match=r"weight 0\.5 .*int32.*float64"):
         Stencil.of("s", [(0, 1)], [1, 0.5], 1).program("int32")

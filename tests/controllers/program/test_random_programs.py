@@ -7,13 +7,16 @@ from collections import Counter
 import numpy as np
 import pytest
 from cell_by_cell import cell_by_cell
-from random_programs import DTYPES, MAX_STEPS, random_program
+from random_programs import MAX_STEPS, random_program
 from sample import cases
+
+from controllers.program.program import DTYPES
 
 KINDS = {
     *(f"{n} {what}" for n in (1, 2, 3) for what in ("fields", "stages", "axes")),
     *(f"{n} steps" for n in range(MAX_STEPS + 1)),
     *DTYPES,
+    "unlike dtypes",
     "periodic: False",
     "periodic: True",
     "unlike boundaries",
@@ -56,6 +59,6 @@ def test_the_reference_computes_what_one_cell_after_another_gives(number: int) -
     slow = cell_by_cell(case)
     assert list(case.expected) == list(slow)
     for name, array in case.expected.items():
-        assert array.dtype == case.program.dtype
+        assert array.dtype == case.program.dtypes[name]
         assert array.tobytes() == slow[name].tobytes(), name
         assert np.isfinite(array).all(), name

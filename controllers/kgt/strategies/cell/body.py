@@ -21,7 +21,7 @@ def cell_body(program: Program, stage: Stage) -> list[str]:
     for field in used_fields(stage):
         lines += _index(field, cell_index(field, stage), n_axes)
     cells = {field: f"{field}_new[{cell_index(field, stage)}]" for field in stage.updates}
-    return [*lines, "", *assignments(cells, stage, program.dtype)]
+    return [*lines, "", *assignments(cells, stage, program.dtypes)]
 
 
 def _group_start(axis: int, n_axes: int) -> list[str]:

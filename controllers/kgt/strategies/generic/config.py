@@ -62,12 +62,13 @@ class GenericConfig(Config):
     def kernel(self, program: Program, stage: Stage) -> StageKernel:
         """The kernel with its terms; it divides at the end, whatever the arithmetic is."""
         weights, factor = _weighted(stage)
-        cell = term = OPENCL_TYPES[program.dtype]
-        kind, finish = np.dtype(program.dtype), "DIVIDES"
-        if program.dtype in INTEGERS:
+        dtype = program.dtype_of(stage)
+        cell = term = OPENCL_TYPES[dtype]
+        kind, finish = np.dtype(dtype), "DIVIDES"
+        if dtype in INTEGERS:
             term, kind, finish = "ulong", np.dtype("int64"), "TRUNCATES"
             factor = int(factor) % 2**64
-        elif has_exact_reciprocal(factor, program.dtype):
+        elif has_exact_reciprocal(factor, dtype):
             finish, factor = "MULTIPLIES", 1 / factor
         macros = {"VALUE": cell, "TERM": term, finish: ""}
         data = (
@@ -80,11 +81,11 @@ class GenericConfig(Config):
             self.name(stage),
             accessors(program.n_axes, macros) + fixed_source("generic_stencil"),
             stage_parameters(
-                ((FIELD, "in"), (FIELD, "out")), (FIELD,), cell, program.n_axes,
+                ((FIELD, "in"), (FIELD, "out")), (FIELD,), {FIELD: cell}, program.n_axes,
                 data=data, starts=True,
             ),
             work_sizes,
-            divides=divides(stage, program.dtype),
+            divides=divides(stage, program.dtype_of(stage)),
             scalars={"n_terms": len(weights), "factor": factor},
             tables=_tables(weights, kind),
         )  # fmt: skip

@@ -23,12 +23,12 @@ def marching_body(program: Program, stage: Stage, config: MarchingParameters) ->
 
 def marching_helpers(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
     """C lines: the functions that the kernel calls."""
-    lines = []
+    lines, dtype = [], program.dtype_of(stage)
     if config.lanes > 1:
-        lines += _store(OPENCL_TYPES[program.dtype], Lanes(config.lanes))
+        lines += _store(OPENCL_TYPES[dtype], Lanes(config.lanes))
     for field, (_, found) in _quotients(program, stage, config).items():
         name = _named("kgt_divide", stage, field)
-        lines += [*divide(name, found, program.dtype, config.lanes), ""]
+        lines += [*divide(name, found, dtype, config.lanes), ""]
     return lines
 
 
@@ -38,7 +38,8 @@ def _quotients(
     """Of the updates that are quotients by a constant, what is divided, and how."""
     if not config.reciprocals:
         return {}
-    each = {f: quotient_of(value, program.dtype) for f, value in stage.updates.items()}
+    dtype = program.dtype_of(stage)
+    each = {f: quotient_of(value, dtype) for f, value in stage.updates.items()}
     return {field: found for field, found in each.items() if found is not None}
 
 
@@ -131,7 +132,7 @@ def _numbers(n_axes: int, config: MarchingParameters) -> Iterator[tuple[int, str
 
 def _march(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
     """C lines: the marching, with what is loaded before it and in each step."""
-    cell = OPENCL_TYPES[program.dtype]
+    cell = OPENCL_TYPES[program.dtype_of(stage)]
     registers = Registers.of(stage, config.lanes, config.axis, cell)
     before, first, after = registers.loads()
     step = [*first, *_values(program, stage, config, registers), *_stores(stage, config)]
@@ -151,13 +152,13 @@ def _values(
     program: Program, stage: Stage, config: MarchingParameters, registers: Registers
 ) -> list[str]:
     """C lines: the vector of each updated field."""
-    lanes, cell = Lanes(config.lanes), OPENCL_TYPES[program.dtype]
+    lanes, cell = Lanes(config.lanes), OPENCL_TYPES[program.dtype_of(stage)]
     found = _quotients(program, stage, config)
     updates = {f: found[f][0] if f in found else value for f, value in stage.updates.items()}
     targets = {f: f"kgt_cells {_named('item_value', stage, f)}" for f in updates}
     kind = lanes.type(cell) if found else f"const {lanes.type(cell)}"
     part = replace(stage, updates=updates) if found else stage
-    lines = assignments(targets, part, program.dtype, registers.read, lanes)
+    lines = assignments(targets, part, program.dtype_of(stage), registers.read, lanes)
     return [line.replace("kgt_cells", kind) for line in lines] + [
         f"{_named('kgt_divide', stage, f)}(({cell} *)&{_named('item_value', stage, f)});"
         for f in found

@@ -60,7 +60,7 @@ class MarchingConfig(MarchingParameters, Config):
     @classmethod
     def _form(cls, program: Program, stage: Stage) -> MarchingConfig:
         n_axes, n_reads = program.n_axes, len(stage.reads)
-        wide = np.dtype(program.dtype).itemsize == 8
+        wide = np.dtype(program.dtype_of(stage)).itemsize == 8
         if n_axes == 1:
             return cls(4, 1, 0, (256, 1, 1))
         if n_axes == 2:

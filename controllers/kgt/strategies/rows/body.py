@@ -85,7 +85,7 @@ def _block(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
             }
         }
     """,
-        u=_first(stage), cell=OPENCL_TYPES[program.dtype],
+        u=_first(stage), cell=OPENCL_TYPES[program.dtype_of(stage)],
         lanes=config.lanes, most=config.lanes - 1, n_rows=n_rows,
         starts=", ".join(f"c_{field}[{n_rows}]" for field in fields),
         rows=[line for field in fields for line in _row(field, config, last)],

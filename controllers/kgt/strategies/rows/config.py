@@ -31,7 +31,7 @@ from controllers.kgt.strategies.rows.body import rows_body
 from controllers.kgt.strategies.rows.parameters import RowsParameters
 from controllers.kgt.strategies.rows.row_value import row_value
 from controllers.kgt.text import fast, frame
-from controllers.kgt.text.emitter import arithmetic_type
+from controllers.kgt.text.analysis import arithmetic_type
 from controllers.kgt.text.lanes import PREFETCH, Lanes
 from controllers.program.expression import Given, Scalar
 from controllers.program.program import Program, Stage
@@ -59,7 +59,7 @@ class RowsConfig(RowsParameters, Config):
     ) -> RowsConfig:
         """What is good for `stage` on a CPU (docs/performance.md); 64 bytes to a vector."""
         streaming = exceeds_cache
-        lanes = 64 // _BYTES[arithmetic_type(stage, program.dtype)]
+        lanes = 64 // _BYTES[arithmetic_type(stage, program.dtype_of(stage))]
         if program.n_axes == 1:
             return cls(lanes, 1, band=1, streaming=streaming)
         ahead = 4 if streaming else 0

@@ -10,6 +10,7 @@ from controllers.kgt.text.c_lines import block
 from controllers.kgt.text.emitter import OPENCL_TYPES, assignments, cell_index, element
 from controllers.kgt.text.given import scalars_of
 from controllers.kgt.text.lanes import WIDE, Lanes
+from controllers.program.dtypes import given_dtype
 from controllers.program.expression import Read
 from controllers.program.program import Program, Stage
 
@@ -37,7 +38,8 @@ def row_value(program: Program, stage: Stage, lanes: Lanes, streaming: bool) -> 
     def near(read: Read) -> str:
         return f"KGT_NEAR({read.field} + {element(read, cell_index(read.field, stage))})"
 
-    cell = OPENCL_TYPES[program.dtype]
+    dtype = program.dtype_of(stage)
+    cell = OPENCL_TYPES[dtype]
     sources, indices, others = value_arguments(program, stage)
     shifted = [f"start_{field} + (at)" for field in sources]
     parameters = [f"__global const {cell} *restrict {field}" for field in sources]
@@ -66,14 +68,14 @@ def row_value(program: Program, stage: Stage, lanes: Lanes, streaming: bool) -> 
         $first
         $last
     """,
-        wide=[WIDE], vector=lanes.type(cell), itemsize=np.dtype(program.dtype).itemsize,
+        wide=[WIDE], vector=lanes.type(cell), itemsize=np.dtype(dtype).itemsize,
         store=_PAST_CACHES if streaming else _PLAIN, width=lanes.width, kind=kind,
         others=_others(stage, streaming) if several else [],
         value=_values(program, stage, lanes, near),
         parameters=[*(f"{each}," for each in parameters[:-1]),
                     f"{parameters[-1] if parameters else 'void'})"],
         arguments=", ".join([*sources, *shifted, *others]),
-        first=_part(program.dtype, lanes, "first"), last=_part(program.dtype, lanes, "last"),
+        first=_part(dtype, lanes, "first"), last=_part(dtype, lanes, "last"),
     )  # fmt: skip
 
 
@@ -90,11 +92,11 @@ def _values(
     """C lines: `item_value`, what `kgt_value` returns."""
     if len(stage.updates) == 1:
         targets = dict.fromkeys(stage.updates, "const kgt_cells item_value")
-        return assignments(targets, stage, program.dtype, near, lanes)
+        return assignments(targets, stage, program.dtypes, near, lanes)
     names = {field: f"item_value_{field}" for field in stage.updates}
     targets = {field: f"const kgt_cells {name}" for field, name in names.items()}
     return [
-        *assignments(targets, stage, program.dtype, near, lanes),
+        *assignments(targets, stage, program.dtypes, near, lanes),
         f"const kgt_values item_value = {{{', '.join(names.values())}}};",
     ]
 
@@ -162,5 +164,5 @@ def value_arguments(
         for axis in range(program.n_axes - 1)
         if (field, axis) in steps
     }
-    others |= dict.fromkeys(scalars_of(stage), OPENCL_TYPES[program.dtype])
+    others |= dict.fromkeys(scalars_of(stage), OPENCL_TYPES[given_dtype(stage, program.dtypes)])
     return sources, indices, others

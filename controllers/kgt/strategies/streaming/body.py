@@ -26,7 +26,7 @@ def streaming_kernel(
     program: Program, stage: Stage, parameters: StreamingParameters, work_sizes: WorkSizes
 ) -> StageKernel:
     """The kernel of `stage` that computes several steps, streaming along the first axis."""
-    design = Design(stage, program.dtype, parameters)
+    design = Design(stage, program.dtype_of(stage), parameters)
     start, march = TileStart(design), TileMarch(design)
     return frame.kernel(
         program,

@@ -27,8 +27,6 @@ from itertools import product
 from math import prod
 from typing import ClassVar
 
-import numpy as np
-
 from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
@@ -68,7 +66,7 @@ class StreamingConfig(StreamingParameters, Config):
         steps fit.
         """
         _refuse(program, stage)
-        config = _form(program.n_axes, np.dtype(program.dtype).itemsize == 8)
+        config = _form(program.n_axes, program.itemsize(stage.writes) == 8)
         config = replace(config, shuffles=nvidia, reciprocals=True)
         prefetch = 4 if nvidia else 0
         if program.n_axes == 2 and program.flops_per_cell <= FEW_FLOPS:
@@ -180,7 +178,7 @@ class StreamingConfig(StreamingParameters, Config):
         tile = Tile.of(stage, self)
         if not tile.streams:
             return self
-        steps, itemsize = self.steps_per_launch, np.dtype(program.dtype).itemsize
+        steps, itemsize = self.steps_per_launch, program.itemsize(stage.writes)
         demand = Demand.of(
             steps * (tile.low[0] + Pipeline.of(stage, True).lag),
             steps * _kept_words(program, stage, self), itemsize, self.ahead > 1,
@@ -205,7 +203,7 @@ class StreamingConfig(StreamingParameters, Config):
 
 def _refuse(program: Program, stage: Stage) -> None:
     """ValueError where this strategy cannot compute the stage, however it is configured."""
-    if program.dtype in INTEGERS or stage.writes not in stage.fields_read:
+    if program.dtype_of(stage) in INTEGERS or stage.writes not in stage.fields_read:
         raise ValueError(
             f"stage {stage.name!r}: the strategy 'streaming' is for a stage that reads the field "
             f"it writes, in float32 or float64; take another one, with one step per launch"
@@ -215,7 +213,7 @@ def _refuse(program: Program, stage: Stage) -> None:
 def _kept_words(program: Program, stage: Stage, config: StreamingConfig) -> int:
     """Words of four bytes that an item keeps per time step."""
     kept = max(1, Pipeline.of(stage, program.n_axes > 1).n_kept)
-    return np.dtype(program.dtype).itemsize // 4 * prod(config.cells) * kept
+    return program.itemsize(stage.writes) // 4 * prod(config.cells) * kept
 
 
 def _form(n_axes: int, wide: bool) -> StreamingConfig:

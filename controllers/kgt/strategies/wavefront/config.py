@@ -23,8 +23,6 @@ from itertools import product
 from math import prod
 from typing import ClassVar
 
-import numpy as np
-
 from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
@@ -33,7 +31,7 @@ from controllers.kgt.strategies.wavefront.levels import Levels
 from controllers.kgt.strategies.wavefront.parameters import WavefrontParameters
 from controllers.kgt.strategies.wavefront.slices import functions
 from controllers.kgt.text import fast, frame
-from controllers.kgt.text.emitter import arithmetic_type
+from controllers.kgt.text.analysis import arithmetic_type
 from controllers.kgt.text.lanes import Lanes
 from controllers.kgt.text.terms import loops_over_terms
 from controllers.program.expression import reads
@@ -62,8 +60,8 @@ class WavefrontConfig(WavefrontParameters, Config):
     ) -> WavefrontConfig:
         """What is good for `stage` on a CPU (docs/performance.md); 64 bytes to a vector."""
         streaming = exceeds_cache
-        lanes = 64 // _BYTES[arithmetic_type(stage, program.dtype)]
-        line = 64 // np.dtype(program.dtype).itemsize
+        lanes = 64 // _BYTES[arithmetic_type(stage, program.dtype_of(stage))]
+        line = 64 // program.itemsize(stage.writes)
         config = (
             cls(8, lanes, 1, band=1, segment=128 * line, streaming=streaming),
             cls(8, lanes, _side_by_side(stage), segment=128 * line, streaming=streaming),
@@ -169,7 +167,7 @@ class WavefrontConfig(WavefrontParameters, Config):
 
     def local_bytes(self, program: Program, stage: Stage) -> int:
         """That of the rings: PoCL aborts where it is too much."""
-        return self.rings(own_reach(stage)).n_elements * np.dtype(program.dtype).itemsize
+        return self.rings(own_reach(stage)).n_elements * program.itemsize(stage.writes)
 
     def least(self, n_axes: int) -> tuple[int, ...]:
         """A vector of a row."""

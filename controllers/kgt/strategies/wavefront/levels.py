@@ -52,7 +52,7 @@ class Levels:
     @property
     def cell(self) -> str:
         """The type of a cell."""
-        return OPENCL_TYPES[self.program.dtype]
+        return OPENCL_TYPES[self.program.dtype_of(self.stage)]
 
     @property
     def last(self) -> int:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from controllers.kgt.strategies.wavefront.levels import FIRST, LAST, NEXT, STREAM, Levels
 from controllers.kgt.text.c_lines import block, called, function
 from controllers.kgt.text.emitter import assignment, element, statement
@@ -46,7 +44,7 @@ def _types_and_macros(levels: Levels) -> list[str]:
         $slot
     """,
         wide=[WIDE], vector=Lanes(levels.rings.lanes).type(levels.cell), prefetch=PREFETCH,
-        itemsize=np.dtype(levels.program.dtype).itemsize, slot=_slot(levels),
+        itemsize=levels.program.itemsize(levels.stage.writes), slot=_slot(levels),
     )  # fmt: skip
 
 
@@ -65,7 +63,7 @@ def _value(levels: Levels, source: str) -> list[str]:
     """C lines: the function that computes a vector of cells."""
     lanes = Lanes(levels.rings.lanes, clang=True)
     value = assignment(
-        "const kgt_cells item_value", levels.stage, levels.program.dtype,
+        "const kgt_cells item_value", levels.stage, levels.program.dtype_of(levels.stage),
         lambda read: _near(levels, source, read), lanes,
     )  # fmt: skip
     body = block("""

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""What the kernel of a stage needs: types, functions, build options; and whether vectors do."""
+from __future__ import annotations
+
+import numpy as np
+
+from controllers.kgt.text.given import placed
+from controllers.kgt.text.integer import wide_type
+from controllers.kgt.text.literals import OPENCL_TYPES, has_exact_reciprocal
+from controllers.program.dtypes import Applied, Dtypes, applied, dtype_of, given_dtype
+from controllers.program.expression import Index, Operation
+from controllers.program.functions import DTYPES, FLOATS, FUNCTIONS, INTEGERS, Function
+from controllers.program.helpers import WHOLE_NUMBER
+from controllers.program.program import Stage
+
+
+def arithmetic_type(stage: Stage, dtypes: Dtypes) -> str:
+    """The OpenCL C type in which a stage of fields of one dtype is computed, integers as int64."""
+    dtype = dtype_of(dtypes, next(iter(stage.updates)))
+    if dtype in INTEGERS:
+        return wide_type([*stage.updates.values()], dtypes)
+    return OPENCL_TYPES[dtype]
+
+
+def used_dtypes(stage: Stage, dtypes: Dtypes) -> tuple[str, ...]:
+    """All dtypes of fields, operations and what it is given, each once."""
+    found = {dtype_of(dtypes, field) for field in (*stage.fields_read, *stage.updates)}
+    if any(not isinstance(node, Index) for node in stage.given):
+        found.add(given_dtype(stage, dtypes))
+    for operation in _applied(stage, dtypes):
+        found |= {operation.dtype, operation.result.dtype}
+    return tuple(dtype for dtype in DTYPES if dtype in found)
+
+
+def divides(stage: Stage, dtypes: Dtypes) -> bool:
+    """Whether a division is left in the generated code, or what else `loose` drivers round so."""
+    return bool(loose_functions(stage, dtypes))
+
+
+def loose_functions(stage: Stage, dtypes: Dtypes) -> tuple[Function, ...]:
+    """What the generated code has of functions that are `loose` in the table, in its order.
+
+    In float32 alone, if it computes in that at all.
+    """
+    found: dict[str, set[str]] = {}
+    computed = {operation.dtype for operation in _applied(stage, dtypes)}
+    for operation in _applied(stage, dtypes):
+        if operation.function.loose and operation.dtype in FLOATS and not _is_product(operation):
+            found.setdefault(operation.dtype, set()).add(operation.function.name)
+    names = found.get("float32" if "float32" in computed else "float64", set())
+    return tuple(row for row in FUNCTIONS.values() if row.name in names)
+
+
+def in_vectors(stage: Stage, dtypes: Dtypes) -> bool:
+    """Whether all that the stage computes can be written for vectors of cells.
+
+    All its fields are of one dtype, in which all is computed, or of integers in int64.
+    """
+    fields = {dtype_of(dtypes, field) for field in (*stage.fields_read, *stage.updates)}
+    if len(fields) > 1 or placed(stage):
+        return False
+    (dtype,) = fields
+    last = [*stage.updates.values()]
+    if dtype in INTEGERS:   # the result alone may be narrowed
+        last = [one.left if isinstance(one, Operation) and one.symbol == dtype else one
+                for one in last]  # fmt: skip
+    operations, values = applied(last, dtypes, given_dtype(stage, dtypes))
+    wanted = {dtype, "int64"} if dtype in INTEGERS else {dtype}
+    return all(value.kind.dtype in wanted or value.kind.weak for value in values) and all(
+        one.function.vectors and {one.dtype, one.result.dtype} <= wanted for one in operations
+    )
+
+
+def helpers(stage: Stage, dtypes: Dtypes) -> list[str]:
+    """C lines: the functions that the stage's expressions call, in the order of the table."""
+    wide = wide_type([*stage.updates.values()], dtypes)
+    signed = "int" if wide == "int" else "long"
+    found: dict[tuple[str, str], str] = {}
+    for one in _applied(stage, dtypes):
+        if one.function.converts in INTEGERS and one.dtype in FLOATS:
+            text = _whole_number(one.function.converts, OPENCL_TYPES[one.dtype])
+        elif one.dtype in FLOATS:
+            text = one.function.helper.replace("VALUE", OPENCL_TYPES[one.dtype])
+        else:
+            helper = one.function.integers.helper if one.function.integers else ""
+            name = signed if one.dtype == "int64" else "int"
+            text = helper.replace("UVALUE", f"u{name}").replace("VALUE", name)
+        if text:
+            found[one.function.name, text] = text
+    ordered = [text for row in FUNCTIONS for (name, text) in found if name == row]
+    return "\n".join([*ordered, ""]).splitlines()
+
+
+def _applied(stage: Stage, dtypes: Dtypes) -> list[Applied]:
+    expressions, floats = [*stage.updates.values()], given_dtype(stage, dtypes)
+    return applied(expressions, dtypes, floats)[0]
+
+
+def _is_product(operation: Applied) -> bool:
+    """Whether it is a division that becomes a multiplication."""
+    divisor = operation.operands[-1].number if operation.function.name == "/" else None
+    return divisor is not None and has_exact_reciprocal(divisor, operation.dtype)
+
+
+def _whole_number(dtype: str, from_type: str) -> str:
+    info, suffix = np.iinfo(dtype), "L" if dtype == "int64" else ""
+    least = f"(-{info.max}{suffix} - 1)" if info.min else "0"
+    text = WHOLE_NUMBER.replace("DTYPE", dtype).replace("FLOAT", from_type)
+    text = text.replace("LEAST", least).replace("MOST", f"{info.max}{suffix}")
+    return text.replace("VALUE", OPENCL_TYPES[dtype])

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""What a program refuses of a stage: what its fields cannot hold, or its arithmetic not compute."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from controllers.program.dtypes import Applied, Value, applied, check_number, given_dtype, stores
+from controllers.program.stage import Stage
+
+Math = Literal["strict", "fast"]
+
+
+def check_stage(stage: Stage, dtypes: Mapping[str, str], math: Math) -> None:
+    """ValueError where the updates of a stage cannot be computed or stored."""
+    for field, expression in stage.updates.items():
+        if expression.is_condition:
+            raise ValueError(
+                f"stage {stage.name!r} gives {field!r} a condition, {expression}, and a field "
+                f"holds numbers; choose them by where(condition, 1, 0)"
+            )
+    try:
+        floats = given_dtype(stage, dtypes)
+        operations, values = applied([*stage.updates.values()], dtypes, floats)
+        _check_functions(operations, math)
+    except ValueError as error:
+        raise ValueError(f"stage {stage.name!r}: {error}") from None
+    for field, value in zip(stage.updates, values):
+        _check_stored(stage, field, dtypes[field], value)
+
+
+def _check_functions(operations: Iterable[Applied], math: Math) -> None:
+    for function in (operation.function for operation in operations):
+        if math == "strict" and not function.strict:
+            remedy = f"{function.remedy}, or " if function.remedy else ""
+            raise ValueError(
+                f"devices round {function.name!r} differently, so strict arithmetic refuses it; "
+                f"{remedy}take the device's own by math='fast'"
+            )
+
+
+def _check_stored(stage: Stage, field: str, dtype: str, value: Value) -> None:
+    is_whole = value.number is not None and value.number == int(value.number)
+    if not is_whole and not stores(value.kind, dtype):
+        raise ValueError(
+            f"stage {stage.name!r} gives the field {field!r}, which holds {dtype}, values of "
+            f"{value.kind.dtype}, which are of another kind; convert them, as x.astype({dtype!r})"
+        )
+    if value.number is not None:
+        try:
+            check_number(value.number, dtype)
+        except ValueError as error:
+            raise ValueError(f"stage {stage.name!r} gives the field {field!r} {error}") from None
