@@ -7,88 +7,29 @@ Kernels must give the same bits.  It is written to be read, not to be fast.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from controllers.program.arithmetic import converted
 from controllers.program.boundary import Boundary, closed
-from controllers.program.dtypes import CONDITION, Kind, given_dtype, kind_of_number, signature
-from controllers.program.expression import Expression, Given, Read, Symbol, evaluate
+from controllers.program.dtypes import given_dtype
+from controllers.program.expression import Given, Read
 from controllers.program.extension import Line
-from controllers.program.functions import FUNCTIONS
 from controllers.program.offsets import Offsets
 from controllers.program.program import Program
 from controllers.program.scalars import TIME_STEP
 from controllers.program.stage import Stage
 from controllers.program.steps import own_ends
 from controllers.program.surroundings import Positions, Surroundings
+from controllers.program.values import values_of as values_of
 from hitmap.argument import instance, sequence, whole, wrong
 from hitmap.shape import Shape
 
 Seen = Mapping[str, tuple[npt.NDArray[Any], tuple[int, ...]]]
-
-
-class _Values(NamedTuple):
-    """An array or a scalar of the kind's dtype; of a weak one also a plain number."""
-
-    kind: Kind
-    array: Any
-
-
-def values_of(
-    expression: Expression,
-    read: Callable[[Read], npt.NDArray[Any]],
-    dtype: str,
-    given: Callable[[Given], Any] | None = None,
-) -> npt.NDArray[Any]:
-    """The values of an expression in a box of cells, as a field of `dtype` holds them.
-
-    `read` returns, for each read, the array of the old values that the cells of the box see there:
-    all of the box's extent, each of its field's dtype.  `given` returns int64 for an index, and for
-    scalars and coordinates values of `given_dtype`.  The result may be one of these arrays itself,
-    or one that is broadcast over the box.  Overflow, NaN and division by zero follow IEEE 754,
-    without warnings; integers wrap.
-    """
-
-    def seen(node: Read) -> _Values:
-        array = read(node)
-        return _Values(Kind(array.dtype.name), array)
-
-    def number(value: float) -> _Values:
-        return _Values(kind_of_number(value), value)
-
-    def weak(node: Given) -> _Values:
-        assert given is not None, f"{node} is given"
-        values = given(node)
-        return _Values(Kind(values.dtype.name, weak=True), values)
-
-    with np.errstate(all="ignore"):
-        result = evaluate(expression, seen, number, _operation, given=weak)
-    return np.asarray(_as(result, dtype))
-
-
-def _operation(symbol: Symbol, *operands: _Values) -> _Values:
-    """In the dtype that `signature` says, which all values are converted to before."""
-    function = FUNCTIONS[symbol]
-    dtype, kind = signature(function, [operand.kind for operand in operands])
-    arrays = [one.array if one.kind == CONDITION else _as(one, dtype) for one in operands]
-    if function.converts:
-        return _Values(kind, converted(arrays[0], function.converts))
-    result = np.asarray(function.computed(whole=Kind(dtype).whole)(*arrays))
-    assert result.dtype == kind.dtype, f"{symbol} gives {result.dtype} instead of {kind.dtype}"
-    return _Values(kind, result)
-
-
-def _as(values: _Values, dtype: str) -> Any:
-    """The same in another dtype; plain numbers are rounded once."""
-    if isinstance(values.array, (int, float)):
-        return np.dtype(dtype).type(values.array)
-    return values.array if values.kind.dtype == dtype else converted(values.array, dtype)
 
 
 @overload

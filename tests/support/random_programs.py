@@ -128,7 +128,7 @@ class _Drawn:
     def updates(self, writable: Sequence[str]) -> dict[str, Formula]:
         """What the fields that a stage writes, one or several of `writable`, get."""
         several = len(writable) > 1 and self._rng.random() < 0.7
-        count = self._rng.randint(2, len(writable)) if several else 1
+        count = (len(writable) if self._rng.random() < 0.7 else 2) if several else 1
         targets = self._rng.sample(writable, count)
         only_here = self._rng.random() < 0.25
         if self._rng.random() < 0.04:

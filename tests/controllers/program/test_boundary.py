@@ -77,7 +77,7 @@ def test_a_boundary_is_spelled_in_many_ways(spelling: Any, axes: Any, text: str)
     (TypeError, "custom: a function", lambda: custom(3)),  # type: ignore[arg-type]
     (ValueError, "boundary of 2 axes", lambda: program(Boundary.of("mirror", 2))),
     (ValueError, "no negative numbers", lambda: program(Boundary.of(mirror(-1), 1), "uint8")),
-    (ValueError, "whole number", lambda: program(Boundary.of(fixed(0.5), 1), "int32")),
+    (ValueError, "of another kind", lambda: program(Boundary.of(fixed(0.5), 1), "int32")),
     (ValueError, "beyond the range", lambda: program(Boundary.of(fixed(1e60), 1), "float32")),
     (ValueError, "no components", lambda: program(Boundary.of(mirror(my=-1), 1))),
     (ValueError, "at least 0", lambda: program(Boundary.of(custom(lambda u, n: u(-1)), 1))),

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""The values of expressions in NumPy, each operation in the dtype that NumPy 2 gives it."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.program.arithmetic import converted
+from controllers.program.dtypes import CONDITION, Kind, kind_of_number, signature
+from controllers.program.expression import Expression, Given, Read, Symbol, evaluate
+from controllers.program.functions import FUNCTIONS
+
+
+class _Values(NamedTuple):
+    """An array or a scalar of the kind's dtype; of a weak one also a plain number."""
+
+    kind: Kind
+    array: Any
+
+
+def values_of(
+    expression: Expression,
+    read: Callable[[Read], npt.NDArray[Any]],
+    dtype: str,
+    given: Callable[[Given], Any] | None = None,
+) -> npt.NDArray[Any]:
+    """The values of an expression in a box of cells, as a field of `dtype` holds them.
+
+    `read` returns, for each read, the array of the old values that the cells of the box see there:
+    all of the box's extent, each of its field's dtype.  `given` returns int64 for an index, and for
+    scalars and coordinates values of `given_dtype`.  The result may be one of these arrays itself,
+    or one that is broadcast over the box.  Overflow, NaN and division by zero follow IEEE 754,
+    without warnings; integers wrap.
+    """
+
+    def seen(node: Read) -> _Values:
+        array = read(node)
+        return _Values(Kind(array.dtype.name), array)
+
+    def number(value: float) -> _Values:
+        return _Values(kind_of_number(value), value)
+
+    def weak(node: Given) -> _Values:
+        assert given is not None, f"{node} is given"
+        values = given(node)
+        return _Values(Kind(values.dtype.name, weak=True), values)
+
+    with np.errstate(all="ignore"):
+        result = evaluate(expression, seen, number, _operation, given=weak)
+    return np.asarray(_as(result, dtype))
+
+
+def _operation(symbol: Symbol, *operands: _Values) -> _Values:
+    """In the dtype that `signature` says, which all values are converted to before."""
+    function = FUNCTIONS[symbol]
+    dtype, kind = signature(function, [operand.kind for operand in operands])
+    arrays = [one.array if one.kind == CONDITION else _as(one, dtype) for one in operands]
+    if function.converts:
+        return _Values(kind, converted(arrays[0], function.converts))
+    result = np.asarray(function.computed(whole=Kind(dtype).whole)(*arrays))
+    assert result.dtype == kind.dtype, f"{symbol} gives {result.dtype} instead of {kind.dtype}"
+    return _Values(kind, result)
+
+
+def _as(values: _Values, dtype: str) -> Any:
+    """The same in another dtype; plain numbers are rounded once."""
+    if isinstance(values.array, (int, float)):
+        return np.dtype(dtype).type(values.array)
+    return values.array if values.kind.dtype == dtype else converted(values.array, dtype)
