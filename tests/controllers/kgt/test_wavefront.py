@@ -243,6 +243,6 @@ def test_the_command_line_prints_a_wavefront(capsys: pytest.CaptureFixture[str])
 
 
 def test_what_may_be_tried_on_narrow_boxes_has_segments_of_two_vectors() -> None:
-    narrow = WavefrontConfig.default(MEAN, MEAN.stages[0]).within((32, 32))
+    narrow = replace(WavefrontConfig.default(MEAN, MEAN.stages[0]), segment=40)
     tried = [*narrow.space(2)]
     assert tried and all(config.segment >= 2 * config.lanes for config in tried)
