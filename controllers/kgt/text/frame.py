@@ -5,6 +5,7 @@ A strategy writes the body, and helper functions where it needs some.
 """
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from controllers.kgt.kernel import StageKernel, WorkSizes, stage_parameters
@@ -41,7 +42,7 @@ def kernel(
         *((field, "in") for field in stage.fields_read),
         *((field, "out") for field in stage.updates),
     )
-    name = f"kgt_{stage.name}"
+    name = _free(f"kgt_{stage.name}", [*helpers, *body, *given.declarations(stage, cell)])
     lines = [
         *(
             f"// {line}".rstrip()
@@ -73,6 +74,13 @@ def kernel(
         name, "\n".join(lines), parameters, work_sizes, steps_per_launch,
         divides(stage, program.dtype), scalars or {},
     )  # fmt: skip
+
+
+def _free(name: str, lines: Sequence[str]) -> str:
+    """`name`, or a longer one where a stage is called as something that its kernel has."""
+    while any(re.search(rf"\b{name}\b", line) for line in lines):
+        name += "_stage"
+    return name
 
 
 def buffer_parameters(buffers: Sequence[tuple[str, str]], type_name: str) -> list[str]:
