@@ -220,7 +220,7 @@ def test_computations_take_rules_for_all_fields_or_field_by_field() -> None:
 @pytest.mark.parametrize(("devices", "n_steps", "boundary"), sample(product(
     ("reference", "cpu"), (2, 3, 4),
     ("fixed:0.5", ["periodic", "fixed:0.5"], {0: (fixed(1), "keep"), 1: (fixed(0), fixed(2))}),
-), 5))  # fmt: skip
+), 10))  # fmt: skip
 def test_several_steps_per_launch_know_fixed_numbers(
     devices: str, n_steps: int, boundary: Any
 ) -> None:
@@ -283,7 +283,8 @@ def shaken() -> Program:
 
 
 @pytest.mark.parametrize(("devices", "check"), [
-    ("reference", "off"), ("cpu", "off"), ("reference", "on"), ("cpu", "on"),
+    ("cpu", "off"), ("reference", "on"),
+    *(pytest.param(*how, marks=pytest.mark.whole) for how in [("reference", "off"), ("cpu", "on")]),
 ])  # fmt: skip
 def test_what_is_outside_may_depend_on_where_and_when(devices: str, check: str) -> None:
     program = shaken()
@@ -341,9 +342,10 @@ def test_what_cannot_be_outside_is_refused(match: str, make: Callable[[], Any]) 
         replace(WALL, fields=(make(),))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int32"])
-@pytest.mark.parametrize("devices", ["reference", pytest.param("cpu", marks=pytest.mark.whole)])
-def test_four_axes_have_rules_of_their_own(dtype: str, devices: str) -> None:
+@pytest.mark.parametrize(("devices", "dtype"), sample(product(
+    ("reference", "cpu"), ("float32", "int32")
+), 4))  # fmt: skip
+def test_four_axes_have_rules_of_their_own(devices: str, dtype: str) -> None:
     reads = [Read("u", offset) for offset in [(-2, 1, 0, -1), (1, -1, 3, 1), (0, 0, -1, 2)]]
     ends = ((-2, 1), (-1, 1), (-1, 3), (-1, 2))
     stage = Stage("far", {"u": reads[0] - 2 * reads[1] + reads[2]}, ends)
