@@ -220,7 +220,7 @@ def test_computations_take_rules_for_all_fields_or_field_by_field() -> None:
 @pytest.mark.parametrize(("devices", "n_steps", "boundary"), sample(product(
     ("reference", "cpu"), (2, 3, 4),
     ("fixed:0.5", ["periodic", "fixed:0.5"], {0: (fixed(1), "keep"), 1: (fixed(0), fixed(2))}),
-), 5))  # fmt: skip
+), 10))  # fmt: skip
 def test_several_steps_per_launch_know_fixed_numbers(
     devices: str, n_steps: int, boundary: Any
 ) -> None:
@@ -283,7 +283,8 @@ def shaken() -> Program:
 
 
 @pytest.mark.parametrize(("devices", "check"), [
-    ("reference", "off"), ("cpu", "off"), ("reference", "on"), ("cpu", "on"),
+    ("cpu", "off"), ("reference", "on"),
+    *(pytest.param(*how, marks=pytest.mark.whole) for how in [("reference", "off"), ("cpu", "on")]),
 ])  # fmt: skip
 def test_what_is_outside_may_depend_on_where_and_when(devices: str, check: str) -> None:
     program = shaken()
@@ -341,9 +342,10 @@ def test_what_cannot_be_outside_is_refused(match: str, make: Callable[[], Any]) 
         replace(WALL, fields=(make(),))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int32"])
-@pytest.mark.parametrize("devices", ["reference", pytest.param("cpu", marks=pytest.mark.whole)])
-def test_four_axes_have_rules_of_their_own(dtype: str, devices: str) -> None:
+@pytest.mark.parametrize(("devices", "dtype"), sample(product(
+    ("reference", "cpu"), ("float32", "int32")
+), 4))  # fmt: skip
+def test_four_axes_have_rules_of_their_own(devices: str, dtype: str) -> None:
     reads = [Read("u", offset) for offset in [(-2, 1, 0, -1), (1, -1, 3, 1), (0, 0, -1, 2)]]
     ends = ((-2, 1), (-1, 1), (-1, 3), (-1, 2))
     stage = Stage("far", {"u": reads[0] - 2 * reads[1] + reads[2]}, ends)
@@ -385,3 +387,12 @@ def test_two_ranks_give_the_bits_of_the_reference(tmp_path: Path) -> None:
     numbers = map(str, range(0, N_PROGRAMS, 10))
     job = run_ranks(2, [str(tmp_path / "job.py"), *numbers], env=helpers_path())
     assert job.returncode == 0 and job.stdout.count("all right") == 2, job.stdout + job.stderr
+
+
+def test_a_domain_too_short_for_a_rule_is_refused_when_a_plan_is_made() -> None:
+    program = WALL.with_boundaries({"u": Boundary.of({0: extrapolate(2)}, 2)})
+    with pytest.raises(ValueError, match="extrapolate.2. needs cells on axis 0 .*larger domain"):
+        Plan(program, Layout.bands(Shape.of_extent((2, 9)), 1), (False, False), [Location()])
+    with pytest.raises(ValueError, match="axis 1 is to be periodic.*leave out one"):
+        walls = WALL.with_boundaries({"u": Boundary.of("mirror", 2)})
+        Plan(walls, Layout.bands(Shape.of_extent((9, 9)), 1), (False, True), [Location()])
