@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import atexit
-import dis
+import ctypes
+import gc
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable
-from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, Union
+from types import MemberDescriptorType
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from hitmap.abort import (
     FAILED,
@@ -30,47 +31,63 @@ if TYPE_CHECKING:
 
 _TAG = 32766        # of messages on COMM_WORLD, where others may have messages, too
 _NOTICE_S = 30.0
-_TOOLS = (4, 3)     # of `sys.monitoring`, that no kind of tool has for its own
 _NOTICE = "has ended, and waits for the other ranks to end (Ctrl-C ends them)"
-_Status: TypeAlias = Union[str, int, None]
 
 
 def watch_departure() -> None:
     """See to it that a rank that leaves ends the job if others do not follow; once."""
-    if not isinstance(sys.exit, _ExitHook):
-        leaving = _ExitHook(sys.exit, os.getpid())
-        sys.exit = leaving
-        _hear_of_codes(leaving)
+    if not isinstance(vars(SystemExit)["code"], _Leaving):
+        leaving = _Leaving(vars(SystemExit)["code"], os.getpid())
+        _replace_code(leaving)
+        sys.exit = leaving.exit
         atexit.register(leaving.check)
     if not isinstance(os._exit, _ExitAtOnce):
         os._exit = _ExitAtOnce(os._exit, os.getpid())
 
 
-class _ExitHook:
-    """Stands for `sys.exit`, to know the exit code when the process ends."""
+def _replace_code(code: _Leaving) -> None:
+    """Let it stand for the attribute `code` of SystemExit: nothing else tells how a process ends.
 
-    def __init__(self, previous: Callable[[_Status], NoReturn], pid: int) -> None:
-        self.previous = previous
+    A built-in type has its attributes in a dict of which Python shows a read-only view.
+    """
+    (attributes,) = (held for held in gc.get_referents(vars(SystemExit)) if type(held) is dict)
+    attributes["code"] = code
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(SystemExit))
+
+
+class _Leaving:
+    """Stands for `SystemExit.code`, to know the exit code when the process ends.
+
+    For that Python asks an exception that nobody has caught: the one who does so with no function
+    under way.
+    """
+
+    def __init__(self, slot: MemberDescriptorType, pid: int) -> None:
         self.pid = pid
-        self.code: int | None = None    # of the `sys.exit` that ends the process
+        self.code: int | None = None    # of the exception that ends the process
+        self._slot, self._exit = slot, sys.exit
         self._patience = _Patience()
-        self.program = sys._current_frames()[threading.main_thread().ident or 0]
-        while self.program.f_back is not None:
-            self.program = self.program.f_back
 
-    def __call__(self, status: _Status = None, /) -> NoReturn:
+    def __get__(self, error: SystemExit | None, kind: type[SystemExit]) -> Any:
+        if error is None:
+            return self
+        status = self._slot.__get__(error, kind)
+        if sys._getframe().f_back is None and threading.current_thread() is threading.main_thread():
+            self.code = status if isinstance(status, int) else int(status is not None)
+        return status
+
+    def __set__(self, error: SystemExit, status: object) -> None:
+        self._slot.__set__(error, status)
+
+    def __delete__(self, error: SystemExit) -> None:
+        self._slot.__delete__(error)
+
+    def exit(self, status: str | int | None = None, /) -> NoReturn:
+        """`sys.exit`; before Python 3.12 it leaves it to who catches it to make the exception."""
         try:
-            self.previous(status)
-        except SystemExit as error:
-            if threading.current_thread() is not threading.main_thread():
-                raise   # a way to end a thread, if it is of this very class
-            arguments = error.args
-        raise _Exit(self, *arguments)
-
-    def ends_by(self, error: SystemExit) -> None:
-        """The process ends with the code of `error`."""
-        status = error.code
-        self.code = status if isinstance(status, int) else int(status is not None)
+            self._exit(status)
+        except SystemExit:
+            raise
 
     def check(self) -> None:
         """Abort the job if other ranks go on; runs at the end of the process."""
@@ -82,8 +99,7 @@ class _ExitHook:
             end_unconnected()
         if world is None:
             return
-        may_fail = self.code is None and _was_left_by_exception(self.program)
-        if has_channel(world) or may_fail:
+        if has_channel(world):
             self._check_calls(world)
         elif self.code and not _all_leave(world):
             _complain(f"ends with code {self.code} while other ranks go on", self.code)
@@ -134,25 +150,6 @@ class _Patience:
             self._action()
 
 
-class _Exit(SystemExit):
-    """What `sys.exit` raises: it tells the hook its code if it is what ends the process.
-
-    That is when it goes without any function under way; one that has been caught goes earlier,
-    or is there for longer.
-    """
-
-    def __init__(self, hook: _ExitHook, *arguments: object) -> None:
-        super().__init__(*arguments)
-        self._hook = hook
-
-    def __reduce__(self) -> tuple[type[SystemExit], tuple[object, ...]]:
-        return SystemExit, self.args
-
-    def __del__(self) -> None:
-        if sys._getframe().f_back is None and threading.current_thread() is threading.main_thread():
-            self._hook.ends_by(self)
-
-
 class _ExitAtOnce:
     """Stands for `os._exit`, after which MPICH's launcher ends the other ranks with code 0."""
 
@@ -187,35 +184,6 @@ def _all_leave(world: MPI.Intracomm) -> bool:
         for other in others:
             world.Send(nothing, other, _TAG)
     return True
-
-
-def _hear_of_codes(hook: _ExitHook) -> None:
-    """Learn the code of every SystemExit that ends the program, from Pythons that tell (3.12).
-
-    They do so when a frame is left by an exception, and at no other time.
-    """
-    monitoring: Any = getattr(sys, "monitoring", None)
-    free = [tool for tool in _TOOLS if monitoring and monitoring.get_tool(tool) is None]
-    if not free:
-        return
-
-    def left(code: object, offset: int, error: BaseException) -> None:
-        if isinstance(error, SystemExit) and sys._getframe(1) is hook.program:
-            hook.ends_by(error)
-
-    event = monitoring.events.PY_UNWIND
-    monitoring.use_tool_id(free[0], "controllers: how a rank ends")
-    monitoring.register_callback(free[0], event, left)
-    monitoring.set_events(free[0], event)
-
-
-def _was_left_by_exception(program: FrameType) -> bool:
-    """Whether a program has ended by a SystemExit, of a code that nobody knows.
-
-    What is raised otherwise than by `sys.exit` is gone before functions at the exit are called.
-    """
-    last = dis.opname[program.f_code.co_code[program.f_lasti]]
-    return not last.startswith("RETURN")
 
 
 def _complain(text: str, code: int | None) -> NoReturn:

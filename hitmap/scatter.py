@@ -55,21 +55,26 @@ def scatter(
         if rank == comm.rank:
             parts[place] = np.empty(box.extent, wanted)
         for run in consecutive(box, message_nbytes // wanted.itemsize):
+            own = parts[place][run.slices(box.lower)] if rank == comm.rank else None
             if whole is not None:
                 cells = whole[run.slices(layout.domain.lower)]
-                own = rank == root
-                target = parts[place][run.slices(box.lower)] if own else cells
-                if not own and (cells.dtype != wanted or not cells.flags.c_contiguous):
-                    target = np.empty(run.extent, wanted)
+                target = _room_for(cells, wanted) if own is None else own
                 if target is not cells and misfit is None:  # else nobody will see the values
                     misfit = _misfit(cells, target, run)
-                if not own:
+                if own is None:
                     send(comm, target, rank)
-            elif rank == comm.rank:
-                receive(comm, parts[place][run.slices(box.lower)], root)
+            elif own is not None:
+                receive(comm, own, root)
     if dtype is not None:
         raise_together(comm, misfit)
     return parts
+
+
+def _room_for(cells: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """An array for them that can be sent: they themselves, or a new one to be filled."""
+    if cells.dtype == dtype and cells.flags.c_contiguous:
+        return cells
+    return np.empty(cells.shape, dtype)
 
 
 def _misfit(cells: npt.NDArray[Any], target: npt.NDArray[Any], box: Shape) -> str | None:

@@ -2,6 +2,7 @@
 """The files around the code: what is packaged, cited, and asked of contributors."""
 from __future__ import annotations
 
+import ast
 import configparser
 import re
 from pathlib import Path
@@ -92,3 +93,20 @@ def test_no_module_is_long() -> None:
         if (n_lines := len(path.read_text("utf-8").splitlines())) > 300
     }
     assert not long
+
+
+def test_no_function_is_long() -> None:
+    long = {
+        f"{path.relative_to(ROOT)}:{function.lineno} {function.name}": n_lines
+        for name in ("controllers", "hitmap")
+        for path in ROOT.glob(f"{name}/**/*.py")
+        for function in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(function, ast.FunctionDef) and (n_lines := _lines_of_code(function)) > 40
+    }
+    assert not long
+
+
+def _lines_of_code(function: ast.FunctionDef) -> int:
+    """Without signature and docstring."""
+    body = function.body[ast.get_docstring(function) is not None :]
+    return body[-1].end_lineno - body[0].lineno + 1 if body else 0

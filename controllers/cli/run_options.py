@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from pathlib import Path
 from typing import get_args
 
 from controllers.cli.outcome import USAGE, Failure
 from controllers.cli.verbose import telling
-from controllers.kernel.registry import GENERIC, SPECIALISED
-from controllers.memory.ledger import ENVIRONMENT, parse_cap
-from controllers.program.identifier import short
+from controllers.cli.words import (
+    count,
+    duration,
+    file_name,
+    kernel_word,
+    memory_cap,
+    n_cells,
+    n_places,
+    n_steps,
+    watchdog_limit,
+    weights,
+)
+from controllers.memory.ledger import ENVIRONMENT
 from controllers.program.program import DTYPES, Math
 from controllers.settings.division import PARTITIONS
-from controllers.settings.execution import MOST_STEPS, check_steps
-from controllers.settings.watchdog import limit
+from controllers.settings.execution import MOST_STEPS
 from hitmap.comm import Communicator
 
 HELP = "apply a stencil to a field, many times; or run a program with other options"
@@ -31,6 +39,15 @@ FOR_PATTERNS = ("stencil", "output", "plot", "boundary", "dtype", "kernel", "dry
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
+    _field_options(parser)
+    _division_options(parser)
+    _execution_options(parser)
+    _inspection_options(parser)
+    _report_options(parser)
+
+
+def _field_options(parser: argparse.ArgumentParser) -> None:
+    """What is computed, of what, and where the result goes."""
     add = parser.add_argument
     add("pattern", metavar="FILE.py", type=file_name,
         help="pattern file: shape, pattern, factor as literals, which is parsed, never executed; "
@@ -39,7 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     field = parser.add_mutually_exclusive_group()
     field.add_argument("--input", metavar="FILE.npy", type=file_name, help="the initial field")
     field.add_argument(
-        "--size", metavar="N", type=positive, nargs="+",
+        "--size", metavar="N", type=n_cells, nargs="+",
         help="extents of the field, boundary cells included; it is filled with a hash of each "
         "cell's index, in [0, 1) or any integer of the dtype, the same for every layout")
     add("--iterations", metavar="N", type=count,
@@ -52,18 +69,28 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="what lies outside, one for all axes or one per axis: fixed (default), cells whose "
         "stencil shape leaves the field keep their value; periodic; mirror, mirror:-1, "
         "fixed:VALUE, extrapolate:ORDER")
+
+
+def _division_options(parser: argparse.ArgumentParser) -> None:
+    """Who owns what."""
+    add = parser.add_argument
     add("--partition", choices=PARTITIONS,
         help="how the field is cut: bands along axis 0, blocks on all axes, bands or blocks in "
         "proportion to --weights, or blocks of the extent --block that are dealt to the "
         "controllers in turn (default: bands; weighted if there are --weights)")
-    add("--weights", metavar="W,W,...", type=_weights,
+    add("--weights", metavar="W,W,...", type=weights,
         help="the share of each place in order of rank, in any unit, such as 1,3.7")
-    add("--align", metavar="N", type=positive, nargs="+",
+    add("--align", metavar="N", type=n_cells, nargs="+",
         help="cut the field at multiples of N cells only: one for all axes or one per axis")
-    add("--block", metavar="N", type=positive, nargs="+",
+    add("--block", metavar="N", type=n_cells, nargs="+",
         help="extent of the blocks of a cyclic partition: one for all axes or one per axis")
-    add("--dims", metavar="N", type=positive, nargs="+",
+    add("--dims", metavar="N", type=n_cells, nargs="+",
         help="how many places there are along each axis, in place of a partition")
+
+
+def _execution_options(parser: argparse.ArgumentParser) -> None:
+    """On which devices, and how."""
+    add = parser.add_argument
     add("--device", metavar="SELECTOR", action="append", default=[],
         help="gpu, cpu, accelerator, reference, part of a name such as nvidia, nvidia:1 for the "
         "second of these, cpu/1,1 for parts of a CPU by cores; may be repeated; see the command "
@@ -71,7 +98,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--dtype", choices=DTYPES,
         help="type to compute in (default: the input's, else float32); integers need whole weights "
         "and wrap")
-    add("--kernel", metavar="KIND", type=_kernel_word,
+    add("--kernel", metavar="KIND", type=kernel_word,
         help="specialised (generated for the stencil, the default), generic (one that takes any "
         "stencil as data), or FILE.cl, one of your own in OpenCL C, which reads what the pattern "
         "declares: see controllers docs kernels")
@@ -81,7 +108,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "once; the bits then depend on the device and on how the field is cut")
     add("--overlap", choices=("auto", "on", "off"),
         help="exchange while the inner cells are computed (default: auto, where it pays)")
-    add("--steps-per-launch", metavar="N", type=_n_steps,
+    add("--steps-per-launch", metavar="N", type=n_steps,
         help="time steps that one launch computes, with halos of N times the reach and one "
         f"exchange in N steps, at most {MOST_STEPS}; needs a generated kernel, or one that "
         "declares as many (default: what promises to be fast)")
@@ -89,13 +116,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="the most that the run may take of the memory of each device, such as 4g or 512m; a "
         "field that does not fit is refused before anything is allocated (default: the "
         f"environment variable {ENVIRONMENT}, else all of the device's memory)")
+
+
+def _inspection_options(parser: argparse.ArgumentParser) -> None:
+    """What is watched while it runs."""
+    add = parser.add_argument
     add("--check", choices=("on", "oclgrind"), nargs="?", const="on",
         help="watch every access, and end with an error that names field, cell, rank and step "
         "where one is wrong: a stale or unwritten cell, an order that nothing enforces, a kernel "
         "that does other than it declares, a NaN; --check=oclgrind also runs all kernels under "
         "Oclgrind, which finds races and divergent barriers; slow, for small fields: see "
         "controllers docs checking (default: the environment variable CONTROLLERS_CHECK, else off)")
-    add("--watchdog", metavar="SECONDS", type=_seconds,
+    add("--watchdog", metavar="SECONDS", type=watchdog_limit,
         help="end the job when no step, nor writing or set-up, has ended for so long; each rank "
         "first says where it is (default: the variable CONTROLLERS_WATCHDOG, else never: after "
         "30 s they say it once, and go on)")
@@ -104,13 +136,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "and go on with the fastest, which is kept for later runs; the result has the same bits: "
         "see controllers docs tuning (default: 0, take what was kept by such a run or by the "
         "command tune, else what is good in general)")
+
+
+def _report_options(parser: argparse.ArgumentParser) -> None:
+    """What is told."""
+    add = parser.add_argument
     add("--explain", action="store_true",
         help="before the run, print the program, who owns what, the messages, the plan, the "
         "kernels' configuration and the bytes of each place (with --json on stderr); of a program "
         "all this of each computation that it makes before its first steps, where it ends")
     add("--kgt-out", metavar="DIR", type=file_name,
         help="write the kernels in use as DIR/NAME.cl, before the first step")
-    add("--dry-run", metavar="N", type=_n_places,
+    add("--dry-run", metavar="N", type=n_places,
         help="print the same, with bytes and messages per step, for a run on N ranks with a device "
         "each, and end: no device, no MPI, no field is touched; --device cpu means places in host "
         "memory, all others in a device's own")
@@ -146,85 +183,3 @@ def _check_program(options: argparse.Namespace) -> None:
             f"--{option} is for a pattern, which needs --size or --input; a program says that "
             f"itself",
         )
-
-
-def file_name(text: str) -> Path:
-    if not text:
-        raise argparse.ArgumentTypeError("the name of a file, got ''")
-    return Path(text)
-
-
-def _kernel_word(text: str) -> str:
-    if text not in (SPECIALISED, GENERIC) and not text.endswith(".cl"):
-        raise argparse.ArgumentTypeError(
-            f"{SPECIALISED}, {GENERIC} or the name of a .cl file, got {short(text)}"
-        )
-    return text
-
-
-def memory_cap(text: str) -> int:
-    try:
-        return parse_cap(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def positive(text: str) -> int:
-    value = count(text)
-    if value == 0:
-        raise argparse.ArgumentTypeError("at least 1 cell, got 0")
-    return value
-
-
-def _n_places(text: str) -> int:
-    value = count(text)
-    if value == 0:
-        raise argparse.ArgumentTypeError("at least 1 place, got 0")
-    return value
-
-
-def _n_steps(text: str) -> int:
-    value = count(text)
-    try:
-        check_steps(value)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return value
-
-
-def count(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = -1
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"a whole number that is not negative, got {short(text)}")
-    return value
-
-
-def _seconds(text: str) -> float:
-    try:
-        limit(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return float(text)
-
-
-def duration(text: str) -> float:
-    """A number of seconds."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"a number of seconds, at least 0, got {short(text)}")
-    return value
-
-
-def _weights(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"numbers between commas, such as 1,3.7, got {short(text)}"
-        ) from None

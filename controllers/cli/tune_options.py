@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 
-from controllers.cli.run_options import count, duration, file_name, memory_cap, positive
+from controllers.cli.words import count, duration, file_name, memory_cap, n_cells
 from controllers.kernel.registry import SPECIALISED
 from controllers.program.program import DTYPES
 from hitmap.comm import Communicator
@@ -29,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("pattern", metavar="PATTERN.py", type=file_name,
         help="pattern file: shape, pattern, factor as literals; it is parsed, never executed")
     add("--stencil", metavar="NAME", help="which one, of a pattern file with several stencils")
-    add("--size", metavar="N", type=positive, nargs="+", required=True,
+    add("--size", metavar="N", type=n_cells, nargs="+", required=True,
         help="extents of the field, boundary cells included")
     add("--boundary", metavar="KIND", nargs="+", default=["fixed"],
         help="one for all axes or one per axis: fixed (default), periodic, mirror, mirror:-1, "

@@ -106,23 +106,13 @@ def build(
     tell_of_crashes()
     if math == "strict":
         refuse_foreign_options(device.platform.name)
-    made = labelled(f"kernel {name!r} is built for {where(device)}", _made)
     for attempt in range(1, ATTEMPTS + 1):
         text = source
         if attempt > ATTEMPTS_AT_ENTRY:     # comments would not count
             text = f"{source}\ntypedef int attempt_{attempt};\n"
-        try:
-            with (
-                errand(f"the build of {name}"), warnings.catch_warnings(), without_counts(source)
-            ):  # fmt: skip
-                # drivers are talkative; errors are exceptions
-                warnings.simplefilter("ignore", cl.CompilerWarning)
-                program = made(context, name, text, options, math)
-            if program.get_info(cl.program_info.NUM_KERNELS):
-                return program
-            log = "the program has no kernels"
-        except cl.RuntimeError as error:
-            log = _log(str(error))
+        program, log = _attempt(context, name, text, options, math)
+        if program is not None:
+            return program
         if "error" in log.lower() or attempt == ATTEMPTS:
             break
         time.sleep(random.Random().uniform(0, 0.1) * attempt)   # leaves the user's seed alone
@@ -132,6 +122,23 @@ def build(
         f"kernel {name!r}{of_file} does not compile on {device.name.strip()!r} "
         f"with options {' '.join(options) or 'none'}:\n{with_lines(log, source)}{hint}"
     )
+
+
+def _attempt(
+    context: cl.Context, name: str, text: str, options: Sequence[str], math: Math
+) -> tuple[cl.Program | None, str]:
+    """The program; or None, and what the compiler says."""
+    made = labelled(f"kernel {name!r} is built for {where(context.devices[0])}", _made)
+    try:
+        with errand(f"the build of {name}"), warnings.catch_warnings(), without_counts(text):
+            # drivers are talkative; errors are exceptions
+            warnings.simplefilter("ignore", cl.CompilerWarning)
+            program = made(context, name, text, options, math)
+    except cl.RuntimeError as error:
+        return None, _log(str(error))
+    if not program.get_info(cl.program_info.NUM_KERNELS):
+        return None, "the program has no kernels"
+    return program, ""
 
 
 def where(device: cl.Device | Device) -> str:

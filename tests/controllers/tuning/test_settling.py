@@ -72,16 +72,9 @@ def test_the_fastest_length_near_that_of_the_model_is_taken(
     assert run(start)[0].length == model
 
 
-def test_lengths_that_are_hardly_faster_or_take_too_long_to_time_are_left(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    start = np.zeros(EXTENT, np.float32)
-    timed = lengths_timed(monkeypatch, 0, 1e-9)     # times of which none is 2 % shorter
-    monkeypatch.setattr("controllers.tuning.settling.WORTH", 0.1)
-    model = run(start)[0].length
-    assert len(set(timed)) > 2 and timed[0] == model
+def test_launches_that_take_long_are_left_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     timed = lengths_timed(monkeypatch, 0, BUDGET_S)
-    assert run(start)[0].length == model and timed == [model]
+    assert [run(np.zeros(EXTENT, np.float32))[0].length] == timed
 
 
 def test_launches_are_really_timed(monkeypatch: pytest.MonkeyPatch) -> None:

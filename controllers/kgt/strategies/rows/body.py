@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 def rows_body(program: Program, stage: Stage, config: RowsConfig) -> list[str]:
     """C lines: the body of the kernel."""
-    return [*_item(config, program.n_axes), *_block(program, stage, config)]
+    last, blocks = program.n_axes - 1, _block(program, stage, config)
+    for axis, cells in sorted(_blocked(config, last).items(), reverse=True):
+        blocks = _loop(axis, cells, blocks)
+    item_cells = f"const long item_cells = last_{last} - start_{last};"
+    return [*_item(config, program.n_axes), item_cells, *blocks]
 
 
 def _item(config: RowsConfig, n_axes: int) -> list[str]:
@@ -53,10 +57,10 @@ def _end(axis: int, cells: int) -> list[str]:
 
 
 def _block(program: Program, stage: Stage, config: RowsConfig) -> list[str]:
-    """C lines: all blocks of the item."""
+    """C lines: one block of the item."""
     fields, last = used_fields(stage), program.n_axes - 1
     n_rows = config.planes * config.rows
-    body = block("""
+    return block("""
         long $starts;  // of each row, where the loop starts
         #pragma unroll
         for (int item = 0; item < $n_rows; ++item) {
@@ -93,9 +97,6 @@ def _block(program: Program, stage: Stage, config: RowsConfig) -> list[str]:
         ahead_of_first=_ahead_of_edge(program, stage, config, ""),
         ahead_of_last=_ahead_of_edge(program, stage, config, "item_cells - 1"),
     )
-    for axis, cells in sorted(_blocked(config, last).items(), reverse=True):
-        body = _loop(axis, cells, body)
-    return [f"const long item_cells = last_{last} - start_{last};", *body]
 
 
 def _vectors(program: Program, stage: Stage, config: RowsConfig) -> list[str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
-from controllers.kgt.kernel import GeneratedKernel
-from controllers.kgt.strategies.streaming.pipeline import Pipeline
+from controllers.kgt.kernel import GeneratedKernel, WorkSizes
+from controllers.kgt.strategies.streaming.design import Design
+from controllers.kgt.strategies.streaming.parameters import StreamingParameters
 from controllers.kgt.strategies.streaming.tile import Tile
 from controllers.kgt.strategies.streaming.tile_functions import (
     LIMIT,
@@ -19,39 +19,25 @@ from controllers.kgt.strategies.streaming.tile_march import TileMarch
 from controllers.kgt.strategies.streaming.tile_start import TileStart
 from controllers.kgt.text import frame
 from controllers.kgt.text.division import divide
-from controllers.kgt.text.emitter import OPENCL_TYPES
 from controllers.program.program import Program, Stage
-
-if TYPE_CHECKING:
-    from controllers.kgt.strategies.streaming.config import StreamingConfig
 
 
 def streaming_kernel(
-    program: Program, stage: Stage, config: StreamingConfig
+    program: Program, stage: Stage, parameters: StreamingParameters, work_sizes: WorkSizes
 ) -> GeneratedKernel:
     """The kernel of `stage` that computes several steps, streaming along the first axis."""
-    tile = Tile.of(stage, config)
-    pipeline = Pipeline.of(stage, tile.streams)
-    steps, vector, unroll = config.steps_per_launch, config.vector, config.unroll
-    start = TileStart(
-        stage, tile, pipeline,
-        steps=steps, vector=vector, ahead=config.ahead, unroll=unroll,
-    )  # fmt: skip
-    march = TileMarch(
-        stage, program.dtype, tile, pipeline,
-        steps=steps, vector=vector, ahead=config.ahead, prefetch=config.prefetch, unroll=unroll,
-        shuffles=config.shuffles, reciprocals=config.reciprocals,
-    )  # fmt: skip
+    design = Design(stage, program.dtype, parameters)
+    start, march = TileStart(design), TileMarch(design)
     return frame.kernel(
         program,
         stage,
-        f"{steps} of them per launch, {_how(tile)}",
+        f"{design.steps} of them per launch, {_how(design.tile)}",
         [*start.lines(), *march.lines(start.edge())],
-        config.work_sizes(program, stage),
-        helpers=_functions(program.dtype, config, march),
-        group=(tile.n_items, 1, 1),
-        steps_per_launch=steps,
-        scalars=config.scalars() if tile.streams else {},
+        work_sizes,
+        helpers=_functions(design, march),
+        group=(design.tile.n_items, 1, 1),
+        steps_per_launch=design.steps,
+        scalars=parameters.scalars() if design.tile.streams else {},
     )
 
 
@@ -60,13 +46,15 @@ def _how(tile: Tile) -> str:
     return f"tiles of {widths} cells{' that stream along axis 0' if tile.streams else ''}"
 
 
-def _functions(dtype: str, config: StreamingConfig, march: TileMarch) -> list[str]:
-    cell = OPENCL_TYPES[dtype]
-    lines = [*LIMIT, "", *loads(cell, config.vector), *store(cell, config.vector)]
-    if march.exchange.shuffles:
+def _functions(design: Design, march: TileMarch) -> list[str]:
+    """C lines: the functions that the kernel calls."""
+    cell, parameters, step = design.cell, design.parameters, march.step
+    lines = [*LIMIT, "", *loads(cell, parameters.vector), *store(cell, parameters.vector)]
+    if step.exchange.shuffles:
         lines += shuffles(cell)
-    if config.prefetch:
+    if parameters.prefetch:
         lines += prefetch(cell)
-    if march.quotient:
-        lines += [*divide("kgt_divide", march.quotient[1], dtype, prod(config.cells)), ""]
+    if step.quotient:
+        n_cells = prod(parameters.cells)
+        lines += [*divide("kgt_divide", step.quotient[1], design.dtype, n_cells), ""]
     return lines

@@ -21,7 +21,7 @@ again from the field, which has them as they always were.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -34,15 +34,14 @@ from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.streaming.body import streaming_kernel
 from controllers.kgt.strategies.streaming.length import LENGTHS, Demand, best_length
+from controllers.kgt.strategies.streaming.parameters import MAX_ITEMS, StreamingParameters
 from controllers.kgt.strategies.streaming.pipeline import Pipeline
 from controllers.kgt.strategies.streaming.tile import Tile
 from controllers.kgt.text import fast
-from controllers.kgt.text.lanes import WIDTHS
 from controllers.kgt.text.terms import loops_over_terms
 from controllers.program.program import INTEGERS, Program, Stage
 from controllers.program.steps import own_reach
 
-MAX_ITEMS = 1024    # of a work-group, on NVIDIA's GPUs
 LEAST_ITEMS = 256   # of one that a GPU of which nothing is known has room for
 KEPT_WORDS = 96         # registers that what an item keeps may take
 MAX_STEPS = 12
@@ -51,46 +50,13 @@ FLOPS = 70              # per cell and launch, beyond which more steps gain noth
 
 
 @dataclass(frozen=True)
-class StreamingConfig(Config):
-    """The parameters of "streaming".
-
-    cells, group: cells of an item, items of a work-group, along the last axis, the last but one,
-    the last but two; 1 along the first axis, of which a group streams through `length` cells (one
-    axis: nothing streams).  vector: cells that are loaded and stored at once.  ahead: planes that
-    are loaded before they are needed.  unroll: planes per turn of the loop.  reciprocals: divide
-    by constants as in `division`.
-
-    On NVIDIA's devices only: shuffles: cells are handed over within a warp without local memory.
-    prefetch: so many planes before it arrives a plane is brought to the cache; 0: not.
-    """
+class StreamingConfig(StreamingParameters, Config):
+    """The parameters of "streaming", and what follows from them."""
 
     strategy: ClassVar[str] = "streaming"
     kind: ClassVar[str] = "gpu"
     about: ClassVar[str] = "several steps per launch in registers"
     vectors: ClassVar[bool] = True
-
-    steps_per_launch: int = 8
-    cells: tuple[int, int, int] = (4, 1, 1)
-    group: tuple[int, int, int] = (32, 1, 1)
-    length: int = 192
-    vector: int = 4
-    ahead: int = 1
-    unroll: int = 2
-    shuffles: bool = False
-    reciprocals: bool = False
-    prefetch: int = 0
-
-    def __post_init__(self) -> None:
-        if self.vector not in WIDTHS or self.cells[0] % self.vector:
-            raise ValueError(
-                f"streaming: a vector has 1, 2 or 4 cells, and cells[0] is a multiple of it, "
-                f"got {self.vector} and {self.cells[0]}"
-            )
-        if self.steps_per_launch < 2 or prod(self.group) > MAX_ITEMS:
-            raise ValueError(
-                f"streaming: 2 steps or more, {MAX_ITEMS} items at most, got "
-                f"{self.steps_per_launch} and {prod(self.group)}"
-            )
 
     @classmethod
     def default(
@@ -192,10 +158,6 @@ class StreamingConfig(Config):
             return False
         return True
 
-    def scalars(self) -> Mapping[str, int]:
-        """The planes that a group writes."""
-        return {"kgt_length": self.length}
-
     def alike(self, extent: tuple[int, ...]) -> Iterator[StreamingConfig]:
         """Groups up to twice as long or short."""
         if len(extent) > 1:
@@ -237,7 +199,8 @@ class StreamingConfig(Config):
     def kernel(self, program: Program, stage: Stage) -> GeneratedKernel:
         """The kernel of `stage` that computes several steps, streaming along the first axis."""
         _refuse(program, stage)
-        return streaming_kernel(program, fast.stage_of(program, stage), self)
+        stage = fast.stage_of(program, stage)
+        return streaming_kernel(program, stage, self, self.work_sizes(program, stage))
 
 
 def _refuse(program: Program, stage: Stage) -> None:

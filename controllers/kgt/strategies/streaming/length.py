@@ -13,8 +13,9 @@ ahead are held up by each other instead, in steps of one for each of a unit's sc
 
 Measured on an NVIDIA H200 (driver 580.159.04, 22 November 2026; docs/performance.md): for the
 stencils of the benchmark in float32, on its sizes, a half, a quarter and a sixteenth of them, the
-length chosen has 0.97 or more of the speed of the best one in two dimensions, 0.94 or more in three
-(`tools/measure_lengths.py`).
+length chosen has 0.97 or more of the speed of the best in two dimensions, 0.94 or more in three. A
+run times those near it before its first step, and has 0.97 in three, too (`tuning.settling`,
+`tools/measure_lengths.py`).
 """
 from __future__ import annotations
 

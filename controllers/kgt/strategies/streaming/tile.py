@@ -12,28 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+from controllers.kgt.strategies.streaming.parameters import StreamingParameters
 from controllers.program.expression import Read, reads
 from controllers.program.program import Stage
 
 WARP = 32       # items that may shuffle cells between each other
 LOOPS = "ijk"   # over the cells of an item, along the last axis, the last but one, the last but two
-
-
-class Form(Protocol):
-    """What a tile takes of a configuration."""
-
-    @property
-    def steps_per_launch(self) -> int: ...
-    @property
-    def cells(self) -> tuple[int, int, int]: ...
-    @property
-    def group(self) -> tuple[int, int, int]: ...
-    @property
-    def vector(self) -> int: ...
-    @property
-    def shuffles(self) -> bool: ...
 
 
 class HandOver(NamedTuple):
@@ -64,18 +50,18 @@ class Tile:
     useful: tuple[int, ...]
 
     @classmethod
-    def of(cls, stage: Stage, config: Form) -> Tile:
+    def of(cls, stage: Stage, parameters: StreamingParameters) -> Tile:
         """The tile for `stage`; ValueError where no cell of it would be written."""
-        n_axes, steps = len(stage.offsets), config.steps_per_launch
+        n_axes, steps = len(stage.offsets), parameters.steps_per_launch
         axes = tuple(range(min(1, n_axes - 1), n_axes))
         offsets = [at.offset for at in reads(stage.expression) if at.field == stage.writes]
         low = tuple(max([0, *(-at[axis] for at in offsets)]) for axis in range(n_axes))
         high = tuple(max([0, *(at[axis] for at in offsets)]) for axis in range(n_axes))
         cells, items, margin, useful = [1] * n_axes, [1] * n_axes, [0] * n_axes, [1] * n_axes
         for axis in axes:
-            cells[axis] = config.cells[n_axes - 1 - axis]
-            items[axis] = config.group[n_axes - 1 - axis]
-            unit = config.vector if axis == n_axes - 1 else 1
+            cells[axis] = parameters.cells[n_axes - 1 - axis]
+            items[axis] = parameters.group[n_axes - 1 - axis]
+            unit = parameters.vector if axis == n_axes - 1 else 1
             margin[axis] = -(-steps * low[axis] // unit) * unit
             left = cells[axis] * items[axis] - margin[axis] - steps * high[axis]
             useful[axis] = left // unit * unit

@@ -10,17 +10,18 @@ There are two sides, in turn, so that one barrier per step is enough.
 """
 from __future__ import annotations
 
-from controllers.kgt.strategies.streaming.tile import Tile
+from controllers.kgt.strategies.streaming.design import Design
+from controllers.kgt.strategies.streaming.tile import HandOver
 from controllers.kgt.strategies.streaming.tile_text import moved, plus, sizes
-from controllers.program.program import Stage
+from controllers.kgt.text.c_lines import block
 
 
 class TileExchange:
     """Writes the lines."""
 
-    def __init__(self, stage: Stage, tile: Tile, cell: str, shuffles: bool) -> None:
-        self.tile, self.cell = tile, cell
-        self.hand_overs = tile.hand_overs(stage, shuffles)
+    def __init__(self, design: Design) -> None:
+        self.tile, self.cell = design.tile, design.cell
+        self.hand_overs = design.tile.hand_overs(design.stage, design.parameters.shuffles)
         local = [each for each in self.hand_overs if not each.shuffled]
         self.slots = sorted({each.cell for each in local})
         self.pad = max([0, *(abs(each.away) for each in local)])
@@ -34,31 +35,41 @@ class TileExchange:
         """C lines: the local memory."""
         if not self.slots:
             return []
-        return [
-            f"__local {self.cell} edges[{2 * self._side()}];",
-            f"int side = {self.pad};",
-        ]
+        return block("""
+            __local $cell edges[$both_sides];
+            int side = $pad;
+        """, cell=self.cell, both_sides=2 * self._side(), pad=self.pad)
 
     def lines(self) -> list[str]:
         """C lines: fill the part of the array `cells` that other items have."""
-        tile, lines = self.tile, []
-        for number, slot in enumerate(self.slots):
-            at = f"edges[side + item{plus(number * tile.n_items)}]"
-            lines.append(f"{at} = cells{sizes(moved(slot, tile.before))};")
-        if self.slots:
-            lines.append("barrier(CLK_LOCAL_MEM_FENCE);")
-        for each in self.hand_overs:
-            if each.shuffled:
-                word = "before" if each.away < 0 else "after"
-                cell = f"cells{sizes(moved(each.cell, tile.before))}"
-                value = f"kgt_{word}({cell}, {abs(each.away)})"
-            else:
-                away = self.slots.index(each.cell) * tile.n_items + each.away
-                value = f"edges[side + item{plus(away)}]"
-            lines.append(f"cells{sizes(moved(each.to, tile.before))} = {value};")
-        if self.slots:
-            lines.append(f"side = {self._side() + 2 * self.pad} - side;")
-        return lines
+        taken = [f"{self._cell(each.to)} = {self._value(each)};" for each in self.hand_overs]
+        if not self.slots:
+            return taken
+        return block("""
+            $given
+            barrier(CLK_LOCAL_MEM_FENCE);
+            $taken
+            side = $sides - side;
+        """,
+            given=[f"{self._edge(number)} = {self._cell(slot)};"
+                   for number, slot in enumerate(self.slots)],
+            taken=taken, sides=self._side() + 2 * self.pad,
+        )  # fmt: skip
+
+    def _value(self, each: HandOver) -> str:
+        """C text of a cell that another item has."""
+        if not each.shuffled:
+            return self._edge(self.slots.index(each.cell), each.away)
+        word = "before" if each.away < 0 else "after"
+        return f"kgt_{word}({self._cell(each.cell)}, {abs(each.away)})"
+
+    def _edge(self, slot: int, away: int = 0) -> str:
+        """C text of a slot of the item so many items away."""
+        return f"edges[side + item{plus(slot * self.tile.n_items + away)}]"
+
+    def _cell(self, place: tuple[int, ...]) -> str:
+        """C text of the cell at a place that counts from the item's first cell."""
+        return f"cells{sizes(moved(place, self.tile.before))}"
 
     def _side(self) -> int:
         return len(self.slots) * self.tile.n_items + 2 * self.pad

@@ -4,46 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controllers.kgt.strategies.streaming.pipeline import Pipeline
-from controllers.kgt.strategies.streaming.tile import Tile
-from controllers.kgt.strategies.streaming.tile_text import along, plus
-from controllers.kgt.text.c_lines import block, indented
-from controllers.kgt.text.emitter import INDENT, used_fields
+from controllers.kgt.strategies.streaming.design import Design
+from controllers.kgt.strategies.streaming.tile_text import plus
+from controllers.kgt.text.c_lines import block
+from controllers.kgt.text.emitter import used_fields
 from controllers.program.expression import reads
-from controllers.program.program import Stage
 
 FAR = 2**30     # planes
 
 
 class TileStart:
-    """Writes the lines.  `config`: as in StreamingConfig."""
+    """Writes the lines."""
 
-    def __init__(
-        self, stage: Stage, tile: Tile, pipeline: Pipeline,
-        *, steps: int, vector: int, ahead: int, unroll: int,
-    ) -> None:  # fmt: skip
-        self.stage, self.tile, self.own = stage, tile, stage.writes
-        self.fields = used_fields(stage)
-        self.n_axes, self.last = len(stage.offsets), len(stage.offsets) - 1
-        self.steps, self.vector = steps, vector
-        self.ahead, self.unroll = ahead, unroll
+    def __init__(self, design: Design) -> None:
+        self.design, self.tile, self.own = design, design.tile, design.own
+        self.parameters, self.steps = design.parameters, design.steps
+        self.fields = used_fields(design.stage)
+        self.n_axes, self.last = design.n_axes, design.n_axes - 1
         # how far the planes that are computed lie behind the one that arrives
-        self.least_lag, self.most_lag = pipeline.lag, steps * pipeline.lag
+        self.least_lag, self.most_lag = design.lag, design.steps * design.lag
 
     def lines(self) -> list[str]:
         """All of them."""
+        return block("""
+            const int item = (int)get_local_id(0);
+            $items
+            // The first cell of the tile, and of the item; which of its cells are written.
+            $cells
+            // Of each field: the elements that may be read, and the item's first cell.
+            $memory
+            $planes
+        """,
+            items=self._items(),
+            cells=[line for axis in self.tile.axes for line in self._cells(axis)],
+            memory=[line for field in self.fields for line in self._memory(field)],
+            planes=self._planes() if self.tile.streams else [*self._inside(), *self._narrowed()],
+        )  # fmt: skip
+
+    def edge(self) -> list[str]:
+        """C lines: which of the item's cells are computed; for tiles where not all are."""
+        axes, cells = self.tile.axes, self.tile.cells
+        tests = [f"lowest_{axis} == 0 && highest_{axis} == {cells[axis]}" for axis in axes]
         return [
-            *self._items(),
-            *self._cells(),
-            "// Of each field: the elements that may be read, and the item's first cell.",
-            *(line for field in self.fields for line in self._memory(field)),
-            *self._planes(),
+            *(line for axis in axes for line in self._computed(axis)),
+            f"const bool whole = {' && '.join(tests)};",
         ]
 
+    def _computed(self, axis: int) -> list[str]:
+        """C lines: which of the item's cells are computed along an axis."""
+        return block("""
+            const int lowest_$x = (int)kgt_limit(computed_first_$x - start_$x, 0, $cells);
+            const int highest_$x = (int)kgt_limit(computed_last_$x - start_$x, 0, $cells);
+        """, x=axis, cells=self.tile.cells[axis])
+
     def _items(self) -> list[str]:
-        rest = "(int)get_local_id(0)"
-        lines = [f"const int item = {rest};"]
-        rest = "item"
+        """C lines: the item's place in the group."""
+        lines, rest = [], "item"
         for axis in reversed(self.tile.axes):
             count = self.tile.items[axis]
             outer = axis == self.tile.axes[0]
@@ -51,45 +67,19 @@ class TileStart:
             rest = f"{rest} / {count}"
         return lines
 
-    def _cells(self) -> list[str]:
-        """C lines: the first cells of tile and item; which of the item's are written, computed."""
-        lines = ["// The first cell of the tile, and of the item; which of its cells are written."]
-        for axis in self.tile.axes:
-            tile = self.tile
-            margin, cells = tile.margin[axis], tile.cells[axis]
-            start = f"{self._group(axis)} * {tile.useful[axis]}L{plus(-margin)}"
-            if axis == self.last and self.vector > 1:
-                start += f" - ({self.own}_first & {self.vector - 1})"
-            first = f"max(tile_{axis}{plus(margin)}, 0L)"
-            last = f"min(tile_{axis}{plus(margin + tile.useful[axis])}, extent_{axis})"
-            lines += [
-                f"const long tile_{axis} = {start};",
-                f"const long start_{axis} = tile_{axis} + item_{axis} * {cells};",
-                self._side(f"first_{axis}", first, axis),
-                self._side(f"last_{axis}", last, axis),
-            ]
-        return lines
-
-    def _side(self, name: str, cell: str, axis: int) -> str:
-        """A C line: a cell of the box as one of the item's, or at an end of them."""
-        limit = f"kgt_limit({cell} - start_{axis}, 0, {self.tile.cells[axis]})"
-        return f"const int {name} = (int){limit};"
-
-    def edge(self) -> list[str]:
-        """C lines: which of the item's cells are computed; for tiles where not all are."""
-        lines = [
-            line
-            for axis in self.tile.axes
-            for line in (
-                self._side(f"lowest_{axis}", f"computed_first_{axis}", axis),
-                self._side(f"highest_{axis}", f"computed_last_{axis}", axis),
-            )
-        ]
-        whole = " && ".join(
-            f"lowest_{axis} == 0 && highest_{axis} == {self.tile.cells[axis]}"
-            for axis in self.tile.axes
-        )
-        return [*lines, f"const bool whole = {whole};"]
+    def _cells(self, axis: int) -> list[str]:
+        """C lines: the first cells of tile and item; which of the item's are written."""
+        margin, useful = self.tile.margin[axis], self.tile.useful[axis]
+        start = f"{self._group(axis)} * {useful}L{plus(-margin)}"
+        if axis == self.last and self.parameters.vector > 1:
+            start += f" - ({self.own}_first & {self.parameters.vector - 1})"
+        first, last = f"max(tile_{axis}{plus(margin)}, 0L)", f"tile_{axis}{plus(margin + useful)}"
+        return block("""
+            const long tile_$x = $start;
+            const long start_$x = tile_$x + item_$x * $cells;
+            const int first_$x = (int)kgt_limit($first - start_$x, 0, $cells);
+            const int last_$x = (int)kgt_limit(min($last, extent_$x) - start_$x, 0, $cells);
+        """, x=axis, start=start, first=first, last=last, cells=self.tile.cells[axis])
 
     def _group(self, axis: int) -> str:
         """C text of the number of the tile along an axis."""
@@ -97,62 +87,58 @@ class TileStart:
             return f"((long)get_group_id(2) / {self._chunks()})"
         return f"(long)get_group_id({self.last - axis})"
 
+    def _chunk(self) -> str:
+        """C text of the number of the group among those that share the planes."""
+        last = min(self.last, 2)
+        return f"get_group_id({last})" + (f" % {self._chunks()}" if self.n_axes == 4 else "")
+
     def _chunks(self) -> str:
         return "((extent_0 + kgt_length - 1) / kgt_length)"
 
     def _memory(self, field: str) -> list[str]:
         """C lines: the elements between which the cells that are needed lie."""
         low, high = self._offsets(field)
-        lines = []
-        for name, terms in (
-            ("least", [self._edge(axis, low[axis], "max") for axis in range(self.n_axes)]),
-            ("most", [self._edge(axis, high[axis], "min") for axis in range(self.n_axes)]),
-        ):
-            elements = [along(field, axis, self.n_axes, term) for axis, term in enumerate(terms)]
-            lines += [
-                f"const long {name}_{field} = {field}_first",
-                *indented([f"+ {element}" for element in elements[:-1]]),
-                f"{INDENT}+ {elements[-1]};",
-            ]
-        starts = [along(field, axis, self.n_axes, f"start_{axis}") for axis in self.tile.axes]
-        return [*lines, f"const long at_{field} = {' + '.join([f'{field}_first', *starts])};"]
+        return block("""
+            const long least_$u = ${u}_first
+                $least
+            const long most_$u = ${u}_first
+                $most
+            const long at_$u = ${u}_first + $start;
+        """,
+            u=field,
+            least=self._added(field, [self._lowest(*each) for each in enumerate(low)]),
+            most=self._added(field, [self._highest(*each) for each in enumerate(high)]),
+            start=" + ".join(
+                self.design.along(field, axis, f"start_{axis}") for axis in self.tile.axes
+            ),
+        )  # fmt: skip
 
-    def _edge(self, axis: int, offset: int, nearest: str) -> str:
-        """C text of the first or last cell that the first step reads at an offset."""
-        times = self.steps - 1
-        if nearest == "max":
-            grown = f"{-times * self.tile.low[axis]}L"
-            return f"(max({grown}, computed_first_{axis}){plus(offset)})"
-        grown = f"extent_{axis}{plus(times * self.tile.high[axis])}"
+    def _added(self, field: str, cells: Sequence[str]) -> list[str]:
+        """C lines that end a sum: of so many cells along each axis."""
+        terms = [f"+ {self.design.along(field, axis, each)}" for axis, each in enumerate(cells)]
+        return [*terms[:-1], f"{terms[-1]};"]
+
+    def _lowest(self, axis: int, offset: int) -> str:
+        """C text of the first cell that the first step reads at an offset."""
+        grown = f"{-(self.steps - 1) * self.tile.low[axis]}L"
+        return f"(max({grown}, computed_first_{axis}){plus(offset)})"
+
+    def _highest(self, axis: int, offset: int) -> str:
+        """C text of the last cell that the first step reads at an offset."""
+        grown = f"extent_{axis}{plus((self.steps - 1) * self.tile.high[axis])}"
         return f"(min({grown}, computed_last_{axis}){plus(offset - 1)})"
 
     def _offsets(self, field: str) -> tuple[list[int], list[int]]:
-        offsets = [read.offset for read in reads(self.stage.expression) if read.field == field]
+        """The least and the most offset per axis at which a field is read."""
+        offsets = [read.offset for read in reads(self.design.stage.expression)
+                   if read.field == field]  # fmt: skip
         if field == self.own:
             offsets.append((0,) * self.n_axes)
         return [min(each) for each in zip(*offsets)], [max(each) for each in zip(*offsets)]
 
     def _planes(self) -> list[str]:
         """C lines: the planes that are loaded; those of them that need no tests."""
-        inside = [
-            f"tile_{axis} >= computed_first_{axis} && "
-            f"tile_{axis}{plus(self.tile.items[axis] * self.tile.cells[axis])} "
-            f"<= computed_last_{axis}"
-            for axis in self.tile.axes
-        ]
-        lines = [
-            f"bool inside = {inside[0]}",
-            *indented([f"&& {test}" for test in inside[1:]]),
-        ]
-        lines[-1] += ";"
-        if not self.tile.streams:
-            return [
-                *lines,
-                *(line for field in self.fields for line in self._narrow(field)),
-            ]
         low = self.tile.low[0]
-        last_group = f"get_group_id({self.last})"
-        chunk = last_group if self.n_axes < 4 else f"get_group_id(2) % {self._chunks()}"
         return block("""
             // The planes that are written, and those that are loaded for them.
             const long from = (long)$chunk * kgt_length;
@@ -170,42 +156,67 @@ class TileStart:
             if (!inside || hard - easy < $unroll)
                 easy = hard = end;
         """,
-            chunk=chunk, before=plus(-self.steps * low), below=plus(-low),
-            behind=plus(self.most_lag), least=plus(self.least_lag), far=FAR, inside=lines,
-            narrowed=[line for field in self.fields for line in self._narrow(field)],
-            unroll=self.unroll,
+            chunk=self._chunk(), before=plus(-self.steps * low),
+            below=plus(-low), behind=plus(self.most_lag), least=plus(self.least_lag), far=FAR,
+            inside=self._inside(), narrowed=self._narrowed(), unroll=self.parameters.unroll,
         )  # fmt: skip
 
-    def _narrow(self, field: str) -> list[str]:
+    def _inside(self) -> list[str]:
+        """C lines: whether all of the tile is computed, in each of the planes that are."""
+        tests = [
+            f"tile_{axis} >= computed_first_{axis} && "
+            f"tile_{axis}{plus(self.tile.items[axis] * self.tile.cells[axis])} "
+            f"<= computed_last_{axis}"
+            for axis in self.tile.axes
+        ]
+        lines = [f"bool inside = {tests[0]}", *(f"    && {test}" for test in tests[1:])]
+        return [*lines[:-1], f"{lines[-1]};"]
+
+    def _narrowed(self) -> list[str]:
         """C lines: leave out planes at which the tile does not lie in memory."""
-        low, high = self._offsets(field)
+        narrow = self._narrow if self.tile.streams else self._tested
+        return [line for field in self.fields for line in narrow(field)]
+
+    def _tested(self, field: str) -> list[str]:
+        """C lines: the same of a field where nothing streams."""
+        first, last = self._corners(field)
+        return block("""
+            if ($first < least_$u || $last > most_$u)
+                inside = false;
+        """, u=field, first=first, last=last)
+
+    def _narrow(self, field: str) -> list[str]:
+        """C lines: the same of a field whose planes arrive."""
         if field == self.own:       # it is loaded as it arrives, and a few planes ahead
-            low, high, first, last = [0] * self.n_axes, [0] * self.n_axes, 0, self.ahead
+            lowest, highest = 0, self.parameters.ahead
         else:
-            first, last = low[0] - self.most_lag, high[0] - self.least_lag
-        ends = [self._corner(field, low, False), self._corner(field, high, True)]
-        if not self.tile.streams:
-            return block("""
-                if ($first < least_$u || $last > most_$u)
-                    inside = false;
-            """, u=field, first=ends[0], last=ends[1])
-        planes = [f"(easy{plus(first)})", f"(hard{plus(last - 1)})"]
-        elements = [along(field, 0, self.n_axes, plane) for plane in planes]
+            low, high = self._offsets(field)
+            lowest, highest = low[0] - self.most_lag, high[0] - self.least_lag
+        first, last = self._corners(field)
         return block("""
             while (easy < hard && $first + $easy < least_$u)
                 ++easy;
             while (easy < hard && $last + $hard > most_$u)
                 --hard;
-        """, u=field, first=ends[0], last=ends[1], easy=elements[0], hard=elements[1])
+        """,
+            u=field, first=first, last=last,
+            easy=self.design.along(field, 0, f"(easy{plus(lowest)})"),
+            hard=self.design.along(field, 0, f"(hard{plus(highest - 1)})"),
+        )  # fmt: skip
 
-    def _corner(self, field: str, offsets: Sequence[int], far: bool) -> str:
-        """C text of the element of the tile's first or last cell, moved by offsets."""
-        text = f"{field}_first"
+    def _corners(self, field: str) -> tuple[str, str]:
+        """C text of the first and the last element in a plane that the tile reads of a field."""
+        low, high = self._offsets(field)
+        if field == self.own:
+            low = high = [0] * self.n_axes
+        first = last = f"{field}_first"
         for axis in self.tile.axes:
-            width = self.tile.items[axis] * self.tile.cells[axis] - 1 if far else 0
-            text += f" + {along(field, axis, self.n_axes, self._cell(axis, offsets, width))}"
-        return text
+            width = self.tile.items[axis] * self.tile.cells[axis]
+            first += f" + {self.design.along(field, axis, _cell(axis, low[axis]))}"
+            last += f" + {self.design.along(field, axis, _cell(axis, width - 1 + high[axis]))}"
+        return first, last
 
-    def _cell(self, axis: int, offsets: Sequence[int], width: int) -> str:
-        moved = plus(width + offsets[axis])
-        return f"(tile_{axis}{moved})" if moved else f"tile_{axis}"
+
+def _cell(axis: int, number: int) -> str:
+    """C text of a cell that counts from the tile's first one."""
+    return f"(tile_{axis}{plus(number)})" if number else f"tile_{axis}"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controllers.kgt.strategies.streaming.tile import Tile
-from controllers.kgt.text.emitter import INDENT
+from controllers.kgt.text.c_lines import block
 
 
 def plus(number: int) -> str:
@@ -15,21 +14,6 @@ def plus(number: int) -> str:
     (' + 2', ' - 2', '')
     """
     return f" {'-' if number < 0 else '+'} {abs(number)}" if number else ""
-
-
-def along(field: str, axis: int, n_axes: int, cells: str) -> str:
-    """C text of the elements that so many cells along an axis are.
-
-    >>> along("u", 0, 2, "i"), along("u", 1, 2, "i")
-    ('i * u_pitch_0', 'i')
-    """
-    return cells if axis == n_axes - 1 else f"{cells} * {field}_pitch_{axis}"
-
-
-def index(tile: Tile, shifts: Sequence[int] = ()) -> str:
-    """C text that picks the cell of the loops from an array, moved by `shifts`."""
-    each = zip(tile.loops, shifts or (0,) * len(tile.loops))
-    return "".join(f"[{name}{plus(shift)}]" for name, shift in each)
 
 
 def sizes(counts: Sequence[int]) -> str:
@@ -52,23 +36,16 @@ def unrolled(loops: Sequence[tuple[str, int, int]], lines: Sequence[str]) -> lis
     >>> unrolled([("i", 4, 1)], ["a[i] = 0;"])
     ['#pragma unroll', 'for (int i = 0; i < 4; ++i)', '    a[i] = 0;']
     """
-    result, depth = [], 0
-    for name, count, step in loops:
-        move = f"++{name}" if step == 1 else f"{name} += {step}"
-        result += [
-            f"{INDENT * depth}#pragma unroll",
-            f"{INDENT * depth}for (int {name} = 0; {name} < {count}; {move})",
-        ]
-        depth += 1
-    if len(lines) > 1 and loops:
-        result[-1] += " {"
-    result += [INDENT * depth + line for line in lines]
-    if len(lines) > 1 and loops:
-        result.append(f"{INDENT * (depth - 1)}}}")
-    return result
-
-
-def each_cell(tile: Tile, lines: Sequence[str]) -> list[str]:
-    """C lines: `lines` for each cell of an item."""
-    counts = zip(tile.loops, tile.block)
-    return unrolled([(name, count, 1) for name, count in counts], lines)
+    opened, closed = (" {", ["}"]) if len(lines) > 1 else ("", [])
+    for name, count, step in reversed(loops):
+        lines = block("""
+            #pragma unroll
+            for (int $i = 0; $i < $count; $next)$opened
+                $lines
+            $closed
+        """,
+            i=name, count=count, next=f"++{name}" if step == 1 else f"{name} += {step}",
+            opened=opened, lines=lines, closed=closed,
+        )  # fmt: skip
+        opened, closed = "", []
+    return list(lines)

@@ -30,14 +30,13 @@ from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.wavefront.front import front_body
 from controllers.kgt.strategies.wavefront.levels import Levels
-from controllers.kgt.strategies.wavefront.rings import Rings
+from controllers.kgt.strategies.wavefront.parameters import WavefrontParameters
 from controllers.kgt.strategies.wavefront.slices import functions
 from controllers.kgt.text import fast, frame
 from controllers.kgt.text.emitter import arithmetic_type
 from controllers.kgt.text.lanes import Lanes
 from controllers.kgt.text.terms import loops_over_terms
 from controllers.program.expression import reads
-from controllers.program.offsets import Offsets
 from controllers.program.program import Program, Stage
 from controllers.program.steps import own_reach
 
@@ -49,39 +48,13 @@ _BYTES = {"int": 4, "long": 8, "ulong": 8, "float": 4, "double": 8}
 
 
 @dataclass(frozen=True)
-class WavefrontConfig(Config):
-    """The parameters of "wavefront".
-
-    lanes: cells of a vector, 2 to 16.  slices: of a level, computed side by side.  band, depth,
-    height, segment: the most cells of an item's tile along the first axis, the second of four, the
-    last but one, the last.  streaming: stores bypass the caches (for fields that exceed them).
-    """
+class WavefrontConfig(WavefrontParameters, Config):
+    """The parameters of "wavefront", and what follows from them."""
 
     strategy: ClassVar[str] = "wavefront"
     kind: ClassVar[str] = "cpu"
     about: ClassVar[str] = "several steps per launch in the cache"
     vectors: ClassVar[bool] = True
-
-    steps_per_launch: int = 8
-    lanes: int = 16
-    slices: int = 4
-    band: int = 512
-    depth: int = 1
-    height: int = 1
-    segment: int = 2048
-    streaming: bool = False
-
-    def __post_init__(self) -> None:
-        if self.steps_per_launch < 2:
-            raise ValueError(
-                f"a wavefront makes at least 2 steps per launch, got {self.steps_per_launch}; "
-                f"use the strategy 'rows' for one"
-            )
-        if self.segment < 2 * self.lanes:
-            raise ValueError(
-                f"a segment holds at least two vectors of {self.lanes} cells, got {self.segment} "
-                f"cells; use a longer one"
-            )
 
     @classmethod
     def default(
@@ -194,20 +167,6 @@ class WavefrontConfig(Config):
                 return None
         return config
 
-    def tile(self, n_axes: int) -> tuple[int, ...]:
-        """The most cells of an item's tile."""
-        return (
-            (self.segment,),
-            (self.band, self.segment),
-            (self.band, self.height, self.segment),
-            (self.band, self.depth, self.height, self.segment),
-        )[n_axes - 1]
-
-    def rings(self, reach: Offsets) -> Rings:
-        """Where the levels in between are kept, for stages of this `own_reach`."""
-        slices = self.slices if len(reach) > 1 else 1
-        return Rings(reach, self.steps_per_launch, self.lanes, slices, self.tile(len(reach)))
-
     def local_bytes(self, program: Program, stage: Stage) -> int:
         """That of the rings: PoCL aborts where it is too much."""
         return self.rings(own_reach(stage)).n_elements * np.dtype(program.dtype).itemsize
@@ -223,7 +182,7 @@ class WavefrontConfig(Config):
     def kernel(self, program: Program, stage: Stage) -> GeneratedKernel:
         """The kernel of `stage` that computes several steps of a tile."""
         stage = fast.stage_of(program, stage)
-        levels = Levels(program, stage, self.rings(own_reach(stage)), self.streaming)
+        levels = Levels(program, stage, self)
         how = f"tile by tile through the cache, in vectors of {self.lanes} cells"
         return frame.kernel(
             program, stage, how, front_body(levels), work_sizes(self), helpers=functions(levels),

@@ -9,19 +9,27 @@ from __future__ import annotations
 
 from controllers.kgt.strategies.wavefront.levels import FIRST, LAST, NEXT, STREAM, Levels
 from controllers.kgt.text import frame
-from controllers.kgt.text.c_lines import block, indented
+from controllers.kgt.text.c_lines import block
 from controllers.kgt.text.emitter import statement, used_fields
 
 
 def front_body(levels: Levels) -> list[str]:
     """C lines: the body of the kernel."""
-    return [*_tile(levels), *_places(levels), *_front(levels)]
+    return block("""
+        $tile
+        $places
+        // from here on cells are counted from the tile's first one: its end, and the limits
+        $limits
+
+        $front
+    """,
+        tile=_tile(levels), places=_places(levels), front=_front(levels),
+        limits=[line for axis in range(levels.last + 1) for line in _limits(axis)],
+    )  # fmt: skip
 
 
 def _tile(levels: Levels) -> list[str]:
     """C lines: per axis `start_A` and `last_A`, the cells of the item's tile."""
-    own, last, lanes = levels.stage.writes, levels.last, levels.rings.lanes
-    segment = levels.rings.tile[-1]
     lines = block("""
         // the item's tile: tiles are much of a size; segments of a row start with whole lines
         const long item_line = (long)((ulong)(${u}_new + ${u}_first) / sizeof($cell)) & $most;
@@ -30,46 +38,73 @@ def _tile(levels: Levels) -> list[str]:
         const long item_most = extent_$x - $lanes;
         const long start_$x = item_side < item_most ? item_side : item_most;
         const long last_$x = $last;
-    """, u=own, cell=levels.cell, x=last, segment=segment, lanes=lanes, most=lanes - 1,
-        last=frame.minimum(f"group_{last} + {segment}", f"extent_{last}"))
-    for axis in range(last - 1, -1, -1):
-        number, tiles = f"(long)get_group_id({last - axis})", f"(long)get_num_groups({last - axis})"
-        if last == 3 and axis < 2:      # both are in OpenCL's dimension 2
-            tile = levels.rings.tile[1]
-            if axis == 1:
-                lines.append(f"const long item_tiles = (extent_1 + {tile - 1}) / {tile};")
-            number = f"(long)get_group_id(2) {'%' if axis == 1 else '/'} item_tiles"
-            tiles = "item_tiles" if axis == 1 else "((long)get_num_groups(2) / item_tiles)"
-        lines += block("""
-            const long start_$axis = $number * extent_$axis / $tiles;
-            const long last_$axis = ($number + 1) * extent_$axis / $tiles;
-        """, axis=axis, number=number, tiles=tiles)
+    """,
+        u=levels.own, cell=levels.cell, x=levels.last, segment=levels.rings.tile[-1],
+        lanes=levels.rings.lanes, most=levels.rings.lanes - 1,
+        last=frame.minimum(f"group_{levels.last} + {levels.rings.tile[-1]}",
+                           f"extent_{levels.last}"),
+    )  # fmt: skip
+    for axis in range(levels.last - 1, -1, -1):
+        both = levels.last == 3 and axis < 2    # axes 0 and 1 are both in OpenCL's dimension 2
+        lines += _shared_band(levels, axis) if both else _band(
+            axis, f"(long)get_group_id({levels.last - axis})",
+            f"(long)get_num_groups({levels.last - axis})",
+        )  # fmt: skip
     return lines
 
 
+def _band(axis: int, number: str, tiles: str) -> list[str]:
+    """C lines: the cells of the tile of a number, in C, along an axis that has so many."""
+    return block("""
+        const long start_$axis = $number * extent_$axis / $tiles;
+        const long last_$axis = ($number + 1) * extent_$axis / $tiles;
+    """, axis=axis, number=number, tiles=tiles)
+
+
+def _shared_band(levels: Levels, axis: int) -> list[str]:
+    """C lines: the same along axis 1 or, after it, 0, which share a dimension of OpenCL's."""
+    if axis == 0:
+        tiles = "((long)get_num_groups(2) / item_tiles)"
+        return _band(0, "(long)get_group_id(2) / item_tiles", tiles)
+    return block("""
+        const long item_tiles = (extent_1 + $most) / $tile;
+        $band
+    """,
+        tile=levels.rings.tile[1], most=levels.rings.tile[1] - 1,
+        band=_band(1, "(long)get_group_id(2) % item_tiles", "item_tiles"),
+    )  # fmt: skip
+
+
 def _places(levels: Levels) -> list[str]:
-    """C lines: where the tile's first cell is in each field and in the rings; its limits."""
-    own, cell, rings = levels.stage.writes, levels.cell, levels.rings
-    lines = []
-    for field in used_fields(levels.stage):
-        terms = [f"start_{axis} * {field}_pitch_{axis}" for axis in range(levels.last)]
-        at = " + ".join([f"{field}_first", *terms, f"start_{levels.last}"])
-        lines.append(f"const long start_{field} = {at};")
-    lines += block("""
+    """C lines: where the tile's first cell is in each field and in the rings."""
+    rings = levels.rings
+    return block("""
+        $starts
         // $n_rings rings of $slots slices, and where the tile's first cell is
         __local $cell item_rings[$n_elements] __attribute__((aligned(128)));
         __local $cell *const item_ring = item_rings + $origin
             + ((long)((ulong)($u + start_$u) / sizeof($cell)) & $most);
-        // from here on cells are counted from the tile's first one: its end, and the limits
-    """, u=own, cell=cell, n_rings=rings.steps - 1, slots=rings.slots, origin=rings.origin,
-        n_elements=rings.n_elements, most=rings.lanes - 1)
-    for axis in range(levels.last + 1):
-        lines += block("""
-            const long item_cells_$axis = last_$axis - start_$axis;
-            const long item_first_$axis = computed_first_$axis - start_$axis;
-            const long item_limit_$axis = computed_last_$axis - start_$axis;
-        """, axis=axis)
-    return [*lines, ""]
+    """,
+        starts=[_start(levels, field) for field in used_fields(levels.stage)],
+        u=levels.own, cell=levels.cell, n_rings=rings.steps - 1, slots=rings.slots,
+        origin=rings.origin, n_elements=rings.n_elements, most=rings.lanes - 1,
+    )  # fmt: skip
+
+
+def _start(levels: Levels, field: str) -> str:
+    """A C line: the element of the tile's first cell in a field."""
+    terms = [f"start_{axis} * {field}_pitch_{axis}" for axis in range(levels.last)]
+    at = " + ".join([f"{field}_first", *terms, f"start_{levels.last}"])
+    return f"const long start_{field} = {at};"
+
+
+def _limits(axis: int) -> list[str]:
+    """C lines: along an axis the end of the tile, and of the cells that are computed at all."""
+    return block("""
+        const long item_cells_$axis = last_$axis - start_$axis;
+        const long item_first_$axis = computed_first_$axis - start_$axis;
+        const long item_limit_$axis = computed_last_$axis - start_$axis;
+    """, axis=axis)
 
 
 def _front(levels: Levels) -> list[str]:
@@ -77,10 +112,17 @@ def _front(levels: Levels) -> list[str]:
     rings, steps = levels.rings, levels.rings.steps
     body = block("""
         for (int item_level = 1; item_level <= $steps; ++item_level) {
+            const int item_left = $steps - item_level;  // steps to go
+            // the cells of the level, and those of them that are computed
             $ranges
+            $framed
             $level
         }
-    """, steps=steps, ranges=_ranges(levels), level=_level(levels))
+    """,
+        steps=steps, framed=_framed(levels),
+        ranges=[line for axis, ends in enumerate(rings.reach) for line in _range(axis, *ends)],
+        level=_slices(levels) if levels.last else _only_slice(levels),
+    )  # fmt: skip
     if levels.last == 0:
         return body
     warm = -(-(steps - 1) * sum(rings.reach[0]) // rings.slices) * rings.slices
@@ -90,55 +132,43 @@ def _front(levels: Levels) -> list[str]:
     """, start=-warm, slices=rings.slices, body=body)
 
 
-def _ranges(levels: Levels) -> list[str]:
-    """C lines: per axis the cells that a level needs, and those of them that are computed."""
-    lines = [
-        f"const int item_left = {levels.rings.steps} - item_level;  // steps to go",
-        "// the cells of the level, and those of them that are computed",
-    ]
-    for axis, (low, high) in enumerate(levels.rings.reach):
-        lines += block("""
-            const long item_kept_$axis = KGT_MAX($below, item_first_$axis - $low);
-            const long item_end_$axis = KGT_MIN($above, item_limit_$axis + $high);
-            const long item_start_$axis = KGT_MAX($below, item_first_$axis);
-            const long item_last_$axis = KGT_MIN($above, item_limit_$axis);
-        """, axis=axis, low=low, high=high, below=f"-item_left * {low}",
-            above=f"item_cells_{axis} + item_left * {high}")
-    return lines
+def _range(axis: int, low: int, high: int) -> list[str]:
+    """C lines: along an axis the cells that a level needs, and those of them that are computed."""
+    return block("""
+        const long item_kept_$axis = KGT_MAX($below, item_first_$axis - $low);
+        const long item_end_$axis = KGT_MIN($above, item_limit_$axis + $high);
+        const long item_start_$axis = KGT_MAX($below, item_first_$axis);
+        const long item_last_$axis = KGT_MIN($above, item_limit_$axis);
+    """,
+        axis=axis, low=low, high=high, below=f"-item_left * {low}",
+        above=f"item_cells_{axis} + item_left * {high}",
+    )  # fmt: skip
 
 
-def _level(levels: Levels) -> list[str]:
-    """C lines: all that one level does while the front is at one place."""
-    framed = [
+def _framed(levels: Levels) -> list[str]:
+    """C lines: whether a slice has cells around those that are computed."""
+    first, *others = (
         f"item_kept_{axis} < item_start_{axis} || item_end_{axis} > item_last_{axis}"
-        for axis in range(min(1, levels.last), levels.last + 1)
-    ]
-    lines = statement(
-        "const int item_framed", [framed[0], *(f"|| {text}" for text in framed[1:])]
+        for axis in levels.slice_axes
     )
-    if levels.last == 0:
-        return [
-            *lines, "const int item_inside = 1;", *_compute(levels, 1),
-            "if (item_framed && item_left)", *indented(levels.keep("")),
-        ]  # fmt: skip
+    return statement("const int item_framed", [first, *(f"|| {each}" for each in others)])
+
+
+def _only_slice(levels: Levels) -> list[str]:
+    """C lines: the slice that a level is in one dimension."""
+    return block("""
+        const int item_inside = 1;
+        $compute
+        if (item_framed && item_left)
+            $keep
+    """, compute=_compute(levels, 1), keep=levels.keep(""))
+
+
+def _slices(levels: Levels) -> list[str]:
+    """C lines: the slices that one level computes while the front is at one place."""
     slices, high = levels.rings.slices, levels.rings.reach[0][1]
-    if slices == 1:
-        count, compute = "1", block("""
-            if (item_inside) {
-                $one
-            }
-        """, one=_compute(levels, 1))
-    else:
-        fits = f"item_until - item_0 == {slices} && item_until <= item_last_0"
-        count, compute = f"item_inside && {fits} ? {slices} : 1", block("""
-            if (item_count > 1) {
-                $all
-            } else if (item_inside) {
-                $one
-            }
-        """, all=_compute(levels, slices), one=_compute(levels, 1))
-    every = "item_0 < item_until; item_0 += item_count"
-    return [*lines, *block("""
+    fits = f"item_until - item_0 == {slices} && item_until <= item_last_0"
+    return block("""
         const long item_until = KGT_MIN($ahead + $slices, item_end_0);
         int item_count;
         for (long item_0 = KGT_MAX($ahead, item_kept_0); $every) {
@@ -149,18 +179,57 @@ def _level(levels: Levels) -> list[str]:
                 for (int item = 0; item < item_count; ++item)
                     $keep
         }
-    """, ahead=f"item_front + item_left * {high}", slices=slices, count=count, compute=compute,
-        every=every, keep=levels.keep("item_0 + item"))]
+    """,
+        ahead=f"item_front + item_left * {high}", slices=slices,
+        every="item_0 < item_until; item_0 += item_count",
+        count=f"item_inside && {fits} ? {slices} : 1" if slices > 1 else 1,
+        compute=_side_by_side(levels), keep=levels.keep("item_0 + item"),
+    )  # fmt: skip
+
+
+def _side_by_side(levels: Levels) -> list[str]:
+    """C lines: compute several slices, or one, where it is computed at all."""
+    if levels.rings.slices == 1:
+        return block("""
+            if (item_inside) {
+                $one
+            }
+        """, one=_compute(levels, 1))
+    return block("""
+        if (item_count > 1) {
+            $all
+        } else if (item_inside) {
+            $one
+        }
+    """, all=_compute(levels, levels.rings.slices), one=_compute(levels, 1))
 
 
 def _compute(levels: Levels, count: int) -> list[str]:
     """C lines: compute `count` slices of the level `item_level`."""
-    lines = ["if (item_level == 1)", *indented(levels.call(FIRST, count))]
-    if levels.rings.steps > 2:
-        lines += ["else if (item_left)", *indented(levels.call(NEXT, count))]
-    if levels.streaming and count == levels.rings.slices:
-        last, pitches = levels.last, levels.pitches[: levels.last]
-        whole = [f"item_last_{last} - item_start_{last} >= {2 * levels.rings.lanes}"]
-        whole += [f"{pitch} % {levels.rings.lanes} == 0" for pitch in pitches]
-        lines += [f"else if ({' && '.join(whole)})", *indented(levels.call(STREAM, count))]
-    return [*lines, "else", *indented(levels.call(LAST, count))]
+    return block("""
+        if (item_level == 1)
+            $first
+        $next
+        $stream
+        else
+            $last
+    """,
+        first=levels.call(FIRST, count), last=levels.call(LAST, count),
+        next=_otherwise("item_left", levels.call(NEXT, count)) if levels.rings.steps > 2 else [],
+        stream=_streamed(levels) if levels.streaming and count == levels.rings.slices else [],
+    )  # fmt: skip
+
+
+def _streamed(levels: Levels) -> list[str]:
+    """C lines: the last level past the caches, where rows are long and start with whole lines."""
+    lanes, last = levels.rings.lanes, levels.last
+    whole = [f"item_last_{last} - item_start_{last} >= {2 * lanes}"]
+    whole += [f"{pitch} % {lanes} == 0" for pitch in levels.pitches[:last]]
+    return _otherwise(" && ".join(whole), levels.call(STREAM, levels.rings.slices))
+
+
+def _otherwise(test: str, lines: list[str]) -> list[str]:
+    return block("""
+        else if ($test)
+            $lines
+    """, test=test, lines=lines)

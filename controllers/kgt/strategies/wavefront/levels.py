@@ -13,12 +13,14 @@ and vectors that several values need are loaded once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
+from controllers.kgt.strategies.wavefront.parameters import WavefrontParameters
 from controllers.kgt.strategies.wavefront.rings import Rings
 from controllers.kgt.text.c_lines import called
 from controllers.kgt.text.emitter import OPENCL_TYPES
-from controllers.program.expression import reads
 from controllers.program.program import Program, Stage
+from controllers.program.steps import own_reach
 
 FIRST, NEXT, LAST, STREAM = "first", "next", "last", "stream"
 
@@ -29,8 +31,22 @@ class Levels:
 
     program: Program
     stage: Stage
-    rings: Rings
-    streaming: bool
+    parameters: WavefrontParameters
+
+    @cached_property
+    def rings(self) -> Rings:
+        """Where the levels in between are kept."""
+        return self.parameters.rings(own_reach(self.stage))
+
+    @property
+    def streaming(self) -> bool:
+        """Whether stores bypass the caches."""
+        return self.parameters.streaming
+
+    @property
+    def own(self) -> str:
+        """The field that is written."""
+        return self.stage.writes
 
     @property
     def cell(self) -> str:
@@ -43,39 +59,46 @@ class Levels:
         return self.program.n_axes - 1
 
     @property
+    def slice_axes(self) -> range:
+        """The axes of a slice: all but the first, or the only one."""
+        return range(min(1, self.last), self.last + 1)
+
+    @property
     def others(self) -> list[str]:
         """The fields that are read and not written."""
-        found = dict.fromkeys(read.field for read in reads(self.stage.expression))
-        return [field for field in found if field != self.stage.writes]
+        return [field for field in self.stage.fields_read if field != self.own]
 
     @property
     def pitches(self) -> list[str]:
         """The pitches of all fields, as the functions get them."""
         axes = range(self.last)
-        return [f"{field}_pitch_{a}" for field in [self.stage.writes, *self.others] for a in axes]
+        return [f"{field}_pitch_{a}" for field in [self.own, *self.others] for a in axes]
 
     def call(self, kind: str, count: int) -> list[str]:
         """C lines: a call of the function that computes `count` slices."""
-        own, ring = self.stage.writes, self.rings.ring
-        field = f"{own}{{}} + start_{own}"
-        below = f"item_ring + (item_level - 2) * {ring}" if kind != FIRST else field.format("")
-        level = f"item_ring + (item_level - 1) * {ring}"
-        arguments = [below, level if kind in (FIRST, NEXT) else field.format("_new")]
+        below = self._field("") if kind == FIRST else self._ring(2)
+        arguments = [below, self._ring(1) if kind in (FIRST, NEXT) else self._field("_new")]
         arguments += [f"{other} + start_{other}" for other in self.others]
         arguments += ["item_0"] if self.last else []
-        for axis in range(min(1, self.last), self.last + 1):
+        for axis in self.slice_axes:
             arguments += [f"item_start_{axis}", f"item_last_{axis}"]
         return called(f"kgt_{kind}_{count}", [*arguments, *self.pitches])
 
-    def keep(self, slice: str) -> list[str]:
+    def keep(self, number: str) -> list[str]:
         """C lines: a call of `kgt_keep` for the slice of this number."""
-        own, axes = self.stage.writes, range(min(1, self.last), self.last + 1)
-        arguments = [f"{own} + start_{own}", f"item_ring + (item_level - 1) * {self.rings.ring}"]
-        arguments += [slice] if self.last else []
-        arguments.append("item_inside")
-        for axis in axes:
+        arguments = [self._field(""), self._ring(1)]
+        arguments += [*([number] if self.last else []), "item_inside"]
+        for axis in self.slice_axes:
             arguments += [f"item_{end}_{axis}" for end in ("kept", "end", "start", "last")]
         return called("kgt_keep", [*arguments, *self.pitches[: self.last]])
+
+    def _field(self, new: str) -> str:
+        """C text: where the tile starts in the field that is read or written."""
+        return f"{self.own}{new} + start_{self.own}"
+
+    def _ring(self, below: int) -> str:
+        """C text: the ring of the level, or of the one below it."""
+        return f"item_ring + (item_level - {below}) * {self.rings.ring}"
 
     @property
     def shift(self) -> int:
@@ -91,7 +114,7 @@ class Levels:
 
     def value_pitches(self, source: str) -> list[str]:
         """The pitches that a vector of cells needs, from slices of `source`."""
-        own = [f"{self.stage.writes}_pitch_{axis}" for axis in range(1, self.last)]
+        own = [f"{self.own}_pitch_{axis}" for axis in range(1, self.last)]
         others = [f"{field}_pitch_{axis}" for field in self.others for axis in range(self.last)]
         return [*(own if source == "field" else []), *others]
 
@@ -102,7 +125,7 @@ class Levels:
         at = "item_0" + (f" {'-' if number < 0 else '+'} {abs(number)}" if number else "")
         if where == "ring":
             return f"KGT_SLOT({name}, {at})"
-        return f"{name} + {f'({at})' if number else at} * {self.stage.writes}_pitch_0"
+        return f"{name} + {f'({at})' if number else at} * {self.own}_pitch_0"
 
     def in_row(self, at: str, new: str = "") -> str:
         """C text: a slice and the place of the row in it."""

@@ -7,12 +7,12 @@ vectors has a test for the ends of a row.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from controllers.kgt.strategies.wavefront.levels import FIRST, LAST, NEXT, STREAM, Levels
-from controllers.kgt.text.c_lines import block, called, function, indented
+from controllers.kgt.text.c_lines import block, called, function
 from controllers.kgt.text.emitter import assignment, element, statement
 from controllers.kgt.text.lanes import PREFETCH, WIDE, Lanes
 from controllers.program.expression import Read
@@ -22,7 +22,18 @@ INLINE = "static inline __attribute__((always_inline))"
 
 def functions(levels: Levels) -> list[str]:
     """C lines: all functions of the kernel."""
-    lines = block("""
+    kinds = [FIRST, *([NEXT] if levels.rings.steps > 2 else []), LAST]
+    several = levels.rings.slices
+    texts = [_value(levels, source) for source in ("field", "ring")]
+    texts += [_slices(levels, kind, n) for kind in kinds for n in dict.fromkeys((several, 1))]
+    texts += [_slices(levels, STREAM, several)] if levels.streaming else []
+    texts += [_keep(levels)]
+    return [*_types_and_macros(levels), *(line for text in texts for line in ["", *text]), ""]
+
+
+def _types_and_macros(levels: Levels) -> list[str]:
+    """C lines: what the functions use."""
+    return block("""
         $wide
         typedef $vector kgt_cells;
         typedef kgt_cells kgt_unaligned __attribute__((aligned($itemsize)));
@@ -37,15 +48,6 @@ def functions(levels: Levels) -> list[str]:
         wide=[WIDE], vector=Lanes(levels.rings.lanes).type(levels.cell), prefetch=PREFETCH,
         itemsize=np.dtype(levels.program.dtype).itemsize, slot=_slot(levels),
     )  # fmt: skip
-    kinds = [FIRST, *([NEXT] if levels.rings.steps > 2 else []), LAST]
-    for source in ("field", "ring"):
-        lines += ["", *_value(levels, source)]
-    for kind in kinds:
-        for count in sorted({levels.rings.slices, 1}, reverse=True):
-            lines += ["", *_slices(levels, kind, count)]
-    if levels.streaming:
-        lines += ["", *_slices(levels, STREAM, levels.rings.slices)]
-    return [*lines, "", *_keep(levels), ""]
 
 
 def _slot(levels: Levels) -> list[str]:
@@ -61,57 +63,85 @@ def _slot(levels: Levels) -> list[str]:
 
 def _value(levels: Levels, source: str) -> list[str]:
     """C lines: the function that computes a vector of cells."""
-    own, last = levels.stage.writes, levels.last
-    space, macro = ("__global", "KGT_NEAR") if source == "field" else ("__local", "KGT_KEPT")
-
-    def near(read: Read) -> str:
-        if read.field != own:
-            return f"KGT_NEAR({read.field} + {element(read, f'c_{read.field}')})"
-        number = read.offset[0] + levels.rings.reach[0][0] if last else 0
-        inside = Read(own, (0, *read.offset[1:])) if last else read
-        return f"{macro}(at_{number} + {element(inside, 'item_at')})"
-
-    parameters = [f"{space} const {levels.cell} *const {name}" for name in levels.sources]
-    parameters.append("const long item_at")
-    for field in levels.others:
-        parameters += [f"__global const {levels.cell} *const {field}", f"const long c_{field}"]
-    inner = [f"{own}_pitch_{axis}" for axis in range(1, last)]
-    parameters += [f"const long {name}" for name in levels.value_pitches(source)]
-    constants = [
-        f"const long {name} = {levels.rings.pitch(axis)};" for axis, name in enumerate(inner, 1)
-    ]
     lanes = Lanes(levels.rings.lanes, clang=True)
     value = assignment(
-        "const kgt_cells item_value", levels.stage, levels.program.dtype, near, lanes
-    )
-    body = [*(constants if source == "ring" else []), *value, "return item_value;"]
+        "const kgt_cells item_value", levels.stage, levels.program.dtype,
+        lambda read: _near(levels, source, read), lanes,
+    )  # fmt: skip
+    body = block("""
+        $pitches
+        $value
+        return item_value;
+    """, pitches=_constant_pitches(levels) if source == "ring" else [], value=value)
+    kind = f"{levels.space(source)} const {levels.cell} *const"
+    parameters = [*(f"{kind} {name}" for name in levels.sources), "const long item_at"]
+    for field in levels.others:
+        parameters += [f"__global const {levels.cell} *const {field}", f"const long c_{field}"]
+    parameters += [f"const long {name}" for name in levels.value_pitches(source)]
     what = f"// {levels.rings.lanes} cells of a row, from slices of a {source}"
     return [what, *function(f"{INLINE} kgt_cells kgt_{source}_value", parameters, body)]
+
+
+def _near(levels: Levels, source: str, read: Read) -> str:
+    """C text: a vector of cells around those that are computed."""
+    if read.field != levels.own:
+        return f"KGT_NEAR({read.field} + {element(read, f'c_{read.field}')})"
+    number = read.offset[0] + levels.rings.reach[0][0] if levels.last else 0
+    inside = Read(read.field, (0, *read.offset[1:])) if levels.last else read
+    macro = "KGT_NEAR" if source == "field" else "KGT_KEPT"
+    return f"{macro}(at_{number} + {element(inside, 'item_at')})"
+
+
+def _constant_pitches(levels: Levels) -> list[str]:
+    """C lines: the pitches of the rings under the names that those of the field have."""
+    return [
+        f"const long {levels.own}_pitch_{axis} = {levels.rings.pitch(axis)};"
+        for axis in range(1, levels.last)
+    ]
 
 
 def _slices(levels: Levels, kind: str, count: int) -> list[str]:
     """C lines: the function that computes `count` slices of a level."""
     source = "field" if kind == FIRST else "ring"
     into = "field" if kind in (LAST, STREAM) else "ring"
-    own, cell = levels.stage.writes, levels.cell
-    parameters = [f"{levels.space(source)} const {cell} *const {own}"]
-    parameters.append(f"{levels.space(into)} {cell} *const {own}_new")
-    parameters += [f"__global const {cell} *const {field}" for field in levels.others]
-    parameters += ["const long item_0"] if levels.last else []
-    for axis in range(min(1, levels.last), levels.last + 1):
-        parameters.append(f"const long item_start_{axis}, const long item_last_{axis}")
-    parameters += [f"const long {name}" for name in levels.pitches]
-    rows = _streamed(levels, count) if kind == STREAM else _row(levels, source, into, count)
-    for axis in range(levels.last - 1, 0, -1):
-        head = f"for (long item_{axis} = item_start_{axis}; item_{axis} < item_last_{axis}; "
-        rows = [head + f"++item_{axis}) {{", *indented(rows), "}"]
-    body = [*_slice_pointers(levels, source, into, count), *rows]
+    row = _streamed(levels, count) if kind == STREAM else _row(levels, source, into, count)
+    limits = [
+        f"const long item_start_{axis}, const long item_last_{axis}" for axis in levels.slice_axes
+    ]
+    body = [*_slice_pointers(levels, source, into, count), *_rows(levels, "start", "last", row)]
+    parameters = _parameters(levels, source, into, levels.others, limits, levels.pitches)
     return function(f"{INLINE} void kgt_{kind}_{count}", parameters, body)
+
+
+def _parameters(
+    levels: Levels, source: str, into: str, others: Sequence[str], limits: Sequence[str],
+    pitches: Sequence[str],
+) -> list[str]:  # fmt: skip
+    """C text of the parameters of a function that goes through slices."""
+    return [
+        f"{levels.space(source)} const {levels.cell} *const {levels.own}",
+        f"{levels.space(into)} {levels.cell} *const {levels.own}_new",
+        *(f"__global const {levels.cell} *const {field}" for field in others),
+        *(["const long item_0"] if levels.last else []),
+        *limits,
+        *(f"const long {name}" for name in pitches),
+    ]
+
+
+def _rows(levels: Levels, first: str, end: str, row: list[str]) -> list[str]:
+    """C lines: `row` for all rows of a slice from `item_FIRST_A` to `item_END_A`."""
+    for axis in range(levels.last - 1, 0, -1):
+        row = block("""
+            for (long item_$a = item_${first}_$a; item_$a < item_${end}_$a; ++item_$a) {
+                $row
+            }
+        """, a=axis, first=first, end=end, row=row)
+    return row
 
 
 def _slice_pointers(levels: Levels, source: str, into: str, count: int) -> Iterator[str]:
     """C lines: where the slices start that are read, and those that are written."""
-    own, low = levels.stage.writes, levels.rings.reach[0][0]
+    own, low = levels.own, levels.rings.reach[0][0]
     for number in range(count + len(levels.sources) - 1):
         at = levels.slice(own, source, number - low)
         yield f"{levels.space(source)} const {levels.cell} *const at_{number} = {at};"
@@ -153,7 +183,7 @@ def _prefetches(levels: Levels, count: int) -> Iterator[str]:
         yield "// what the next front reads; the processor foresees too little of it"
         newest = f"at_{count + len(levels.sources) - 2}"
         for number in range(1, count + 1):
-            at = element(Read(levels.stage.writes, (number, *(0,) * levels.last)), newest)
+            at = element(Read(levels.own, (number, *(0,) * levels.last)), newest)
             yield f"KGT_PREFETCH({levels.in_row(at)} + item_{levels.last});"
 
 
@@ -186,7 +216,7 @@ def _streamed(levels: Levels, count: int) -> list[str]:
 
 def _row_starts(levels: Levels, source: str, into: str) -> Iterator[str]:
     """C lines: where the row is in the slices, and how far it is from a whole line."""
-    own = levels.stage.writes
+    own = levels.own
     for name, where in (("item_row", source), ("item_row_new", into)):
         terms = [
             f"item_{axis} * "
@@ -228,20 +258,11 @@ def _vectors(levels: Levels, source: str, into: str, count: int, streaming: bool
 
 def _keep(levels: Levels) -> list[str]:
     """C lines: the function that copies what is not computed from the field into a ring."""
-    own, cell, x = levels.stage.writes, levels.cell, levels.last
-    axes = range(min(1, x), x + 1)
-    parameters = [f"__global const {cell} *const {own}", f"__local {cell} *const {own}_new"]
-    parameters += ["const long item_0"] if x else []
-    parameters.append("const int item_inside")
-    for axis in axes:
-        parameters.append(f"const long item_kept_{axis}, const long item_end_{axis}")
-        parameters.append(f"const long item_start_{axis}, const long item_last_{axis}")
-    parameters += [f"const long {own}_pitch_{axis}" for axis in range(x)]
-    rows = [f" && item_{a} >= item_start_{a} && item_{a} < item_last_{a}" for a in range(1, x)]
+    own, x, inner = levels.own, levels.last, range(1, levels.last)
+    rows = [f" && item_{a} >= item_start_{a} && item_{a} < item_last_{a}" for a in inner]
     old = " + ".join([f"item_{a} * {own}_pitch_{a}" for a in range(x)] + [f"item_{x}"])
-    new = " + ".join([f"item_{a} * {levels.rings.pitch(a)}" for a in range(1, x)] + [f"item_{x}"])
-    slot = levels.slice(f"{own}_new", "ring", 0)
-    body = block("""
+    new = " + ".join([f"item_{a} * {levels.rings.pitch(a)}" for a in inner] + [f"item_{x}"])
+    row = block("""
         const int item_inner = item_inside$rows;
         for (long item_$x = item_kept_$x; item_$x < item_end_$x; ++item_$x) {
             if (item_inner && item_$x == item_start_$x)
@@ -250,8 +271,11 @@ def _keep(levels: Levels) -> list[str]:
                 $copy
         }
     """, x=x, rows="".join(rows), copy=statement(f"at_new[{new}]", [f"{own}[{old}]"]))
-    for axis in range(x - 1, 0, -1):
-        head = f"for (long item_{axis} = item_kept_{axis}; item_{axis} < item_end_{axis}; "
-        body = [head + f"++item_{axis}) {{", *indented(body), "}"]
-    start = f"__local {cell} *const at_new = {slot};"
-    return function("static void kgt_keep", parameters, [start, *body])
+    limits = ["const int item_inside"]
+    for axis in levels.slice_axes:
+        limits.append(f"const long item_kept_{axis}, const long item_end_{axis}")
+        limits.append(f"const long item_start_{axis}, const long item_last_{axis}")
+    slot = levels.slice(f"{own}_new", "ring", 0)
+    start = f"__local {levels.cell} *const at_new = {slot};"
+    parameters = _parameters(levels, "field", "ring", [], limits, levels.pitches[:x])
+    return function("static void kgt_keep", parameters, [start, *_rows(levels, "kept", "end", row)])

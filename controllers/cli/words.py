@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""What words after options mean: files, counts, seconds, bytes.
+
+Each of these functions is the `type` of options; what it raises, the command line tells.
+"""
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from controllers.kernel.registry import GENERIC, SPECIALISED
+from controllers.memory.ledger import parse_cap
+from controllers.program.identifier import short
+from controllers.settings.execution import check_steps
+from controllers.settings.watchdog import limit
+
+_T = TypeVar("_T")
+
+
+def file_name(text: str) -> Path:
+    """The name of a file."""
+    if not text:
+        raise ArgumentTypeError("the name of a file, got ''")
+    return Path(text)
+
+
+def kernel_word(text: str) -> str:
+    """A kind of kernel, or the name of a file that holds one."""
+    if text not in (SPECIALISED, GENERIC) and not text.endswith(".cl"):
+        raise ArgumentTypeError(
+            f"{SPECIALISED}, {GENERIC} or the name of a .cl file, got {short(text)}"
+        )
+    return text
+
+
+def count(text: str) -> int:
+    """A whole number."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = -1
+    if value < 0:
+        raise ArgumentTypeError(f"a whole number that is not negative, got {short(text)}")
+    return value
+
+
+def n_cells(text: str) -> int:
+    """A number of cells, 1 or more."""
+    return _at_least_one(text, "cell")
+
+
+def n_places(text: str) -> int:
+    """A number of places, 1 or more."""
+    return _at_least_one(text, "place")
+
+
+def _at_least_one(text: str, noun: str) -> int:
+    value = count(text)
+    if value == 0:
+        raise ArgumentTypeError(f"at least 1 {noun}, got 0")
+    return value
+
+
+def n_steps(text: str) -> int:
+    """A number of steps per launch."""
+    value = count(text)
+    _told(check_steps, value)
+    return value
+
+
+def duration(text: str) -> float:
+    """A number of seconds."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise ArgumentTypeError(f"a number of seconds, at least 0, got {short(text)}")
+    return value
+
+
+def watchdog_limit(text: str) -> float:
+    """The seconds of a watchdog."""
+    _told(limit, text)
+    return float(text)
+
+
+def memory_cap(text: str) -> int:
+    """A number of bytes."""
+    return _told(parse_cap, text)
+
+
+def weights(text: str) -> list[float]:
+    """Numbers between commas."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ArgumentTypeError(
+            f"numbers between commas, such as 1,3.7, got {short(text)}"
+        ) from None
+
+
+def _told(read: Callable[..., _T], given: object) -> _T:
+    """What `read` makes of what is given; its ValueError is told."""
+    try:
+        return read(given)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None

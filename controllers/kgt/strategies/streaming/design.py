@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""What all parts of a "streaming" kernel's text know of it."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from controllers.kgt.strategies.streaming.parameters import StreamingParameters
+from controllers.kgt.strategies.streaming.pipeline import Pipeline
+from controllers.kgt.strategies.streaming.tile import Tile
+from controllers.kgt.strategies.streaming.tile_text import plus, unrolled
+from controllers.kgt.text.emitter import OPENCL_TYPES
+from controllers.program.program import Stage
+
+
+@dataclass(frozen=True)
+class Design:
+    """The kernel of one stage: names and C text that follow from its tile and its pipeline.
+
+    ValueError where a tile has no room for so many steps.
+    """
+
+    stage: Stage
+    dtype: str
+    parameters: StreamingParameters
+
+    @cached_property
+    def tile(self) -> Tile:
+        """The tile of a work-group."""
+        return Tile.of(self.stage, self.parameters)
+
+    @cached_property
+    def pipeline(self) -> Pipeline:
+        """What is computed as planes arrive."""
+        return Pipeline.of(self.stage, self.tile.streams)
+
+    @property
+    def own(self) -> str:
+        """The field that is written."""
+        return self.stage.writes
+
+    @property
+    def cell(self) -> str:
+        """The type of a cell."""
+        return OPENCL_TYPES[self.dtype]
+
+    @property
+    def steps(self) -> int:
+        """Time steps of a launch."""
+        return self.parameters.steps_per_launch
+
+    @property
+    def n_axes(self) -> int:
+        """Axes of the fields."""
+        return len(self.stage.offsets)
+
+    @property
+    def lag(self) -> int:
+        """Planes between the one that arrives and the one that a step makes of it."""
+        return self.pipeline.lag
+
+    def along(self, field: str, axis: int, cells: str) -> str:
+        """C text of the elements that so many cells along an axis are."""
+        return cells if axis == self.n_axes - 1 else f"{cells} * {field}_pitch_{axis}"
+
+    def index(self, shifts: Sequence[int] = ()) -> str:
+        """C text that picks the cell of the loops from an array, moved by `shifts`."""
+        loops = self.tile.loops
+        each = zip(loops, shifts or (0,) * len(loops))
+        return "".join(f"[{name}{plus(shift)}]" for name, shift in each)
+
+    def each_cell(self, lines: Sequence[str]) -> list[str]:
+        """C lines: `lines` for each cell of an item."""
+        counts = zip(self.tile.loops, self.tile.block)
+        return unrolled([(name, count, 1) for name, count in counts], lines)
+
+    def copied(self, target: str, source: str) -> list[str]:
+        """C lines: all cells of an item from one array to another."""
+        here = self.index()
+        return self.each_cell([f"{target}{here} = {source}{here};"])
+
+    @property
+    def arrived(self) -> str:
+        """C text of the cell of the loops in `cells`, where those of other items lie around it."""
+        return f"cells{self.index(self.tile.before)}"
