@@ -108,11 +108,12 @@ class CheckedEngine(Engine):
         tile, extension = self.tiles[key], self.plan.extension(key.field)
         assert extension is not None, "a field that goes on outside"
 
+        def cells_of(cells: Shape) -> Array:
+            return executor.move_from(tile, cells)
+
         def read(box: Shape) -> Array:
-            values = executor.move_from(tile, box)
-            right = cells_outside(
-                extension, lambda cells: executor.move_from(tile, cells), box, str(tile.dtype)
-            )
+            values, around = cells_of(box), self._binder.around[operation.place]
+            right = cells_outside(extension, cells_of, box, str(tile.dtype), around)
             unlike = unlike_bits(values, right)
             if unlike.any():
                 at = np.unravel_index(int(np.argmax(unlike)), unlike.shape)

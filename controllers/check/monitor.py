@@ -164,14 +164,14 @@ class Monitor:
         """The command that makes cells outside the domain; `read` says what is there then."""
         assert operation.version is not None
         version, thread = operation.version, self._thread(operation)
+        is_before = operation.number >= len(self.plan.operations)   # what opens a step
         sources = [part for access in operation.reads for part in self._parts(access)]
         targets = [part for access in operation.writes for part in self._parts(access)]
 
         def command(wait_for: Sequence[Event] | None = None) -> Event:
             events, after = untraced(wait_for)
             clock = self.clocks.tick(thread, after)
-            # a step begins with number 0, which is filled before it
-            time = self.versions.time(self.step + (version.number == 0), version)
+            time = self.versions.time(self.step + is_before, version)
             self._read(operation, sources, clock)
             for part in sources:
                 self._expect(part, time, f"the fill of place {operation.place} reads")

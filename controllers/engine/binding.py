@@ -96,7 +96,8 @@ class Binder:
         tile, extension = _tile_key(access), self.plan.extension(_tile_key(access).field)
         assert extension is not None, "a field that goes on outside"
         fill = self.executors[operation.place].fill_command
-        return fill(self.plan.program, extension, self.tiles[tile], access.cells)
+        around = self.around[operation.place]
+        return fill(self.plan.program, extension, self.tiles[tile], access.cells, around)
 
     def _host_task(self, operation: Operation) -> Command:
         task = operation.task

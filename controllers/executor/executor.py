@@ -50,7 +50,12 @@ class Executor(Protocol):
         around: Surroundings,
     ) -> Command: ...
     def fill_command(
-        self, program: Program, extension: Extension, tile: Tile, boxes: Sequence[Shape]
+        self,
+        program: Program,
+        extension: Extension,
+        tile: Tile,
+        boxes: Sequence[Shape],
+        around: Surroundings,
     ) -> Command: ...
     def copy_command(
         self, source: Linear, target: Linear, itemsize: int, move: tuple[Strided, Strided]

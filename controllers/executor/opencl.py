@@ -104,20 +104,30 @@ class OpenCLExecutor(OpenedDevice):
         return self.kernel_command(built, arguments, sizes, numbers)
 
     def fill_command(
-        self, program: Program, extension: Extension, tile: Tile, boxes: Sequence[Shape]
+        self,
+        program: Program,
+        extension: Extension,
+        tile: Tile,
+        boxes: Sequence[Shape],
+        around: Surroundings,
     ) -> Command:
         """Make the cells `boxes`, outside the domain, of others of the same tile."""
-        kernel = outside_kernel(extension, str(tile.dtype))
-        key = (outside.NAME, kernel.source)
+        dtype, name = str(tile.dtype), outside.NAME
+        kernel = outside_kernel(extension, dtype)
+        key = (name, kernel.source)
         if key not in self._kernels:
             options = options_of(program, self.device, kernel.divides)
-            made = build(self.context, outside.NAME, kernel.source, options, "", program.math)
-            self._kernels[key] = Built(outside.NAME, made, ())
-        table = outside.table(tile.geometry, extension.domain, boxes)
+            made = build(self.context, name, kernel.source, options, "", program.math)
+            self._kernels[key] = Built(name, made, kernel.parameters)
+        built, numbers = self._kernels[key], ScalarArguments.of(kernel.parameters, around)
+        table = self.constants(outside.table(tile.geometry, extension.domain, boxes))
+        values = {**self._tables(kernel.stage, tile.geometry.box, around, dtype), **numbers.values}
+        values |= box_values(tile.geometry.box) | {"u": tile.buffer, "where": table}
         n_cells = sum(box.n_cells for box in boxes)
         (local,) = work_sizes((n_cells,), self.device.kind == "cpu")[1]
         sizes = (-(-n_cells // local) * local,), (local,)
-        return self.kernel_command(self._kernels[key], [tile.buffer, self.constants(table)], sizes)
+        arguments = bind(name, built.parameters, values, {})
+        return self.kernel_command(built, arguments, sizes, numbers)
 
     def accessors(self, n_axes: int, macros: Mapping[str, str]) -> str:
         """The macros that a user's kernel sees."""

@@ -72,13 +72,19 @@ class ReferenceExecutor:
         return _at_once(compute)
 
     def fill_command(
-        self, program: Program, extension: Extension, tile: Tile, boxes: Sequence[Shape]
+        self,
+        program: Program,
+        extension: Extension,
+        tile: Tile,
+        boxes: Sequence[Shape],
+        around: Surroundings,
     ) -> Command:
         """Make the cells `boxes`, outside the domain, of others of the same tile."""
+        dtype = str(tile.dtype)
 
         def compute() -> None:
             for box in boxes:
-                tile.view(box)[...] = cells_outside(extension, tile.view, box, str(tile.dtype))
+                tile.view(box)[...] = cells_outside(extension, tile.view, box, dtype, around)
 
         return _at_once(compute)
 

@@ -2,8 +2,6 @@
 """What a plan records for each sweep: launches, exchanges, fills, and what is carried elsewhere."""
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from controllers.plan import exchange
 from controllers.plan.operation import Access, TileKey
 from controllers.plan.outline import Outline
@@ -15,6 +13,7 @@ from hitmap.shape import Shape
 
 def record_step(plan: Outline, recorder: Recorder, phase: int) -> None:
     """All of one step of the period."""
+    _fill_opened(plan, recorder, phase, timed=True)
     for number in range(len(plan.sweeps)):
         _record_sweep(plan, recorder, number, phase)
     for task in plan.host_tasks:    # with the versions that are left as the step ends
@@ -37,9 +36,7 @@ def record_opening(plan: Outline, recorder: Recorder, phase: int) -> None:
     for one in exchanges:
         one.pack()
     exchange.record(exchanges)
-    for field, version in plan.liveness.opened.items():
-        tiles = {place: plan.tile(Version(field, 0), phase, place) for place in plan.places}
-        _fill(plan, recorder, version, Version(field, 0), tiles)
+    _fill_opened(plan, recorder, phase, timed=False)
     _fill_once(plan, recorder)
 
 
@@ -64,22 +61,34 @@ def _record_sweep(plan: Outline, recorder: Recorder, number: int, phase: int) ->
             _launch(plan, recorder, number, phase, place, inner)
     exchange.record(exchanges)
     for update in sweep.updates:
-        tiles = {place: plan.tile(update.version, phase, place) for place in plan.places}
-        _fill(plan, recorder, update.version, update.version, tiles)
+        extension = plan.extension(update.version.field)
+        # what depends on scalars is those of the step that reads it, and a step begins with its own
+        if extension is not None and (not extension.is_timed or _is_read(plan, update.version)):
+            _fill(plan, recorder, update.version, update.version, phase)
+
+
+def _is_read(plan: Outline, version: Version) -> bool:
+    """Whether a sweep of the step that makes a version reads it, too."""
+    return any(use.version == version for sweep in plan.sweeps for use in sweep.uses)
+
+
+def _fill_opened(plan: Outline, recorder: Recorder, phase: int, *, timed: bool) -> None:
+    """Make cells outside the domain of what a step begins with: those that are `timed`, or not."""
+    for field, version in plan.liveness.opened.items():
+        extension = plan.extension(field)
+        if extension is not None and extension.is_timed == timed:
+            _fill(plan, recorder, version, Version(field, 0), phase)
 
 
 def _fill(
-    plan: Outline,
-    recorder: Recorder,
-    version: Version,
-    made: Version,
-    tiles: Mapping[int, TileKey],
+    plan: Outline, recorder: Recorder, version: Version, made: Version, phase: int
 ) -> None:
     """Make cells of `made` outside the domain: what readers of `version` need, if it changes."""
     extension = plan.extension(version.field)
     if extension is None or extension.boundary.is_steady:
         return
-    for place, tile in tiles.items():
+    for place in plan.places:
+        tile = plan.tile(made, phase, place)
         outside = plan.outside(version, place)
         if outside:
             sources = Region.of(part for box in outside for part in extension.sources(box))

@@ -73,7 +73,11 @@ def _several_steps(
 
 
 def cells_outside(
-    extension: Extension, cells_of: Callable[[Shape], Cells], box: Shape, dtype: str
+    extension: Extension,
+    cells_of: Callable[[Shape], Cells],
+    box: Shape,
+    dtype: str,
+    around: Surroundings | None = None,
 ) -> Cells:
     """The cells `box`, some of them outside the domain; `cells_of` gives cells that are not.
 
@@ -104,7 +108,10 @@ def cells_outside(
         if line.is_inside(at):
             return values(box, axis)
         (expression,) = line.stage(at).updates.values()
-        made = values_of(expression, lambda read: values(box.shift(read.offset), axis + 1), dtype)
+        given = None if around is None else partial(around.value, box=box, dtype=dtype)
+        made = values_of(
+            expression, lambda read: values(box.shift(read.offset), axis + 1), dtype, given
+        )
         return np.broadcast_to(made, box.extent)
 
     return values(box, box.n_axes)

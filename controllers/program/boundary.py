@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from controllers.program.expression import Expression, Node
 from controllers.program.rule import (
     KEEP,
     PERIODIC,
@@ -104,6 +105,23 @@ class Boundary:
         """The rules of one component of a field of structs."""
         return Boundary(tuple((_of(low, name), _of(high, name)) for low, high in self.axes))
 
+    def with_values(self, values: Mapping[Expression, Expression]) -> Boundary:
+        """The same with other expressions for those of fixed values."""
+
+        def of(rule: Rule) -> Rule:
+            if isinstance(rule, Fixed) and isinstance(rule.value, Node):
+                return Fixed(values[rule.value])
+            return rule
+
+        return Boundary(tuple((of(low), of(high)) for low, high in self.axes))
+
+    @property
+    def values(self) -> tuple[Expression, ...]:
+        """The expressions of fixed values."""
+        rules = (rule for side in self.axes for rule in side)
+        found = (rule.value for rule in rules if isinstance(rule, Fixed))
+        return tuple(value for value in found if isinstance(value, Node))
+
     @property
     def extends(self) -> bool:
         """Whether any side has cells outside."""
@@ -127,6 +145,17 @@ class Boundary:
 
 
 KEPT = Boundary()
+
+
+def check_rings(boundaries: Mapping[str, Boundary], n_axes: int, program: str) -> None:
+    """ValueError where an axis is periodic for one field and not for another."""
+    for axis in range(n_axes):
+        rings = [field for field, boundary in boundaries.items() if boundary.periodic(axis)]
+        if rings and len(rings) < len(boundaries):
+            raise ValueError(
+                f"program {program!r}: axis {axis} is periodic for {', '.join(rings)} alone, but "
+                f"an axis is a ring for all fields or for none; give all of them the same"
+            )
 
 
 def closed(

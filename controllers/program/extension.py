@@ -13,6 +13,7 @@ from itertools import product
 
 from controllers.program.boundary import Boundary, Mirror, Rule, Side
 from controllers.program.expression import Constant, Expression, Node, Read, walk
+from controllers.program.scalars import scalars_in
 from controllers.program.stage import Stage
 from hitmap.argument import number, whole, wrong
 from hitmap.region import Region
@@ -47,11 +48,6 @@ def outside(rule: Rule, field: str, axis: int, n_axes: int, upper: bool, distanc
 
 def check_boundary(boundary: Boundary, field: str, n_axes: int, dtype: str) -> list[Stage]:
     """ValueError where rules do not suit a field; else what they compute near the ends."""
-    if boundary.axes and len(boundary.axes) != n_axes:
-        raise ValueError(
-            f"field {field!r} has a boundary of {len(boundary.axes)} axes, the program has "
-            f"{n_axes}; give a pair of rules for each"
-        )
     for rule in (rule for side in boundary.axes for rule in side):
         if not isinstance(rule, Mirror):
             continue
@@ -63,6 +59,22 @@ def check_boundary(boundary: Boundary, field: str, n_axes: int, dtype: str) -> l
                 f"field {field!r} of {dtype} has no negative numbers, which {rule} makes; use "
                 f"mirror(), or a signed dtype"
             )
+    return _near(boundary, field, n_axes)
+
+
+def scalars_of(boundary: Boundary, field: str, n_axes: int) -> set[str]:
+    """The names of the scalars that rules use."""
+    stages = _near(boundary, field, n_axes)
+    return {name for stage in stages for name in scalars_in(*stage.updates.values())}
+
+
+def _near(boundary: Boundary, field: str, n_axes: int) -> list[Stage]:
+    """What rules compute near the ends; ValueError unless there are rules for all axes."""
+    if boundary.axes and len(boundary.axes) != n_axes:
+        raise ValueError(
+            f"field {field!r} has a boundary of {len(boundary.axes)} axes, the program has "
+            f"{n_axes}; give a pair of rules for each"
+        )
     return [
         outside(rule, field, axis, n_axes, bool(upper), distance)
         for axis, side in enumerate(boundary.axes)
@@ -155,6 +167,11 @@ class Extension:
             Line(self.field, axis, n_axes, extent[axis], self.boundary.side(axis))
             for axis in range(n_axes)
         )
+
+    @cached_property
+    def is_timed(self) -> bool:
+        """Whether they depend on scalars, so that each step has its own."""
+        return bool(scalars_of(self.boundary, self.field, self.domain.n_axes))
 
     def distant(self, axis: int) -> tuple[int, ...]:
         """Where on an axis there are cells outside; 0 is the first one inside."""

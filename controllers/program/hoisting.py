@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
 
+from controllers.program.boundary import Boundary
 from controllers.program.expression import (
     Constant,
     Expression,
@@ -19,6 +20,7 @@ from controllers.program.expression import (
     evaluate_all,
     where,
 )
+from controllers.program.extension import scalars_of
 from controllers.program.scalars import ScalarRule, ScalarRules
 from controllers.program.stage import Stage
 
@@ -43,6 +45,26 @@ def hoisted(
     host = _Host(rules)
     stages = tuple(replace(stage, updates=host.without(stage.updates)) for stage in stages)
     return stages, ScalarRules(host.rules, used)
+
+
+def hoisted_with(
+    stages: tuple[Stage, ...],
+    boundaries: Mapping[str, Boundary],
+    scalars: Mapping[str, ScalarRule],
+) -> tuple[tuple[Stage, ...], dict[str, Boundary], ScalarRules]:
+    """The same with what boundaries compute of scalars alone; their other expressions stay."""
+    n_axes = len(stages[0].offsets)
+    values = [*dict.fromkeys(value for one in boundaries.values() for value in one.values)]
+    if values:
+        updates = {f"value_{number}": value for number, value in enumerate(values)}
+        found, rules = hoisted((*stages, Stage("outside", updates, ((0, 0),) * n_axes)), scalars)
+        new = dict(zip(values, found[-1].updates.values()))
+        boundaries = {field: one.with_values(new) for field, one in boundaries.items()}
+        stages = found[:-1]
+    else:
+        stages, rules = hoisted(stages, scalars)
+    used = [scalars_of(one, field, n_axes) for field, one in boundaries.items()]
+    return stages, {**boundaries}, ScalarRules(rules, set().union(*used))
 
 
 class _Host:

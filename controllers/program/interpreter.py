@@ -88,7 +88,8 @@ def _swept(
     for use in sweep.uses:
         field = use.version.field
         boundary = ends.boundaries.get(field, KEPT)
-        used[field] = extended(known[use.version], field, boundary, own_ends(sweep.stage, field))
+        used[field] = extended(known[use.version], field, boundary, own_ends(sweep.stage, field),
+                               ends.around)  # fmt: skip
 
     def read(node: Read) -> npt.NDArray[Any]:
         array, first = used[node.field]

@@ -13,13 +13,13 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from controllers.program.boundary import KEPT, Boundary
+from controllers.program.boundary import KEPT, Boundary, check_rings
 from controllers.program.coordinates import Coordinates
 from controllers.program.expression import Constant, Scalar, flops
-from controllers.program.extension import check_boundary
+from controllers.program.extension import check_boundary, scalars_of
 from controllers.program.functions import FUNCTIONS, Function
 from controllers.program.given_use import check_given
-from controllers.program.hoisting import hoisted
+from controllers.program.hoisting import hoisted_with
 from controllers.program.identifier import check_field_name, check_identifier, short
 from controllers.program.offsets import Offsets
 from controllers.program.scalars import TIME, ScalarRule, ScalarRules
@@ -103,18 +103,14 @@ class Program:
         for field in self.fields:
             for stage in check_boundary(field.boundary, field.name, self.n_axes, field.dtype):
                 _check_nodes(stage, field.dtype, self.math)
-        for axis in range(self.n_axes):
-            closed = {field.boundary.periodic(axis) for field in self.fields}
-            if len(closed) > 1:
-                rings = ", ".join(f.name for f in self.fields if f.boundary.periodic(axis))
-                raise ValueError(
-                    f"program {self.name!r}: axis {axis} is periodic for {rings} alone, but an "
-                    f"axis is a ring for all fields or for none; give all of them the same"
-                )
+                check_given(stage, field.dtype in FLOATS, self.grid)
+        check_rings(self.boundaries, self.n_axes, self.name)
 
     def _take_scalars(self) -> None:
-        stages, rules = hoisted(self.stages, self.scalars)
+        stages, boundaries, rules = hoisted_with(self.stages, self.boundaries, self.scalars)
+        fields = (replace(field, boundary=boundaries[field.name]) for field in self.fields)
         object.__setattr__(self, "stages", stages)
+        object.__setattr__(self, "fields", tuple(fields))
         object.__setattr__(self, "scalars", rules)
         names = [field.name for field in self.fields]
         for name in names:
@@ -210,8 +206,10 @@ class Program:
 
     @cached_property
     def changing(self) -> tuple[str, ...]:
-        """The scalars that its stages use and that change from step to step."""
+        """The scalars that stages and boundaries use and that change from step to step."""
         used = {one.name for stage in self.stages for one in stage.given if isinstance(one, Scalar)}
+        for field in self.fields:
+            used |= scalars_of(field.boundary, field.name, self.n_axes)
         return self.rules.changing(sorted(used))
 
     @cached_property

@@ -8,6 +8,7 @@ Kernels must give the same bits.  It is written to be read, not to be fast.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, overload
 
@@ -205,7 +206,7 @@ def _after_step(
     for stage in program.stages:
         box = stage.updated(domain, periodic, boundaries)
         seen = {
-            field: extended(now[field], field, boundaries[field], own_ends(stage, field))
+            field: extended(now[field], field, boundaries[field], own_ends(stage, field), around)
             for field in stage.fields_read
         }
 
@@ -227,7 +228,11 @@ def _after_step(
 
 
 def extended(
-    array: npt.NDArray[Any], field: str, boundary: Boundary, ends: Offsets
+    array: npt.NDArray[Any],
+    field: str,
+    boundary: Boundary,
+    ends: Offsets,
+    around: Surroundings | None = None,
 ) -> tuple[npt.NDArray[Any], tuple[int, ...]]:
     """A field with the cells outside from the first to the last offset, and where it begins then.
 
@@ -244,21 +249,29 @@ def extended(
         below = max(0, -low) if line.has(-1) else 0
         above = max(0, high) if line.has(line.length) else 0
         if below or above:
-            array = _longer(array, line, below, above)
+            array = _longer(array, line, below, above, tuple(first), around)
         first[axis] = below
     return array, tuple(first)
 
 
 def _longer(
-    array: npt.NDArray[Any], line: Line, below: int, above: int
+    array: npt.NDArray[Any],
+    line: Line,
+    below: int,
+    above: int,
+    first: tuple[int, ...],
+    around: Surroundings | None,
 ) -> npt.NDArray[Any]:
-    """`array` with so many cells below and above along one axis."""
+    """`array`, which has so many cells `first`, with more below and above along one axis."""
+    box, dtype = Shape.of_extent(array.shape).shift(tuple(-n for n in first)), str(array.dtype)
     slabs = {at: array.take([at], line.axis) for at in range(line.length)}
 
     def slab(at: int) -> npt.NDArray[Any]:
         if at not in slabs:
             (expression,) = line.stage(at).updates.values()
-            made = values_of(expression, lambda r: slab(at + r.offset[line.axis]), str(array.dtype))
+            here = box.slab(line.axis, at, at + 1)
+            given = None if around is None else partial(around.value, box=here, dtype=dtype)
+            made = values_of(expression, lambda r: slab(at + r.offset[line.axis]), dtype, given)
             slabs[at] = np.broadcast_to(made, slabs[0].shape)
         return slabs[at]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import ClassVar, TypeAlias, Union
 
-from controllers.program.node import Constant, Expression
+from controllers.program.expression import Constant, Expression, Node, Read, Scalar, walk
 from hitmap.argument import function as check_function
 from hitmap.argument import number, short, whole, wrong
 
@@ -25,7 +25,11 @@ class Rule:
     """What one side of an axis does for a field; rules are its subclasses."""
 
     extends: ClassVar[bool] = True      # whether cells outside exist, which `outside` gives
-    is_steady: ClassVar[bool] = False   # whether they never change
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether these never change."""
+        return False
 
     def outside(self, inside: Inside, distance: int) -> Value:
         """The value of the cell `distance` cells beyond the end; 1 is the first one.
@@ -55,15 +59,38 @@ class Periodic(Rule):
         return "periodic"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fixed(Rule):
-    """All cells outside have this value, at all times."""
+    """All cells outside have this value: a number, or an expression of coordinates and scalars."""
 
-    value: float
-    is_steady: ClassVar[bool] = True
+    value: Value
 
     def __post_init__(self) -> None:
-        Constant(number(self.value, "fixed"))   # which is finite
+        if not isinstance(self.value, Node):
+            Constant(number(self.value, "fixed"))   # which is finite
+        elif any(isinstance(node, Read) for node in walk(self.value)):
+            raise ValueError(
+                f"fixed: a value of coordinates and scalars, got one that reads cells, "
+                f"{self.value}; use custom(...)"
+            )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Fixed) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[object, ...]:
+        """Equal expressions are one object; 0 is not -0."""
+        value = self.value
+        return (id(value),) if isinstance(value, Node) else (type(value), repr(value))
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether it has no scalars, which change."""
+        value = self.value
+        return not isinstance(value, Node) or not any(isinstance(n, Scalar) for n in walk(value))
 
     def outside(self, inside: Inside, distance: int) -> Value:
         return self.value
@@ -154,8 +181,12 @@ def keep() -> Rule:
     return KEEP
 
 
-def fixed(value: float) -> Rule:
-    """The value of all cells outside."""
+def fixed(value: Value) -> Rule:
+    """The value of all cells outside: a number, or an expression of coordinates and scalars.
+
+    An expression is that of each cell outside, at its own coordinates; `t` and all other scalars
+    are those of the step that reads it.
+    """
     return Fixed(value)
 
 

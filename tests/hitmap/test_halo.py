@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import pytest
-from halo_model import Cell, Model
+from halo_model import Cell, Model, cells
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -296,3 +296,45 @@ def test_no_offsets_or_nothing_updated_needs_no_message() -> None:
     assert HaloPattern(layout, [], (True, True)).messages == ()
     assert HaloPattern(layout, STAR, (True, True), Shape((2, 2), (2, 2))).messages == ()
     assert HaloPattern(layout, [], (True, True)).full(1) == layout.owned[1]
+
+
+class Mirrors:
+    """At both ends of these axes, as often as the reach demands."""
+
+    def __init__(self, domain: Shape, axes: tuple[bool, ...]) -> None:
+        self.domain, self.axes = domain, axes
+
+    def source(self, cell: Cell) -> Cell | None:
+        seen = []
+        for at, length, mirrored in zip(cell, self.domain.extent, self.axes, strict=True):
+            turn, along = divmod(at, length)
+            seen.append(length - 1 - along if turn % 2 and mirrored else along if mirrored else at)
+        return tuple(seen)
+
+    def outside(self, box: Shape) -> Iterator[Shape]:
+        for cell in cells(box):
+            inside = zip(cell, self.domain.extent, self.axes, strict=True)
+            if not all(0 <= at < length or not mirrored for at, length, mirrored in inside):
+                yield Shape(cell, tuple(at + 1 for at in cell))
+
+    def sources(self, box: Shape) -> Iterator[Shape]:
+        for cell in map(self.source, cells(box)):
+            assert cell is not None
+            yield Shape(cell, tuple(at + 1 for at in cell))
+
+
+@pytest.mark.parametrize("mirrored", [(True, True), (True, False), (False, True)])
+@pytest.mark.parametrize("n_places", [1, 3, 5])
+def test_what_cells_outside_are_made_of_is_received(
+    n_places: int, mirrored: tuple[bool, bool]
+) -> None:
+    far = [(0, 0), (-1, 2), (3, -1), (0, -5), (-4, 0)]
+    rings = tuple(not mirror for mirror in mirrored)
+    for layout in (
+        Layout.blocks(Shape.of_extent((6, 4)), n_places),
+        Layout.weighted(Shape.of_extent((3, 7)), [1, 5, 1, 9, 2][:n_places]),
+    ):
+        mirrors = Mirrors(layout.domain, mirrored)
+        pattern = HaloPattern(layout, far, rings, beyond=mirrors)
+        model = Model(layout, far, rings, layout.domain, mirrors.source)
+        model.check_pattern(layout, pattern)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hitmap import HaloPattern, Layout, Message, Shape
 
@@ -26,12 +26,19 @@ class Model:
     """What each place must receive, found cell by cell."""
 
     def __init__(
-        self, layout: Layout, offsets: Sequence[Cell], periodic: tuple[bool, ...], updated: Shape
+        self,
+        layout: Layout,
+        offsets: Sequence[Cell],
+        periodic: tuple[bool, ...],
+        updated: Shape,
+        source: Callable[[Cell], Cell | None] = lambda cell: None,
     ) -> None:
+        """`source` says of which cell one outside is made, if of any."""
         self.domain = layout.domain
         self.periodic = periodic
         self.owner = {c: place for place, box in enumerate(layout.owned) for c in cells(box)}
         self.needed: list[set[Cell]] = []
+        self.outside: list[set[Cell]] = []
         for place, box in enumerate(layout.owned):
             read = {
                 tuple(i + step for i, step in zip(cell, offset, strict=True))
@@ -39,6 +46,9 @@ class Model:
                 for offset in offsets
             }
             mine = set(cells(box))
+            outside = {c for c in read if self.wrapped(c) not in self.owner and source(c)}
+            self.outside.append(outside)
+            read |= {made for made in map(source, outside) if made}
             self.needed.append({c for c in read - mine if self.wrapped(c) in self.owner})
             assert all(self.owner[c] == place for c in mine)
 
@@ -47,7 +57,7 @@ class Model:
         return tuple((i - lo) % n + lo if wraps else i for i, lo, n, wraps in axes)
 
     def full(self, layout: Layout, place: int) -> Shape:
-        held = [*cells(layout.owned[place]), *self.needed[place]]
+        held = [*cells(layout.owned[place]), *self.needed[place], *self.outside[place]]
         if not held:
             return layout.owned[place]
         ends = [(min(along), max(along) + 1) for along in zip(*held, strict=True)]
@@ -89,3 +99,5 @@ class Model:
                 m for m in pattern.messages if m.source == place
             )
             assert pattern.full(place) == self.full(layout, place)
+            made = [cell for box in pattern.outside(place) for cell in cells(box)]
+            assert len(made) == len({*made}) and {*made} == self.outside[place]

@@ -199,16 +199,21 @@ class LazyExecutor:
         return command
 
     def fill_command(
-        self, program: Program, extension: Extension, tile: Tile, boxes: Sequence[Shape]
-    ) -> Command:
+        self, program: Program, extension: Extension, tile: Tile, boxes: Sequence[Shape],
+        around: Surroundings,
+    ) -> Command:  # fmt: skip
         def view(cells: Shape) -> npt.NDArray[Any]:
             return tile.strided(cells).view(array(tile.linear))
 
-        def work() -> None:
+        def work(given: Surroundings) -> None:
             for box in boxes:
-                view(box)[...] = cells_outside(extension, view, box, str(tile.dtype))
+                view(box)[...] = cells_outside(extension, view, box, str(tile.dtype), given)
 
-        return self._command(self.compute, "fill", work)
+        def command(wait_for: Sequence[Event] | None = None) -> Event:
+            now = Surroundings(around.positions, around.numbers)    # kept, as arguments are
+            return self._command(self.compute, "fill", lambda: work(now))(wait_for)
+
+        return command
 
     def copy_command(
         self, source: Linear, target: Linear, itemsize: int, move: tuple[Strided, Strided]

@@ -115,10 +115,11 @@ class Simulation:
             return self._tile(key, box)
 
         dtype = self.plan.program.field(key.field).dtype
+        around = Surroundings.usual(self.plan.program, self.plan.layout.domain, self.plan.periodic)
         for box in written.cells:
             extension = self.plan.extension(key.field)
             assert extension is not None
-            self._tile(key, box)[...] = cells_outside(extension, cells_of, box, dtype)
+            self._tile(key, box)[...] = cells_outside(extension, cells_of, box, dtype, around)
 
     def _tile(self, key: Any, cells: Shape) -> Array:
         box = self.plan.geometry(key.field, key.place).box

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from lazy_executor import LazyExecutor, World
+from mpi_jobs import helpers_path, run_ranks
 from plan_simulation import Simulation
 from random_boundaries import bounded_program, same
 from random_programs import ProgramCase
@@ -20,11 +22,16 @@ from sample import sample
 from controllers import (
     Boundary,
     Computation,
+    Coordinate,
+    Coordinates,
     Field,
+    Parameter,
     Program,
     Read,
+    Scalar,
     Stage,
     Stencil,
+    custom,
     extrapolate,
     fixed,
     mirror,
@@ -40,6 +47,7 @@ from controllers.executor.reference import ReferenceExecutor
 from controllers.memory.tile import Tile
 from controllers.plan import Location, Plan
 from controllers.program.extension import Extension
+from controllers.program.surroundings import Surroundings
 from hitmap import Layout, SerialCommunicator, Shape
 
 N_PLACES = (1, 2, 3, 5)
@@ -57,7 +65,7 @@ def layout_of(case: ProgramCase, n_places: int, rng: random.Random) -> Layout:
     ])  # fmt: skip
 
 
-@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 20))
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 40))
 def test_every_order_that_a_plan_allows_gives_the_bits_of_the_reference(number: int) -> None:
     case = bounded_program(number)
     for n_places in N_PLACES:
@@ -103,7 +111,7 @@ def check_engine(
     engine.close()
 
 
-@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 20))
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 60))
 def test_devices_that_run_at_any_time_give_the_bits_of_the_reference(number: int) -> None:
     case, world = bounded_program(number), World(number, eagerness=[0.07, 0.2, 0.6][number % 3])
     rng = random.Random(number)
@@ -113,7 +121,7 @@ def test_devices_that_run_at_any_time_give_the_bits_of_the_reference(number: int
     check_engine(case, [*executors, executors[0]], layout_of(case, 5, rng))
 
 
-@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 25))
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 100))
 def test_pocl_gives_the_bits_of_the_reference(number: int, pocl: OpenCLExecutor) -> None:
     case, rng = bounded_program(number), random.Random(number)
     for n_places in (1, 5) if number % 2 else (2, 3):
@@ -127,7 +135,7 @@ def pocl() -> OpenCLExecutor:
     return OpenCLExecutor(find_devices()[0])
 
 
-@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 25))
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 100))
 def test_the_checked_mode_raises_no_alarm(number: int) -> None:
     case, rng = bounded_program(number), random.Random(number)
     case = replace(case, program=replace(case.program, renames={}))
@@ -147,8 +155,9 @@ class Forgetful(ReferenceExecutor):
     """Makes no cell outside the domain."""
 
     def fill_command(
-        self, program: Program, extension: Extension, tile: Tile, boxes: Sequence[Shape]
-    ) -> Command:
+        self, program: Program, extension: Extension, tile: Tile, boxes: Sequence[Shape],
+        around: Surroundings,
+    ) -> Command:  # fmt: skip
         return lambda wait_for=None: HostEvent(0, 0)
 
 
@@ -211,7 +220,7 @@ def test_computations_take_rules_for_all_fields_or_field_by_field() -> None:
 @pytest.mark.parametrize(("devices", "n_steps", "boundary"), sample(product(
     ("reference", "cpu"), (2, 3, 4),
     ("fixed:0.5", ["periodic", "fixed:0.5"], {0: (fixed(1), "keep"), 1: (fixed(0), fixed(2))}),
-), 5))  # fmt: skip
+), 10))  # fmt: skip
 def test_several_steps_per_launch_know_fixed_numbers(
     devices: str, n_steps: int, boundary: Any
 ) -> None:
@@ -233,7 +242,7 @@ def test_several_steps_per_launch_know_fixed_numbers(
 
 def test_several_steps_per_launch_are_refused_where_what_is_outside_changes() -> None:
     program = five().program("float32")
-    with pytest.raises(ValueError, match="launches of 2 steps .* keep, periodic or a fixed number"):
+    with pytest.raises(ValueError, match="launches of 2 steps .* keep, periodic or a number"):
         Computation(program, (40, 40), boundary="mirror", steps_per_launch=2, devices="reference")
     with Computation(program, (400, 400), boundary="mirror", devices="cpu") as run:
         assert run.plan.steps_per_launch == 1
@@ -243,6 +252,7 @@ def five() -> Stencil:
     return Stencil.of("five", [(-1, 1)] * 2, [0, 1, 0, 1, 1, 1, 0, 1, 0], 5)
 
 
+@pytest.mark.whole
 def test_every_kind_of_rule_is_tried_on_every_side() -> None:
     found = {
         (axis, side, type(rule).__name__)
@@ -253,3 +263,127 @@ def test_every_kind_of_rule_is_tried_on_every_side() -> None:
     }
     kinds = ("Keep", "Periodic", "Fixed", "Mirror", "Extrapolate", "Custom")
     assert found == {*product(range(3), range(2), kinds)}
+
+
+def shaken() -> Program:
+    """A program whose boundaries depend on where and when, read once and again in a step."""
+    y, x, t, push = Coordinate(0), Coordinate(1), Scalar("t"), Scalar("push")
+    moved = fixed(np.sin(3 * t) * x + push)
+    sponge = custom(lambda inside, distance: inside(distance - 1) * y + push / distance)
+    u = Field("u", "float64", Boundary.of({0: (moved, mirror()), 1: (sponge, fixed(y * y))}, 2))
+    v = Field("v", "float64", Boundary.of([(moved, "keep"), fixed(x - y)], 2))
+    star = ((-2, 2), (-2, 2))
+    around = sum(Read("u", offset) for offset in [(-2, -1), (2, 1), (-1, 2), (1, -2)])
+    stages = (
+        Stage("push_u", {"u": (around + Read("v", (-1, 1))) / 6}, star),
+        Stage("pull_v", {"v": (around - Read("v", (1, -1))) / 6}, star),
+    )
+    grid = Coordinates(("y", "x"), (0.0, -1.0), (0.25, 0.5))
+    return Program("shaken", (u, v), stages, grid=grid, scalars={"push": Parameter(0.25)})
+
+
+@pytest.mark.parametrize(("devices", "check"), [
+    ("cpu", "off"), ("reference", "on"),
+    *(pytest.param(*how, marks=pytest.mark.whole) for how in [("reference", "off"), ("cpu", "on")]),
+])  # fmt: skip
+def test_what_is_outside_may_depend_on_where_and_when(devices: str, check: str) -> None:
+    program = shaken()
+    rng = np.random.default_rng(8)
+    state = {name: rng.random((9, 7)) for name in ("u", "v")}
+    right = reference_run(program, state, 3, dt=0.125)
+    with Computation(
+        program, (9, 7), dt=0.125, devices=devices, check=check, places_per_controller=4,
+        partition="blocks",
+    ) as run:  # fmt: skip
+        assert run.plan.steps_per_launch == 1
+        for name, start in state.items():
+            run[name].scatter(start)
+        run.run(1)
+        run.run(2)
+        for name, values in right.items():
+            got = run[name].gather()
+            assert got is not None and got.tobytes() == values.tobytes(), name
+
+
+def test_parameters_of_boundaries_may_change_between_runs() -> None:
+    program, start = WALL.with_boundaries({}), np.random.default_rng(8).random((9, 4))
+    program = replace(
+        program, scalars={"wall": Parameter(2.0)},
+        fields=(Field("u", "float64", Boundary.of({0: fixed(Scalar("wall"))}, 2)),),
+    )  # fmt: skip
+    with Computation(program, (9, 4), devices="cpu", places_per_controller=2) as run:
+        run.scatter(start)
+        run.run(2)
+        run.run(2, wall=-1.0)
+        got = run.gather()
+    right = reference_run(program, start, 2)
+    right = reference_run(program, right, 2, scalars={"wall": -1.0})
+    assert got is not None and got.tobytes() == right.tobytes()
+
+
+def test_lazy_devices_keep_the_scalars_of_each_step() -> None:
+    program = shaken()
+    program = replace(program, scalars={**program.scalars, "dt": Parameter(0.5)})
+    rng = np.random.default_rng(8)
+    case = ProgramCase(program, (), {n: rng.random((9, 7)) for n in "uv"}, (False, False), 5)
+    world = World(3, eagerness=0.1)
+    lazy = [LazyExecutor(world, shares_host=n % 2 == 0, name=str(n)) for n in range(3)]
+    check_engine(case, lazy, Layout.bands(Shape.of_extent((9, 7)), 3))
+
+
+@pytest.mark.parametrize(("match", "make"), [
+    ("reads cells", lambda: fixed(Read("u", (0, 0)))),
+    ("scalar 'q'", lambda: Field("u", "float64", Boundary.of(fixed(Scalar("q")), 2))),
+    ("where the cells", lambda: Field("u", "float64", Boundary.of(fixed(Coordinate(0)), 2))),
+    ("integers", lambda: Field("u", "int32", Boundary.of(fixed(Scalar("t")), 2))),
+])  # fmt: skip
+def test_what_cannot_be_outside_is_refused(match: str, make: Callable[[], Any]) -> None:
+    with pytest.raises(ValueError, match=match):
+        replace(WALL, fields=(make(),))
+
+
+@pytest.mark.parametrize(("devices", "dtype"), sample(product(
+    ("reference", "cpu"), ("float32", "int32")
+), 4))  # fmt: skip
+def test_four_axes_have_rules_of_their_own(devices: str, dtype: str) -> None:
+    reads = [Read("u", offset) for offset in [(-2, 1, 0, -1), (1, -1, 3, 1), (0, 0, -1, 2)]]
+    ends = ((-2, 1), (-1, 1), (-1, 3), (-1, 2))
+    stage = Stage("far", {"u": reads[0] - 2 * reads[1] + reads[2]}, ends)
+    program = Program("p", (Field("u", dtype),), (stage,))
+    start = np.random.default_rng(9).integers(-9, 9, (3, 4, 2, 5)).astype(dtype)
+    rules = [("mirror", mirror(-1)), extrapolate(1), (mirror(), fixed(3)), "periodic"]
+    with Computation(
+        program, start, boundary=rules, devices=devices, places_per_controller=5, partition="blocks"
+    ) as run:
+        run.run(3)
+        got, right = run.gather(), reference_run(run.program, start, 3)
+    assert got is not None and got.tobytes() == right.tobytes()
+
+
+RANKS = """
+import sys
+import numpy as np
+from random_boundaries import bounded_program, same
+from controllers import Computation
+
+for number in map(int, sys.argv[1:]):
+    case = bounded_program(number)
+    with Computation(
+        case.program, case.extent, devices="reference", places_per_controller=2, partition="blocks"
+    ) as run:
+        for name, values in case.arrays.items():
+            run[name].scatter(values if run.comm.rank == 0 else None)
+        run.run(case.n_steps)
+        for name, values in case.expected.items():
+            got = run[name].gather()
+            assert got is None or same(got, values), (number, name)
+print("all right", flush=True)
+"""
+
+
+@pytest.mark.whole
+def test_two_ranks_give_the_bits_of_the_reference(tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(RANKS)
+    numbers = map(str, range(0, N_PROGRAMS, 10))
+    job = run_ranks(2, [str(tmp_path / "job.py"), *numbers], env=helpers_path())
+    assert job.returncode == 0 and job.stdout.count("all right") == 2, job.stdout + job.stderr

@@ -201,6 +201,9 @@ def test_loops_that_explode() -> None:
 
     refused(endless, "written out", "more steps", line=2)
 
+
+@pytest.mark.whole
+def test_neighbours_of_neighbours_that_explode() -> None:
     def wide(u: Any) -> Any:
         for _ in range(200):
             u = u + u[1, 3] * u[5, 1]
@@ -333,3 +336,14 @@ def test_what_a_users_own_code_raises_is_left_alone() -> None:
 
     with pytest.raises(KeyError, match="^'rate'$"):
         program_of(ct.step(broken), GRID)
+
+
+def test_the_innermost_line_of_the_user_is_named() -> None:
+    def helper(u: Any) -> Any:
+        return u[1]
+
+    def outer(u: Any) -> Any:
+        return dict(u=helper(u))
+
+    message = refused(outer, "got 1", line=-2)
+    assert "in step 'outer'" in message
