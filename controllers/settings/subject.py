@@ -193,9 +193,10 @@ def _program(
         known = [one for one in map(_dtype_of, values.values()) if one is not None]
         wanted = dtype if dtype is not None else known[0] if known else DEFAULT_DTYPE
         return described.program(wanted)
-    if dtype is not None and dtype_name(dtype) != described.dtype:
+    kinds = dict.fromkeys(field.dtype for field in described.fields)
+    if dtype is not None and [dtype_name(dtype)] != [*kinds]:
         raise ValueError(
-            f"dtype: the fields of the program {described.name!r} are {described.dtype}, got "
+            f"dtype: the fields of the program {described.name!r} are {', '.join(kinds)}, got "
             f"{dtype_name(dtype)}; leave it out, or make the program of this dtype"
         )
     return described
