@@ -16,7 +16,7 @@ from controllers.language.grid import Grid, Labelled
 from controllers.language.kinds import DTypes
 from controllers.language.step import Method, Step, Steps, steps_of
 from controllers.language.traced import program_of
-from controllers.language.weights import Stencil
+from controllers.language.weights import FIELD, Stencil
 from controllers.program.program import Program
 from controllers.program.scalars import TIME_STEP
 from controllers.settings.domain import Boundaries, bounded
@@ -71,7 +71,7 @@ class Subject:
 def names_of(described: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The fields and the parameters of a description, as users call them."""
     if isinstance(described, Stencil):
-        described = described.program(DEFAULT_DTYPE)
+        return (FIELD,), ()
     if isinstance(described, Program):
         return tuple(field.name for field in described.fields), tuple(described.rules.parameters)
     if not isinstance(described, (Step, Method, list, tuple)):
