@@ -16,7 +16,7 @@ from controllers.language.grid import Grid, Labelled
 from controllers.language.kinds import DTypes
 from controllers.language.step import Method, Step, Steps, steps_of
 from controllers.language.traced import program_of
-from controllers.language.weights import Stencil
+from controllers.language.weights import FIELD, Stencil
 from controllers.program.program import Math, Program
 from controllers.program.scalars import TIME_STEP
 from controllers.settings.domain import Boundaries, bounded
@@ -73,7 +73,7 @@ class Subject:
 def names_of(described: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The fields and the parameters of a description, as users call them."""
     if isinstance(described, Stencil):
-        described = described.program(DEFAULT_DTYPE)
+        return (FIELD,), ()
     if isinstance(described, Program):
         return tuple(field.name for field in described.fields), tuple(described.rules.parameters)
     if not isinstance(described, (Step, Method, list, tuple)):
@@ -196,9 +196,10 @@ def _program(
         known = [one for one in map(_dtype_of, values.values()) if one is not None]
         wanted = dtype if dtype is not None else known[0] if known else DEFAULT_DTYPE
         return described.program(wanted)
-    if dtype is not None and dtype_name(dtype) != described.dtype:
+    kinds = dict.fromkeys(field.dtype for field in described.fields)
+    if dtype is not None and [dtype_name(dtype)] != [*kinds]:
         raise ValueError(
-            f"dtype: the fields of the program {described.name!r} are {described.dtype}, got "
+            f"dtype: the fields of the program {described.name!r} are {', '.join(kinds)}, got "
             f"{dtype_name(dtype)}; leave it out, or make the program of this dtype"
         )
     return described
