@@ -27,7 +27,7 @@ class Profile(Rule):
         given = {name: Value(Coordinate(axis), grid.places) for axis, name in enumerate(grid.axes)}
         names = inspect.signature(self.function).parameters
         what = f"fixed ({line_of(self.function)})"
-        with located("fixed"):
+        with located("fixed", self.function):
             found = self.function(
                 **{name: given.get(name, Value(Scalar(name), grid.places)) for name in names}
             )

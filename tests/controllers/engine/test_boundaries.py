@@ -387,3 +387,12 @@ def test_two_ranks_give_the_bits_of_the_reference(tmp_path: Path) -> None:
     numbers = map(str, range(0, N_PROGRAMS, 10))
     job = run_ranks(2, [str(tmp_path / "job.py"), *numbers], env=helpers_path())
     assert job.returncode == 0 and job.stdout.count("all right") == 2, job.stdout + job.stderr
+
+
+def test_a_domain_too_short_for_a_rule_is_refused_when_a_plan_is_made() -> None:
+    program = WALL.with_boundaries({"u": Boundary.of({0: extrapolate(2)}, 2)})
+    with pytest.raises(ValueError, match="extrapolate.2. needs cells on axis 0 .*larger domain"):
+        Plan(program, Layout.bands(Shape.of_extent((2, 9)), 1), (False, False), [Location()])
+    with pytest.raises(ValueError, match="axis 1 is to be periodic.*leave out one"):
+        walls = WALL.with_boundaries({"u": Boundary.of("mirror", 2)})
+        Plan(walls, Layout.bands(Shape.of_extent((9, 9)), 1), (False, True), [Location()])
