@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from controllers.language.integrators import heun, leapfrog, rk3
     from controllers.language.pattern_file import PatternFileError, read_patterns
     from controllers.language.point import point
+    from controllers.language.profile import fixed
     from controllers.language.step import Step, Time, parity, repeat, step
     from controllers.language.stored import stored
     from controllers.language.struct import struct
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from controllers.program.expression import Coordinate, Index, Read, Scalar
     from controllers.program.program import Field, Program, Stage
     from controllers.program.reference import reference_run
-    from controllers.program.rule import custom, extrapolate, fixed, keep, mirror
+    from controllers.program.rule import custom, extrapolate, keep, mirror
     from controllers.program.scalars import Parameter
     from controllers.report.report import Report
     from controllers.run.computation import Computation
@@ -93,7 +94,7 @@ _HOMES = {
     "devices": "controllers.device.listing",
     "dry_run": "controllers.run.dry_run",
     "extrapolate": "controllers.program.rule",
-    "fixed": "controllers.program.rule",
+    "fixed": "controllers.language.profile",
     "gradient": "controllers.language.derivatives",
     "heun": "controllers.language.integrators",
     "keep": "controllers.program.rule",

@@ -78,7 +78,8 @@ def test_unlike_devices_share_one_stencil() -> None:
     assert len(table) > 3 and table[0].startswith("place  rank")
 
 
-@pytest.mark.parametrize("name", sample(STEPS, len(STEPS)))
+@pytest.mark.whole
+@pytest.mark.parametrize("name", STEPS)
 def test_a_program_of_traced_steps_checks_itself(name: str) -> None:
     runpy.run_path(str(EXAMPLES / f"{name}.py"))["main"](STEPS[name])
 

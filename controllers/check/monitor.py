@@ -13,7 +13,8 @@ from itertools import chain
 import numpy as np
 
 from controllers.check.cells import NEVER, Bits, Cells, Numbers, bits_of
-from controllers.check.finding import Complaint, Kind
+from controllers.check.complaints import first_cell, garbled, misplaced, unordered
+from controllers.check.finding import Complaint
 from controllers.check.ordering import HOST, Clock, Clocks, Traced, untraced
 from controllers.check.part import Array, Part, content_of, joined, put
 from controllers.check.versions import Versions
@@ -109,13 +110,7 @@ class Monitor:
         (part,) = self.parts(Access(key, (box,)), field)
         known = part.where.view(part.cells.stamps) != NEVER
         wrong = known & (bits_of(values) != part.where.view(part.cells.bits)) & ~apart_from
-        if wrong.any():
-            cell = self.cell(part, int(np.argmax(wrong)))
-            what = (
-                f"{field} at {cell} has other bits at place {key.place} than were computed, "
-                f"loaded or sent there"
-            )
-            self.complain(Complaint("corrupt", what, field, cell))
+        self.complain(garbled(part, wrong, key.place, self.versions))
 
     def close(self) -> None:
         """Give back what belongs to MPI."""
@@ -242,30 +237,11 @@ class Monitor:
 
     def order(self, operation: Operation, part: Part, early: Bits) -> None:
         """Complain where an operation need not come after what it depends on."""
-        if early.any():
-            cell = self.cell(part, int(np.argmax(early)))
-            what = (
-                f"the {operation.verb} of place {operation.place} does not wait for an earlier "
-                f"command on {part.field} at {cell}: nothing enforces their order"
-            )
-            self.complain(Complaint("unordered", what, part.field, cell))
+        self.complain(unordered(operation, part, early, self.versions))
 
     def expect(self, part: Part, time: int, who: str) -> None:
         """Complain where the cells of `part` do not hold what they must at `time`."""
-        expected = self.versions.stamps(part.field, part.box, time)
-        got = part.where.view(part.cells.stamps)
-        wrong = got != expected
-        if wrong.any():
-            at = int(np.argmax(wrong))
-            cell, stamp = self.cell(part, at), int(got.flat[at])
-            needed = self.versions.describe(int(expected.flat[at]))
-            what = f"{who} {part.field} at {cell}, which "
-            if stamp == NEVER:
-                what += f"nobody has written; it needs {needed}"
-            else:
-                what += f"holds {self.versions.describe(stamp)}; it needs {needed}"
-            kind: Kind = "unwritten" if stamp == NEVER else "stale"
-            self.complain(Complaint(kind, what, part.field, cell))
+        self.complain(misplaced(part, time, who, self.versions))
 
     def _claim(self, operation: Operation, target: Part, time: int) -> None:
         """A launch gives its cells the values of `time`, which must be its to give, once."""
@@ -280,7 +256,7 @@ class Monitor:
         held = target.where.view(target.cells.stamps)
         twice = held == stamps
         if twice.any():
-            cell = self.cell(target, int(np.argmax(twice)))
+            cell = first_cell(target, twice, self.versions)
             what = f"{who} at {cell} a second time in this step"
             self.complain(Complaint("overlap", what, target.field, cell))
         held[...] = stamps
@@ -300,11 +276,6 @@ class Monitor:
         boxes = message.border if memory.end == "border" else message.halo
         where = packed(boxes)
         return [Part(cells, w, box, transfer.field) for w, box in zip(where, boxes)]
-
-    def cell(self, part: Part, position: int) -> tuple[int, ...]:
-        """The global index of cell number `position` of a part."""
-        at = np.unravel_index(position, part.box.extent)
-        return self.versions.wrapped(tuple(int(n) + a for n, a in zip(at, part.box.lower)))
 
     def _thread(self, operation: Operation) -> Hashable:
         """What does an operation, one after another."""

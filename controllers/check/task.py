@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from controllers.check.cells import bits_of
+from controllers.check.complaints import first_cell
 from controllers.check.finding import Complaint
 from controllers.check.monitor import Monitor
 from controllers.check.ordering import HOST, Traced, untraced
@@ -70,6 +71,6 @@ class TaskWatch:
         unlike = bits_of(self._view(key, part.box)) != part.where.view(part.cells.bits)
         if not unlike.any():
             return None
-        cell = self._monitor.cell(part, int(np.argmax(unlike)))
+        cell = first_cell(part, unlike, self._monitor.versions)
         what = f"{self._who} writes {part.field} at {cell}, which it was given to read"
         return Complaint("read-only", what, part.field, cell)

@@ -16,7 +16,7 @@ from controllers.engine.binding import Binder
 from controllers.engine.course import Course
 from controllers.engine.numbers import Numbers
 from controllers.engine.place import PlaceRun
-from controllers.engine.samples import Log, Samples
+from controllers.engine.samples import Log, Samples, by_step
 from controllers.engine.task import Awaited, Task
 from controllers.executor.executor import Executor
 from controllers.kernel.configuration import Configuration
@@ -122,7 +122,7 @@ class Engine:
         first, per_launch = self._n_done, self.plan.steps_per_launch
         last = first + (n_steps - 1) // per_launch
         self._shorten(last, self.prepare(n_steps))
-        logs = _by_step([self.samples] if log is None else [self.samples, log], first, last)
+        logs = by_step([self.samples] if log is None else [self.samples, log], first, last)
         self.torn = True
         if self.plan.program.scalars:
             self._binder.tell(self.numbers.begin(first, last, self.n_steps))
@@ -294,12 +294,3 @@ class Engine:
                 os.sched_yield()
             else:
                 time.sleep(SLEEP_S)
-
-
-def _by_step(logs: Sequence[Log], first: int, last: int) -> dict[int, list[Log]]:
-    """The logs that want a step of a run, for each such step."""
-    found: dict[int, list[Log]] = {}
-    for log in logs:
-        for step in log.steps(first, last):
-            found.setdefault(step, []).append(log)
-    return found

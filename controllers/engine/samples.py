@@ -6,7 +6,7 @@ halos held up in the next step.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Protocol, TypeAlias
 
 from controllers.device.event import Profile
@@ -74,3 +74,12 @@ class Samples:
                     for timed in steps
                 )
         self._steps = {}
+
+
+def by_step(logs: Sequence[Log], first: int, last: int) -> dict[int, list[Log]]:
+    """The logs that want a step of a run, for each such step."""
+    found: dict[int, list[Log]] = {}
+    for log in logs:
+        for step in log.steps(first, last):
+            found.setdefault(step, []).append(log)
+    return found

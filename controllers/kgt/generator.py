@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from controllers.kgt.kernel import StageKernel
+from controllers.kgt.naming import clashes, renamed, with_names
 from controllers.kgt.strategies.cell import CellConfig
 from controllers.kgt.strategies.config import Config
 from controllers.program.program import Program, Stage
@@ -16,4 +17,7 @@ def generate(program: Program, stage: Stage, config: Config | None = None) -> St
     """
     used = config or CellConfig()
     used.check(program, stage)
-    return used.kernel(program, stage)
+    names = clashes(stage)
+    if not names:
+        return used.kernel(program, stage)
+    return with_names(used.kernel(*renamed(program, stage, names)), names)

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from controllers.language.grid import Grid
+from controllers.language.profile import Profile
 from controllers.program.boundary import KEEP, PERIODIC, Boundary, Side
 from controllers.program.expression import Read
+from controllers.program.rule import Rule
 from hitmap.argument import short
 
 Sides = tuple[Side | None, ...]     # per axis; None where nothing is said
@@ -94,11 +96,15 @@ def _by_field(boundary: object, fields: Sequence[str], grid: Grid) -> bool:
 
 def _sides(spelling: object, grid: Grid) -> Sides:
     """What one field's spelling says per axis."""
-    if not isinstance(spelling, Mapping):
-        every = Boundary.of(spelling, grid.axes)    # type: ignore[arg-type]
-        return tuple(every.side(axis) for axis in range(len(grid.axes)))
-    said = Boundary.of(spelling, grid.axes)
+    said = Boundary.of(spelling, grid.axes)     # type: ignore[arg-type]
+    some = isinstance(spelling, Mapping)
     return tuple(
-        said.side(axis) if name in spelling or axis in spelling else None
+        None
+        if some and name not in spelling and axis not in spelling   # type: ignore[operator]
+        else (_on(grid, said.side(axis)[0]), _on(grid, said.side(axis)[1]))
         for axis, name in enumerate(grid.axes)
     )
+
+
+def _on(grid: Grid, rule: Rule) -> Rule:
+    return rule.on(grid) if isinstance(rule, Profile) else rule

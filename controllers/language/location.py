@@ -24,9 +24,10 @@ _PLAIN = (AttributeError, IndexError, TypeError, ValueError)
 
 
 @contextmanager
-def located(what: str) -> Iterator[None]:
+def located(what: str, function: Callable[..., object]) -> Iterator[None]:
     """An error that arises below, in the packages' code, names the line that called them.
 
+    `function` is the user's, which is called there; where it begins is said where no line is known.
     What the user's own code raises goes through as it is: its traceback says where.
     """
     try:
@@ -37,6 +38,7 @@ def located(what: str) -> Iterator[None]:
         line = _line(error.__traceback__)
         if line is None:
             raise
+        line = line or line_of(function)
         raise type(error)(f"{line}, in {what}: {error}") from error
 
 
@@ -54,7 +56,7 @@ def _line(trace: TracebackType | None) -> str | None:
     if not frames or not _is_ours(frames[-1][0]):
         return None
     users = [(name, line) for name, line in frames if not _is_ours(name)]
-    return f"{os.path.basename(users[-1][0])}:{users[-1][1]}" if users else None
+    return f"{os.path.basename(users[-1][0])}:{users[-1][1]}" if users else ""
 
 
 def _is_ours(name: str) -> bool:

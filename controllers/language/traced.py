@@ -6,7 +6,8 @@ A field of structs is one field per component, called `q_rho`.
 """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
@@ -18,6 +19,7 @@ from controllers.language.boundaries import boundary_of, check_reads, shared
 from controllers.language.grid import Grid
 from controllers.language.kinds import DTypes, Kinds, by_field
 from controllers.language.location import line_of, located
+from controllers.language.neighbour import check_count
 from controllers.language.returned import Renames, changes, checked
 from controllers.language.step import Method, Step, Steps, steps_of
 from controllers.language.value import Value
@@ -87,7 +89,7 @@ class _Trace:
     def returned(self, step: Step) -> Mapping[str, Any]:
         """Call a step: the new values by the names of fields."""
         given = (self._fields[name] for name in step.signature.fields)
-        with located(f"step {step.name!r}"):
+        with located(f"step {step.name!r}", step.function):
             returned = step.function(*given, **self._keywords(step))
         return checked(returned, self._kinds, _what(step))
 
@@ -98,10 +100,13 @@ class _Trace:
         returned = self.returned(step)
         condition = None
         if step.over is not None:
-            with located(f"step {step.name!r}"):
+            with located(f"step {step.name!r}", step.function):
                 condition = step.over.condition(self._grid, self._fields | self._coordinates())
         updates, renames = changes(returned, self._kinds, self._grid, condition, what)
-        reads = [node for node in walk(*updates.values()) if isinstance(node, Read)]
+        nodes = walk(*updates.values())
+        with located(f"step {step.name!r}", step.function):
+            check_count(len(nodes))
+        reads = [node for node in nodes if isinstance(node, Read)]
         self._renames.add(renames, updates, reads, what)
         self._names.append(step.name)
         if updates:
@@ -127,15 +132,21 @@ class _Trace:
         rules = {name: Parameter(default) for name, default in self._scalars.items()}
         if dt is not None:
             rules[TIME_STEP] = Parameter(dt)
-        return Program(
-            "_".join(dict.fromkeys(self._names))[:MAX_LENGTH].strip("_"),
-            tuple(fields),
-            tuple(stage for stage, _ in self._stages),
-            math,
-            renames,
-            rules,
-            self._grid.places,
-        )
+        name = "_".join(dict.fromkeys(self._names))[:MAX_LENGTH].strip("_")
+        stages = tuple(stage for stage, _ in self._stages)
+        with self._located():
+            return Program(name, tuple(fields), stages, math, renames, rules, self._grid.places)
+
+    @contextmanager
+    def _located(self) -> Iterator[None]:
+        """What is wrong with a stage is said of its step, too."""
+        try:
+            yield
+        except ValueError as error:
+            for stage, step in self._stages:
+                if f"stage {stage.name!r}" in str(error):
+                    raise ValueError(f"{line_of(step.function)}: {error}") from error
+            raise
 
     def _take_scalars(self, step: Step, what: str) -> None:
         for name, default in step.signature.scalars.items():

@@ -48,11 +48,6 @@ def outside(rule: Rule, field: str, axis: int, n_axes: int, upper: bool, distanc
 
 def check_boundary(boundary: Boundary, field: str, n_axes: int, dtype: str) -> list[Stage]:
     """ValueError where rules do not suit a field; else what they compute near the ends."""
-    if boundary.axes and len(boundary.axes) != n_axes:
-        raise ValueError(
-            f"field {field!r} has a boundary of {len(boundary.axes)} axes, the program has "
-            f"{n_axes}; give a pair of rules for each"
-        )
     for rule in (rule for side in boundary.axes for rule in side):
         if not isinstance(rule, Mirror):
             continue
@@ -74,7 +69,12 @@ def scalars_of(boundary: Boundary, field: str, n_axes: int) -> set[str]:
 
 
 def _near(boundary: Boundary, field: str, n_axes: int) -> list[Stage]:
-    """What rules compute near the ends."""
+    """What rules compute near the ends; ValueError unless there are rules for all axes."""
+    if boundary.axes and len(boundary.axes) != n_axes:
+        raise ValueError(
+            f"field {field!r} has a boundary of {len(boundary.axes)} axes, the program has "
+            f"{n_axes}; give a pair of rules for each"
+        )
     return [
         outside(rule, field, axis, n_axes, bool(upper), distance)
         for axis, side in enumerate(boundary.axes)

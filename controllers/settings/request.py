@@ -74,15 +74,16 @@ class Request:
         options, given = _given(names, keywords or {}, init, taken)
         cut, run = grouped(division, execution, options, names)
         said = overrides()
-        subject = Subject.of(program, sizes, dtype, boundary, dt, given)
+        run = said.executed(run)
+        subject = Subject.of(program, sizes, dtype, boundary, dt, given, run.math)
         if complete and subject.missing:
             raise ValueError(
                 f"no initial values were given for {', '.join(subject.missing)}; give them as "
                 f"keywords, such as {subject.missing[0]}=0"
             )
         return cls(
-            subject.program, subject.sizes, said.divided(cut), said.executed(run),
-            subject.initial, subject.program.rules.given(subject.scalars),
+            subject.program, subject.sizes, said.divided(cut), run, subject.initial,
+            subject.scalars,
         )  # fmt: skip
 
     @property

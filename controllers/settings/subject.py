@@ -16,8 +16,8 @@ from controllers.language.grid import Grid, Labelled
 from controllers.language.kinds import DTypes
 from controllers.language.step import Method, Step, Steps, steps_of
 from controllers.language.traced import program_of
-from controllers.language.weights import Stencil
-from controllers.program.program import Program
+from controllers.language.weights import FIELD, Stencil
+from controllers.program.program import Math, Program
 from controllers.program.scalars import TIME_STEP
 from controllers.settings.domain import Boundaries, bounded
 from controllers.settings.initial import Given, Initial, Place, initials, is_named
@@ -52,10 +52,12 @@ class Subject:
         boundary: Boundaries = None,
         dt: float | None = None,
         given: Mapping[str, Any] | None = None,
+        math: Math = "strict",
     ) -> Subject:
         """TypeError or ValueError where an argument is wrong by itself.
 
-        given: values of fields and of parameters, by their names.
+        given: values of fields and of parameters, by their names.  math: that in which steps are
+        to be computed.
         """
         values, scalars = _apart(given or {}, described)
         if dt is not None:
@@ -63,7 +65,7 @@ class Subject:
         if isinstance(described, (Program, Stencil)):
             return _of_program(described, sizes, dtype, boundary, values, scalars)
         if isinstance(described, (Step, Method, list, tuple)):
-            return _of_steps(described, sizes, dtype, boundary, values, scalars)
+            return _of_steps(described, sizes, dtype, boundary, values, scalars, math)
         remedy = "write Stencil.of(...), or @ct.step above a function"
         raise wrong("program", "a Program or a Stencil or steps", described, remedy)
 
@@ -71,7 +73,7 @@ class Subject:
 def names_of(described: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The fields and the parameters of a description, as users call them."""
     if isinstance(described, Stencil):
-        described = described.program(DEFAULT_DTYPE)
+        return (FIELD,), ()
     if isinstance(described, Program):
         return tuple(field.name for field in described.fields), tuple(described.rules.parameters)
     if not isinstance(described, (Step, Method, list, tuple)):
@@ -139,6 +141,7 @@ def _of_steps(
     boundary: Boundaries,
     values: dict[str, Given],
     scalars: Mapping[str, Any],
+    math: Math,
 ) -> Subject:
     fields, _ = names_of(steps)
     grid = _grid_of(sizes)
@@ -148,7 +151,7 @@ def _of_steps(
         grid = Grid.of(sizes if isinstance(sizes, np.ndarray) else _extent(sizes))
     traced = program_of(
         steps, grid, dtype=dtype, boundary=boundary, dt=scalars.get(TIME_STEP),
-        fields={name: _dtype_of(value) for name, value in values.items()},
+        fields={name: _dtype_of(value) for name, value in values.items()}, math=math,
     )  # fmt: skip
     missing = tuple(name for name in fields if name not in values)
     values |= {own: values[name] for own, name in traced.alike.items() if name in values}

@@ -346,7 +346,7 @@ def commands() -> Iterator[Bad]:
     """The command itself, and what it cannot do without."""
     yield Bad("no command", "", "COMMAND")
     yield Bad("an unknown command", "simulate", "'simulate' \\(choose from", whole=True)
-    yield Bad("no arguments", "run", "required: PATTERN.py")
+    yield Bad("no arguments", "run", "required: FILE.py")
     yield Bad("no size", "run star.py --iterations 1", "--input --size is required", whole=True)
     yield Bad("no iterations", "run star.py --size 9 9", "required: --iterations", whole=True)
     yield Bad("a cap that is no number", f"run {BASE} --memory-cap much", "memory cap is a number")

@@ -5,6 +5,7 @@ A strategy writes the body, and helper functions where it needs some.
 """
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from controllers.kgt.kernel import StageKernel, WorkSizes, stage_parameters
@@ -47,7 +48,7 @@ def kernel(
     types = {field: OPENCL_TYPES[dtypes[field]] for field in fields}
     real = OPENCL_TYPES[given_dtype(stage, dtypes)]
     doubles = "float64" in used_dtypes(stage, dtypes)
-    name = f"kgt_{stage.name}"
+    name = _free(f"kgt_{stage.name}", [*helpers, *body, *given.declarations(stage, real)])
     lines = [
         *(
             f"// {line}".rstrip()
@@ -79,6 +80,13 @@ def kernel(
         name, "\n".join(lines), parameters, work_sizes, steps_per_launch,
         divides(stage, dtypes), scalars or {},
     )  # fmt: skip
+
+
+def _free(name: str, lines: Sequence[str]) -> str:
+    """`name`, or a longer one where a stage is called as something that its kernel has."""
+    while any(re.search(rf"\b{name}\b", line) for line in lines):
+        name += "_stage"
+    return name
 
 
 def buffer_parameters(

@@ -20,6 +20,7 @@ from controllers.language.pattern_file import read_patterns
 from controllers.language.weights import Stencil
 from controllers.program.reference import reference_run
 from controllers.run.computation import Computation
+from controllers.settings.domain import bounded
 from hitmap.comm import SerialCommunicator
 from hitmap.layout import Layout
 from hitmap.shape import Shape
@@ -71,6 +72,11 @@ def test_a_boundary_may_be_given_per_axis() -> None:
         command = f"star.py --input in.npy --iterations 3 --output out.npy --boundary {words}"
         assert run(f"{command} --device reference") == 0
         assert np.array_equal(np.load("out.npy"), expected(field, 3, (False, True)))
+    command = "star.py --input in.npy --iterations 3 --output out.npy --boundary mirror fixed:0.5"
+    assert run(f"{command} --device reference") == 0
+    (star,) = read_patterns("star.py")
+    walls = bounded(star.program("float32"), ["mirror", "fixed:0.5"])
+    assert np.array_equal(np.load("out.npy"), reference_run(walls, field, 3))
 
 
 def test_the_input_may_be_converted_and_in_any_order() -> None:

@@ -7,11 +7,13 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from lazy_executor import LazyExecutor, World
+from mpi_jobs import helpers_path, run_ranks
 from plan_simulation import Simulation
 from random_boundaries import bounded_program, same
 from random_programs import ProgramCase
@@ -63,7 +65,7 @@ def layout_of(case: ProgramCase, n_places: int, rng: random.Random) -> Layout:
     ])  # fmt: skip
 
 
-@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 20))
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 40))
 def test_every_order_that_a_plan_allows_gives_the_bits_of_the_reference(number: int) -> None:
     case = bounded_program(number)
     for n_places in N_PLACES:
@@ -109,7 +111,7 @@ def check_engine(
     engine.close()
 
 
-@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 20))
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 60))
 def test_devices_that_run_at_any_time_give_the_bits_of_the_reference(number: int) -> None:
     case, world = bounded_program(number), World(number, eagerness=[0.07, 0.2, 0.6][number % 3])
     rng = random.Random(number)
@@ -119,7 +121,7 @@ def test_devices_that_run_at_any_time_give_the_bits_of_the_reference(number: int
     check_engine(case, [*executors, executors[0]], layout_of(case, 5, rng))
 
 
-@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 25))
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 100))
 def test_pocl_gives_the_bits_of_the_reference(number: int, pocl: OpenCLExecutor) -> None:
     case, rng = bounded_program(number), random.Random(number)
     for n_places in (1, 5) if number % 2 else (2, 3):
@@ -133,7 +135,7 @@ def pocl() -> OpenCLExecutor:
     return OpenCLExecutor(find_devices()[0])
 
 
-@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 25))
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 100))
 def test_the_checked_mode_raises_no_alarm(number: int) -> None:
     case, rng = bounded_program(number), random.Random(number)
     case = replace(case, program=replace(case.program, renames={}))
@@ -218,7 +220,7 @@ def test_computations_take_rules_for_all_fields_or_field_by_field() -> None:
 @pytest.mark.parametrize(("devices", "n_steps", "boundary"), sample(product(
     ("reference", "cpu"), (2, 3, 4),
     ("fixed:0.5", ["periodic", "fixed:0.5"], {0: (fixed(1), "keep"), 1: (fixed(0), fixed(2))}),
-), 5))  # fmt: skip
+), 10))  # fmt: skip
 def test_several_steps_per_launch_know_fixed_numbers(
     devices: str, n_steps: int, boundary: Any
 ) -> None:
@@ -250,6 +252,7 @@ def five() -> Stencil:
     return Stencil.of("five", [(-1, 1)] * 2, [0, 1, 0, 1, 1, 1, 0, 1, 0], 5)
 
 
+@pytest.mark.whole
 def test_every_kind_of_rule_is_tried_on_every_side() -> None:
     found = {
         (axis, side, type(rule).__name__)
@@ -280,7 +283,8 @@ def shaken() -> Program:
 
 
 @pytest.mark.parametrize(("devices", "check"), [
-    ("reference", "off"), ("cpu", "off"), ("reference", "on"), ("cpu", "on"),
+    ("cpu", "off"), ("reference", "on"),
+    *(pytest.param(*how, marks=pytest.mark.whole) for how in [("reference", "off"), ("cpu", "on")]),
 ])  # fmt: skip
 def test_what_is_outside_may_depend_on_where_and_when(devices: str, check: str) -> None:
     program = shaken()
@@ -336,3 +340,59 @@ def test_lazy_devices_keep_the_scalars_of_each_step() -> None:
 def test_what_cannot_be_outside_is_refused(match: str, make: Callable[[], Any]) -> None:
     with pytest.raises(ValueError, match=match):
         replace(WALL, fields=(make(),))
+
+
+@pytest.mark.parametrize(("devices", "dtype"), sample(product(
+    ("reference", "cpu"), ("float32", "int32")
+), 4))  # fmt: skip
+def test_four_axes_have_rules_of_their_own(devices: str, dtype: str) -> None:
+    reads = [Read("u", offset) for offset in [(-2, 1, 0, -1), (1, -1, 3, 1), (0, 0, -1, 2)]]
+    ends = ((-2, 1), (-1, 1), (-1, 3), (-1, 2))
+    stage = Stage("far", {"u": reads[0] - 2 * reads[1] + reads[2]}, ends)
+    program = Program("p", (Field("u", dtype),), (stage,))
+    start = np.random.default_rng(9).integers(-9, 9, (3, 4, 2, 5)).astype(dtype)
+    rules = [("mirror", mirror(-1)), extrapolate(1), (mirror(), fixed(3)), "periodic"]
+    with Computation(
+        program, start, boundary=rules, devices=devices, places_per_controller=5, partition="blocks"
+    ) as run:
+        run.run(3)
+        got, right = run.gather(), reference_run(run.program, start, 3)
+    assert got is not None and got.tobytes() == right.tobytes()
+
+
+RANKS = """
+import sys
+import numpy as np
+from random_boundaries import bounded_program, same
+from controllers import Computation
+
+for number in map(int, sys.argv[1:]):
+    case = bounded_program(number)
+    with Computation(
+        case.program, case.extent, devices="reference", places_per_controller=2, partition="blocks"
+    ) as run:
+        for name, values in case.arrays.items():
+            run[name].scatter(values if run.comm.rank == 0 else None)
+        run.run(case.n_steps)
+        for name, values in case.expected.items():
+            got = run[name].gather()
+            assert got is None or same(got, values), (number, name)
+print("all right", flush=True)
+"""
+
+
+@pytest.mark.whole
+def test_two_ranks_give_the_bits_of_the_reference(tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(RANKS)
+    numbers = map(str, range(0, N_PROGRAMS, 10))
+    job = run_ranks(2, [str(tmp_path / "job.py"), *numbers], env=helpers_path())
+    assert job.returncode == 0 and job.stdout.count("all right") == 2, job.stdout + job.stderr
+
+
+def test_a_domain_too_short_for_a_rule_is_refused_when_a_plan_is_made() -> None:
+    program = WALL.with_boundaries({"u": Boundary.of({0: extrapolate(2)}, 2)})
+    with pytest.raises(ValueError, match="extrapolate.2. needs cells on axis 0 .*larger domain"):
+        Plan(program, Layout.bands(Shape.of_extent((2, 9)), 1), (False, False), [Location()])
+    with pytest.raises(ValueError, match="axis 1 is to be periodic.*leave out one"):
+        walls = WALL.with_boundaries({"u": Boundary.of("mirror", 2)})
+        Plan(walls, Layout.bands(Shape.of_extent((9, 9)), 1), (False, True), [Location()])

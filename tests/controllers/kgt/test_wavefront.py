@@ -240,3 +240,9 @@ def test_the_command_line_prints_a_wavefront(capsys: pytest.CaptureFixture[str])
     pattern = Path(__file__).parents[3] / "examples" / "patterns" / "jacobi_2d4.py"
     assert main([str(pattern), "--print", "--strategy", "wavefront"]) == 0
     assert "8 steps, float32, tile by tile through the cache" in capsys.readouterr().out
+
+
+def test_what_may_be_tried_on_narrow_boxes_has_segments_of_two_vectors() -> None:
+    narrow = replace(WavefrontConfig.default(MEAN, MEAN.stages[0]), segment=40)
+    tried = [*narrow.space(2)]
+    assert tried and all(config.segment >= 2 * config.lanes for config in tried)

@@ -15,6 +15,7 @@ import pytest
 
 import controllers as ct
 from controllers.language.traced import program_of
+from controllers.settings.request import Request
 
 GRID = ct.Grid(y=8, x=9, boundary="periodic")
 Gas = np.dtype([("rho", "f8"), ("energy", "f8")])
@@ -105,6 +106,17 @@ def test_values_that_no_field_can_have() -> None:
     refused(lambda u: dict(u=np.ones((8, 9))), "one value per cell", line=0)
     other = ct.Grid(y=8, x=9, spacing=0.5)
     refused(lambda u: dict(u=ct.point(other, (0, 0))), "another grid", line=0)
+
+
+def test_what_strict_arithmetic_and_the_dtype_refuse() -> None:
+    def grow(u: Any) -> Any:
+        return dict(u=np.exp(u))
+
+    refused(grow, "strict arithmetic refuses", "math='fast'", line=0)
+    assert program_of(ct.step(grow), GRID, math="fast").program.math == "fast"
+    start = {"u": np.ones((8, 9), np.float32)}
+    assert Request.of(ct.step(grow), GRID, init=start, keywords={"math": "fast"}).program
+    refused(lambda u: dict(u=u * 1e300), "beyond the range of float32", line=0, dtype="float32")
 
 
 def test_arrays_meet_fields_as_fields() -> None:
@@ -201,6 +213,9 @@ def test_loops_that_explode() -> None:
 
     refused(endless, "written out", "more steps", line=2)
 
+
+@pytest.mark.whole
+def test_neighbours_of_neighbours_that_explode() -> None:
     def wide(u: Any) -> Any:
         for _ in range(200):
             u = u + u[1, 3] * u[5, 1]
@@ -311,7 +326,7 @@ def test_cells_that_no_step_computes() -> None:
         (lambda w: w > 0, r"\(u, y, x\), got 'w'"),
         (lambda u: u, "a condition is expected"),
     ):
-        with pytest.raises((TypeError, ValueError), match=words):
+        with pytest.raises((TypeError, ValueError), match=rf"test_step_errors.py:\d+, .*{words}"):
             program_of(ct.step(halve, over=over), GRID)
     for over, words in (([1, 2], "np.s_"), (np.ones((8, 9)), "make the mask a field")):
         with pytest.raises(TypeError, match=words):
@@ -333,3 +348,14 @@ def test_what_a_users_own_code_raises_is_left_alone() -> None:
 
     with pytest.raises(KeyError, match="^'rate'$"):
         program_of(ct.step(broken), GRID)
+
+
+def test_the_innermost_line_of_the_user_is_named() -> None:
+    def helper(u: Any) -> Any:
+        return u[1]
+
+    def outer(u: Any) -> Any:
+        return dict(u=helper(u))
+
+    message = refused(outer, "got 1", line=-2)
+    assert "in step 'outer'" in message

@@ -74,6 +74,17 @@ def test_the_table_of_memories_holds_all_that_the_plan_allocates(on_host: Sequen
     assert any("borders of u" in name for name in names) == (False in on_host)
 
 
+def test_borders_and_halos_of_several_sizes_share_a_line() -> None:
+    layout = Layout.blocks(Shape.of_extent((31, 14)), 6)
+    homes = [Location(n, 0, shares_host=False) for n in range(6)]
+    text = memory_table(Plan(NINE, layout, (False, False), homes))
+    (line,) = (line for line in text.splitlines() if "staging" in line and " device " in line)
+    assert re.split(r"  +", line.strip()) == [
+        "borders of u, halos of u", "staging", "4 to 22", "float32", "device", "0-5", "step", "44",
+        "32 to 96", "2688",
+    ]  # fmt: skip
+
+
 def test_of_very_many_places_a_page_of_memories_is_shown() -> None:
     domain = Shape.of_extent((200_000, 5))
     uneven = Layout.weighted(domain, [*range(1, 301)])

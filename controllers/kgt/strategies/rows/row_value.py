@@ -26,6 +26,28 @@ _PAST_CACHES_IF_ALIGNED = """
                 KGT_STORE(value, at); \\
         } while (0)
 """
+_TEXT = """
+$wide
+typedef $vector kgt_cells;
+typedef kgt_cells kgt_unaligned __attribute__((aligned($itemsize)));
+#define KGT_NEAR(at) (*(__global const kgt_unaligned *)(at))
+#define KGT_STORE(value, at) $store
+$others
+
+// $width cells of a row
+static inline __attribute__((always_inline)) $kind kgt_value(
+    $parameters
+{
+    $value
+    return item_value;
+}
+
+// the vector that starts at a cell of the row
+#define KGT_AT(at) kgt_value($arguments)
+
+$first
+$last
+"""
 
 
 def row_value(program: Program, stage: Stage, lanes: Lanes, streaming: bool) -> list[str]:
@@ -46,28 +68,8 @@ def row_value(program: Program, stage: Stage, lanes: Lanes, streaming: bool) -> 
     parameters += [f"const long {name}" for name in indices.values()]
     parameters += [f"const {kind} {name}" for name, kind in others.items()]
     kind, several = ("kgt_values", True) if len(stage.updates) > 1 else ("kgt_cells", False)
-    return block("""
-        $wide
-        typedef $vector kgt_cells;
-        typedef kgt_cells kgt_unaligned __attribute__((aligned($itemsize)));
-        #define KGT_NEAR(at) (*(__global const kgt_unaligned *)(at))
-        #define KGT_STORE(value, at) $store
-        $others
-
-        // $width cells of a row
-        static inline __attribute__((always_inline)) $kind kgt_value(
-            $parameters
-        {
-            $value
-            return item_value;
-        }
-
-        // the vector that starts at a cell of the row
-        #define KGT_AT(at) kgt_value($arguments)
-
-        $first
-        $last
-    """,
+    return block(
+        _TEXT,
         wide=[WIDE], vector=lanes.type(cell), itemsize=np.dtype(dtype).itemsize,
         store=_PAST_CACHES if streaming else _PLAIN, width=lanes.width, kind=kind,
         others=_others(stage, streaming) if several else [],

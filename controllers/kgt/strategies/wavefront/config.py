@@ -120,7 +120,8 @@ class WavefrontConfig(WavefrontParameters, Config):
         segments = sorted({self.segment // 2, self.segment, self.segment * 2})
         lanes = (self.lanes, self.lanes // 2)
         for values in product(steps, lanes, slices, bands, depths, heights, segments):
-            yield WavefrontConfig(*values, self.streaming)
+            if values[-1] >= 2 * values[1]:     # cells of a segment, of a vector
+                yield WavefrontConfig(*values, self.streaming)
 
     def within(self, extent: tuple[int, ...]) -> WavefrontConfig:
         """The same for a box of this extent.

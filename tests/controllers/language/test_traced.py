@@ -348,6 +348,26 @@ def test_red_and_black_cells_in_turn() -> None:
     equal(run(traced, start, 2), {"u": u})
 
 
+def test_what_lies_outside_is_a_function_of_coordinates_and_time() -> None:
+    mean = ct.step(lambda u: dict(u=around(u) / 4))
+    left = ct.fixed(lambda y, t, speed: np.where(y < 2, np.sin(speed * t) * y, 1))
+    boundary = dict(y="periodic", x=(left, ct.fixed(lambda: 0.5)))
+    rate = ct.step(lambda w, *, speed=3.0: dict(w=w * speed))
+    traced = program_of([mean, rate], ct.Grid(y=4, x=5, boundary=boundary), dt=0.25)
+    start = random((4, 5), "u", "w")
+    u, y = start["u"], (np.arange(4) + 0.5)[:, None]
+    for step in range(3):
+        first = np.where(y < 2, np.sin(2.0 * (step * 0.25)) * y, 1)
+        wide = np.concatenate([first, u, np.full((4, 1), 0.5)], axis=1)
+        u = rolled(wide)[:, 1:-1] / 4
+    equal(run(traced, start, 3, speed=2.0), {"u": u})
+    with pytest.raises(TypeError, match=r"test_traced.py:\d+.*a value of coordinates and scalars"):
+        program_of(mean, ct.Grid(y=4, x=5, boundary=ct.fixed(lambda x: x > 0)))
+    with pytest.raises(ValueError, match=r"test_traced.py:\d+.*for programs of steps"):
+        boundary = {"u": ct.Boundary.of(left, 2)}
+        ct.reference_run(traced.program.with_boundaries(boundary), start, 1)
+
+
 def test_fields_that_swap_names() -> None:
     traced = program_of(
         [ct.step(lambda u, v, w: dict(u=v, v=u, w=w + u))], ct.Grid(x=5)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""Names of users in kernels that have variables of their own.
+
+A field is a parameter of its kernel by its name.  Where a strategy calls a variable so, the kernel
+is written for another name; arguments are positional, so that who launches it need not know.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from controllers.kgt.kernel import StageKernel
+from controllers.program.boundary import KEPT
+from controllers.program.expression import Expression, Operation, Read
+from controllers.program.node import ordered
+from controllers.program.program import Field, Program, Stage
+
+# What bodies and macros of strategies call their variables, unless `check_field_name` refuses it.
+LOCALS = re.compile(
+    r"age|ahead|at|cells|computed|easy|edges|end|from|hard|i|inside|j|k|next|offsets|past|plane|"
+    r"side|since|step|to|turn|until|value|whole|"
+    r"(computed|first|highest|kept|least|lowest|most|tile)_\w+"
+)
+
+
+def clashes(stage: Stage) -> dict[str, str]:
+    """The fields of a stage that are called as a variable of kernels, and names to take instead.
+
+    >>> stage = Stage("s", {"next": Read("k", (0,)) + Read("u", (0,))}, ((0, 0),))
+    >>> clashes(stage)
+    {'k': 'f_k', 'next': 'f_next'}
+    """
+    fields = dict.fromkeys((*stage.fields_read, *stage.updates))
+    found: dict[str, str] = {}
+    for field in fields:
+        if LOCALS.fullmatch(field):
+            free = f"f_{field}"
+            while free in fields or free in found.values():
+                free = f"f_{free}"
+            found[field] = free
+    return found
+
+
+def renamed(program: Program, stage: Stage, names: Mapping[str, str]) -> tuple[Program, Stage]:
+    """The same computed on fields of other names; all of a program that its kernels depend on."""
+    made: dict[Expression, Expression] = {}
+    for node in ordered(*stage.updates.values()):
+        if isinstance(node, Read):
+            made[node] = Read(names.get(node.field, node.field), node.offset)
+        elif isinstance(node, Operation):
+            made[node] = Operation(node.symbol, *(made[operand] for operand in node.operands))
+        else:
+            made[node] = node
+    updates = {names.get(field, field): made[value] for field, value in stage.updates.items()}
+    stage = replace(stage, updates=updates)
+    used = (*stage.fields_read, *stage.updates)
+    old = {new: name for name, new in names.items()}
+    fields = (
+        Field(name, program.field(old.get(name, name)).dtype, KEPT) for name in dict.fromkeys(used)
+    )
+    return replace(program, fields=tuple(fields), stages=(stage,), renames={}), stage
+
+
+def with_names(kernel: StageKernel, names: Mapping[str, str]) -> StageKernel:
+    """`kernel`, written for other names, with the parameters of the users' ones."""
+    old = {new: name for name, new in names.items()}
+    words = re.compile(rf"({'|'.join(map(re.escape, old))})(_new|_first|_pitch_\d)?")
+
+    def called(name: str) -> str:
+        found = words.fullmatch(name)
+        return name if found is None else old[found[1]] + (found[2] or "")
+
+    parameters = (replace(one, name=called(one.name)) for one in kernel.parameters)
+    return replace(kernel, parameters=tuple(parameters))

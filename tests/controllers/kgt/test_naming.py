@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""Fields and stages may be called as variables and helpers of kernels."""
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from controllers import Computation, Field, Program, Read, Stage, kgt, reference_run
+from controllers.kgt.naming import LOCALS
+from controllers.kgt.strategies.table import STRATEGIES
+from controllers.program.expression import Expression
+
+EXTENT = (14, 23)
+_VARIABLE = re.compile(
+    r"\b(?:bool|char|double|float|int|long|size_t|uint|ulong|VALUE)\d*\s+\*?(?:restrict\s+)?([A-Za-z]\w*)"
+)
+
+
+def scaled(field: str, stage: str, n_axes: int = 2) -> Program:
+    """The sum of the neighbours in `u`, each times the cell's value of `field`."""
+    value: Expression = Read(field, (0,) * n_axes)
+    for axis in range(n_axes):
+        for step in (-1, 1):
+            offset = tuple(step * (axis == number) for number in range(n_axes))
+            value = value + Read("u", offset) * Read(field, (0,) * n_axes)
+    return Program(
+        "scaled", (Field("u", "float32"), Field(field, "float32")),
+        (Stage(stage, {"u": value / 3}, ((-1, 1),) * n_axes),),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("field", "stage"), [("k", "first"), ("at", "value"), ("value", "last")])
+def test_names_of_users_may_be_those_of_variables(field: str, stage: str) -> None:
+    program, rng = scaled(field, stage), np.random.default_rng(3)
+    start = {name: rng.random(EXTENT, np.float32) for name in ("u", field)}
+    right = reference_run(program, start, 3, (False, False))
+    with Computation(program, EXTENT, devices="cpu", places_per_controller=2) as computation:
+        for name, values in start.items():
+            computation[name].scatter(values)
+        computation.run(3)
+        assert np.array_equal(computation["u"].gather(), right["u"])
+
+
+@pytest.mark.parametrize("n_axes", [1, 2, 3, 4])
+def test_all_variables_of_kernels_are_known(n_axes: int) -> None:
+    program = scaled("coefficient", "s", n_axes)
+    (stage,) = program.stages
+    for strategy in STRATEGIES.values():
+        try:
+            default = strategy.default(program, stage, True, True)
+        except ValueError:      # not for this stage
+            continue
+        for config in (default, *islice(default.space(n_axes), 0, 4000, 401)):
+            if config.fits(stage) if strategy.strategy == "streaming" else True:
+                kernel = kgt.generate(program, stage, config)
+                text = re.sub(r"//.*", "", kernel.source[kernel.source.index("__kernel") :])
+                for name in set(_VARIABLE.findall(text)) - {"u", "coefficient"}:
+                    known = LOCALS.fullmatch(name) or _is_refused(name)
+                    assert known, f"{strategy.strategy}: {name}"
+
+
+def _is_refused(name: str) -> bool:
+    try:
+        Field(name, "float32")
+    except ValueError:
+        return True
+    return False
