@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from controllers.program.dtypes import Dtypes, dtype_of
 from controllers.program.expression import Read
 from controllers.program.reference import values_of
 from controllers.program.sweep import Sweep
@@ -19,7 +20,7 @@ Cells: TypeAlias = "npt.NDArray[Any]"
 
 def apply_sweep(
     sweep: Sweep, cells_of: Callable[[str, Shape], Cells], over: Shape,
-    dtypes: Mapping[str, str],
+    dtypes: Dtypes,
 ) -> Mapping[str, Cells]:
     """The cells `over` of each field that `sweep` writes; they may be what `cells_of` gave.
 
@@ -33,14 +34,14 @@ def apply_sweep(
         return cells_of(node.field, over.shift(node.offset))
 
     return {
-        update.version.field: values_of(update.expression, read, dtypes[update.version.field])
+        update.version.field: values_of(update.expression, read, dtype_of(dtypes, update.version.field))
         for update in sweep.updates
     }
 
 
 def _several_steps(
     sweep: Sweep, cells_of: Callable[[str, Shape], Cells], over: Shape,
-    dtypes: Mapping[str, str],
+    dtypes: Dtypes,
 ) -> Cells:
     (update,) = sweep.updates
     field = update.version.field
@@ -55,6 +56,6 @@ def _several_steps(
 
     for n_left in reversed(range(sweep.count)):
         box = sweep.needed(over, n_left)
-        values = values_of(update.expression, partial(read, box), dtypes[field])
+        values = values_of(update.expression, partial(read, box), dtype_of(dtypes, field))
         own[box.slices(known.lower)] = values.copy()
     return own[over.slices(known.lower)]

@@ -56,10 +56,10 @@ def wide_type(expressions: Sequence[Expression], dtypes: Dtypes) -> str:
 
     def ranged(kind: Kind, values: Range) -> _Ranged:
         """What wraps may be anything of its dtype, but for int64, whose type follows."""
-        if kind.dtype == "int64" and not kind.weak:
+        if kind.dtype == "int64":
             values = max(values[0], -BEYOND), min(values[1], BEYOND)
             ranges.append(values)
-        elif kind.whole and not kind.weak:
+        elif kind.whole:
             low, high = _all_of(kind.dtype)
             values = values if low <= values[0] and values[1] <= high else (low, high)
         return _Ranged(Value(kind), values)
