@@ -19,8 +19,7 @@ Cells: TypeAlias = "npt.NDArray[Any]"
 
 
 def apply_sweep(
-    sweep: Sweep, cells_of: Callable[[str, Shape], Cells], over: Shape,
-    dtypes: Dtypes,
+    sweep: Sweep, cells_of: Callable[[str, Shape], Cells], over: Shape, dtypes: Dtypes
 ) -> Mapping[str, Cells]:
     """The cells `over` of each field that `sweep` writes; they may be what `cells_of` gave.
 
@@ -33,15 +32,15 @@ def apply_sweep(
     def read(node: Read) -> Cells:
         return cells_of(node.field, over.shift(node.offset))
 
+    fields = {update.version.field: update.expression for update in sweep.updates}
     return {
-        update.version.field: values_of(update.expression, read, dtype_of(dtypes, update.version.field))
-        for update in sweep.updates
+        field: values_of(expression, read, dtype_of(dtypes, field))
+        for field, expression in fields.items()
     }
 
 
 def _several_steps(
-    sweep: Sweep, cells_of: Callable[[str, Shape], Cells], over: Shape,
-    dtypes: Dtypes,
+    sweep: Sweep, cells_of: Callable[[str, Shape], Cells], over: Shape, dtypes: Dtypes
 ) -> Cells:
     (update,) = sweep.updates
     field = update.version.field
