@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from controllers.program.dtypes import given_dtype
+from controllers.program.dtypes import Dtypes, dtype_of, given_dtype
 from controllers.program.expression import Given, Read
 from controllers.program.extension import Extension
 from controllers.program.reference import values_of
@@ -24,7 +24,7 @@ def apply_sweep(
     sweep: Sweep,
     cells_of: Callable[[str, Shape], Cells],
     over: Shape,
-    dtypes: Mapping[str, str],
+    dtypes: Dtypes,
     around: Surroundings,
 ) -> Mapping[str, Cells]:
     """The cells `over` of each field that `sweep` writes; they may be what `cells_of` gave.
@@ -42,7 +42,7 @@ def apply_sweep(
         return around.value(node, over, given_dtype(sweep.stage, dtypes))
 
     return {
-        field: values_of(update.expression, read, dtypes[field], given)
+        field: values_of(update.expression, read, dtype_of(dtypes, field), given)
         for field, update in zip(sweep.writes, sweep.updates)
     }
 
@@ -51,7 +51,7 @@ def _several_steps(
     sweep: Sweep,
     cells_of: Callable[[str, Shape], Cells],
     over: Shape,
-    dtypes: Mapping[str, str],
+    dtypes: Dtypes,
     around: Surroundings,
 ) -> Cells:
     (update,) = sweep.updates
@@ -68,7 +68,7 @@ def _several_steps(
     for n_left in reversed(range(sweep.count)):
         box = sweep.needed(over, n_left)
         given = partial(around.value, box=box, dtype=given_dtype(sweep.stage, dtypes))
-        values = values_of(update.expression, partial(read, box), dtypes[field], given)
+        values = values_of(update.expression, partial(read, box), dtype_of(dtypes, field), given)
         own[box.slices(known.lower)] = values.copy()
     return own[over.slices(known.lower)]
 

@@ -71,6 +71,13 @@ def in_vectors(stage: Stage, dtypes: Dtypes) -> bool:
     )
 
 
+def widened(stage: Stage, dtypes: Dtypes) -> bool:
+    """Whether a stage computes integers in int64 alone, as patterns do."""
+    return {*used_dtypes(stage, dtypes)} <= {*INTEGERS} and all(
+        one.dtype == "int64" or one.function.converts for one in _applied(stage, dtypes)
+    )
+
+
 def helpers(stage: Stage, dtypes: Dtypes) -> list[str]:
     """C lines: the functions that the stage's expressions call, in the order of the table."""
     wide = wide_type([*stage.updates.values()], dtypes)

@@ -12,9 +12,9 @@ from itertools import product
 
 from controllers.kgt.text.analysis import (
     arithmetic_type,
-    in_vectors,
     loose_functions,
     used_dtypes,
+    widened,
 )
 from controllers.kgt.text.emitter import MAX_LINE, OPENCL_TYPES, decimal, used_fields
 from controllers.program.expression import (
@@ -64,7 +64,7 @@ def _arithmetic(program: Program, stage: Stage) -> list[str]:
     if len(found) == 1 and found[0] not in INTEGERS:
         kind = "operations as written, in the type of the field, without contraction"
         return [f"Strict arithmetic: {kind}."]
-    if len(stage.updates) > 1 or not (set(found) <= {*INTEGERS} and _widened(program, stage)):
+    if len(stage.updates) > 1 or not widened(stage, program.dtypes):
         return [
             "Strict arithmetic: operations as written, without contraction, each in the type that",
             "NumPy gives it; the results of integers wrap.",
@@ -83,11 +83,6 @@ def _dtypes(program: Program, stage: Stage) -> str:
     if len({*found.values()}) == 1:
         return program.dtypes[next(iter(found))]
     return ", ".join(f"{field} {dtype}" for field, dtype in found.items())
-
-
-def _widened(program: Program, stage: Stage) -> bool:
-    """Whether integers are computed as if in int64 throughout."""
-    return in_vectors(stage, program.dtypes)
 
 
 def cost(program: Program, stage: Stage) -> str:

@@ -23,7 +23,7 @@ from controllers.program.dtypes import (
     kind_of_number,
     signature,
 )
-from controllers.program.expression import Expression, Symbol, evaluate_all
+from controllers.program.expression import Expression, Given, Read, Symbol, evaluate_all
 from controllers.program.functions import BEYOND, FUNCTIONS, INTEGERS, Range
 
 _MOST_CELLS = 2**60     # which an index may count
@@ -54,45 +54,9 @@ def wide_type(expressions: Sequence[Expression], dtypes: Dtypes) -> str:
     >>> [wide_type([half], dtype) for dtype in ("uint8", "int32", "int64")]
     ['int', 'long', 'ulong']
     """
-    ranges: list[Range] = []
-
-    def ranged(kind: Kind, values: Range) -> _Ranged:
-        """What wraps may be anything of its dtype, but for int64, whose type follows."""
-        if kind.dtype == "int64":
-            values = max(values[0], -BEYOND), min(values[1], BEYOND)
-            ranges.append(values)
-        elif kind.whole and not kind.weak:
-            low, high = _all_of(kind.dtype)
-            values = values if low <= values[0] and values[1] <= high else (low, high)
-        return _Ranged(Value(kind), values)
-
-    def number(value: float) -> _Ranged:
-        at = int(value) if isinstance(value, int) else 0
-        return _Ranged(Value(kind_of_number(value), value), (at, at))
-
-    def operation(symbol: Symbol, *operands: _Ranged) -> _Ranged:
-        function = FUNCTIONS[symbol]
-        dtype, kind = signature(function, [one.value.kind for one in operands])
-        numbers = [one.value.number for one in operands]
-        if kind.weak and None not in numbers:
-            return number(computed_number(function, dtype, numbers))
-        whole = [one for one in operands if one.value.kind.whole]
-        if dtype == "int64" or function.converts == "int64":
-            ranges.extend(one.values for one in whole)
-        if function.converts and whole:
-            return ranged(kind, whole[0].values)
-        if dtype in INTEGERS and function.integers is not None:
-            return ranged(kind, function.integers.bounds(*(one.values for one in operands)))
-        return ranged(kind, _all_of(kind.dtype) if kind.whole else (0, 1))
-
-    evaluate_all(
-        expressions,
-        lambda read: ranged(Kind(dtype_of(dtypes, read.field)),
-                            _all_of(dtype_of(dtypes, read.field))),
-        number,
-        operation,
-        given=lambda node: ranged(kind_of_given(node, "float64"), (-_MOST_CELLS, _MOST_CELLS)),
-    )
+    values = _Ranges(dtypes)
+    evaluate_all(expressions, values.read, values.number, values.operation, given=values.given)
+    ranges = values.of_int64
     low, high = min((low for low, _ in ranges), default=0), max((n for _, n in ranges), default=0)
     return next((name for name, limit in _TYPES if -limit <= low and high < limit), "ulong")
 
@@ -102,6 +66,50 @@ class _Ranged(NamedTuple):
 
     value: Value
     values: Range
+
+
+class _Ranges:
+    """What the values of expressions may be; `of_int64` are the ranges of those in int64."""
+
+    def __init__(self, dtypes: Dtypes) -> None:
+        self._dtypes = dtypes
+        self.of_int64: list[Range] = []
+
+    def read(self, node: Read) -> _Ranged:
+        dtype = dtype_of(self._dtypes, node.field)
+        return self._ranged(Kind(dtype), _all_of(dtype))
+
+    def given(self, node: Given) -> _Ranged:
+        return self._ranged(kind_of_given(node, "float64"), (-_MOST_CELLS, _MOST_CELLS))
+
+    def number(self, value: float) -> _Ranged:
+        at = int(value) if isinstance(value, int) else 0
+        return _Ranged(Value(kind_of_number(value), value), (at, at))
+
+    def operation(self, symbol: Symbol, *operands: _Ranged) -> _Ranged:
+        function = FUNCTIONS[symbol]
+        dtype, kind = signature(function, [one.value.kind for one in operands])
+        numbers = [one.value.number for one in operands]
+        if kind.weak and None not in numbers:
+            return self.number(computed_number(function, dtype, numbers))
+        whole = [one for one in operands if one.value.kind.whole]
+        if dtype == "int64" or function.converts == "int64":
+            self.of_int64.extend(one.values for one in whole)
+        if function.converts and whole:
+            return self._ranged(kind, whole[0].values)
+        if dtype in INTEGERS and function.integers is not None:
+            return self._ranged(kind, function.integers.bounds(*(one.values for one in operands)))
+        return self._ranged(kind, _all_of(kind.dtype) if kind.whole else (0, 1))
+
+    def _ranged(self, kind: Kind, values: Range) -> _Ranged:
+        """What wraps may be anything of its dtype, but for int64, whose type follows."""
+        if kind.dtype == "int64":
+            values = max(values[0], -BEYOND), min(values[1], BEYOND)
+            self.of_int64.append(values)
+        elif kind.whole:
+            low, high = _all_of(kind.dtype)
+            values = values if low <= values[0] and values[1] <= high else (low, high)
+        return _Ranged(Value(kind), values)
 
 
 def _all_of(dtype: str) -> Range:

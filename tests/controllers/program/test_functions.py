@@ -191,6 +191,25 @@ def test_functions_of_floats_take_integers_as_numpy_does(
         assert_same_bits(launched(queue, program, cells), numbers, cells, [name])
 
 
+def test_integers_that_have_wrapped_keep_their_sign(queue: cl.CommandQueue) -> None:
+    total = A + B
+    trees: list[Expression] = [
+        total / 2, (total * A).astype("int64") / 2, where(total < 0, -1.5, 0.5), total // 3 / 1,
+        abs(total).astype("float32"), where(total - 1 > A - 1, 1.0, 2.0), (total >> 1) / 1,
+        np.minimum(total, -total) / 1, total.astype("int16") / 1, total.astype("uint8") / 1,
+    ]  # fmt: skip
+    tree: Expression = Constant(0)
+    for at, each in enumerate(trees):
+        tree = where(at == NUMBER, each, tree)
+    types = {"a": "int32", "b": "int32", "number": "int32", "u": "float64"}
+    fields = tuple(Field(name, each) for name, each in types.items())
+    program = Program("p", fields, (Stage("s", {"u": tree}, HERE),))
+    rng = np.random.default_rng(16)
+    names = [str(number) for number in range(len(trees))]
+    cells = spread(names, extreme(rng, (300,), "int32"), extreme(rng, (300,), "int32"))
+    assert_same_bits(launched(queue, program, cells), right(program, cells), cells, names)
+
+
 def test_functions_of_the_driver_are_for_fast_arithmetic_alone(queue: cl.CommandQueue) -> None:
     names = [name for name, row in FUNCTIONS.items() if not row.strict]
     assert {"exp", "log", "sin", "power"} <= {*names}
