@@ -36,7 +36,9 @@ def outside(rule: Rule, field: str, axis: int, n_axes: int, upper: bool, distanc
 
     value = rule.outside(inside, distance)
     if not isinstance(value, Node):
-        value = Constant(number(value, f"the boundary {rule} of {field!r}"))
+        value = number(value, f"the boundary {rule} of {field!r}")
+        is_whole = float(value).is_integer() and str(value) != "-0.0"
+        value = Constant(int(value) if is_whole else value)     # which integer fields hold too
     if value.is_condition:
         raise wrong(f"the boundary {rule} of {field!r}", "a number", value, "use where(.., 1, 0)")
     reads = [node.offset[axis] for node in walk(value) if isinstance(node, Read)]

@@ -133,17 +133,19 @@ class Extrapolate(Rule):
             raise ValueError(f"extrapolate: the order is at most 8, got {self.order}")
 
     def outside(self, inside: Inside, distance: int) -> Value:
-        """A sum with whole weights, the last cell first.
+        """A sum with whole weights, the last cell first; for unsigned integers, too.
 
         >>> from controllers.program.node import Read
         >>> line = Extrapolate(1).outside(lambda k: Read("u", (k,)), 1)
         >>> line.left.left, line.right.left
-        (Constant(value=2), Constant(value=-1))
+        (Constant(value=2), Constant(value=1))
         """
-        terms = [_weight(self.order, distance, k) * inside(k) for k in range(self.order + 1)]
-        total, *more = [inside(0)] if self.order == 0 else terms
-        for term in more:
-            total = total + term
+        if self.order == 0:
+            return inside(0)
+        total = _weight(self.order, distance, 0) * inside(0)
+        for k in range(1, self.order + 1):
+            weight = _weight(self.order, distance, k)
+            total = total + weight * inside(k) if weight > 0 else total - -weight * inside(k)
         return total
 
     def __str__(self) -> str:

@@ -40,8 +40,7 @@ def _check_functions(operations: Iterable[Applied], math: Math) -> None:
 
 
 def _check_stored(stage: Stage, field: str, dtype: str, value: Value) -> None:
-    is_whole = value.number is not None and value.number == int(value.number)
-    if not is_whole and not stores(value.kind, dtype):
+    if not stores(value.kind, dtype):
         raise ValueError(
             f"stage {stage.name!r} gives the field {field!r}, which holds {dtype}, values of "
             f"{value.kind.dtype}, which are of another kind; convert them, as x.astype({dtype!r})"
