@@ -18,7 +18,7 @@ from controllers.program.program import Field, Program, Stage
 
 # What bodies and macros of strategies call their variables, unless `check_field_name` refuses it.
 LOCALS = re.compile(
-    r"age|ahead|at|cells|computed|easy|edges|end|from|hard|i|inside|j|k|next|offsets|past|plane|"
+    r"age|ahead|at|before|cells|computed|easy|edges|end|from|hard|i|inside|j|k|next|offsets|past|plane|"
     r"side|since|step|to|turn|until|value|whole|"
     r"(computed|first|highest|kept|least|lowest|most|tile)_\w+"
 )
