@@ -335,7 +335,7 @@ def test_lazy_devices_keep_the_scalars_of_each_step() -> None:
     ("reads cells", lambda: fixed(Read("u", (0, 0)))),
     ("scalar 'q'", lambda: Field("u", "float64", Boundary.of(fixed(Scalar("q")), 2))),
     ("where the cells", lambda: Field("u", "float64", Boundary.of(fixed(Coordinate(0)), 2))),
-    ("integers", lambda: Field("u", "int32", Boundary.of(fixed(Scalar("t")), 2))),
+    ("of another kind", lambda: Field("u", "int32", Boundary.of(fixed(Scalar("t")), 2))),
 ])  # fmt: skip
 def test_what_cannot_be_outside_is_refused(match: str, make: Callable[[], Any]) -> None:
     with pytest.raises(ValueError, match=match):
