@@ -128,7 +128,7 @@ class OpenCLExecutor(OpenedDevice):
         built, numbers = self._kernels[key], ScalarArguments.of(kernel.parameters, around)
         table = self.constants(outside.table(tile.geometry, extension.domain, boxes))
         values = {**self._tables(kernel.stage, tile.geometry.box, around, real), **numbers.values}
-        values |= box_values(tile.geometry.box) | {"u": tile.buffer, "where": table}
+        values |= box_values(tile.geometry.box) | {"u": tile.buffer, "layout": table}
         n_cells = sum(box.n_cells for box in boxes)
         (local,) = work_sizes((n_cells,), self.device.kind == "cpu")[1]
         sizes = (-(-n_cells // local) * local,), (local,)

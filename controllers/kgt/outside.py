@@ -20,7 +20,7 @@ from controllers.kgt.text import given
 from controllers.kgt.text.analysis import divides, helpers, used_dtypes
 from controllers.kgt.text.c_lines import block
 from controllers.kgt.text.emitter import INDENT, OPENCL_TYPES, assignment
-from controllers.kgt.text.integer import quotient
+from controllers.kgt.text.integer import quotient_for
 from controllers.kgt.text.lanes import SCALAR
 from controllers.program.dtypes import given_dtype
 from controllers.program.expression import Read
@@ -36,7 +36,7 @@ NAME = "make_outside"
 class OutsideKernel:
     """OpenCL C that makes cells of a field outside its domain.
 
-    stage: all that its rules compute.  parameters: the field's buffer `u`, `where`, which is what
+    stage: all that its rules compute.  parameters: the field's buffer `u`, `layout`, which is what
     `table` gives, and what the stage is given, whose boxes are whole tiles.  `divides` as of a
     `StageKernel`.
     """
@@ -66,24 +66,24 @@ def outside_kernel(extension: Extension, dtype: str) -> OutsideKernel:
     doubles = "float64" in used_dtypes(every, dtype)
     lines = [
         "// The cells outside the domain, each made of cells inside.",
-        "// where: per axis the elements per step; per axis the cells of the domain; the element",
+        "// layout: per axis the elements per step; per axis the cells of the domain; the element",
         "// of its first cell; how many cells are made; per axis the tile's first cell; then boxes",
         "// of cells: per box how many, and per axis its first one and its extent.",
         "#pragma OPENCL FP_CONTRACT OFF",
         *(["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if doubles else []),
         "",
-        *([*quotient(SCALAR), ""] if any("kgt_quotient(" in line for line in functions) else []),
+        *quotient_for(functions, SCALAR),
         *helpers(every, dtype),
         *functions,
         f"__kernel void {NAME}(",
         *(INDENT + line for line in given.declarations(every, real)),
-        f"{INDENT}__global {cell} *u, __global const long *where)",
+        f"{INDENT}__global {cell} *u, __global const long *layout)",
         "{",
         *((INDENT + line).rstrip() for line in text.body()),
         "}",
         "",
     ]
-    parameters = (*own, Parameter("u", f"{cell}*", "inout"), Parameter("where", "long*", "in"))
+    parameters = (*own, Parameter("u", f"{cell}*", "inout"), Parameter("layout", "long*", "in"))
     return OutsideKernel("\n".join(lines), every, parameters, divides(every, dtype))
 
 
@@ -113,7 +113,7 @@ class _Text:
         self._n_axes = extension.domain.n_axes
         self._declared = declared
         self._indices = [f"i{axis}" for axis in range(self._n_axes)]
-        self._passed = [*names, "u", "where"]
+        self._passed = [*names, "u", "layout"]
 
     def over(self, axis: int) -> list[str]:
         """C lines: the function of one axis."""
@@ -124,7 +124,7 @@ class _Text:
             stages = [line.stage(at) for at in distant]
             items = sorted({a for stage in stages for a in given.axes_of(stage)})
             body = block("""
-                const long length = where[$length];
+                const long length = layout[$length];
                 if (i$axis >= 0 && i$axis < length) {
                     $here
                 }
@@ -135,12 +135,14 @@ class _Text:
                 }
                 return value;
             """, axis=axis, length=n_axes + axis, here=body, cell=self._cell,
-                items=[f"const long item_{a} = i{a} - where[{2 * n_axes + 2 + a}];" for a in items],
+                items=[
+                    f"const long item_{a} = i{a} - layout[{2 * n_axes + 2 + a}];" for a in items
+                ],
                 cases=[one for at in distant for one in self._case(line, at)])  # fmt: skip
         return block("""
             $cell over_$axis(
                 $declared
-                __global const $cell *u, __global const long *where, const long c,
+                __global const $cell *u, __global const long *layout, const long c,
                 $indices)
             {
                 $body
@@ -154,19 +156,19 @@ class _Text:
         for axis in reversed(range(n_axes)):
             first, extent = f"box[{1 + axis}]", f"box[{1 + n_axes + axis}]"
             indices += [f"const long i{axis} = {first} + left % {extent};", f"left /= {extent};"]
-        cell = "".join(f" + i{axis} * where[{axis}]" for axis in range(n_axes))
+        cell = "".join(f" + i{axis} * layout[{axis}]" for axis in range(n_axes))
         return block("""
             long left = get_global_id(0);
-            if (left >= where[$n_cells]) {
+            if (left >= layout[$n_cells]) {
                 return;
             }
-            __global const long *box = where + $boxes;
+            __global const long *box = layout + $boxes;
             while (left >= box[0]) {
                 left -= box[0];
                 box += $row;
             }
             $indices
-            const long c = where[$origin]$cell;
+            const long c = layout[$origin]$cell;
             u[c] = $value;
         """, n_cells=2 * n_axes + 1, boxes=3 * n_axes + 2, row=2 * n_axes + 1, indices=indices,
             origin=2 * n_axes, cell=cell,
@@ -203,14 +205,14 @@ class _Text:
             if line.is_inside(at + step):
                 indices = [*self._indices]
                 indices[axis] += f" + ({shift + step})"
-                cell = f"c + ({shift + step}) * where[{axis}]"
+                cell = f"c + ({shift + step}) * layout[{axis}]"
                 texts[read] = self._call(axis - 1, cell, indices)
                 continue
             texts[read] = name = next(names)
             nested = self._value(name, line, at + step, shift + step, names)
             items = [
                 f"const long item_{a} = i{a} + ({(shift + step) * (a == axis)}) - "
-                f"where[{2 * self._n_axes + 2 + a}];"
+                f"layout[{2 * self._n_axes + 2 + a}];"
                 for a in given.axes_of(line.stage(at + step))
             ]
             before += block("""

@@ -16,7 +16,7 @@ from controllers.kgt.text.analysis import helpers as helper_functions
 from controllers.kgt.text.comment import head_comment
 from controllers.kgt.text.emitter import INDENT, OPENCL_TYPES, used_fields
 from controllers.kgt.text.fast import CONTRACTION
-from controllers.kgt.text.integer import quotient
+from controllers.kgt.text.integer import quotient_for
 from controllers.kgt.text.lanes import SCALAR, Lanes
 from controllers.program.dtypes import given_dtype
 from controllers.program.program import Program, Stage
@@ -57,7 +57,7 @@ def kernel(
         f"#pragma OPENCL FP_CONTRACT {CONTRACTION[program.math]}",
         *(["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if doubles else []),
         "",
-        *([*quotient(lanes), ""] if _divides_by_cells([*helpers, *body]) else []),
+        *quotient_for([*helpers, *body], lanes),
         *helper_functions(stage, dtypes),
         *helpers,
         *(_fixed_group(group) if group else ()),
@@ -108,10 +108,6 @@ def minimum(left: str, right: str) -> str:
 
 def _fixed_group(group: tuple[int, ...]) -> list[str]:
     return [f"__attribute__((reqd_work_group_size({', '.join(map(str, group))})))"]
-
-
-def _divides_by_cells(lines: Sequence[str]) -> bool:
-    return any("kgt_quotient(" in line for line in lines)
 
 
 def _scalar_parameters(

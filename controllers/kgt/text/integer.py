@@ -30,8 +30,13 @@ _MOST_CELLS = 2**60     # which an index may count
 _TYPES = (("int", 2**31), ("long", 2**63))
 
 
-def quotient(lanes: Lanes) -> list[str]:
-    """The function for divisors that are not constants: no signed overflow, no division by zero."""
+def quotient_for(lines: Sequence[str], lanes: Lanes) -> list[str]:
+    """The function for divisors that are not constants, and an empty line, if `lines` call it.
+
+    No signed overflow, no division by zero.
+    """
+    if not any("kgt_quotient(" in line for line in lines):
+        return []
     many = lanes.type("ulong")
     divided = f"{lanes.converted('long', 'a')} / divisor"
     return f"""\
@@ -42,6 +47,7 @@ def quotient(lanes: Lanes) -> list[str]:
         b + 1 > 1 ? {lanes.converted("long", "b")} : ({lanes.type("long")})1;  // neither 0 nor -1
     return b == 0 ? ({many})0 : b + 1 == 0 ? -a : {lanes.converted("ulong", f"({divided})")};
 }}
+
 """.splitlines()
 
 
