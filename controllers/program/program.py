@@ -27,7 +27,7 @@ from controllers.program.offsets import Offsets
 from controllers.program.scalars import TIME, ScalarRule, ScalarRules
 from controllers.program.stage import Stage as Stage
 from controllers.program.stage_check import Math as Math
-from controllers.program.stage_check import check_stage
+from controllers.program.stage_check import check_outside, check_stage
 from hitmap.shape import Shape
 
 
@@ -98,8 +98,10 @@ class Program:
 
     def _check_boundaries(self) -> None:
         for field in self.fields:
-            for stage in check_boundary(field.boundary, field.name, self.n_axes, field.dtype):
+            stages = check_boundary(field.boundary, field.name, self.n_axes, field.dtype)
+            for stage in stages:
                 self._check_stage(stage)
+            check_outside(stages, field.name, field.dtype)
         check_rings(self.boundaries, self.n_axes, self.name)
 
     def _take_scalars(self) -> None:

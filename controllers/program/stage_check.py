@@ -2,7 +2,7 @@
 """What a program refuses of a stage: what its fields cannot hold, or its arithmetic not compute."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from controllers.program.dtypes import Applied, Value, applied, check_number, given_dtype, stores
@@ -27,6 +27,16 @@ def check_stage(stage: Stage, dtypes: Mapping[str, str], math: Math) -> None:
         raise ValueError(f"stage {stage.name!r}: {error}") from None
     for field, value in zip(stage.updates, values):
         _check_stored(stage, field, dtypes[field], value)
+
+
+def check_outside(stages: Sequence[Stage], field: str, dtype: str) -> None:
+    """ValueError where one kernel cannot give all rules of a field their scalars."""
+    dtypes = {given_dtype(stage, dtype) for stage in stages}
+    if len(dtypes) > 1 and any(stage.given for stage in stages):
+        raise ValueError(
+            f"boundaries of the field {field!r} of {dtype} use scalars or coordinates, and some "
+            f"of them convert to another dtype; let none or all convert"
+        )
 
 
 def _check_functions(operations: Iterable[Applied], math: Math) -> None:

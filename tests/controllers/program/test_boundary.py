@@ -10,6 +10,7 @@ import pytest
 
 from controllers import Boundary, Field, Program, Read, Stage, custom, extrapolate, fixed, mirror
 from controllers.program.boundary import KEEP, PERIODIC, Inside, Rule, Value
+from controllers.program.expression import Scalar
 from controllers.program.reference import extended, reference_run
 from controllers.program.structure import described
 
@@ -78,6 +79,8 @@ def test_a_boundary_is_spelled_in_many_ways(spelling: Any, axes: Any, text: str)
     (ValueError, "boundary of 2 axes", lambda: program(Boundary.of("mirror", 2))),
     (ValueError, "no negative numbers", lambda: program(Boundary.of(mirror(-1), 1), "uint8")),
     (ValueError, "of another kind", lambda: program(Boundary.of(fixed(0.5), 1), "int32")),
+    (ValueError, "none or all convert", lambda: program(Boundary.of((
+        fixed(Scalar("t")), custom(lambda u, n: u(0).astype("float64") / 3)), 1), "float32")),
     (ValueError, "beyond the range", lambda: program(Boundary.of(fixed(1e60), 1), "float32")),
     (ValueError, "no components", lambda: program(Boundary.of(mirror(my=-1), 1))),
     (ValueError, "at least 0", lambda: program(Boundary.of(custom(lambda u, n: u(-1)), 1))),
