@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn, Union
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from controllers.language.neighbour import MAX_NODES, check_count, shifted
@@ -86,6 +87,10 @@ class Value(NDArrayOperatorsMixin):
     def at(self, axis: str, step: int) -> Value:
         """The neighbour so many cells along an axis, by its name."""
         return self[along(self.places.axes, axis, step)]
+
+    def astype(self, dtype: npt.DTypeLike) -> Value:
+        """The same in another dtype: integers wrap, floats become integers by truncation."""
+        return Value(self.node.astype(dtype), self.places, self.depth + 1)
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
@@ -171,7 +176,8 @@ def applied(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
     depth = 1 + max(operand.depth for operand in operands if isinstance(operand, Value))
     if depth > MAX_NODES:
         check_count(depth)
-    number = _truth if function in _COMBINATIONS else plain
+    of_truths = any(one.node.is_condition for one in operands if isinstance(one, Value))
+    number = _truth if of_truths and function in _COMBINATIONS else plain
     nodes = [one.node if isinstance(one, Value) else number(one) for one in operands]
     return Value(function(*nodes), places, depth)
 

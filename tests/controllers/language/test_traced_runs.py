@@ -73,3 +73,23 @@ def test_a_program_has_the_bits_of_the_reference(make: Any, n_places: int) -> No
     for name, values in right.items():
         np.testing.assert_array_equal(after[name], values, err_msg=name)
         assert program.field(name).name not in program.written or (values != before[name]).any()
+
+
+@pytest.mark.parametrize("devices", ["reference", "cpu"])
+def test_fields_of_unlike_dtypes_are_computed_as_numpy_does(devices: str) -> None:
+    @ct.step
+    def life(alive: Any, heat: Any, *, rate: float = 0.1) -> dict[str, Any]:
+        n = alive.at("y", 1) + alive.at("y", -1) + alive.at("x", 1) + alive.at("x", -1)
+        born = np.where((n == 3) | ((n & 2 == 2) & (alive == 1)), 1, 0)
+        return {"alive": born.astype("uint8"), "heat": heat // 2 + rate * (n - 255 * alive)}
+
+    rng = np.random.default_rng(6)
+    alive, heat = rng.integers(0, 2, (9, 8)).astype("uint8"), rng.random((9, 8)).astype("float32")
+    n = sum(np.roll(alive, step, axis) for step in (1, -1) for axis in (0, 1)).astype("uint8")
+    warm = heat // np.float32(2) + 0.3 * (n - alive * np.uint8(255)).astype("float64")
+    with ct.Computation(
+        life, ct.Grid(y=9, x=8), alive=alive, heat=heat, boundary="periodic", devices=devices
+    ) as run:
+        run.run(1, rate=0.3)
+        assert np.array_equal(run.heat[:], warm.astype("float32"))
+        assert np.array_equal(run.alive[:], (n == 3) | ((n & 2 == 2) & (alive == 1)))
