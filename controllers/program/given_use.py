@@ -11,7 +11,6 @@ from controllers.program.expression import (
     Expression,
     Index,
     Operation,
-    Scalar,
 )
 from controllers.program.functions import FUNCTIONS
 from controllers.program.node import ordered
@@ -21,7 +20,7 @@ from controllers.program.stage import Stage
 def check_given(stage: Stage, floats: bool, grid: Coordinates | None) -> None:
     """ValueError where what a stage does with what is given has no meaning.
 
-    floats: whether its fields hold floats.
+    floats: whether all fields that it uses hold floats; elsewhere NumPy's promotion says it all.
     """
     n_axes = len(stage.offsets)
     for node in stage.given:
@@ -33,11 +32,6 @@ def check_given(stage: Stage, floats: bool, grid: Coordinates | None) -> None:
             raise ValueError(
                 f"stage {stage.name!r} uses {node}, and the program does not say where the cells "
                 f"of its {n_axes} axes lie; give it grid=Coordinates(axes, lower, spacing)"
-            )
-        if isinstance(node, (Scalar, Coordinate)) and not floats:
-            raise ValueError(
-                f"stage {stage.name!r} uses {node}, which need not be whole, and its fields hold "
-                f"integers; use fields of floats"
             )
     if floats and any(isinstance(node, Index) for node in stage.given):
         whole = index_values(ordered(*stage.updates.values()))

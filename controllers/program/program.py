@@ -92,7 +92,8 @@ class Program:
         self._check_renames()
 
     def _check_stage(self, stage: Stage) -> None:
-        check_given(stage, {self.dtypes[name] for name in stage.updates} <= {*FLOATS}, self.grid)
+        used = {self.dtypes[name] for name in (*stage.fields_read, *stage.updates)}
+        check_given(stage, used <= {*FLOATS}, self.grid)
         check_stage(stage, self.dtypes, self.math)
 
     def _check_boundaries(self) -> None:

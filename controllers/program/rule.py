@@ -142,7 +142,7 @@ class Extrapolate(Rule):
         """
         if self.order == 0:
             return inside(0)
-        total = _weight(self.order, distance, 0) * inside(0)
+        total: Value = _weight(self.order, distance, 0) * inside(0)
         for k in range(1, self.order + 1):
             weight = _weight(self.order, distance, k)
             total = total + weight * inside(k) if weight > 0 else total - -weight * inside(k)

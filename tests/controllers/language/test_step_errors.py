@@ -167,9 +167,9 @@ def test_attributes_and_functions_that_values_do_not_have() -> None:
     refused(summed, "np.sum", "these are")
 
     def angles(u: Any) -> Any:
-        return dict(u=np.cbrt(u))
+        return dict(u=np.spacing(u))
 
-    refused(angles, "np.cbrt", "these are")
+    refused(angles, "np.spacing", "these are")
 
     def rooted(u: Any) -> Any:
         return dict(u=math.sqrt(u))
