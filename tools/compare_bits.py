@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Random stencils on devices of your choice, compared bit for bit with the NumPy reference.
+"""Random stencils and programs on devices of your choice, bit for bit as the NumPy reference.
 
-    python tools/compare_bits.py [--device SELECTOR ...] [--cases N]
+    python tools/compare_bits.py [--device SELECTOR ...] [--cases N] [--programs N]
     mpiexec -n 2 python tools/compare_bits.py ...
     python tools/compare_bits.py --device gpu --large [--gib 2.5 4.5 8.5] [--folder FOLDER]
 
 The test suite does this on the CPU; this is for machines with other devices.  1 to 4 axes, any
 boundaries, float32 and float64, subnormal numbers in every fifth case, any number of places per
-controller, with and without overlap.  Case N is the same on every machine.  Exit code 1 if a
-bit differs.  With --large: fields between 2 and 4, over 4 and over 8 GiB, cleared, loaded,
+controller, with and without overlap.  Case N is the same on every machine.  Programs have several
+fields, stages, dtypes, renames and boundaries, those of the test suite.  Exit code 1 if a bit
+differs.  With --large: fields between 2 and 4, over 4 and over 8 GiB, cleared, loaded,
 computed, saved and gathered, compared in strips; three times the largest size must be free on the
 host, and the size in the folder.
 """
@@ -24,6 +25,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from large_fields import n_wrong as n_large_wrong
+
+sys.path.append(str(Path(__file__).parent.parent / "tests" / "support"))
+from random_boundaries import bounded_program, same
 
 from controllers import Computation, Stencil, reference_run
 from hitmap import Communicator, agree, default_communicator
@@ -81,10 +85,33 @@ def differs(case: int, devices: list[str], comm: Communicator) -> bool:
     return comm.bcast(wrong)
 
 
+def program_differs(number: int, devices: list[str], comm: Communicator) -> bool:
+    """Run program `number`; whether a field is not the reference's, on every rank."""
+    rng = random.Random(number)
+    case = bounded_program(number)
+    with Computation(
+        case.program, case.extent, devices=devices, comm=comm,
+        places_per_controller=rng.choice((1, 1, 2, 3)), partition=rng.choice(("bands", "blocks")),
+        overlap=rng.choice(("on", "off", "auto")),
+    ) as run:  # fmt: skip
+        for name, values in case.arrays.items():
+            run[name].scatter(values if comm.rank == 0 else None)
+        run.run(case.n_steps)
+        results = {name: run[name].gather() for name in case.arrays}
+    unlike = [
+        name for name, result in results.items()
+        if result is not None and not same(result, case.expected[name])
+    ]  # fmt: skip
+    if unlike:
+        print(f"program {number} differs in {', '.join(unlike)}: {case.program}, {case.extent}")
+    return comm.bcast(bool(unlike))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--device", action="append", default=[], help="as for `controllers run`")
     parser.add_argument("--cases", type=int, default=40, help="how many (default: 40)")
+    parser.add_argument("--programs", type=int, default=0, help="how many, too (default: 0)")
     parser.add_argument("--large", action="store_true", help="fields of several GiB, in strips")
     parser.add_argument("--gib", type=float, nargs="+", default=[2.5, 4.5, 8.5],
                         help="their sizes (default: 2.5 4.5 8.5)")  # fmt: skip
@@ -100,6 +127,12 @@ def main() -> int:
     n_wrong = sum(differs(case, options.device, comm) for case in range(options.cases))
     if comm.rank == 0:
         print(f"{options.cases} cases, {n_wrong} differ from the reference")
+    if options.programs:
+        numbers = range(options.programs)
+        n_unlike = sum(program_differs(number, options.device, comm) for number in numbers)
+        n_wrong += n_unlike
+        if comm.rank == 0:
+            print(f"{options.programs} programs, {n_unlike} differ from the reference")
     return 1 if n_wrong else 0
 
 
