@@ -85,13 +85,16 @@ def promoted(*kinds: Kind) -> Kind:
     >>> promoted(Kind("float32"), WEAK_FLOAT), promoted(WEAK_INTEGER, WEAK_FLOAT).weak
     (Kind(dtype='float32', weak=False), True)
     """
+    if kinds.count(kinds[0]) == len(kinds):     # mostly
+        return kinds[0]
     strong = [kind.dtype for kind in kinds if not kind.weak]
     if not strong:
         floats = [kind for kind in kinds if not kind.whole]
         return next((kind for kind in floats if kind != WEAK_FLOAT), (*floats, WEAK_INTEGER)[0])
     dtype = strong[0]
     for other in strong[1:]:
-        dtype = np.promote_types(dtype, other).name
+        if other != dtype:
+            dtype = np.promote_types(dtype, other).name
     real = any(kind.weak and not kind.whole for kind in kinds)
     return Kind("float64" if dtype in INTEGERS and real else dtype)
 

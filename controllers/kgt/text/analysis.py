@@ -2,6 +2,9 @@
 """What the kernel of a stage needs: types, functions, build options; and whether vectors do."""
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
+
 import numpy as np
 
 from controllers.kgt.text.given import placed
@@ -14,11 +17,47 @@ from controllers.program.helpers import WHOLE_NUMBER
 from controllers.program.program import Stage
 
 
+class _Known:
+    """What is known of a stage on fields of some dtypes, each computed once."""
+
+    def __init__(self, stage: Stage, dtypes: Mapping[str, str]) -> None:
+        self._stage, self._dtypes = stage, dtypes
+
+    @cached_property
+    def applied(self) -> list[Applied]:
+        """All its operations."""
+        floats = given_dtype(self._stage, self._dtypes)
+        return applied([*self._stage.updates.values()], self._dtypes, floats)[0]
+
+    @cached_property
+    def in_vectors(self) -> bool:
+        """See the function of this name."""
+        return _in_vectors(self._stage, self._dtypes)
+
+    @cached_property
+    def wide_type(self) -> str:
+        """The type of its values of int64."""
+        if {*used_dtypes(self._stage, self._dtypes)} <= {*FLOATS}:
+            return "int"
+        return wide_type([*self._stage.updates.values()], self._dtypes)
+
+
+def known(stage: Stage, dtypes: Dtypes) -> _Known:
+    """What is known of a stage; asked again it is not computed again."""
+    fields = dict.fromkeys((*stage.fields_read, *stage.updates))
+    return _known(stage, tuple((field, dtype_of(dtypes, field)) for field in fields))
+
+
+@lru_cache(maxsize=64)
+def _known(stage: Stage, dtypes: tuple[tuple[str, str], ...]) -> _Known:
+    return _Known(stage, dict(dtypes))
+
+
 def arithmetic_type(stage: Stage, dtypes: Dtypes) -> str:
     """The OpenCL C type in which a stage of fields of one dtype is computed, integers as int64."""
     dtype = dtype_of(dtypes, next(iter(stage.updates)))
     if dtype in INTEGERS:
-        return wide_type([*stage.updates.values()], dtypes)
+        return known(stage, dtypes).wide_type
     return OPENCL_TYPES[dtype]
 
 
@@ -27,7 +66,7 @@ def used_dtypes(stage: Stage, dtypes: Dtypes) -> tuple[str, ...]:
     found = {dtype_of(dtypes, field) for field in (*stage.fields_read, *stage.updates)}
     if any(not isinstance(node, Index) for node in stage.given):
         found.add(given_dtype(stage, dtypes))
-    for operation in _applied(stage, dtypes):
+    for operation in known(stage, dtypes).applied:
         found |= {operation.dtype, operation.result.dtype}
     return tuple(dtype for dtype in DTYPES if dtype in found)
 
@@ -43,8 +82,8 @@ def loose_functions(stage: Stage, dtypes: Dtypes) -> tuple[Function, ...]:
     In float32 alone, if it computes in that at all.
     """
     found: dict[str, set[str]] = {}
-    computed = {operation.dtype for operation in _applied(stage, dtypes)}
-    for operation in _applied(stage, dtypes):
+    computed = {operation.dtype for operation in known(stage, dtypes).applied}
+    for operation in known(stage, dtypes).applied:
         if operation.function.loose and operation.dtype in FLOATS and not _is_product(operation):
             found.setdefault(operation.dtype, set()).add(operation.function.name)
     names = found.get("float32" if "float32" in computed else "float64", set())
@@ -56,6 +95,10 @@ def in_vectors(stage: Stage, dtypes: Dtypes) -> bool:
 
     All its fields are of one dtype, in which all is computed, or of integers in int64.
     """
+    return known(stage, dtypes).in_vectors
+
+
+def _in_vectors(stage: Stage, dtypes: Dtypes) -> bool:
     fields = {dtype_of(dtypes, field) for field in (*stage.fields_read, *stage.updates)}
     if len(fields) > 1 or placed(stage):
         return False
@@ -74,16 +117,16 @@ def in_vectors(stage: Stage, dtypes: Dtypes) -> bool:
 def widened(stage: Stage, dtypes: Dtypes) -> bool:
     """Whether a stage computes integers in int64 alone, as patterns do."""
     return {*used_dtypes(stage, dtypes)} <= {*INTEGERS} and all(
-        one.dtype == "int64" or one.function.converts for one in _applied(stage, dtypes)
+        one.dtype == "int64" or one.function.converts for one in known(stage, dtypes).applied
     )
 
 
 def helpers(stage: Stage, dtypes: Dtypes) -> list[str]:
     """C lines: the functions that the stage's expressions call, in the order of the table."""
-    wide = wide_type([*stage.updates.values()], dtypes)
+    wide = known(stage, dtypes).wide_type
     signed = "int" if wide == "int" else "long"
     found: dict[tuple[str, str], str] = {}
-    for one in _applied(stage, dtypes):
+    for one in known(stage, dtypes).applied:
         if one.function.converts in INTEGERS and one.dtype in FLOATS:
             text = _whole_number(one.function.converts, OPENCL_TYPES[one.dtype])
         elif one.dtype in FLOATS:
@@ -96,11 +139,6 @@ def helpers(stage: Stage, dtypes: Dtypes) -> list[str]:
             found[one.function.name, text] = text
     ordered = [text for row in FUNCTIONS for (name, text) in found if name == row]
     return "\n".join([*ordered, ""]).splitlines()
-
-
-def _applied(stage: Stage, dtypes: Dtypes) -> list[Applied]:
-    expressions, floats = [*stage.updates.values()], given_dtype(stage, dtypes)
-    return applied(expressions, dtypes, floats)[0]
 
 
 def _is_product(operation: Applied) -> bool:

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 from controllers.kgt.text.analysis import divides as divides
+from controllers.kgt.text.analysis import known
 from controllers.kgt.text.c_text import Text, plus
 from controllers.kgt.text.given import given_text
-from controllers.kgt.text.integer import wide_type
 from controllers.kgt.text.lanes import SCALAR, Lanes
 from controllers.kgt.text.literals import OPENCL_TYPES as OPENCL_TYPES
 from controllers.kgt.text.literals import decimal as decimal
@@ -87,7 +87,7 @@ def assignments(
         lines.extend(statement(f"const {kind} {name}", text.parts))
         return text._replace(parts=(name,), binding=ATOM, n_leaves=1, constant=None)
 
-    values = Values(wide_type(expressions, dtypes), lanes, temporary)
+    values = Values(known(stage, dtypes).wide_type, lanes, temporary)
 
     def short(text: Text) -> Text:
         return text if text.n_leaves < MAX_LEAVES else temporary(text)

@@ -184,10 +184,12 @@ def test_the_reference_does_what_numpy_does_by_hand(dtype: str, wraps: bool) -> 
     assert found.dtype == dtype and found.tobytes() == right.tobytes()
 
 
-def test_integer_fields_take_no_scalars_and_coordinates_yet() -> None:
+def test_integer_fields_take_what_is_converted() -> None:
     for leaf in (A, Coordinate(0)):
-        with pytest.raises(ValueError, match="integers"):
+        with pytest.raises(ValueError, match="another kind; convert"):
             program(U + leaf, "int32", scalars={"a": Parameter()}, grid=GRID)
+        whole = (U + leaf).astype("int32")
+        assert program(whole, "int32", scalars={"a": Parameter()}, grid=GRID).stages
     assert program(U + Index(0), "int32").stages
 
 
