@@ -51,7 +51,7 @@ from controllers.program.surroundings import Surroundings
 from hitmap import Layout, SerialCommunicator, Shape
 
 N_PLACES = (1, 2, 3, 5)
-N_PROGRAMS = 200
+N_PROGRAMS = 100
 
 
 def layout_of(case: ProgramCase, n_places: int, rng: random.Random) -> Layout:
