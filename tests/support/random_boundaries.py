@@ -74,6 +74,7 @@ def _rule(dtype: str, length: int, rng: random.Random, steady: bool) -> Rule:
     if steady:
         return Fixed(value)
     return rng.choice([
-        KEEP, Fixed(value), Mirror(), Mirror(-1), Custom(whole_half if dtype in INTEGERS else half),
+        KEEP, Fixed(value), Mirror(), Mirror(1 if dtype == "uint8" else -1),
+        Custom(whole_half if dtype in INTEGERS else half),
         Extrapolate(rng.randrange(min(3, length))),
     ])  # fmt: skip
