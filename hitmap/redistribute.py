@@ -21,7 +21,7 @@ from hitmap.scatter import MESSAGE_NBYTES
 from hitmap.shape import Shape
 from hitmap.strided import consecutive, packed
 
-Read = Callable[[int, Shape], npt.NDArray[Any]]             # of an old place
+ReadCells = Callable[[int, Shape], npt.NDArray[Any]]             # of an old place
 Write = Callable[[int, Shape, npt.NDArray[Any]], None]      # to a new place
 
 
@@ -127,7 +127,7 @@ class Redistribution:
         self,
         comm: Communicator,
         dtype: npt.DTypeLike,
-        read: Read,
+        read: ReadCells,
         write: Write,
         *,
         message_nbytes: int = MESSAGE_NBYTES,
@@ -152,7 +152,7 @@ class Redistribution:
         self,
         comm: Communicator,
         dtype: np.dtype[Any],
-        read: Read,
+        read: ReadCells,
         write: Write,
         message_nbytes: int,
     ) -> None:

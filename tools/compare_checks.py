@@ -28,7 +28,7 @@ from mpi4py import MPI
 
 from controllers import Computation, Stencil
 from controllers.device.event import COMPLETE
-from controllers.engine.network import UNDER_WAY, Message
+from controllers.engine.network import UNDER_WAY, MessageEnd
 
 MEAN = Stencil.of("mean", [(-1, 1), (-1, 1)], [0, 1, 0, 1, 0, 1, 0, 1, 0], 4)
 
@@ -39,12 +39,12 @@ def unchecked() -> Iterator[None]:
     run = inspect.unwrap(Computation.run)
     taken = property(_taken)
     with patch.object(Computation, "run", run), patch.object(
-        Message, "command_execution_status", taken
+        MessageEnd, "command_execution_status", taken
     ):
         yield
 
 
-def _taken(message: Message) -> int:
+def _taken(message: MessageEnd) -> int:
     while not message._done and message._requests[message._n_done].Test(message._status):
         message._n_done += 1
         message._done = message._n_done == len(message._parts)

@@ -71,32 +71,36 @@ def default_of(device: Device, sweeps: Sweeps) -> StreamingConfig | None:
     if n_steps == 1:
         return None
     where = {"u": Geometry.dense(sweeps.domain).strided(sweeps.box)}
-    made = kgt.choose(program, stage, "gpu", kgt.Launch(
+    config = kgt.choose(program, stage, "gpu", kgt.Launch(
         where, True, n_steps, device.local_bytes, device.max_items, device.compute_units,
         "nvidia" in device.vendor.lower(),
     ))  # fmt: skip
-    assert isinstance(made, StreamingConfig), "several steps on a GPU"
-    return made
+    assert isinstance(config, StreamingConfig), "several steps on a GPU"
+    return config
 
 
 def row(device: Device, name: str, size: int, options: argparse.Namespace) -> Row | None:
     """Measure one stencil on one size."""
     assert isinstance(device.handle, cl.Device)
     sweeps = Sweeps(device.handle, STENCILS[name].program(options.dtype), size)
-    made = default_of(device, sweeps)
-    if made is None:
+    config = default_of(device, sweeps)
+    if config is None:
         return None
     if device.kind == "gpu":
-        made = dataclasses.replace(made, length=taken_by_a_run(options.device, sweeps))
-    near = [n for n in LENGTHS if made.length / options.within <= n <= made.length * options.within]
-    lengths = sorted({made.length, *(options.lengths or near)})
+        config = dataclasses.replace(config, length=taken_by_a_run(options.device, sweeps))
+    near = [
+        n for n in LENGTHS
+        if config.length / options.within <= n <= config.length * options.within
+    ]  # fmt: skip
+    lengths = sorted({config.length, *(options.lengths or near)})
     runs: dict[str, Run] = {
-        str(length): sweeps.launches(dataclasses.replace(made, length=length)) for length in lengths
+        str(length): sweeps.launches(dataclasses.replace(config, length=length))
+        for length in lengths
     }
-    times = measure(runs, options.rounds, options.launches * made.steps_per_launch)
+    times = measure(runs, options.rounds, options.launches * config.steps_per_launch)
     seconds = {int(length): statistics.median(each) for length, each in times.items()}
-    title = f"{name} {sweeps.domain}, {made.steps_per_launch} steps"
-    return Row(title, sweeps.box.n_cells, made.length, seconds)
+    title = f"{name} {sweeps.domain}, {config.steps_per_launch} steps"
+    return Row(title, sweeps.box.n_cells, config.length, seconds)
 
 
 def print_row(found: Row) -> None:

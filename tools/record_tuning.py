@@ -44,15 +44,15 @@ def record(bench: Bench, title: str, seconds: float) -> Table:
         while (batch := trials.batch()) and (not found or time.monotonic() < end):
             trials.tell(bench.measure(batch))
             if not n_passes:
-                found = {made: [ratio] for made, ratio in trials.ratios.items()}
+                found = {config: [ratio] for config, ratio in trials.ratios.items()}
         if n_passes and len(trials.ratios) == len(space):   # a pass without an end says nothing
-            for made, ratio in trials.ratios.items():
-                found[made].append(ratio)
+            for config, ratio in trials.ratios.items():
+                found[config].append(ratio)
         times.append(trials.seconds(space.default))
         n_passes += 1
         print(f"pass {n_passes}: {len(trials.ratios)} of {len(space)}", flush=True)
-    ratios = {made: median(every) for made, every in found.items()}
-    usable = {made: ratio if isfinite(ratio) else None for made, ratio in ratios.items()}
+    ratios = {config: median(every) for config, every in found.items()}
+    usable = {config: ratio if isfinite(ratio) else None for config, ratio in ratios.items()}
     passes = max(map(len, found.values()))
     part = f"{len(found)} of {len(space)} configurations, {passes} passes"
     generated = cast("dict[kgt.Config, float | None]", usable)

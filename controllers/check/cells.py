@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from controllers.check.ordering import Clock
+from controllers.check.ordering import VectorClock
 from hitmap.strided import Strided
 
 NEVER = -1      # the stamp of an element that nobody has written
@@ -20,7 +20,7 @@ Bits = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
 
 
-class Cells:
+class Elements:
     """The elements of one memory.
 
     stamps: which value of which cell an element holds.  bits: that value, as a number.
@@ -48,7 +48,7 @@ class Cells:
         self._written.fill(0)
         self._read.clear()
 
-    def read(self, where: Strided, clock: Clock, thread: int) -> Bits:
+    def read(self, where: Strided, clock: VectorClock, thread: int) -> Bits:
         """Record a read; true where it need not come after the write of what it reads."""
         early = self._written_after(where, clock)
         if thread not in self._read:
@@ -56,7 +56,7 @@ class Cells:
         where.view(self._read[thread])[...] = clock[thread]
         return early
 
-    def write(self, where: Strided, clock: Clock, thread: int) -> Bits:
+    def write(self, where: Strided, clock: VectorClock, thread: int) -> Bits:
         """Record a write; true where it need not come after all earlier reads and writes."""
         early = self._written_after(where, clock)
         for reader, counts in self._read.items():
@@ -65,14 +65,14 @@ class Cells:
         where.view(self._writer)[...] = thread
         return early
 
-    def busy(self, clock: Clock) -> Bits:
+    def busy(self, clock: VectorClock) -> Bits:
         """Where commands that need not be complete by `clock` read or write."""
         found: Bits = self._written > clock[self._writer]
         for reader, counts in self._read.items():
             found |= counts > clock[reader]
         return found
 
-    def _written_after(self, where: Strided, clock: Clock) -> Bits:
+    def _written_after(self, where: Strided, clock: VectorClock) -> Bits:
         early: Bits = where.view(self._written) > clock[where.view(self._writer)]
         return early
 

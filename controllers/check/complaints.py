@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from controllers.check.cells import NEVER, Bits
-from controllers.check.finding import Complaint, Kind
-from controllers.check.part import Part
+from controllers.check.finding import Complaint, FaultKind
+from controllers.check.part import Touched
 from controllers.check.versions import Versions
 from controllers.plan import Operation
 
 
-def first_cell(part: Part, wrong: Bits, versions: Versions) -> tuple[int, ...]:
+def first_cell(part: Touched, wrong: Bits, versions: Versions) -> tuple[int, ...]:
     """The global index of the first cell of a part that is `wrong`."""
     at = np.unravel_index(int(np.argmax(wrong)), part.box.extent)
     return versions.wrapped(tuple(int(n) + a for n, a in zip(at, part.box.lower)))
 
 
-def misplaced(part: Part, time: int, who: str, versions: Versions) -> Complaint | None:
+def misplaced(part: Touched, time: int, who: str, versions: Versions) -> Complaint | None:
     """Where the cells of `part` do not hold what they must at `time`."""
     expected = versions.stamps(part.field, part.box, time)
     got = part.where.view(part.cells.stamps)
@@ -26,14 +26,14 @@ def misplaced(part: Part, time: int, who: str, versions: Versions) -> Complaint 
         return None
     cell, at = first_cell(part, wrong, versions), int(np.argmax(wrong))
     stamp, needed = int(got.flat[at]), versions.describe(int(expected.flat[at]))
-    kind: Kind = "unwritten" if stamp == NEVER else "stale"
+    kind: FaultKind = "unwritten" if stamp == NEVER else "stale"
     held = "nobody has written" if stamp == NEVER else f"holds {versions.describe(stamp)}"
     what = f"{who} {part.field} at {cell}, which {held}; it needs {needed}"
     return Complaint(kind, what, part.field, cell)
 
 
 def unordered(
-    operation: Operation, part: Part, early: Bits, versions: Versions
+    operation: Operation, part: Touched, early: Bits, versions: Versions
 ) -> Complaint | None:
     """Where an operation is `early`: it need not come after what it depends on."""
     if not early.any():
@@ -46,7 +46,7 @@ def unordered(
     return Complaint("unordered", what, part.field, cell)
 
 
-def garbled(part: Part, wrong: Bits, place: int, versions: Versions) -> Complaint | None:
+def garbled(part: Touched, wrong: Bits, place: int, versions: Versions) -> Complaint | None:
     """Where the cells of `part` have the `wrong` bits."""
     if not wrong.any():
         return None

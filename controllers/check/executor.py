@@ -21,7 +21,7 @@ from controllers.check.accessors import (
     checked_accessors,
 )
 from controllers.check.finding import Complaint, Index
-from controllers.check.inspection import Use
+from controllers.check.inspection import TileUse
 from controllers.check.memory import GuardedTile
 from controllers.device import Device
 from controllers.executor.opencl import OpenCLExecutor
@@ -63,7 +63,7 @@ class CheckedExecutor(OpenCLExecutor):
         memory_cap: str | int | None = None,
         simulated: bool = False,
     ) -> None:
-        self._log = oclgrind.Log() if simulated else None
+        self._log = oclgrind.ReportFile() if simulated else None
         with self._log.listening() if self._log else _nothing():
             super().__init__(device, zero_copy=zero_copy, kernel=kernel, memory_cap=memory_cap)
         self._reports: dict[str, cl.Buffer] = {}    # by the parameter of the tile
@@ -137,7 +137,7 @@ class CheckedExecutor(OpenCLExecutor):
             cl.enqueue_copy(self.transfer, self._reports[name], _NO_FAULT)
         return {**values, **box_arguments(name, cells), f"{REPORT}{name}": self._reports[name]}
 
-    def heard(self, kernel: str, over: Shape, uses: Sequence[Use]) -> Complaint | None:
+    def heard(self, kernel: str, over: Shape, uses: Sequence[TileUse]) -> Complaint | None:
         """What accessors, or Oclgrind, complain of since the last call; `over` is the launch's."""
         found: list[Complaint] = []
         fields = {use.name: use.field for use in uses}
@@ -153,7 +153,7 @@ class CheckedExecutor(OpenCLExecutor):
             found.append(oclgrind.complaint(news, kernel, use.name if use else "", cell))
         return found[0] if found else None
 
-    def _cell(self, address: int, uses: Sequence[Use]) -> tuple[Use | None, Index]:
+    def _cell(self, address: int, uses: Sequence[TileUse]) -> tuple[TileUse | None, Index]:
         """The tile, and its cell, that an address of the simulator lies in."""
         for use in uses:
             offset = address - self._address(use.memory.tile)

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from controllers.process.error import ControllersError
 from hitmap.comm import Communicator
 
-Kind = Literal[
+FaultKind = Literal[
     "unwritten",        # a cell is read that nobody has written
     "stale",            # ... that holds the value of another step, or of another cell
     "corrupt",          # a cell holds other bits than were written or sent there
@@ -33,7 +33,7 @@ Index: TypeAlias = "tuple[int, ...] | None"
 class Complaint:
     """What is wrong with one launch or one operation; `index` is global, None if unknown."""
 
-    kind: Kind
+    kind: FaultKind
     what: str
     field: str = ""
     index: Index = None

@@ -22,7 +22,7 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Use:
+class TileUse:
     """A tile of a launch: which of its elements may be read, and which written.
 
     name: of the parameter; field: what the user calls the cells.
@@ -56,7 +56,7 @@ class Inspection:
     def __init__(
         self,
         kernel: str,
-        uses: Sequence[Use],
+        uses: Sequence[TileUse],
         runs: Sequence[Run],
         heard: Callable[[], Complaint | None] = lambda: None,
     ) -> None:
@@ -113,7 +113,7 @@ class Inspection:
         for number, use in enumerate(self._uses):
             yield from self._unlike(use, [end[number] for end in ends])
 
-    def _written(self, use: Use, changed: Bits) -> Iterator[Complaint]:
+    def _written(self, use: TileUse, changed: Bits) -> Iterator[Complaint]:
         """What was written and should not have been."""
         if not changed.any():
             return
@@ -129,7 +129,7 @@ class Inspection:
             what = f"kernel {self._kernel!r} writes {where} of {use.name}, which it may only read"
             yield Complaint("read-only", what, use.field, cell)
 
-    def _left_out(self, use: Use, runs: Sequence[tuple[Array, Array]]) -> Iterator[Complaint]:
+    def _left_out(self, use: TileUse, runs: Sequence[tuple[Array, Array]]) -> Iterator[Complaint]:
         """What should have been written and was not, whatever was there before."""
         kept = use.writes & ~use.reads
         for start, end in runs:
@@ -139,7 +139,7 @@ class Inspection:
             what = f"kernel {self._kernel!r} does not set cell {cell} of {use.name}"
             yield Complaint("unset", what, use.field, cell)
 
-    def _unlike(self, use: Use, ends: Sequence[Array]) -> Iterator[Complaint]:
+    def _unlike(self, use: TileUse, ends: Sequence[Array]) -> Iterator[Complaint]:
         """Whether the runs gave unlike results."""
         in_order = sorted(range(1, len(ends)), key=lambda n: not self._runs[n].reversed)
         for number in in_order:
@@ -161,7 +161,7 @@ class Inspection:
                 yield Complaint("undeclared", what, use.field, cell)
 
 
-def prepared(use: Use, values: Array, busy: Bits | None, number: int) -> Array:
+def prepared(use: TileUse, values: Array, busy: Bits | None, number: int) -> Array:
     """The elements before a run: junk of a kind where nothing is to be read."""
     free = ~use.reads if busy is None else ~(use.reads | busy)
     dtype = use.memory.tile.dtype

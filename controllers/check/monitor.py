@@ -12,24 +12,24 @@ from itertools import chain
 
 import numpy as np
 
-from controllers.check.cells import NEVER, Bits, Cells, Numbers, bits_of
+from controllers.check.cells import NEVER, Bits, Elements, Numbers, bits_of
 from controllers.check.complaints import first_cell, garbled, misplaced, unordered
 from controllers.check.finding import Complaint
-from controllers.check.ordering import HOST, Clock, Clocks, Traced, untraced
-from controllers.check.part import Array, Part, content_of, joined, put
+from controllers.check.ordering import HOST, Clocks, Traced, VectorClock, untraced
+from controllers.check.part import Array, Touched, content_of, joined, put
 from controllers.check.versions import Versions
 from controllers.device.event import AllOf, Command, Event
 from controllers.engine.binding import message_tags
-from controllers.engine.network import Message
+from controllers.engine.network import MessageEnd
 from controllers.executor.executor import Executor
-from controllers.plan import Access, Operation, Plan, TileKey
+from controllers.plan import MemoryCells, Operation, Plan, TileKey
 from controllers.plan.operation import Memory
 from hitmap.comm import Communicator
 from hitmap.shape import Shape
 from hitmap.strided import packed
 
 # Does a launch, alone on an idle device; says what is wrong with it.
-Launch = Callable[[], "tuple[Event, Complaint | None]"]
+LoneLaunch = Callable[[], "tuple[Event, Complaint | None]"]
 
 
 class Monitor:
@@ -51,21 +51,21 @@ class Monitor:
         self._executors = executors
         self._comm = comm
         self._tags = message_tags(plan)
-        self._messages: list[Message] = []
-        self._cells: dict[Memory, Cells] = {}
+        self._messages: list[MessageEnd] = []
+        self._cells: dict[Memory, Elements] = {}
         mine = [o for o in chain(plan.operations, *plan.opening) if o.place in plan.places]
         threads = {HOST: False} | {self._thread(o): o.on_device for o in mine}
         self.clocks = Clocks(list(threads))
         self._on_devices = np.array([*threads.values()])
 
-    def cells(self, memory: Memory) -> Cells:
+    def cells(self, memory: Memory) -> Elements:
         """The shadow of a memory."""
         if memory not in self._cells:
             if isinstance(memory, TileKey):
                 n_elements = self.plan.geometry(memory.field, memory.place).n_elements
             else:
                 n_elements = self.plan.transfers[memory.message].message.n_cells
-            self._cells[memory] = Cells(n_elements)
+            self._cells[memory] = Elements(n_elements)
         return self._cells[memory]
 
     def busy(self, key: TileKey) -> Bits:
@@ -95,7 +95,7 @@ class Monitor:
         for field in dict.fromkeys((*program.written, *program.renames, *by_host)):
             for place in self.plan.places:
                 key = self.plan.newest(field, n_done, place)
-                (part,) = self.parts(Access(key, (self.plan.layout.owned[place],)), field)
+                (part,) = self.parts(MemoryCells(key, (self.plan.layout.owned[place],)), field)
                 self.expect(part, time, f"place {place} ends with")
 
     def wrote(self, key: TileKey, box: Shape, values: Array) -> None:
@@ -107,7 +107,7 @@ class Monitor:
         self, key: TileKey, field: str, box: Shape, values: Array, apart_from: Bits
     ) -> None:
         """Complain where cells of `field` in memory have other bits than the shadow."""
-        (part,) = self.parts(Access(key, (box,)), field)
+        (part,) = self.parts(MemoryCells(key, (box,)), field)
         known = part.where.view(part.cells.stamps) != NEVER
         wrong = known & (bits_of(values) != part.where.view(part.cells.bits)) & ~apart_from
         self.complain(garbled(part, wrong, key.place, self.versions))
@@ -117,7 +117,7 @@ class Monitor:
         for message in self._messages:
             message.close()
 
-    def launch(self, operation: Operation, launch: Launch) -> Command:
+    def launch(self, operation: Operation, launch: LoneLaunch) -> Command:
         """The command of a launch."""
         assert operation.sweep is not None
         sweep = self.plan.sweeps[operation.sweep]
@@ -127,7 +127,7 @@ class Monitor:
         # what it reads follows from the program, not from what the plan says
         sources = [(version, part) for node in sweep.stage.reads
                    for version, memory in (used[node.field],)
-                   for part in self.parts(Access(memory, (over.shift(node.offset),)),
+                   for part in self.parts(MemoryCells(memory, (over.shift(node.offset),)),
                                            node.field)]  # fmt: skip
         targets = [(update.version, part)
                    for update, written in zip(sweep.updates, operation.writes)
@@ -201,7 +201,7 @@ class Monitor:
         peer = transfer.message.target if sends else transfer.message.source
         content = np.full((2, transfer.message.n_cells), NEVER, np.int64)
         rank, tag = self.plan.locations[peer].rank, self._tags[transfer.number]
-        shadow = Message(self._comm, content.reshape(-1), rank, tag, sends=sends)
+        shadow = MessageEnd(self._comm, content.reshape(-1), rank, tag, sends=sends)
         self._messages.append(shadow)
         parts, thread = self.parts(access), self._thread(operation)
 
@@ -222,28 +222,28 @@ class Monitor:
         if complaint is not None and self.complaint is None:
             self.complaint, self.complaint_step = complaint, max(0, self.step)
 
-    def _read(self, operation: Operation, parts: Sequence[Part], clock: Clock) -> None:
+    def _read(self, operation: Operation, parts: Sequence[Touched], clock: VectorClock) -> None:
         number = self.clocks.number(self._thread(operation))
         for part in parts:
             self.order(operation, part, part.cells.read(part.where, clock, number))
 
     def _write(
-        self, operation: Operation, parts: Sequence[Part], clock: Clock, content: Numbers
+        self, operation: Operation, parts: Sequence[Touched], clock: VectorClock, content: Numbers
     ) -> None:
         number = self.clocks.number(self._thread(operation))
         for part in parts:
             self.order(operation, part, part.cells.write(part.where, clock, number))
         put(parts, content)
 
-    def order(self, operation: Operation, part: Part, early: Bits) -> None:
+    def order(self, operation: Operation, part: Touched, early: Bits) -> None:
         """Complain where an operation need not come after what it depends on."""
         self.complain(unordered(operation, part, early, self.versions))
 
-    def expect(self, part: Part, time: int, who: str) -> None:
+    def expect(self, part: Touched, time: int, who: str) -> None:
         """Complain where the cells of `part` do not hold what they must at `time`."""
         self.complain(misplaced(part, time, who, self.versions))
 
-    def _claim(self, operation: Operation, target: Part, time: int) -> None:
+    def _claim(self, operation: Operation, target: Touched, time: int) -> None:
         """A launch gives its cells the values of `time`, which must be its to give, once."""
         assert operation.sweep is not None
         sweep = self.plan.sweeps[operation.sweep]
@@ -261,7 +261,7 @@ class Monitor:
             self.complain(Complaint("overlap", what, target.field, cell))
         held[...] = stamps
 
-    def parts(self, access: Access, field: str = "") -> list[Part]:
+    def parts(self, access: MemoryCells, field: str = "") -> list[Touched]:
         """The cells of an access, box by box, in the order of its message.
 
         field: of which they are, where the tile is also another's.
@@ -270,12 +270,12 @@ class Monitor:
         if isinstance(memory, TileKey):
             geometry = self.plan.geometry(memory.field, memory.place)
             name = field or memory.field
-            return [Part(cells, geometry.strided(box), box, name) for box in access.cells]
+            return [Touched(cells, geometry.strided(box), box, name) for box in access.cells]
         transfer = self.plan.transfers[memory.message]
         message = transfer.message
         boxes = message.border if memory.end == "border" else message.halo
         where = packed(boxes)
-        return [Part(cells, w, box, transfer.field) for w, box in zip(where, boxes)]
+        return [Touched(cells, w, box, transfer.field) for w, box in zip(where, boxes)]
 
     def _thread(self, operation: Operation) -> Hashable:
         """What does an operation, one after another."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from controllers.check.finding import Complaint, Index, Kind
+from controllers.check.finding import Complaint, FaultKind, Index
 from controllers.device import Device, NoDeviceError, find_simulator
 from controllers.process.environment import environment
 
@@ -27,7 +27,7 @@ _OPTIONS = {
     "OCLGRIND_UNINITIALIZED": "1",
     "OCLGRIND_MAX_ERRORS": "100000",
 }
-_KINDS: tuple[tuple[str, Kind], ...] = (    # by a word of the title, the gravest first
+_KINDS: tuple[tuple[str, FaultKind], ...] = (    # by a word of the title, the gravest first
     ("nvalid", "bounds"),
     ("divergence", "barrier"),
     ("data race", "race"),
@@ -49,7 +49,7 @@ def simulator() -> Device:
     return device
 
 
-class Log:
+class ReportFile:
     """The file that Oclgrind writes its reports to, and how far it has been read."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from controllers.device.event import COMPLETE, Event, Profile
 
-Clock = npt.NDArray[np.int64]
+VectorClock = npt.NDArray[np.int64]
 HOST = "the host"
 
 
@@ -34,7 +34,7 @@ class Clocks:
 
     def __init__(self, threads: Sequence[Hashable]) -> None:
         self._numbers = {thread: number for number, thread in enumerate(threads)}
-        self.latest: Clock = np.zeros(len(threads), np.int64)  # started so far, per thread
+        self.latest: VectorClock = np.zeros(len(threads), np.int64)  # started so far, per thread
         self._last = [np.zeros(len(threads), np.int64) for _ in threads]
 
     def number(self, thread: Hashable) -> int:
@@ -42,20 +42,20 @@ class Clocks:
         return self._numbers[thread]
 
     @property
-    def host(self) -> Clock:
+    def host(self) -> VectorClock:
         """What the host knows to be complete."""
         return self._last[self._numbers[HOST]]
 
-    def tick(self, thread: Hashable, after: Iterable[Clock] = ()) -> Clock:
+    def tick(self, thread: Hashable, after: Iterable[VectorClock] = ()) -> VectorClock:
         """The clock of the next command of `thread`, which waits for the commands of `after`."""
         number = self._numbers[thread]
-        clock: Clock = np.maximum.reduce([self._last[number], self.host, *after])
+        clock: VectorClock = np.maximum.reduce([self._last[number], self.host, *after])
         self.latest[number] += 1
         clock[number] = self.latest[number]
         self._last[number] = clock
         return clock
 
-    def saw(self, clock: Clock) -> None:
+    def saw(self, clock: VectorClock) -> None:
         """The host has seen that the command of `clock` is complete."""
         self._last[self._numbers[HOST]] = np.maximum(self.host, clock)
 
@@ -63,7 +63,7 @@ class Clocks:
         """... that everything is."""
         self.saw(self.latest)
 
-    def knows(self, clock: Clock, thread: Hashable, count: int) -> bool:
+    def knows(self, clock: VectorClock, thread: Hashable, count: int) -> bool:
         """Whether `count` commands of `thread` are complete before the command of `clock`."""
         return bool(clock[self._numbers[thread]] >= count)
 
@@ -72,7 +72,11 @@ class Traced:
     """An event that tells the clocks when the host sees that it is complete."""
 
     def __init__(
-        self, event: Event, clock: Clock, clocks: Clocks, then: Callable[[], None] | None = None
+        self,
+        event: Event,
+        clock: VectorClock,
+        clocks: Clocks,
+        then: Callable[[], None] | None = None,
     ) -> None:
         self.event, self.clock = event, clock
         self._clocks, self._then = clocks, then
@@ -100,7 +104,7 @@ class Traced:
             then()
 
 
-def untraced(events: Sequence[Event] | None) -> tuple[list[Any] | None, list[Clock]]:
+def untraced(events: Sequence[Event] | None) -> tuple[list[Any] | None, list[VectorClock]]:
     """The events themselves, for the device, and their clocks."""
     traced = [event for event in events or () if isinstance(event, Traced)]
     assert len(traced) == len(events or ()), "a checked engine has traced events only"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from controllers.check.cells import Cells, Numbers, bits_of
+from controllers.check.cells import Elements, Numbers, bits_of
 from hitmap.shape import Shape
 from hitmap.strided import Strided
 
@@ -17,16 +17,16 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Part:
+class Touched:
     """Some cells that an operation touches: `where` in the shadow, `box` in global indices."""
 
-    cells: Cells
+    cells: Elements
     where: Strided
     box: Shape
     field: str
 
 
-def content_of(parts: Sequence[Part]) -> Numbers:
+def content_of(parts: Sequence[Touched]) -> Numbers:
     """Stamps and bits of all cells of an access, one after another."""
     return np.concatenate([part.cells.content(part.where) for part in parts], axis=1)
 
@@ -37,7 +37,7 @@ def joined(stamps: Sequence[Numbers], values: Sequence[Array]) -> Numbers:
     return np.concatenate([np.reshape(pair, (2, -1)) for pair in both], axis=1)
 
 
-def put(parts: Sequence[Part], content: Numbers) -> None:
+def put(parts: Sequence[Touched], content: Numbers) -> None:
     """Stamps and bits of all cells of an access become these."""
     first = 0
     for part in parts:

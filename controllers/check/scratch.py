@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from controllers.check.inspection import Use
+from controllers.check.inspection import TileUse
 from controllers.check.memory import TileMemory
 from controllers.device.event import Command
 from controllers.executor.opencl import OpenCLExecutor
@@ -45,7 +45,7 @@ class Scratch:
         self.geometry = _geometry(program, self.box, variant)
         self.n_elements = self.geometry.n_elements
         self._commands: dict[Shape, Command] = {}
-        self._uses: dict[Shape, list[Use]] = {}
+        self._uses: dict[Shape, list[TileUse]] = {}
 
     @cached_property
     def _tiles(self) -> tuple[dict[str, Tile], dict[str, Tile]]:
@@ -61,7 +61,7 @@ class Scratch:
         room = self.executor.device_staging(self.n_elements, dtype)
         return Tile(self.geometry, dtype, None, room)
 
-    def uses(self, over: Shape) -> list[Use]:
+    def uses(self, over: Shape) -> list[TileUse]:
         """What a launch over `over` may touch: the fields that are read, then those written."""
         if over not in self._uses:
             old, new = self._tiles
@@ -70,17 +70,17 @@ class Scratch:
             self._uses[over] = [*read, *written]
         return self._uses[over]
 
-    def _target(self, field: str, tile: Tile, over: Shape) -> Use:
+    def _target(self, field: str, tile: Tile, over: Shape) -> TileUse:
         memory = TileMemory(self.executor, tile)
-        return Use(f"{field}_new", field, memory, memory.mask([]), memory.mask([over]))
+        return TileUse(f"{field}_new", field, memory, memory.mask([]), memory.mask([over]))
 
-    def _source(self, field: str, tile: Tile, over: Shape) -> Use:
+    def _source(self, field: str, tile: Tile, over: Shape) -> TileUse:
         memory = TileMemory(self.executor, tile)
         boxes = [over.shift(offset) for offset in self.kernel.offsets(self.stage, field)]
         sweep = self._sweep(over)
         if sweep.count > 1:
             boxes = [sweep.read(use, over) for use in sweep.uses if use.version.field == field]
-        return Use(field, field, memory, memory.mask(boxes), memory.mask([]))
+        return TileUse(field, field, memory, memory.mask(boxes), memory.mask([]))
 
     def _sweep(self, over: Shape) -> Sweep:
         count = self.variant.form.steps_per_launch

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from controllers.check.executor import CheckedExecutor
-from controllers.check.finding import Complaint, Kind
-from controllers.check.inspection import Array, Inspection, Run, Use
+from controllers.check.finding import Complaint, FaultKind
+from controllers.check.inspection import Array, Inspection, Run, TileUse
 from controllers.check.memory import Bits, TileMemory, unlike_bits
 from controllers.check.monitor import Monitor
 from controllers.device.event import Command, Event
 from controllers.executor.executor import Executor
 from controllers.kernel.variant import Kernel
 from controllers.memory.tile import Tile
-from controllers.plan import Access, Operation, TileKey
+from controllers.plan import MemoryCells, Operation, TileKey
 from controllers.program.dtypes import given_dtype
 from controllers.program.expression import Given, Read, reads
 from controllers.program.program import Program, Stage
@@ -82,14 +82,14 @@ class StageLaunch:
             for use, values in zip(self._targets, after)
         }
 
-    def _source(self, field: str, tile: Tile) -> Use:
+    def _source(self, field: str, tile: Tile) -> TileUse:
         memory = TileMemory(self._executor, tile)
         boxes = [self._over.shift(offset) for offset in self._offsets(field)]
-        return Use(field, field, memory, memory.mask(boxes), memory.mask([]))
+        return TileUse(field, field, memory, memory.mask(boxes), memory.mask([]))
 
-    def _target(self, field: str, tile: Tile) -> Use:
+    def _target(self, field: str, tile: Tile) -> TileUse:
         memory = TileMemory(self._executor, tile)
-        return Use(f"{field}_new", field, memory, memory.mask([]), memory.mask([self._over]))
+        return TileUse(f"{field}_new", field, memory, memory.mask([]), memory.mask([self._over]))
 
     def _offsets(self, field: str) -> list[tuple[int, ...]]:
         stage = self._sweep.stage
@@ -120,7 +120,7 @@ class StageLaunch:
             return lambda: executor.heard(name, self._over, self._uses)
         return lambda: None
 
-    def _widened(self, use: Use, busy: Bits) -> Bits:
+    def _widened(self, use: TileUse, busy: Bits) -> Bits:
         """Elements of the tile, as elements of its memory with guards."""
         return np.pad(busy, use.memory.guard) if use.memory.guard else busy
 
@@ -152,7 +152,7 @@ class StageLaunch:
                     return self._say("nan", field, new, "NaN, though nothing that it reads is")
         return None
 
-    def _say(self, kind: Kind, field: str, where: Bits, what: str) -> Complaint:
+    def _say(self, kind: FaultKind, field: str, where: Bits, what: str) -> Complaint:
         at = np.unravel_index(int(np.argmax(where)), where.shape)
         cell = tuple(int(n) + lower for n, lower in zip(at, self._over.lower))
         text = f"the launch of {self._sweep.name} gives {field} at {cell} {what}"
@@ -165,5 +165,5 @@ def _own_kernel(executor: Executor, program: Program, stage: Stage) -> Kernel | 
     return kernel if isinstance(kernel, Kernel) and kernel.computes(program, stage) else None
 
 
-def _keys(accesses: Iterable[Access]) -> list[TileKey]:
+def _keys(accesses: Iterable[MemoryCells]) -> list[TileKey]:
     return [one.memory for one in accesses if isinstance(one.memory, TileKey)]

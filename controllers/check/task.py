@@ -12,9 +12,9 @@ from controllers.check.complaints import first_cell
 from controllers.check.finding import Complaint
 from controllers.check.monitor import Monitor
 from controllers.check.ordering import HOST, Traced, untraced
-from controllers.check.part import Array, Part, joined, put
+from controllers.check.part import Array, Touched, joined, put
 from controllers.device.event import Command, Event
-from controllers.plan import Access, Operation, TileKey
+from controllers.plan import MemoryCells, Operation, TileKey
 from hitmap.shape import Shape
 
 # The cells of a box of a tile, in host memory.
@@ -54,19 +54,19 @@ class TaskWatch:
         return Traced(event, clock, monitor.clocks)
 
     def _touched(
-        self, fields: Sequence[str], accesses: Sequence[Access]
-    ) -> Iterator[tuple[TileKey, Part]]:
+        self, fields: Sequence[str], accesses: Sequence[MemoryCells]
+    ) -> Iterator[tuple[TileKey, Touched]]:
         for field, access in zip(fields, accesses, strict=True):
             assert isinstance(access.memory, TileKey), "tasks work on tiles"
             for part in self._monitor.parts(access, field):
                 yield access.memory, part
 
-    def _time(self, part: Part) -> int:
+    def _time(self, part: Touched) -> int:
         """When the task finds a field."""
         versions = self._monitor.versions
         return versions.before_task(self._monitor.step, self._number, part.field)
 
-    def _changed(self, key: TileKey, part: Part) -> Complaint | None:
+    def _changed(self, key: TileKey, part: Touched) -> Complaint | None:
         """What is wrong where cells are not as they were that were to be read alone."""
         unlike = bits_of(self._view(key, part.box)) != part.where.view(part.cells.bits)
         if not unlike.any():

@@ -12,7 +12,7 @@ import numpy as np
 
 from controllers.check.executor import CheckedExecutor
 from controllers.check.finding import CheckError, Complaint
-from controllers.check.inspection import Inspection, Run, Use
+from controllers.check.inspection import Inspection, Run, TileUse
 from controllers.check.memory import TileMemory
 from controllers.controller.access import Access
 from controllers.controller.tied_tile import Cells
@@ -97,7 +97,7 @@ def _settle(accesses: Sequence[Access]) -> None:
 
 def _uses(
     executor: CheckedExecutor, accesses: Sequence[Access], arguments: Mapping[str, Argument]
-) -> list[Use]:
+) -> list[TileUse]:
     """Each tile once, with all that the launch may do to it."""
     tiles: dict[int, list[Access]] = {}
     for access in accesses:
@@ -110,11 +110,11 @@ def _uses(
         name = next(n for n, a in arguments.items() if isinstance(a, Cells) and a.tile is tile)
         reads = memory.mask([a.cells.box for a in mine if a.reads])
         writes = memory.mask([a.cells.box for a in mine if a.writes])
-        uses.append(Use(name, name, memory, reads, writes))
+        uses.append(TileUse(name, name, memory, reads, writes))
     return uses
 
 
-def _new_nan(kernel: str, uses: Sequence[Use], inspection: Inspection) -> Complaint | None:
+def _new_nan(kernel: str, uses: Sequence[TileUse], inspection: Inspection) -> Complaint | None:
     """NaN in what was written, though there was none in anything that could be read."""
     floats = [
         (use, before, after)

@@ -21,7 +21,7 @@ from controllers.controller.cells import box_of_tile, cell_dtype, cell_values
 from controllers.controller.commands import Commands
 from controllers.controller.later import check_outside, inside_task
 from controllers.controller.launches import Given, Launches, arguments_of
-from controllers.controller.tied_tile import DONE, Cells, Kind, TiedTile, box_of, cells_of
+from controllers.controller.tied_tile import DONE, Cells, TiedTile, TileKind, box_of, cells_of
 from controllers.device import Device
 from controllers.device.event import COMPLETE, Event, HostEvent, settle_event, wait_for_all
 from controllers.device.selection import check_selector, check_selectors
@@ -108,7 +108,7 @@ class Controller:
         self,
         cells: Shape | Sequence[int] | npt.NDArray[Any],
         dtype: npt.DTypeLike | None = None,
-        kind: Kind = "tied",
+        kind: TileKind = "tied",
     ) -> TiedTile:
         """A new tile: of a box in global indices, of extents from the origin, or like an array.
 
@@ -119,7 +119,7 @@ class Controller:
         """
         self._commands.check()
         array, box = cells if isinstance(cells, np.ndarray) else None, box_of_tile(cells)
-        one_of(kind, get_args(Kind), "the kind of a tile")
+        one_of(kind, get_args(TileKind), "the kind of a tile")
         if dtype is None:
             dtype = "float32" if array is None else array.dtype
         element = cell_dtype(dtype)

@@ -24,7 +24,7 @@ from hitmap.argument import instance, wrong
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
 
-Kind = Literal["tied", "internal", "host"]
+TileKind = Literal["tied", "internal", "host"]
 BOX_REMEDY = "write Shape(lower, upper), or Shape.of_extent(sizes) for cells from the origin"
 DONE: Event = AllOf(())     # of what the host has done itself
 
@@ -159,7 +159,7 @@ class TiedTile(Cells):
         commands: Commands,
         geometry: Geometry,
         dtype: np.dtype[Any],
-        kind: Kind,
+        kind: TileKind,
         memory: Tile | None,
         host: npt.NDArray[Any] | None,
     ) -> None:
@@ -174,7 +174,7 @@ class TiedTile(Cells):
 
     @classmethod
     def zeroed(
-        cls, commands: Commands, box: Shape, dtype: np.dtype[Any], kind: Kind
+        cls, commands: Commands, box: Shape, dtype: np.dtype[Any], kind: TileKind
     ) -> TiedTile:
         """A new tile, of memory of the controller's device and beside it."""
         geometry, executor = Geometry.dense(box), commands.executor

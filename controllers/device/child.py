@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from controllers.device.driver import Driver
-from controllers.device.verdict import MARK, Outcome, Tried, Verdict, plain_device
+from controllers.device.verdict import MARK, TrialOutcome, TriedDevice, Verdict, plain_device
 from controllers.process.private_folder import exposure
 
 GRACE_S = 2.0       # for a killed process to end; its driver may keep it from ending at all
@@ -35,7 +35,7 @@ def try_driver(driver: Driver, limit_s: float) -> Verdict:
                 return Verdict(driver, "untried", detail=f"no process can be started: {error}")
         tried, empty = _heard(text_of(Path(folder, "out")))
         last = last_lines(Path(folder, "err"))
-    outcome: Outcome = "good"
+    outcome: TrialOutcome = "good"
     detail = "; ".join(f"{t.device.name}: {t.problem}" for t in tried if t.problem)
     what = f"a small kernel on {tried[-1].device.name}" if tried else "loading it"
     if code is None:
@@ -119,19 +119,20 @@ def _end(child: subprocess.Popen[bytes]) -> None:
         pass
 
 
-def _heard(text: str) -> tuple[list[Tried], str]:
+def _heard(text: str) -> tuple[list[TriedDevice], str]:
     """What a trial said: the devices, the last one perhaps unfinished, and why there is none."""
-    tried: list[Tried] = []
+    tried: list[TriedDevice] = []
     empty = ""
     for line in text.splitlines():
         if not line.startswith(MARK):
             continue
         fact = json.loads(line.removeprefix(MARK))
         if "device" in fact:
-            tried.append(Tried(plain_device(fact["device"]), fact["address"], 0.0, "no answer"))
+            device = plain_device(fact["device"])
+            tried.append(TriedDevice(device, fact["address"], 0.0, "no answer"))
         elif "problem" in fact:
             last = tried.pop()
-            tried.append(Tried(last.device, last.address, fact["seconds"], fact["problem"]))
+            tried.append(TriedDevice(last.device, last.address, fact["seconds"], fact["problem"]))
         else:
             empty = fact["empty"]
     return tried, empty

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # the build option for float32 divisions with the bits of IEEE 754
 ROUNDED_DIVIDE = "-cl-fp32-correctly-rounded-divide-sqrt"
 
-Kind = Literal["gpu", "accelerator", "cpu", "reference"]
+DeviceKind = Literal["gpu", "accelerator", "cpu", "reference"]
 
 
 class NoDeviceError(ControllersError, RuntimeError):
@@ -49,7 +49,7 @@ class Device:
     vendor: str
     platform: str
     version: str
-    kind: Kind
+    kind: DeviceKind
     compute_units: int
     memory_bytes: int
     max_allocation_bytes: int

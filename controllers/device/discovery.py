@@ -16,10 +16,10 @@ from typing import cast
 
 import pyopencl as cl
 
-from controllers.device.device import WITHOUT_OPENCL, Device, Kind
+from controllers.device.device import WITHOUT_OPENCL, Device, DeviceKind
 from controllers.program.program import DTYPES
 
-_KINDS: tuple[tuple[int, Kind], ...] = (
+_KINDS: tuple[tuple[int, DeviceKind], ...] = (
     (cl.device_type.GPU, "gpu"),
     (cl.device_type.ACCELERATOR, "accelerator"),
     (cl.device_type.CPU, "cpu"),
@@ -136,7 +136,7 @@ def _list(number: int, platform: cl.Platform) -> list[Listing]:
 
 def describe(handle: cl.Device, platform: cl.Platform) -> Device:
     """A device as its driver describes it."""
-    kind: Kind = next((k for bit, k in _KINDS if handle.type & bit), "accelerator")
+    kind: DeviceKind = next((k for bit, k in _KINDS if handle.type & bit), "accelerator")
     divides = cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
     device = Device(
         name=handle.name.strip(" \0"),

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from controllers.device.device import WITHOUT_OPENCL, Device, Kind, NoDeviceError
+from controllers.device.device import WITHOUT_OPENCL, Device, DeviceKind, NoDeviceError
 from hitmap.argument import instance, wrong
 
 _CHOOSE = 'choose devices by kind or name, such as "gpu", "cpu" or "nvidia:1"'
@@ -83,7 +83,7 @@ def choose(selectors: Sequence[str], devices: Sequence[Device]) -> list[Device]:
 
 def _kinds() -> set[str]:
     """The words that select all devices of a kind."""
-    return {*get_args(Kind), *WITHOUT_OPENCL}
+    return {*get_args(DeviceKind), *WITHOUT_OPENCL}
 
 
 def _default(devices: Sequence[Device]) -> list[Device]:

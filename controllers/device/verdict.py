@@ -12,11 +12,11 @@ from controllers.device.device import Device
 from controllers.device.driver import Driver, loading_only
 
 MARK = "controllers-trial "     # begins what a trial says; drivers print too
-Outcome = Literal["good", "failed", "empty", "aborted", "hung", "untried"]
+TrialOutcome = Literal["good", "failed", "empty", "aborted", "hung", "untried"]
 
 
 @dataclass(frozen=True)
-class Tried:
+class TriedDevice:
     """A device that a kernel was tried on; `problem` is empty if it computed what it should.
 
     `address` identifies the hardware, if known.
@@ -37,8 +37,8 @@ class Verdict:
     """
 
     driver: Driver
-    outcome: Outcome
-    tried: tuple[Tried, ...] = ()
+    outcome: TrialOutcome
+    tried: tuple[TriedDevice, ...] = ()
     detail: str = ""
     seconds: float = 0.0
 
@@ -55,7 +55,7 @@ class Verdict:
     def from_json(cls, text: str) -> Verdict:
         """KeyError, TypeError or ValueError where `text` is not what this version writes."""
         plain = json.loads(text)
-        tried = [Tried(**{**t, "device": plain_device(t["device"])}) for t in plain["tried"]]
+        tried = [TriedDevice(**{**t, "device": plain_device(t["device"])}) for t in plain["tried"]]
         return cls(**{**plain, "driver": Driver(**plain["driver"]), "tried": tuple(tried)})
 
 

@@ -55,7 +55,7 @@ class Rank:
 
 
 @dataclass(frozen=True)
-class Node:
+class HostFacts:
     """A host, and the ranks on it; `cores` is how many there are without binding."""
 
     host: str
@@ -82,7 +82,7 @@ class Facts:
     launcher: Launcher | None
     library: str
     mpiexec: tuple[str, str]
-    nodes: tuple[Node, ...]
+    nodes: tuple[HostFacts, ...]
 
 
 def gather_facts(comm: Communicator) -> Facts | None:
@@ -102,12 +102,12 @@ def gather_facts(comm: Communicator) -> Facts | None:
     return Facts(comm.size, started, mpi_library(), mpiexec, tuple(nodes))
 
 
-def _node() -> Node:
+def _node() -> HostFacts:
     """This node, its ranks still unknown."""
     memory_bytes, free_bytes = _memory()
     watched = ("POCL_", "OCL_", "PYOPENCL_", "AMD_OCL_", "CONTROLLERS_")
     verdicts = tuple(probe(fresh=True))
-    return Node(
+    return HostFacts(
         host=socket.gethostname(),
         ranks=(),
         versions=_versions(),

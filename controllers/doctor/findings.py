@@ -11,7 +11,7 @@ from controllers.device.discovery import is_simulator, unique
 from controllers.device.remedy import fault, needs_linker, remedy
 from controllers.device.usable import offered
 from controllers.device.verdict import Verdict
-from controllers.doctor.facts import POCL_CACHE, Cache, Facts, Node
+from controllers.doctor.facts import POCL_CACHE, Cache, Facts, HostFacts
 from controllers.doctor.finding import Finding
 from controllers.doctor.processes import binding, mpi
 from controllers.doctor.shared_memory import shared_memory
@@ -37,7 +37,7 @@ def find_all(facts: Facts) -> list[Finding]:
     return [*versions(facts), *mpi(facts), *found]
 
 
-def usable(node: Node) -> list[Device]:
+def usable(node: HostFacts) -> list[Device]:
     """The devices that a run on this node can use."""
     return unique(listing for listing, _ in offered(node.verdicts))
 
@@ -66,7 +66,7 @@ def versions(facts: Facts) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def drivers(node: Node) -> Iterator[Finding]:
+def drivers(node: HostFacts) -> Iterator[Finding]:
     """Whether a kernel ran on each driver's devices, and which are listed several times."""
     alone = not usable(node)
     for verdict in node.verdicts:
@@ -120,7 +120,7 @@ def _harm(verdict: Verdict) -> str:
     return "The driver is left out. Other programs that use OpenCL may fail in the same way."
 
 
-def caches(node: Node) -> Iterator[Finding]:
+def caches(node: HostFacts) -> Iterator[Finding]:
     """Whether what is compiled can be kept, and what is kept can be used and trusted."""
     has_pocl = any("pocl" in verdict.driver.library.lower() for verdict in node.verdicts)
     good = []
@@ -136,7 +136,7 @@ def caches(node: Node) -> Iterator[Finding]:
         yield Finding("ok", "caches", ", ".join(good))
 
 
-def _refused(node: Node, cache: Cache, is_pocl: bool) -> Iterator[Finding]:
+def _refused(node: HostFacts, cache: Cache, is_pocl: bool) -> Iterator[Finding]:
     """Whether a folder can be written, by this user alone, and has room."""
     # a name that nobody can guess: in the shared temporary folder it might be there already
     elsewhere = f"export {_VARIABLES.get(cache.name, 'XDG_CACHE_HOME')}=$(mktemp -d)"
@@ -172,7 +172,7 @@ def _damage(cache: Cache) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def memory(node: Node) -> Iterator[Finding]:
+def memory(node: HostFacts) -> Iterator[Finding]:
     """How much there is."""
     what = f"{_gib(node.memory_bytes)} on the host, {_gib(node.free_bytes)} of it free"
     if node.free_bytes < _LITTLE_MEMORY:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from controllers.device import Device
-from controllers.doctor.facts import Facts, Node
+from controllers.doctor.facts import Facts, HostFacts
 from controllers.doctor.finding import Finding
 from hitmap.launcher import OPEN_MPI, library_name, own_mpiexec
 
@@ -69,7 +69,7 @@ def _on_path(facts: Facts, version: str) -> Finding:
     )  # fmt: skip
 
 
-def binding(facts: Facts, node: Node) -> Iterator[Finding]:
+def binding(facts: Facts, node: HostFacts) -> Iterator[Finding]:
     """Whether each rank has the cores that it computes with."""
     n_local = len(node.ranks)
     units = [t.device.compute_units for v in node.verdicts for t in v.tried if _is_cpu(t.device)]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from controllers.doctor.facts import Node
+from controllers.doctor.facts import HostFacts
 from controllers.doctor.finding import Finding
 from hitmap.segment import FOLDER, NEED_PER_RANK
 
 
-def shared_memory(node: Node) -> Iterator[Finding]:
+def shared_memory(node: HostFacts) -> Iterator[Finding]:
     """How much is free; nothing where there is no such folder."""
     if node.shared_bytes is None:
         return

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.device.event import Command, Event, HostEvent, in_order
-from controllers.engine.network import Message
+from controllers.engine.network import MessageEnd
 from controllers.executor.executor import DeviceExecutor, Executor
 from controllers.memory.tile import Linear, Tile
-from controllers.plan import Access, Operation, Plan, PlanMemory, StagingKey, TileKey
+from controllers.plan import MemoryCells, Operation, Plan, PlanMemory, StagingKey, TileKey
 from controllers.program.surroundings import Surroundings
 from hitmap.comm import Communicator
 from hitmap.strided import Strided, packed
@@ -27,7 +27,7 @@ class Binder:
     ) -> None:
         self.plan = plan
         self.executors = executors
-        self.messages: list[Message] = []
+        self.messages: list[MessageEnd] = []
         self._comm = comm
         self._tags = message_tags(plan)
         self.around = {place: self.surroundings() for place in plan.places}
@@ -109,7 +109,7 @@ class Binder:
         }
         return _by_host(lambda: task.work(cells))
 
-    def _copy(self, operation: Operation, source: Access, target: Access) -> Command:
+    def _copy(self, operation: Operation, source: MemoryCells, target: MemoryCells) -> Command:
         """Box by box, by a kernel or by the host; packs and unpacks too."""
         ends = zip(self._parts(source), self._parts(target), strict=True)
         taken, given = self._linear(source), self._linear(target)
@@ -125,7 +125,7 @@ class Binder:
 
         return _by_host(move)
 
-    def _itemsize(self, access: Access) -> int:
+    def _itemsize(self, access: MemoryCells) -> int:
         return np.dtype(self._dtypes[access.memory]).itemsize
 
     def _message(self, operation: Operation) -> Command:
@@ -135,7 +135,7 @@ class Binder:
         (access,) = operation.reads if sends else operation.writes
         ends = transfer.message.source, transfer.message.target
         peer = ends[sends]
-        message = Message(
+        message = MessageEnd(
             self._comm,
             self._host(access),
             self.plan.locations[peer].rank,
@@ -146,13 +146,13 @@ class Binder:
         self.messages.append(message)
         return message
 
-    def _linear(self, access: Access) -> Linear:
+    def _linear(self, access: MemoryCells) -> Linear:
         """The memory of `access`, as commands of its controller want it."""
         if isinstance(access.memory, TileKey):
             return self.tiles[access.memory].linear
         return self._staging[access.memory]
 
-    def _memory(self, access: Access) -> npt.NDArray[Any]:
+    def _memory(self, access: MemoryCells) -> npt.NDArray[Any]:
         """The memory of `access` as a flat host array."""
         if isinstance(access.memory, TileKey):
             host = self.tiles[access.memory].host
@@ -162,18 +162,18 @@ class Binder:
         assert isinstance(memory, np.ndarray), "staging of the host"
         return memory
 
-    def _host(self, access: Access) -> npt.NDArray[Any]:
+    def _host(self, access: MemoryCells) -> npt.NDArray[Any]:
         """The cells of `access`, one contiguous run, as a flat host array."""
         run = self._run(access)
         return self._memory(access)[run.first : run.first + run.n_cells]
 
-    def _run(self, access: Access) -> Strided:
+    def _run(self, access: MemoryCells) -> Strided:
         """Where the cells of `access`, one contiguous run, lie."""
         if isinstance(access.memory, TileKey):
             return self.tiles[access.memory].strided(access.cells[0])
         return packed(access.cells)[0]
 
-    def _parts(self, access: Access) -> Sequence[Strided]:
+    def _parts(self, access: MemoryCells) -> Sequence[Strided]:
         """Where the boxes of an access lie, those of a message in its order."""
         if isinstance(access.memory, TileKey):
             return [self.tiles[access.memory].strided(box) for box in access.cells]
@@ -204,7 +204,7 @@ def _by_host(work: Callable[[], None]) -> Command:
     return command
 
 
-def _tile_key(access: Access) -> TileKey:
+def _tile_key(access: MemoryCells) -> TileKey:
     assert isinstance(access.memory, TileKey), "kernels work on tiles"
     return access.memory
 

@@ -19,7 +19,7 @@ from controllers.engine.place import PlaceRun
 from controllers.engine.samples import Log, Samples, by_step
 from controllers.engine.task import Awaited, Task
 from controllers.executor.executor import Executor
-from controllers.kernel.configuration import Configuration
+from controllers.kernel.configuration import KernelUse
 from controllers.memory.tile import Tile
 from controllers.plan import ExchangeEnds, Operation, Plan, TileKey
 from controllers.process.waiter import PATIENCE_S, Waiter
@@ -180,13 +180,13 @@ class Engine:
             if task.launches:
                 task.shorten(step, commands.get(task.operation.number))
 
-    def configurations(self, *, largest: bool = False) -> list[Configuration]:
+    def configurations(self, *, largest: bool = False) -> list[KernelUse]:
         """How the kernels of this rank's controllers are built and launched.
 
         With `largest` only on the box with most cells, of each stage and controller.
         """
         plan = self.plan
-        found: list[Configuration] = []
+        found: list[KernelUse] = []
         for executor in self._executors:
             for sweep in plan.sweeps:
                 boxes = [

@@ -21,7 +21,7 @@ class WrongLength(CommandFailed):
     """A halo message had another length than planned; MPI itself accepts a shorter one."""
 
 
-class Message:
+class MessageEnd:
     """One message between two ranks: the command that starts it, and the event of its end.
 
     `cells` is contiguous host memory, to be sent or received into; it must not change, or

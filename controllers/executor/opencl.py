@@ -15,7 +15,7 @@ from controllers.executor.rect_copy import four_axes
 from controllers.executor.scalar_arguments import ScalarArguments
 from controllers.kernel.build import Built, build, compiled, parameters
 from controllers.kernel.choices import Choices
-from controllers.kernel.configuration import Configuration, Placed, launch_of, with_launches
+from controllers.kernel.configuration import KernelUse, Placed, launch_of, with_launches
 from controllers.kernel.offer import Offer, offer
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.stage_kernel import box_values, options_of, stage_kernel, tile_values
@@ -189,14 +189,14 @@ class OpenCLExecutor(OpenedDevice):
 
     def configurations(
         self, program: Program, sweep: Sweep, boxes: Iterable[Placed]
-    ) -> list[Configuration]:
+    ) -> list[KernelUse]:
         """How the kernels of a sweep are built, and launched on `boxes`."""
         device = self.device.name
 
-        def kernel_of(placed: Placed) -> tuple[Configuration, WorkSizes]:
+        def kernel_of(placed: Placed) -> tuple[KernelUse, WorkSizes]:
             launch = self.launch_of(program, sweep, placed)
             source, built = self.build(program, sweep.stage, launch)
-            made = Configuration(
+            made = KernelUse(
                 device, sweep.name, built.name, source.origin, source.options, text=source.source
             )
             return made, source.work_sizes

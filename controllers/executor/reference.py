@@ -12,7 +12,7 @@ import numpy.typing as npt
 from controllers.device import Device
 from controllers.device.event import Command, Event, HostEvent
 from controllers.executor.clock import Clock
-from controllers.kernel.configuration import Configuration, Placed, own_configurations
+from controllers.kernel.configuration import KernelUse, Placed, own_configurations
 from controllers.memory.ledger import Ledger, cap_for
 from controllers.memory.tile import Linear, Tile, host_tile_memory
 from controllers.program.application import apply_sweep, cells_outside
@@ -116,7 +116,7 @@ class ReferenceExecutor:
 
     def configurations(
         self, program: Program, sweep: Sweep, boxes: Iterable[Placed]
-    ) -> list[Configuration]:
+    ) -> list[KernelUse]:
         """Nothing is configured."""
         return own_configurations(sweep, boxes, self.device.name, self.device.kind)
 

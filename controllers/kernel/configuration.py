@@ -39,7 +39,7 @@ class LaunchSize:
 
 
 @dataclass(frozen=True)
-class Configuration:
+class KernelUse:
     """A kernel of one stage on one device, and the distinct launches of it.
 
     origin: where its text comes from.  options: of the build, None where a device chooses them.
@@ -63,12 +63,12 @@ class Configuration:
 
 def with_launches(
     boxes: Iterable[Placed],
-    kernel_of: Callable[[Placed], tuple[Configuration, WorkSizes | None]],
+    kernel_of: Callable[[Placed], tuple[KernelUse, WorkSizes | None]],
     *,
     is_cpu: bool,
-) -> list[Configuration]:
+) -> list[KernelUse]:
     """The kernels of some boxes, each with what it is launched on; empty boxes are left out."""
-    found: dict[Configuration, dict[LaunchSize, None]] = {}
+    found: dict[KernelUse, dict[LaunchSize, None]] = {}
     for box, geometries in boxes:
         if not box.empty:
             kernel, work_sizes = kernel_of((box, geometries))
@@ -104,7 +104,7 @@ def planned_configurations(
     choice: KernelChoice,
     boxes: Iterable[Placed],
     kind: str,
-) -> list[Configuration]:
+) -> list[KernelUse]:
     """What a device of a kind would choose, as far as it is known without one.
 
     Fields are taken to exceed its cache.
@@ -113,18 +113,18 @@ def planned_configurations(
         return own_configurations(sweep, boxes, kind, kind)
     stage = sweep.stage
 
-    def kernel_of(placed: Placed) -> tuple[Configuration, WorkSizes]:
+    def kernel_of(placed: Placed) -> tuple[KernelUse, WorkSizes]:
         if isinstance(choice, Kernel) and choice.computes(program, stage):
             name, origin = choice.name, origin_of(choice)
             sizes = choice.planned(kind, sweep.count).form.planned_sizes(program, stage)
-            return Configuration(kind.upper(), stage.name, name, origin, None), sizes
+            return KernelUse(kind.upper(), stage.name, name, origin, None), sizes
         launch = launch_of(program, sweep, placed)
         if isinstance(choice, str) and choice != SPECIALISED:
             config = kgt.config_of(choice, program, stage)
         else:
             config = kgt.choose(program, stage, kind, launch)
         name, origin = config.name(stage), config.origin(stage)
-        found = Configuration(kind.upper(), stage.name, name, origin, None)
+        found = KernelUse(kind.upper(), stage.name, name, origin, None)
         return found, config.work_sizes(program, stage)
 
     return with_launches(boxes, kernel_of, is_cpu=kind == "cpu")
@@ -132,10 +132,10 @@ def planned_configurations(
 
 def own_configurations(
     sweep: Sweep, boxes: Iterable[Placed], device: str, kind: str
-) -> list[Configuration]:
+) -> list[KernelUse]:
     """Of what computes without OpenCL, such as the NumPy reference: nothing is configured."""
     origin = "NumPy" if kind == "reference" else "without OpenCL"
-    only = Configuration(device, sweep.name, kind, origin, ())
+    only = KernelUse(device, sweep.name, kind, origin, ())
     return with_launches(boxes, lambda placed: (only, None), is_cpu=True)
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, Union, cast, get_args
 
 import numpy as np
 
-from controllers.device.device import Device, Kind
+from controllers.device.device import Device, DeviceKind
 from controllers.kernel.launch_form import FormKeywords, LaunchForm
 from controllers.kernel.source import KernelSource, SourceLike
 from controllers.kgt.parameter import ROLE_WORDS, TILE_ROLES, Role
@@ -54,7 +54,7 @@ class Variant:
         word = self.device.lower()
         if word == ANY:
             return _GENERIC, 0
-        if word in get_args(Kind):
+        if word in get_args(DeviceKind):
             return (_KIND, 0) if device.kind == word else (0, 0)
         if any(sign in word for sign in "*?["):
             return (_NAME, len(word)) if fnmatchcase(device.name.lower(), word) else (0, 0)

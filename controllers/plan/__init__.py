@@ -3,10 +3,10 @@
 from controllers.plan.ends import ExchangeEnds
 from controllers.plan.memory import PlaceMemory, PlanMemory
 from controllers.plan.operation import (
-    Access,
     Edge,
     HostTask,
     Location,
+    MemoryCells,
     Operation,
     StagingKey,
     TileKey,
@@ -16,7 +16,7 @@ from controllers.plan.overlap import Overlap
 from controllers.plan.plan import Plan
 
 __all__ = [
-    "Access",
+    "MemoryCells",
     "Edge",
     "ExchangeEnds",
     "HostTask",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from controllers.plan.operation import Access, Operation, TileKey
+from controllers.plan.operation import MemoryCells, Operation, TileKey
 from hitmap.shape import Shape
 
 if TYPE_CHECKING:
@@ -36,7 +36,9 @@ class ExchangeEnds:
         self.arrivals: Mapping[int, tuple[int, int]] = _arrivals(plan)
 
 
-def _meet(accesses: Sequence[Access], boxes: Mapping[tuple[str, int], Sequence[Shape]]) -> bool:
+def _meet(
+    accesses: Sequence[MemoryCells], boxes: Mapping[tuple[str, int], Sequence[Shape]]
+) -> bool:
     """Whether tiles are accessed in one of the boxes of their field and place."""
     for access in accesses:
         assert isinstance(access.memory, TileKey), "kernels work on tiles"

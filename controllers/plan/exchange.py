@@ -15,9 +15,9 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from controllers.plan.operation import (
-    Access,
     HostTask,
     Lane,
+    MemoryCells,
     StagingKey,
     Transfer,
     Verb,
@@ -34,8 +34,8 @@ class Adds(Protocol):
         place: int,
         verb: Verb,
         lane: Lane,
-        reads: Iterable[Access],
-        writes: Iterable[Access],
+        reads: Iterable[MemoryCells],
+        writes: Iterable[MemoryCells],
         *,
         sweep: int | None = None,
         transfer: int | None = None,
@@ -43,7 +43,7 @@ class Adds(Protocol):
     ) -> None: ...
 
 
-class Exchange:
+class Delivery:
     """Records the operations of one message, in the parts that `Plan` puts in order.
 
     It fills the halo of `version` in a step of the period: of the one that the message is planned
@@ -65,8 +65,8 @@ class Exchange:
         self._target_here = plan.only_rank in (None, target.rank)
         self._source_on_host = source.shares_host
         self._target_on_host = target.shares_host
-        self._border = Access(plan.tile(version, phase, message.source), message.border)
-        self._halo = Access(plan.tile(version, phase, message.target), message.halo)
+        self._border = MemoryCells(plan.tile(version, phase, message.source), message.border)
+        self._halo = MemoryCells(plan.tile(version, phase, message.target), message.halo)
         self._border_is_dense = contiguous(plan, transfer, message.source)
         self._halo_is_dense = contiguous(plan, transfer, message.target)
 
@@ -121,24 +121,29 @@ class Exchange:
     def _host_to_host(self) -> bool:
         return self._one_rank and self._source_on_host and self._target_on_host
 
-    def _leaving(self) -> Access:
+    def _leaving(self) -> MemoryCells:
         """The packed cells in the source's host memory."""
         if self._source_on_host and self._border_is_dense:
             return self._border
         return self._staging("border")
 
-    def _arriving(self) -> Access:
+    def _arriving(self) -> MemoryCells:
         """Where the target's rank receives."""
         if self._target_on_host and self._halo_is_dense:
             return self._halo
         return self._staging("halo")
 
-    def _staging(self, end: str, on_device: bool = False) -> Access:
+    def _staging(self, end: str, on_device: bool = False) -> MemoryCells:
         key = StagingKey(self._transfer.number, "border" if end == "border" else "halo", on_device)
-        return Access(key, (self._transfer.packed,))
+        return MemoryCells(key, (self._transfer.packed,))
 
     def _add(
-        self, place: int, verb: str, lane: str, read: Access | None, written: Access | None
+        self,
+        place: int,
+        verb: str,
+        lane: str,
+        read: MemoryCells | None,
+        written: MemoryCells | None,
     ) -> None:
         self._recorder.add(
             place,
@@ -150,7 +155,7 @@ class Exchange:
         )
 
 
-def record(exchanges: Sequence[Exchange]) -> None:
+def record(exchanges: Sequence[Delivery]) -> None:
     """All of some exchanges but the packing on devices: what others wait for comes first."""
     for exchange in exchanges:
         exchange.copy()

@@ -14,13 +14,21 @@ from typing import Literal
 import numpy as np
 
 from controllers.memory.tile import SLACK
-from controllers.plan.exchange import Exchange
-from controllers.plan.operation import Access, HostTask, Lane, Memory, StagingKey, TileKey, Verb
+from controllers.plan.exchange import Delivery
+from controllers.plan.operation import (
+    HostTask,
+    Lane,
+    Memory,
+    MemoryCells,
+    StagingKey,
+    TileKey,
+    Verb,
+)
 from controllers.plan.outline import Outline
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, whole_vectors
 
-Kind = Literal["tile", "staging", "image", "accumulator"]
+MemoryKind = Literal["tile", "staging", "image", "accumulator"]
 Lifetime = Literal["plan", "step"]
 
 
@@ -36,7 +44,7 @@ class PlanMemory:
     key: Memory
     geometry: Geometry
     dtype: str
-    kind: Kind
+    kind: MemoryKind
     home: int
     lifetime: Lifetime
     on_device: bool
@@ -125,8 +133,8 @@ class _Stagings:
         place: int,
         verb: Verb,
         lane: Lane,
-        reads: Iterable[Access],
-        writes: Iterable[Access],
+        reads: Iterable[MemoryCells],
+        writes: Iterable[MemoryCells],
         *,
         sweep: int | None = None,
         transfer: int | None = None,
@@ -141,7 +149,7 @@ def _stagings(plan: Outline) -> Iterable[StagingKey]:
     """The staging memories of all messages, as the exchanges would use them."""
     taker = _Stagings()
     for transfer in plan.transfers:
-        exchange = Exchange(plan, taker, transfer, transfer.version, 0)
+        exchange = Delivery(plan, taker, transfer, transfer.version, 0)
         exchange.pack()
         exchange.receive()
         exchange.leave()

@@ -64,7 +64,7 @@ Memory = Union[TileKey, StagingKey]
 
 
 @dataclass(frozen=True)
-class Access:
+class MemoryCells:
     """Cells of one memory: global boxes of a tile, packed elements of a staging memory."""
 
     memory: Memory
@@ -121,8 +121,8 @@ class Operation:
     place: int                      # in whose list it stands
     verb: Verb
     lane: Lane
-    reads: tuple[Access, ...]
-    writes: tuple[Access, ...]
+    reads: tuple[MemoryCells, ...]
+    writes: tuple[MemoryCells, ...]
     after: tuple[Edge, ...]
     sweep: int | None = None        # of a launch
     transfer: int | None = None     # of a part of an exchange

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from controllers.memory.history import History
-from controllers.plan.operation import Access, Edge, HostTask, Lane, Memory, Operation, Verb
+from controllers.plan.operation import Edge, HostTask, Lane, Memory, MemoryCells, Operation, Verb
 from controllers.program.sweep import Version
 
 
@@ -28,8 +28,8 @@ class Recorder:
         place: int,
         verb: Verb,
         lane: Lane,
-        reads: Iterable[Access],
-        writes: Iterable[Access],
+        reads: Iterable[MemoryCells],
+        writes: Iterable[MemoryCells],
         *,
         sweep: int | None = None,
         transfer: int | None = None,
@@ -81,7 +81,7 @@ class Recorder:
         )
 
     def _edges(
-        self, reads: tuple[Access, ...], writes: tuple[Access, ...]
+        self, reads: tuple[MemoryCells, ...], writes: tuple[MemoryCells, ...]
     ) -> tuple[Edge, ...]:
         """What an operation waits for, without what follows from the rest of it."""
         found: set[int] = set()
@@ -98,5 +98,5 @@ class Recorder:
             Edge(number, self.step - self._operations[number].phase) for number in needed
         )
 
-    def _history(self, access: Access) -> History[int]:
+    def _history(self, access: MemoryCells) -> History[int]:
         return self._histories.setdefault(access.memory, History())

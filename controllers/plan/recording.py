@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from controllers.plan import exchange
-from controllers.plan.operation import Access, TileKey
+from controllers.plan.operation import MemoryCells, TileKey
 from controllers.plan.outline import Outline
 from controllers.plan.recorder import Recorder
 from controllers.program.sweep import Version
@@ -19,7 +19,10 @@ def record_step(plan: Outline, recorder: Recorder, phase: int) -> None:
     for task in plan.host_tasks:    # with the versions that are left as the step ends
         for place in plan.places:
             read, written = (
-                [Access(plan.newest(f, phase + 1, place), (plan.layout.owned[place],)) for f in fs]
+                [
+                    MemoryCells(plan.newest(f, phase + 1, place), (plan.layout.owned[place],))
+                    for f in fs
+                ]
                 for fs in (task.reads, task.writes)
             )
             recorder.add(place, "host", "host", read, written, task=task)
@@ -28,7 +31,7 @@ def record_step(plan: Outline, recorder: Recorder, phase: int) -> None:
 def record_opening(plan: Outline, recorder: Recorder, phase: int) -> None:
     """What fills the halos of the versions that a step begins with, and what never changes."""
     exchanges = [
-        exchange.Exchange(plan, recorder, transfer, Version(field, 0), phase)
+        exchange.Delivery(plan, recorder, transfer, Version(field, 0), phase)
         for field, version in plan.liveness.opened.items()
         for transfer in plan.transfers
         if transfer.version == version
@@ -45,7 +48,7 @@ def _record_sweep(plan: Outline, recorder: Recorder, number: int, phase: int) ->
     sweep = plan.sweeps[number]
     boxes = {place: plan.boxes(sweep, place) for place in plan.places}
     exchanges = [
-        exchange.Exchange(plan, recorder, transfer, transfer.version, phase)
+        exchange.Delivery(plan, recorder, transfer, transfer.version, phase)
         for transfer in plan.transfers
         if any(transfer.version == update.version for update in sweep.updates)
     ]
@@ -92,8 +95,8 @@ def _fill(
         outside = plan.outside(version, place)
         if outside:
             sources = Region.of(part for box in outside for part in extension.sources(box))
-            read = [] if sources.empty else [Access(tile, sources.boxes)]
-            written = [Access(tile, outside)]
+            read = [] if sources.empty else [MemoryCells(tile, sources.boxes)]
+            written = [MemoryCells(tile, outside)]
             recorder.add(place, "fill", "compute", read, written, version=made)
 
 
@@ -105,7 +108,7 @@ def _fill_once(plan: Outline, recorder: Recorder) -> None:
             for place in plan.places:
                 outside = plan.patterns[field].outside(place)
                 for buffer in range(n_buffers) if outside else ():
-                    written = Access(TileKey(field, buffer, place), outside)
+                    written = MemoryCells(TileKey(field, buffer, place), outside)
                     version = Version(field, 0)
                     recorder.add(place, "fill", "compute", [], [written], version=version)
 
@@ -115,11 +118,11 @@ def _launch(
 ) -> None:
     sweep = plan.sweeps[number]
     sources = [
-        Access(plan.tile(use.version, phase, place), (sweep.read(use, over),))
+        MemoryCells(plan.tile(use.version, phase, place), (sweep.read(use, over),))
         for use in sweep.uses
     ]
     made = [plan.tile(update.version, phase, place) for update in sweep.updates]
-    targets = [Access(tile, (over,)) for tile in made]
+    targets = [MemoryCells(tile, (over,)) for tile in made]
     recorder.add(place, "launch", "compute", sources, targets, sweep=number)
 
 
@@ -130,6 +133,6 @@ def _carry(plan: Outline, recorder: Recorder, version: Version, phase: int) -> N
     for place in plan.places if not region.empty else ():
         cells = (region & plan.layout.owned[place]).boxes
         if cells:
-            source = Access(plan.tile(before, phase, place), cells)
-            target = Access(plan.tile(version, phase, place), cells)
+            source = MemoryCells(plan.tile(before, phase, place), cells)
+            target = MemoryCells(plan.tile(version, phase, place), cells)
             recorder.add(place, "copy", "compute", [source], [target])

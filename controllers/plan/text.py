@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from controllers.plan.operation import Access, Operation, TileKey, implied
+from controllers.plan.operation import MemoryCells, Operation, TileKey, implied
 from controllers.plan.outline import Outline
 from hitmap.shape import Shape
 
@@ -108,13 +108,13 @@ def subject(plan: Outline, operation: Operation) -> str:
     return f"{_cells(operation.reads)} -> {_cells(operation.writes)}"
 
 
-def _cells(accesses: Iterable[Access]) -> str:
+def _cells(accesses: Iterable[MemoryCells]) -> str:
     return ", ".join(f"{access.memory}{_place(access)}{_boxes(access)}" for access in accesses)
 
 
-def _place(access: Access) -> str:
+def _place(access: MemoryCells) -> str:
     return f"@{access.memory.place}" if isinstance(access.memory, TileKey) else ""
 
 
-def _boxes(access: Access) -> str:
+def _boxes(access: MemoryCells) -> str:
     return " " + " ".join(str(box) for box in access.cells if isinstance(box, Shape))

@@ -17,16 +17,16 @@ from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 
-Cells: TypeAlias = "npt.NDArray[Any]"
+Values: TypeAlias = "npt.NDArray[Any]"
 
 
 def apply_sweep(
     sweep: Sweep,
-    cells_of: Callable[[str, Shape], Cells],
+    cells_of: Callable[[str, Shape], Values],
     over: Shape,
     dtypes: Dtypes,
     around: Surroundings,
-) -> Mapping[str, Cells]:
+) -> Mapping[str, Values]:
     """The cells `over` of each field that `sweep` writes; they may be what `cells_of` gave.
 
     `cells_of(field, box)` gives the values of the version that is used; it is asked for cells in
@@ -35,7 +35,7 @@ def apply_sweep(
     if sweep.count > 1:
         return {sweep.stage.writes: _several_steps(sweep, cells_of, over, dtypes, around)}
 
-    def read(node: Read) -> Cells:
+    def read(node: Read) -> Values:
         return cells_of(node.field, over.shift(node.offset))
 
     def given(node: Given) -> Any:
@@ -49,11 +49,11 @@ def apply_sweep(
 
 def _several_steps(
     sweep: Sweep,
-    cells_of: Callable[[str, Shape], Cells],
+    cells_of: Callable[[str, Shape], Values],
     over: Shape,
     dtypes: Dtypes,
     around: Surroundings,
-) -> Cells:
+) -> Values:
     (update,) = sweep.updates
     field = update.version.field
     use = sweep.use(field)
@@ -61,7 +61,7 @@ def _several_steps(
     known = sweep.read(use, over)
     own = np.array(cells_of(field, known))
 
-    def read(box: Shape, node: Read) -> Cells:
+    def read(box: Shape, node: Read) -> Values:
         seen = box.shift(node.offset)
         return cells_of(node.field, seen) if node.field != field else own[seen.slices(known.lower)]
 
@@ -75,11 +75,11 @@ def _several_steps(
 
 def cells_outside(
     extension: Extension,
-    cells_of: Callable[[Shape], Cells],
+    cells_of: Callable[[Shape], Values],
     box: Shape,
     dtype: str,
     around: Surroundings | None = None,
-) -> Cells:
+) -> Values:
     """The cells `box`, some of them outside the domain; `cells_of` gives cells that are not.
 
     The last axis first: its cells outside are made of lines along the others that may be outside,
@@ -93,7 +93,7 @@ def cells_outside(
     [2, 1, 1, 2, 3, 9]
     """
 
-    def values(box: Shape, n_axes: int) -> Cells:
+    def values(box: Shape, n_axes: int) -> Values:
         if n_axes == 0:
             return cells_of(box)
         axis, line = n_axes - 1, extension.lines[n_axes - 1]
@@ -103,7 +103,7 @@ def cells_outside(
         slabs = [slab(box, at, axis) for at in range(lower - first, upper - first)]
         return np.concatenate(slabs, axis)
 
-    def slab(box: Shape, at: int, axis: int) -> Cells:
+    def slab(box: Shape, at: int, axis: int) -> Values:
         line, first = extension.lines[axis], extension.domain.lower[axis] + at
         box = box.slab(axis, first, first + 1)
         if line.is_inside(at):

@@ -21,7 +21,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 
-from controllers.program.sweep import Here, Near, Offsets, Sweep, Use, Version
+from controllers.program.sweep import Here, Near, NearOffsets, Sweep, Use, Version
 from hitmap.region import Region
 from hitmap.shape import Shape
 
@@ -165,7 +165,7 @@ class Liveness:
         return tuple(turn[at] for at in buffers)
 
 
-def offsets_of(uses: Sequence[Used]) -> Offsets | Shape:
+def offsets_of(uses: Sequence[Used]) -> NearOffsets | Shape:
     """All offsets at which a version is read, each once; one box of them for several steps."""
     each: dict[tuple[int, ...], None] = {}
     boxes = []

@@ -17,7 +17,7 @@ from controllers.program.stage import Boundaries, Stage
 from controllers.program.steps import grown, offsets_read, own_offsets
 from hitmap.shape import Shape
 
-Offsets: TypeAlias = tuple[tuple[int, ...], ...]
+NearOffsets: TypeAlias = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Near:
     '[1:4, 2:5]'
     """
 
-    offsets: Offsets | Shape
+    offsets: NearOffsets | Shape
 
     def region(self, box: Shape) -> Shape:
         """A box that holds all that the cells of `box` read."""

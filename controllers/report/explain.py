@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from controllers.kernel.configuration import Configuration
+from controllers.kernel.configuration import KernelUse
 from controllers.kgt.text.comment import cost
 from controllers.plan import Plan
 from controllers.plan.needed import cells_needed
@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 
 
 def explain(
-    plan: Plan, configurations: Sequence[Configuration], sizes: Sequence[PlaceSize] | None = None
+    plan: Plan, configurations: Sequence[KernelUse], sizes: Sequence[PlaceSize] | None = None
 ) -> str:
     """Program, layout, messages, plan, kernels, memories, and bytes per place.
 
@@ -163,7 +163,7 @@ def _plan(plan: Plan) -> str:
     return "\n".join([title, *steps(part, part.operations)])
 
 
-def _kernels(configurations: Sequence[Configuration]) -> str:
+def _kernels(configurations: Sequence[KernelUse]) -> str:
     lines = ["kernels"]
     for configuration in dict.fromkeys(configurations):
         built = configuration

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
-from controllers.kernel.configuration import Configuration
+from controllers.kernel.configuration import KernelUse
 from controllers.memory.ledger import Ledger, size, sizes
 from controllers.plan import PlaceMemory
 from controllers.program.program import Math
@@ -105,7 +105,7 @@ class Report:
     cells: int
     places: tuple[PlaceReport, ...]
     devices: tuple[DeviceReport, ...] = ()
-    kernels: tuple[Configuration, ...] = ()
+    kernels: tuple[KernelUse, ...] = ()
     steps_per_launch: int = 1
     math: Math = "strict"
     tuning: TuningReport | None = None

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import wraps
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from controllers.run.state import State, Use
+from controllers.run.state import Effect, State
 from hitmap.agreement import agree_on_call, on_all_ranks, raise_together
 from hitmap.argument import wrong
 from hitmap.comm import Communicator
@@ -173,7 +173,7 @@ _Method = Callable[Concatenate[_Self, _P], _R]
 
 
 def collective(
-    *same: str, use: Use = "nothing", or_closed: bool = False
+    *same: str, use: Effect = "nothing", or_closed: bool = False
 ) -> Callable[[_Method[_Self, _P, _R]], _Method[_Self, _P, _R]]:
     """Marks a method that all ranks call together, the arguments `same` being equal on all.
 
@@ -205,7 +205,7 @@ def collective(
     return mark
 
 
-def noted(use: Use) -> Callable[[_Method[_Self, _P, _R]], _Method[_Self, _P, _R]]:
+def noted(use: Effect) -> Callable[[_Method[_Self, _P, _R]], _Method[_Self, _P, _R]]:
     """Marks a method that ranks call on their own: remembered, and refused as collective ones."""
 
     def mark(method: _Method[_Self, _P, _R]) -> _Method[_Self, _P, _R]:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import controllers
-from controllers.kernel.configuration import Configuration
+from controllers.kernel.configuration import KernelUse
 from controllers.language.kinds import DTypes
 from controllers.placement.own_kernel import check_rest
 from controllers.placement.relocation import relocate
@@ -218,11 +218,11 @@ class Computation(Overview):
         return explain(self.plan.of_rank(None), self._configurations())
 
     @collective()
-    def configurations(self) -> list[Configuration]:
+    def configurations(self) -> list[KernelUse]:
         """The kernels of all places and what they are launched on, the same on all ranks."""
         return self._configurations()
 
-    def _configurations(self) -> list[Configuration]:
+    def _configurations(self) -> list[KernelUse]:
         everyone = self.comm.allgather(self._engine.configurations())
         return [one for rank in everyone for one in rank]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from controllers.device.device import WITHOUT_OPENCL
-from controllers.kernel.configuration import Configuration, planned_configurations
+from controllers.kernel.configuration import KernelUse, planned_configurations
 from controllers.kernel.registry import KernelChoice, check_math, find_kernel
 from controllers.language.kinds import DTypes
 from controllers.placement.own_kernel import overlap_for
@@ -33,7 +33,7 @@ class DryRun:
     """What a run would do and take."""
 
     plan: Plan
-    configurations: tuple[Configuration, ...]
+    configurations: tuple[KernelUse, ...]
     sizes: tuple[PlaceSize, ...]
 
     def __repr__(self) -> str:
@@ -115,9 +115,9 @@ def _location(rank: int, selector: str) -> Location:
     return Location(rank, 0, shares_host=on_host, device=selector, kind=kind)
 
 
-def _configurations(plan: Plan, kernel: KernelChoice) -> tuple[Configuration, ...]:
+def _configurations(plan: Plan, kernel: KernelChoice) -> tuple[KernelUse, ...]:
     """For each kind of device, the kernels of the boxes of all its places."""
-    found: list[Configuration] = []
+    found: list[KernelUse] = []
     for kind in (*ON_HOST, "gpu"):
         places = [place for place in plan.places if plan.locations[place].kind == kind]
         for sweep in plan.sweeps if places else ():

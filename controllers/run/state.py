@@ -15,7 +15,7 @@ from typing import Literal
 from hitmap.agreement import on_all_ranks
 
 # What a verb does with the field.
-Use = Literal["nothing", "reads", "sets"]
+Effect = Literal["nothing", "reads", "sets"]
 
 _SET_ANEW = "set it anew with set, load, scatter or load_file"
 _START_ANEW = "make a new Computation"      # messages may be under way that nobody expects
@@ -59,13 +59,13 @@ class State:
         if self.closed and not or_closed:
             raise RuntimeError(f"{verb}: the computation is closed; {_START_ANEW}")
 
-    def facts(self, use: Use) -> dict[str, object]:
+    def facts(self, use: Effect) -> dict[str, object]:
         """What must be the same on all ranks for a verb that does this with the field."""
         torn = self._torn_by
         needed = {"nothing": "", "reads": torn, "sets": torn * self._is_lost}
         return {"what the field is torn by": needed[use] or None}
 
-    def check(self, verb: str, use: Use) -> None:
+    def check(self, verb: str, use: Effect) -> None:
         """RuntimeError where the field is not as the verb needs it: on all ranks alike."""
         if self._torn and (use == "reads" or (use == "sets" and self._is_lost)):
             raise on_all_ranks(RuntimeError(

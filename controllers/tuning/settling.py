@@ -11,7 +11,7 @@ from statistics import median
 
 from controllers.engine import Engine
 from controllers.kernel.candidate import Candidate
-from controllers.tuning.site import Launches, chosen_launches
+from controllers.tuning.site import KeyedLaunches, chosen_launches
 from controllers.tuning.timing import ROUNDS, turns
 
 BUDGET_S = 0.15     # of launches of one stage on a device, about
@@ -35,7 +35,7 @@ def settle(engine: Engine) -> None:
             engine.rebind(launches.numbers)
 
 
-def _fastest(engine: Engine, launches: Launches, configs: list[Candidate]) -> Candidate:
+def _fastest(engine: Engine, launches: KeyedLaunches, configs: list[Candidate]) -> Candidate:
     """The one with the shortest launches; the first one where launches are long."""
     number = min(launches.largest)
     seconds = engine.timed(number, 2)[1]

@@ -33,7 +33,7 @@ WORTH = 0.98    # of the time of what is in use: a smaller gain may be noise
 
 
 @dataclass(frozen=True)
-class Launches:
+class KeyedLaunches:
     """Those with the same key: the numbers of all, and of the largest ones, which are `placed`."""
 
     executor: OpenCLExecutor
@@ -48,7 +48,7 @@ class Site:
     """The search for the configuration of some launches of a run."""
 
     def __init__(
-        self, engine: Engine, launches: Launches, search: Search[Candidate]
+        self, engine: Engine, launches: KeyedLaunches, search: Search[Candidate]
     ) -> None:
         self.launches = launches
         self._engine = engine
@@ -154,7 +154,7 @@ def sites(engine: Engine, search: Search[Candidate]) -> Iterator[Site]:
             pass
 
 
-def chosen_launches(engine: Engine) -> Iterator[Launches]:
+def chosen_launches(engine: Engine) -> Iterator[KeyedLaunches]:
     """Per stage and device of this rank, the launches like the largest, if there is a choice."""
     plan = engine.plan
     for executor in dict.fromkeys(engine.executors[place] for place in plan.places):
@@ -165,7 +165,7 @@ def chosen_launches(engine: Engine) -> Iterator[Launches]:
                     yield launches
 
 
-def _largest(engine: Engine, executor: OpenCLExecutor, number: int) -> Launches | None:
+def _largest(engine: Engine, executor: OpenCLExecutor, number: int) -> KeyedLaunches | None:
     """The launches of a stage that are like the largest one; None where nothing can be chosen."""
     plan, program, sweep = engine.plan, engine.plan.program, engine.plan.sweeps[number]
     keys, boxes, offer = {}, {}, executor.offer(program, sweep.stage)
@@ -185,4 +185,4 @@ def _largest(engine: Engine, executor: OpenCLExecutor, number: int) -> Launches 
     most = max(boxes, key=lambda n: boxes[n][0].n_cells)
     alike = frozenset(n for n, key in keys.items() if key == keys[most])
     largest = frozenset(n for n in alike if boxes[n][0].n_cells == boxes[most][0].n_cells)
-    return Launches(executor, number, keys[most], alike, largest, boxes[most])
+    return KeyedLaunches(executor, number, keys[most], alike, largest, boxes[most])

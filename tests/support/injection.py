@@ -14,7 +14,7 @@ from controllers.device.event import Command, Event
 from controllers.engine.binding import Binder
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.memory.tile import TileView
-from controllers.plan import Access, Operation, Plan, TileKey
+from controllers.plan import MemoryCells, Operation, Plan, TileKey
 from controllers.run import assembly, computation
 
 BUSY_BYTES = 48 * 2**20     # a copy of so much keeps a queue busy for some milliseconds
@@ -70,7 +70,7 @@ def _identity(operation: Operation) -> object:
 def with_levels(plan: Plan, level: Callable[[Operation, int], int]) -> Sequence[Operation]:
     """The operations, the time levels they read replaced by `level(operation, level)`."""
 
-    def changed(operation: Operation, access: Access) -> Access:
+    def changed(operation: Operation, access: MemoryCells) -> MemoryCells:
         key = access.memory
         if not isinstance(key, TileKey):
             return access

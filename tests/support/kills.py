@@ -21,7 +21,7 @@ from typing import Any
 
 from controllers import cli
 from controllers.cli import hash_field
-from controllers.engine.network import Message
+from controllers.engine.network import MessageEnd
 from controllers.engine.place import PlaceRun
 from controllers.executor.opencl import OpenCLExecutor
 from hitmap import npy
@@ -32,7 +32,7 @@ MOMENTS: dict[str, tuple[Any, str, int]] = {
     "compile": (OpenCLExecutor, "build", 1),
     "init": (hash_field, "fill", 1),
     "step": (PlaceRun, "_next_step", 2000),
-    "exchange": (Message, "__call__", 2000),
+    "exchange": (MessageEnd, "__call__", 2000),
     "output": (npy, "_write_all", 1),
 }
 TOLD = Path("death.time")

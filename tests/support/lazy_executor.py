@@ -18,7 +18,7 @@ import numpy.typing as npt
 from controllers.check.memory import junk
 from controllers.device.event import COMPLETE, Command, Event, Profile
 from controllers.executor.clock import Clock
-from controllers.kernel.configuration import Configuration
+from controllers.kernel.configuration import KernelUse
 from controllers.memory.tile import Linear, Tile
 from controllers.program.application import apply_sweep, cells_outside
 from controllers.program.extension import Extension
@@ -160,8 +160,8 @@ class LazyExecutor:
 
     def configuration(
         self, program: Program, stage: int, boxes: Iterable[Shape]
-    ) -> Configuration:
-        return Configuration(self.name, program.stages[stage].name, "lazy", "NumPy", (), ())
+    ) -> KernelUse:
+        return KernelUse(self.name, program.stages[stage].name, "lazy", "NumPy", (), ())
 
     def read_clock(self) -> None:
         """It is the host's own."""

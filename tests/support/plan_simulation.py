@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from controllers.plan import Access, Operation, Plan, StagingKey, TileKey
+from controllers.plan import MemoryCells, Operation, Plan, StagingKey, TileKey
 from controllers.program.application import apply_sweep, cells_outside
 from controllers.program.surroundings import Surroundings
 from hitmap import Region, Shape
@@ -126,7 +126,7 @@ class Simulation:
         assert cells in box, f"{cells} are not in the tile {box}"
         return self.memory[key][cells.slices(box.lower)]
 
-    def _cells(self, access: Access) -> Iterator[Array]:
+    def _cells(self, access: MemoryCells) -> Iterator[Array]:
         if isinstance(access.memory, TileKey):
             yield from (self._tile(access.memory, box) for box in access.cells)
         else:
@@ -135,7 +135,7 @@ class Simulation:
             staging = self.memory[access.memory]
             yield from (part.view(staging) for part in packed(message.halo))
 
-    def _put(self, access: Access, values: Array) -> None:
+    def _put(self, access: MemoryCells, values: Array) -> None:
         first = 0
         for cells in self._cells(access):
             cells[...] = values[first : first + cells.size].reshape(cells.shape)

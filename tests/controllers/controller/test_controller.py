@@ -14,7 +14,7 @@ from opened import ways_to_open
 
 from controllers import Controller, Kernel, reading, updating, writing
 from controllers.controller.later import Later
-from controllers.controller.tied_tile import Kind, TiedTile
+from controllers.controller.tied_tile import TiedTile, TileKind
 from controllers.device import choose, find_devices
 from controllers.kernel.build import BuildError
 from controllers.memory.coherence import Coherence
@@ -275,7 +275,7 @@ def test_variants_are_chosen_by_device(controller: Controller) -> None:
     assert (tile.read() == 2).all()
 
 
-def small(controller: Controller, dtype: str = "int32", kind: Kind = "tied") -> TiedTile:
+def small(controller: Controller, dtype: str = "int32", kind: TileKind = "tied") -> TiedTile:
     return controller.tile((4,), dtype, kind)
 
 

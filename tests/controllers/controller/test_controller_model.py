@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 from opened import ways_to_open
 
 from controllers import Controller, Kernel, reading, updating, writing
-from controllers.controller.tied_tile import Kind, Selection, TiedTile
+from controllers.controller.tied_tile import Selection, TiedTile, TileKind
 from hitmap.shape import Shape
 
 DOMAIN = Shape((-3, 2), (6, 9))
@@ -71,7 +71,7 @@ class Programs(RuleBasedStateMachine):
             for kind in ("tied", "tied", "internal"):
                 self.allocate(controller, kind)
 
-    def allocate(self, controller: Controller, kind: Kind) -> None:
+    def allocate(self, controller: Controller, kind: TileKind) -> None:
         tile = controller.tile(DOMAIN, "int32", kind)
         self.tiles.append(Modelled(controller, tile, np.zeros(DOMAIN.extent, np.int32)))
 
@@ -87,7 +87,7 @@ class Programs(RuleBasedStateMachine):
         return data.draw(st.sampled_from(fitting))
 
     @rule(data=st.data(), number=st.integers(0, 1), kind=st.sampled_from(["tied", "internal"]))
-    def replace(self, data: st.DataObject, number: int, kind: Kind) -> None:
+    def replace(self, data: st.DataObject, number: int, kind: TileKind) -> None:
         """Free one tile, allocate another one; of each kind some stay."""
         old = self.pick(data)
         forms = [(one.controller, one.tile.kind) for one in self.tiles]

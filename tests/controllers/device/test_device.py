@@ -8,11 +8,11 @@ import pytest
 
 from controllers.device import Device, NoDeviceError, assign, choose, find_devices, reference_device
 from controllers.device.assignment import plan_assignment
-from controllers.device.device import Kind
+from controllers.device.device import DeviceKind
 from controllers.device.discovery import Listing, unique
 
 
-def device(name: str, kind: Kind, units: int = 4, **changes: object) -> Device:
+def device(name: str, kind: DeviceKind, units: int = 4, **changes: object) -> Device:
     plain = Device(
         name=name,
         vendor="Maker",

@@ -27,19 +27,19 @@ from controllers.device import (
 from controllers.device.child import kernel_cache_folder, try_driver
 from controllers.device.driver import Driver, installed_drivers, loading_only
 from controllers.device.remedy import explained, problems, remedy
-from controllers.device.verdict import Outcome, Tried, Verdict, computing
-from controllers.doctor.facts import Node
+from controllers.device.verdict import TrialOutcome, TriedDevice, Verdict, computing
+from controllers.doctor.facts import HostFacts
 from controllers.doctor.findings import drivers
 from controllers.placement.placement import one_device
 
 RUN = "-m controllers run p.py --size 40 30 --iterations 3"
 WITHOUT_LD = "Final linking of kernel trial failed."
-NODE = Node("node1", (), {}, (), (), 64 << 30, 32 << 30, 4, {})
+NODE = HostFacts("node1", (), {}, (), (), 64 << 30, 32 << 30, 4, {})
 GOOD_DRIVER = Driver("/lib/good.so", "/etc/OpenCL/vendors/good.icd")
 
 
 def good(driver: Driver = GOOD_DRIVER) -> Verdict:
-    return Verdict(driver, "good", (Tried(reference_device(), None, 0.5, ""),), "", 1.0)
+    return Verdict(driver, "good", (TriedDevice(reference_device(), None, 0.5, ""),), "", 1.0)
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ class Trials:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.tried: list[Driver] = []
-        self.outcome: Outcome = "good"
+        self.outcome: TrialOutcome = "good"
         self.icd = folder / "a.icd"
         self.icd.write_text("libnone.so")
         monkeypatch.setattr(sys.modules["controllers.device.probe"], "try_driver", self._try)
@@ -299,9 +299,9 @@ def test_what_the_loader_reads_is_changed_for_a_moment_only(
 def test_devices_that_failed_are_not_used_though_their_driver_is_loaded() -> None:
     device = reference_device()
     bad = replace(device, name="bad")
-    failed = Verdict(GOOD_DRIVER, "failed", (Tried(bad, None, 0.1, "computed 3 wrongly"),))
+    failed = Verdict(GOOD_DRIVER, "failed", (TriedDevice(bad, None, 0.1, "computed 3 wrongly"),))
     assert computing([device, bad], [good(), failed]) == [device]
-    other_is_good = Verdict(Driver("x"), "good", (Tried(bad, None, 0.1, ""),))
+    other_is_good = Verdict(Driver("x"), "good", (TriedDevice(bad, None, 0.1, ""),))
     assert computing([device, bad], [failed, other_is_good]) == [device, bad]
 
 

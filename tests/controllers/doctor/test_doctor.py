@@ -12,9 +12,9 @@ import pytest
 from controllers.cli import main
 from controllers.device import Verdict, reference_device
 from controllers.device.driver import Driver
-from controllers.device.verdict import Tried
+from controllers.device.verdict import TriedDevice
 from controllers.doctor import Facts, Finding, as_text, find_all, lacks_devices
-from controllers.doctor.facts import Cache, Node, Rank
+from controllers.doctor.facts import Cache, HostFacts, Rank
 from hitmap.launcher import Launcher
 
 MPICH = "MPICH Version:      5.0.2\nMPICH Release date: ..."
@@ -24,10 +24,10 @@ CPU = replace(
     platform="Portable Computing Language",
 )  # fmt: skip
 POCL = Driver("/usr/lib/libpocl.so.2", "/etc/OpenCL/vendors/pocl.icd")
-GOOD = Verdict(POCL, "good", (Tried(CPU, None, 0.5, ""),), "", 1.0)
+GOOD = Verdict(POCL, "good", (TriedDevice(CPU, None, 0.5, ""),), "", 1.0)
 FOUR = frozenset(range(4))
 CACHE = Cache("PoCL's kernels", "/home/me/.cache/pocl", "", 10 << 30)
-NODE = Node(
+NODE = HostFacts(
     "node1", (Rank(0, FOUR),), {"numpy": "2.4.6"}, (GOOD,), (CACHE,), 64 << 30, 32 << 30, 4, {}
 )
 FACTS = Facts(1, None, MPICH, ("/usr/bin/mpiexec", "HYDRA build details:"), (NODE,))
@@ -37,7 +37,7 @@ def on(**changes: object) -> Facts:
     return replace(FACTS, nodes=(replace(NODE, **changes),))  # type: ignore[arg-type]
 
 
-def of_two(node: Node, **changes: object) -> Facts:
+def of_two(node: HostFacts, **changes: object) -> Facts:
     return replace(FACTS, size=2, launcher=Launcher("MPICH or PMI", 2, 0), nodes=(node,), **changes)
 
 
@@ -56,7 +56,7 @@ def test_a_good_host_has_no_problem_and_says_what_it_is() -> None:
 BOUND = (Rank(0, frozenset([0])), Rank(1, frozenset([1])))
 SAME = (Rank(0, frozenset([0, 1])), Rank(1, frozenset([0, 1])))
 ONE_CORE = (Rank(0, frozenset([0])), Rank(1, frozenset([0])))
-SMALL = Verdict(POCL, "good", (Tried(replace(CPU, compute_units=1), None, 0.5, ""),))
+SMALL = Verdict(POCL, "good", (TriedDevice(replace(CPU, compute_units=1), None, 0.5, ""),))
 HUNG = Verdict(Driver("x.so", "/x.icd"), "hung", (), "loading it takes more than 20 s")
 FAULTS = {
     "open mpi's launcher": (
@@ -86,7 +86,7 @@ FAULTS = {
     "not tried": (on(verdicts=(replace(GOOD, outcome="untried", tried=()), GOOD)), "warning",
                   "not tried"),
     "one device of two": (
-        on(verdicts=(replace(GOOD, tried=(*GOOD.tried, Tried(CPU, None, 0.1, "is wrong"))),)),
+        on(verdicts=(replace(GOOD, tried=(*GOOD.tried, TriedDevice(CPU, None, 0.1, "is wrong"))),)),
         "warning", "is wrong",
     ),
     "no rights": (
@@ -127,7 +127,7 @@ def test_several_hosts_are_named_and_what_they_share_is_said_once() -> None:
 
 
 def test_a_device_of_two_drivers_is_one_device_and_the_newest_pocl_is_used() -> None:
-    tried = Tried(replace(CPU, version="3.0"), None, 0.5, "")
+    tried = TriedDevice(replace(CPU, version="3.0"), None, 0.5, "")
     old = Verdict(Driver("/venv/libpocl.so"), "good", (tried,))
     (twice,) = (f for f in find_all(on(verdicts=(old, GOOD))) if "same device" in f.what)
     assert twice.level == "ok" and "/venv/libpocl.so" in twice.what

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mpi_jobs import run_ranks
 
-from controllers.engine.network import LARGEST_TAG, Message
+from controllers.engine.network import LARGEST_TAG, MessageEnd
 from hitmap import SerialCommunicator
 
 HEAD = f"""
@@ -142,4 +142,4 @@ def test_ranks_whose_devices_run_at_any_time_give_the_bits_of_the_reference() ->
 
 def test_a_tag_that_not_every_mpi_allows_is_refused() -> None:
     with pytest.raises(ValueError, match="32768.*fewer places"):
-        Message(SerialCommunicator(), np.zeros(3), 1, LARGEST_TAG + 1, sends=True)
+        MessageEnd(SerialCommunicator(), np.zeros(3), 1, LARGEST_TAG + 1, sends=True)

@@ -97,12 +97,12 @@ def test_other_expressions_lose_the_divisions_by_constants_alone() -> None:
 def test_all_strategies_allow_contraction_and_divide_nothing(strategy: str) -> None:
     strict = COMPACT.program("float32")
     program = strict.with_math("fast")
-    made = config_of(strategy, program, program.stages[0])
-    kernel = generate(program, program.stages[0], made)
+    config = config_of(strategy, program, program.stages[0])
+    kernel = generate(program, program.stages[0], config)
     assert "#pragma OPENCL FP_CONTRACT ON" in kernel.source and not kernel.divides
     assert "0.025f" in kernel.source and "0.5f" in kernel.source
     assert not re.search(r"[/] 40|OFF|correctly-rounded", kernel.source)
-    assert "FP_CONTRACT OFF" in generate(strict, strict.stages[0], made).source
+    assert "FP_CONTRACT OFF" in generate(strict, strict.stages[0], config).source
 
 
 def test_the_reference_stays_strict() -> None:

@@ -82,13 +82,13 @@ def random_configuration(
     stage = program.stages[0]
     if strategy == "rows":
         default = RowsConfig.default(program, stage)
-        made = rng.choice([*default.space(program.n_axes)]).within(extent)
+        config = rng.choice([*default.space(program.n_axes)]).within(extent)
         ahead = rng.choice([0, 1, 4]) if program.n_axes > 1 else 0
         segment = rng.choice([17, 40, 64, 16384])
-        return replace(made, streaming=rng.random() < 0.5, segment=segment, ahead=ahead)
+        return replace(config, streaming=rng.random() < 0.5, segment=segment, ahead=ahead)
     marching = MarchingConfig.default(program, stage)
-    made = rng.choice([*marching.space(program.n_axes)]).within(extent)
-    return replace(made, reciprocals=rng.random() < 0.3)
+    config = rng.choice([*marching.space(program.n_axes)]).within(extent)
+    return replace(config, reciprocals=rng.random() < 0.3)
 
 
 def random_tiles(
@@ -123,12 +123,12 @@ def _values(rng: np.random.Generator, count: int, dtype: str) -> Array:
 
 
 def check(
-    queue: cl.CommandQueue, program: Program, made: Config, box: Shape, tiles: Tiles,
+    queue: cl.CommandQueue, program: Program, config: Config, box: Shape, tiles: Tiles,
     is_cpu: bool,
 ) -> None:  # fmt: skip
     """The kernel equals the reference on `box`, and leaves the rest of the memory alone."""
     stage = program.stages[0]
-    kernel = generate(program, stage, made)
+    kernel = generate(program, stage, config)
     options = ["-cl-fp32-correctly-rounded-divide-sqrt"] if kernel.divides else []
     compiled = cl.Kernel(build(queue.context, kernel.name, kernel.source, options), kernel.name)
     before = {
@@ -139,7 +139,7 @@ def check(
     old = {name: cl.Buffer(queue.context, flags, hostbuf=a) for name, a in tiles.cells.items()}
     new = {name: cl.Buffer(queue.context, flags, hostbuf=a) for name, a in before.items()}
     where = {field: tiles.geometry[field].strided(box) for field in used_fields(stage)}
-    assert made.suits(where.values())
+    assert config.suits(where.values())
     given = bound(kernel, where, old, new, box)
     compiled(queue, *kernel.work_sizes(box.extent, is_cpu), *given)
     def read(node: Read) -> Array:
@@ -154,7 +154,7 @@ def check(
             right = values_of(value, read, program.dtype)
         tiles.geometry[field].strided(box).view(expected)[...] = right
         wrong = differing(result, expected)
-        assert not wrong, f"{wrong} of {field}, {box} ({made}):\n{kernel.source}"
+        assert not wrong, f"{wrong} of {field}, {box} ({config}):\n{kernel.source}"
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -173,10 +173,10 @@ def test_a_random_stage_equals_the_reference_bit_for_bit(
         lanes = RowsConfig.default(program, stage).lanes
         extent = (*extent[:-1], max(extent[-1], lanes))
     box = Shape.of_extent(extent).shift(tuple(rng.randint(0, 9) for _ in extent))
-    made = random_configuration(rng, strategy, program, extent)
-    multiple = made.lanes if isinstance(made, MarchingConfig) else 1
+    config = random_configuration(rng, strategy, program, extent)
+    multiple = config.lanes if isinstance(config, MarchingConfig) else 1
     tiles, is_cpu = random_tiles(rng, program, box, multiple), strategy == "rows"
-    check(cpu_queue if is_cpu else queue, program, made, box, tiles, is_cpu)
+    check(cpu_queue if is_cpu else queue, program, config, box, tiles, is_cpu)
 
 
 def test_a_stage_that_reads_nothing_is_computed_by_vectors(cpu_queue: cl.CommandQueue) -> None:
@@ -184,9 +184,9 @@ def test_a_stage_that_reads_nothing_is_computed_by_vectors(cpu_queue: cl.Command
         program = Program("p", (Field("u", dtype),), (Stage("s", {"u": Constant(7)}, ((0, 0),)),))
         box = Shape((3,), (200,))
         marching = MarchingConfig(4, 1, 0, (64, 1, 1))
-        for made in (RowsConfig(lanes=8, rows=1), marching):
+        for config in (RowsConfig(lanes=8, rows=1), marching):
             tiles = random_tiles(random.Random(1), program, box, 4)
-            check(cpu_queue, program, made, box, tiles, is_cpu=True)
+            check(cpu_queue, program, config, box, tiles, is_cpu=True)
 
 
 def test_64_bit_quotients_of_cells_by_cells_have_the_reference_bits(
@@ -198,9 +198,9 @@ def test_64_bit_quotients_of_cells_by_cells_have_the_reference_bits(
     fields = (Field("u", "int64"), Field("v", "int64"))
     program = Program("p", fields, (Stage("s", {"v": tree}, ((-1, 1),) * 2),))
     box = Shape((5, 6), (22, 90))
-    for made in (RowsConfig(lanes=8, rows=2), MarchingConfig(2, 4, 0, (32, 4, 1))):
+    for config in (RowsConfig(lanes=8, rows=2), MarchingConfig(2, 4, 0, (32, 4, 1))):
         tiles = random_tiles(random.Random(2), program, box, 4)
-        check(cpu_queue, program, made, box, tiles, is_cpu=True)
+        check(cpu_queue, program, config, box, tiles, is_cpu=True)
 
 
 def test_the_choice_follows_device_box_and_memory() -> None:
@@ -229,14 +229,14 @@ def test_the_choice_follows_device_box_and_memory() -> None:
 def test_rows_of_later_blocks_are_asked_for_where_stores_bypass_the_caches() -> None:
     far = Stencil.of("far", [(-1, 2), (0, 1), (-1, 1)], [1.0] * 24, 3).program("float32")
     stage = far.stages[0]
-    made = replace(RowsConfig.default(far, stage, exceeds_cache=True), ahead=4)
-    text = generate(far, stage, made).source
+    config = replace(RowsConfig.default(far, stage, exceeds_cache=True), ahead=4)
+    text = generate(far, stage, config).source
     assert "KGT_PREFETCH(u + c_u[item] + item_x + 2 * u_pitch_0 + 4 * u_pitch_1);" in text
     assert "KGT_PREFETCH(u_new + start_u + item_cells - 1 + u_pitch_1);" in text
     flat = MEAN.stages[0]
-    made = replace(RowsConfig.default(MEAN, flat, exceeds_cache=True), rows=4, ahead=4)
+    config = replace(RowsConfig.default(MEAN, flat, exceeds_cache=True), rows=4, ahead=4)
     assert "KGT_PREFETCH(u + c_u[item] + item_x + 7 * u_pitch_0);" in generate(
-        MEAN, flat, made
+        MEAN, flat, config
     ).source
     cached = RowsConfig.default(MEAN, flat)
     assert "PREFETCH" not in generate(MEAN, flat, cached).source
@@ -244,11 +244,11 @@ def test_rows_of_later_blocks_are_asked_for_where_stores_bypass_the_caches() -> 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_configuration_says_what_it_suits(strategy: str) -> None:
-    made = config_of(strategy, MEAN, MEAN.stages[0])
-    assert made.suits([Strided(8, (400, 1), (50, 300))])
-    assert not made.suits([Strided(8, (400, 1), (1, 300))])
+    config = config_of(strategy, MEAN, MEAN.stages[0])
+    assert config.suits([Strided(8, (400, 1), (50, 300))])
+    assert not config.suits([Strided(8, (400, 1), (1, 300))])
     odd = [Strided(8, (401, 1), (50, 300)), Strided(9, (400, 1), (50, 300))]
-    assert made.suits(odd) == (strategy == "rows")
+    assert config.suits(odd) == (strategy == "rows")
 
 
 def test_search_spaces_hold_the_defaults_and_only_what_compiles() -> None:

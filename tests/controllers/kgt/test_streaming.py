@@ -49,21 +49,21 @@ def random_configuration(
         if group[0] * group[1] * group[2] > 256:
             continue
         steps = rng.choice([2, 2, 2, 3])
-        made = StreamingConfig(
+        config = StreamingConfig(
             steps, (cells[0], cells[1], cells[2]), (group[0], group[1], group[2]),
             length=rng.choice([1, 3, 8, 50]), vector=vector, ahead=rng.choice([0, 1, 2]),
             unroll=rng.choice([1, 1, 1, 2]), prefetch=rng.choice([0, 2]) if nvidia else 0,
             shuffles=nvidia and rng.random() < 0.5,
             reciprocals=nvidia or rng.random() < 0.3,
         )  # fmt: skip
-        if made.fits(stage):
-            return made
+        if config.fits(stage):
+            return config
 
 
-def check(queue: cl.CommandQueue, case: Case, made: StreamingConfig) -> None:
+def check(queue: cl.CommandQueue, case: Case, config: StreamingConfig) -> None:
     """The kernel gives what is expected on the box, and leaves the rest of the memory alone."""
     stage, flags = case.stage, cl.mem_flags.READ_WRITE
-    kernel = generate(case.program, stage, made)
+    kernel = generate(case.program, stage, config)
     options = ["-cl-fp32-correctly-rounded-divide-sqrt"] if kernel.divides else []
     compiled = cl.Kernel(build(queue.context, kernel.name, kernel.source, options), kernel.name)
     before = np.random.default_rng(5).random(case.cells[stage.writes].size).astype(
@@ -74,20 +74,20 @@ def check(queue: cl.CommandQueue, case: Case, made: StreamingConfig) -> None:
         for name, cells in case.cells.items()
     }
     new = cl.Buffer(queue.context, flags | cl.mem_flags.COPY_HOST_PTR, hostbuf=before)
-    launch(queue, compiled, case, made, old, new)
+    launch(queue, compiled, case, config, old, new)
     result = np.empty_like(before)
     cl.enqueue_copy(queue, result, new)
     wrong = differing(result, case.expected(before))
-    assert not wrong, f"{wrong} cells, {case.box} of {case.computed} ({made}):\n{kernel.source}"
+    assert not wrong, f"{wrong} cells, {case.box} of {case.computed} ({config}):\n{kernel.source}"
 
 
 def launch(
-    queue: cl.CommandQueue, compiled: cl.Kernel, case: Case, made: StreamingConfig,
+    queue: cl.CommandQueue, compiled: cl.Kernel, case: Case, config: StreamingConfig,
     old: Mapping[str, cl.Buffer], new: cl.Buffer,
 ) -> None:  # fmt: skip
-    kernel = generate(case.program, case.stage, made)
+    kernel = generate(case.program, case.stage, config)
     where = {field: case.where(field) for field in used_fields(case.stage)}
-    assert made.suits(where.values())
+    assert config.suits(where.values())
     written = {case.stage.writes: new}
     given = bound(kernel, where, old, written, case.box, case.computed)
     compiled(queue, *kernel.work_sizes(case.box.extent, True), *given)
@@ -96,17 +96,17 @@ def launch(
 def case_of(number: int, nvidia: bool) -> tuple[Case, StreamingConfig]:
     rng = random.Random(f"streaming {number}")
     program = random_floats(rng)
-    made = random_configuration(rng, program, nvidia)
+    config = random_configuration(rng, program, nvidia)
     limit = (300, 40, 14, 9)[program.n_axes - 1]
     extent = tuple(rng.randint(1, limit) for _ in range(program.n_axes))
-    return random_case(rng, program, made.steps_per_launch, extent, made.vector), made
+    return random_case(rng, program, config.steps_per_launch, extent, config.vector), config
 
 
 def test_a_random_stage_has_the_bits_of_one_step_after_another(
     queue: cl.CommandQueue, strategy_case: int
 ) -> None:
-    case, made = case_of(strategy_case, "NVIDIA" in queue.device.vendor)
-    check(queue, case, made)
+    case, config = case_of(strategy_case, "NVIDIA" in queue.device.vendor)
+    check(queue, case, config)
 
 
 @pytest.mark.whole
@@ -129,8 +129,8 @@ def run_guarded(number: int) -> None:
     handle = find_devices()[0].handle
     assert handle is not None, "an OpenCL device"
     queue = cl.CommandQueue(cl.Context([handle]))
-    case, made = case_of(number, nvidia=False)
-    kernel = generate(case.program, case.stage, made)
+    case, config = case_of(number, nvidia=False)
+    kernel = generate(case.program, case.stage, config)
     compiled = cl.Kernel(build(queue.context, kernel.name, kernel.source, []), kernel.name)
     for at_end in (False, True):
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
@@ -138,7 +138,7 @@ def run_guarded(number: int) -> None:
             cl.Buffer(queue.context, flags, hostbuf=guarded(cells, at_end))
             for cells in (*case.cells.values(), case.cells[case.stage.writes])
         )
-        launch(queue, compiled, case, made, dict(zip(case.cells, old)), new)
+        launch(queue, compiled, case, config, dict(zip(case.cells, old)), new)
         queue.finish()
 
 
@@ -159,12 +159,12 @@ def test_a_default_fits_its_stage_and_the_search_space_holds_it() -> None:
             reach = 2 if n_axes < 4 else 1
             weights = [1.0] * (2 * reach + 1) ** n_axes
             far = Stencil.of("s", [(-reach, reach)] * n_axes, weights, 3).program(dtype)
-            made = StreamingConfig.default(far, far.stages[0])
-            assert made.fits(far.stages[0]) and made.steps_per_launch >= 2
-            kernel = generate(far, far.stages[0], made)
-            assert kernel.steps_per_launch == made.steps_per_launch
+            config = StreamingConfig.default(far, far.stages[0])
+            assert config.fits(far.stages[0]) and config.steps_per_launch >= 2
+            kernel = generate(far, far.stages[0], config)
+            assert kernel.steps_per_launch == config.steps_per_launch
             if n_axes in (2, 3):
-                assert made in set(made.space(n_axes))
+                assert config in set(config.space(n_axes))
     wide = Stencil.of("s", [(-2, 2)] * 4, [1.0] * 625, 3).program("float32")
     with pytest.raises(ValueError, match="2 steps spoil 8 cells along axis 1, a tile has 8 there"):
         StreamingConfig.default(wide, wide.stages[0])
@@ -180,14 +180,14 @@ def test_groups_are_the_shorter_the_fewer_there_are_for_the_units_of_a_device() 
     for n, least, most in ((16384, 128, 192), (8192, 64, 128), (4096, 32, 96)):
         where = {"u": Strided(n + 4, (n + 32, 1), (n - 2, n - 2))}
         launch = Launch(where, True, 12, max_items=1024, units=132, nvidia=True)
-        made = choose(program, program.stages[0], "gpu", launch)
-        assert isinstance(made, StreamingConfig)
-        assert least <= made.length <= most and made in candidates(
+        config = choose(program, program.stages[0], "gpu", launch)
+        assert isinstance(config, StreamingConfig)
+        assert least <= config.length <= most and config in candidates(
             program, program.stages[0], "gpu", launch
         )
         few = choose(program, program.stages[0], "gpu", replace(launch, units=16))
-        assert isinstance(few, StreamingConfig) and few.length > made.length
-        assert made.within((11, n)).length == 12    # no longer than the box
+        assert isinstance(few, StreamingConfig) and few.length > config.length
+        assert config.within((11, n)).length == 12    # no longer than the box
 
 
 def test_what_it_cannot_compute_is_refused_with_the_reason() -> None:
@@ -208,8 +208,8 @@ def test_what_it_cannot_compute_is_refused_with_the_reason() -> None:
 
 
 def test_shuffles_take_the_place_of_local_memory_within_a_warp() -> None:
-    made = StreamingConfig(2, shuffles=True)
-    text = generate(CORNERS, CORNERS.stages[0], made).source
+    config = StreamingConfig(2, shuffles=True)
+    text = generate(CORNERS, CORNERS.stages[0], config).source
     assert "shfl.sync.up.b32" in text and "__local" not in text
-    wide = replace(made, group=(64, 1, 1))
+    wide = replace(config, group=(64, 1, 1))
     assert "barrier" in generate(CORNERS, CORNERS.stages[0], wide).source

@@ -67,15 +67,15 @@ def random_wavefront(
     stage = program.stages[0]
     default = WavefrontConfig.default(program, stage)
     while True:
-        made = replace(
+        config = replace(
             default,
             steps_per_launch=rng.randint(2, 6), slices=rng.randint(1, 4),
             band=rng.choice([3, 8, 40]), depth=rng.choice([2, 5]), height=rng.choice([3, 8]),
             segment=rng.choice([2, 4, 13]) * default.lanes, streaming=rng.random() < 0.5,
         )  # fmt: skip
-        made = rng.choice([made, replace(made, lanes=made.lanes // 2)]).within(extent)
-        if made.local_bytes(program, stage) <= LOCAL_BYTES:
-            return made
+        config = rng.choice([config, replace(config, lanes=config.lanes // 2)]).within(extent)
+        if config.local_bytes(program, stage) <= LOCAL_BYTES:
+            return config
 
 
 def random_limits(rng: random.Random, box: Shape, program: Program, steps: int) -> Shape:
@@ -112,12 +112,12 @@ def expected_cells(
 
 
 def run_steps(
-    queue: cl.CommandQueue, program: Program, made: WavefrontConfig, box: Shape,
+    queue: cl.CommandQueue, program: Program, config: WavefrontConfig, box: Shape,
     computed: Shape, tiles: Tiles, before: Array,
 ) -> Array:  # fmt: skip
     """What one launch makes of `before`."""
-    kernel = generate(program, program.stages[0], made)
-    assert kernel.steps_per_launch == made.steps_per_launch
+    kernel = generate(program, program.stages[0], config)
+    assert kernel.steps_per_launch == config.steps_per_launch
     options = ["-cl-fp32-correctly-rounded-divide-sqrt"] if kernel.divides else []
     compiled = cl.Kernel(build(queue.context, kernel.name, kernel.source, options), kernel.name)
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
@@ -125,7 +125,7 @@ def run_steps(
     new = cl.Buffer(queue.context, flags, hostbuf=before.copy())
     (stage,) = program.stages
     where = {field: tiles.geometry[field].strided(box) for field in used_fields(stage)}
-    assert made.suits(where.values())
+    assert config.suits(where.values())
     given = bound(kernel, where, old, {stage.writes: new}, box, computed)
     compiled(queue, *kernel.work_sizes(box.extent, True), *given)
     result = np.empty_like(before)
@@ -134,18 +134,18 @@ def run_steps(
 
 
 def check_steps(
-    queue: cl.CommandQueue, program: Program, made: WavefrontConfig, box: Shape,
+    queue: cl.CommandQueue, program: Program, config: WavefrontConfig, box: Shape,
     computed: Shape, tiles: Tiles,
 ) -> None:  # fmt: skip
     """One launch gives the bits of the reference on `box`, and leaves the rest alone."""
     size = tiles.cells[program.stages[0].writes].size
     before = np.random.default_rng(5).integers(0, 100, size).astype(program.dtype)
-    result = run_steps(queue, program, made, box, computed, tiles, before)
+    result = run_steps(queue, program, config, box, computed, tiles, before)
     expected = expected_cells(
-        program, made.steps_per_launch, box, computed, tiles, before
+        program, config.steps_per_launch, box, computed, tiles, before
     )
     wrong = differing(result, expected)
-    assert not wrong, f"{wrong} cells of {box}, computed {computed}: {made}"
+    assert not wrong, f"{wrong} cells of {box}, computed {computed}: {config}"
 
 
 def test_several_steps_of_a_random_stage_equal_the_reference_bit_for_bit(
@@ -153,16 +153,16 @@ def test_several_steps_of_a_random_stage_equal_the_reference_bit_for_bit(
 ) -> None:
     rng = random.Random(f"wavefront {strategy_case}")
     program = own_stage(rng)
-    made = WavefrontConfig.default(program, program.stages[0])
+    config = WavefrontConfig.default(program, program.stages[0])
     outer = [rng.choice([1, 2, 5, 12, 33]) for _ in range(program.n_axes - 1)]
     outer = outer if program.n_axes < 4 else [min(n, 5) for n in outer]
-    extent = (*outer, rng.randint(made.lanes, rng.choice([made.lanes, 80, 300])))
+    extent = (*outer, rng.randint(config.lanes, rng.choice([config.lanes, 80, 300])))
     box = Shape.of_extent(extent).shift(tuple(rng.randint(0, 9) for _ in extent))
-    made = random_wavefront(rng, program, extent)
-    computed = random_limits(rng, box, program, made.steps_per_launch)
-    around = grown(box, program.reach, made.steps_per_launch - 1)
+    config = random_wavefront(rng, program, extent)
+    computed = random_limits(rng, box, program, config.steps_per_launch)
+    around = grown(box, program.reach, config.steps_per_launch - 1)
     tiles = random_tiles(rng, program, around, rng.choice([1, 16]))
-    check_steps(cpu_queue, program, made, box, computed, tiles)
+    check_steps(cpu_queue, program, config, box, computed, tiles)
 
 
 def guarded_case(number: int) -> None:
@@ -173,7 +173,7 @@ def guarded_case(number: int) -> None:
     program = Stencil.of("s", shape, [*range(1, n_weights + 1)], 7).program("float32")
     extent = tuple(rng.randint(1, 20) for _ in shape[1:]) + (rng.randint(16, 90),)
     box = Shape.of_extent(extent).shift((9,) * len(extent))
-    made = replace(
+    config = replace(
         WavefrontConfig.default(program, program.stages[0]), steps_per_launch=steps,
         band=7, height=3, segment=32, streaming=True,
     )  # fmt: skip
@@ -186,7 +186,7 @@ def guarded_case(number: int) -> None:
     handle = find_devices()[0].handle
     assert handle is not None, "an OpenCL device"
     context = cl.Context([handle])
-    check_steps(cl.CommandQueue(context), program, made, box, computed, tiles)
+    check_steps(cl.CommandQueue(context), program, config, box, computed, tiles)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="mprotect")
@@ -205,11 +205,11 @@ def test_no_cell_is_read_that_the_field_need_not_hold(numbers: list[int]) -> Non
 
 
 def test_a_kernel_of_several_steps_says_how_many_and_what_it_suits() -> None:
-    made = WavefrontConfig.default(MEAN, MEAN.stages[0])
-    kernel = generate(MEAN, MEAN.stages[0], made)
-    assert kernel.steps_per_launch == made.steps_per_launch == 8
-    assert made.suits([Strided(8, (401, 1), (1, 16))])
-    assert not made.suits([Strided(8, (401, 1), (50, 15))])
+    config = WavefrontConfig.default(MEAN, MEAN.stages[0])
+    kernel = generate(MEAN, MEAN.stages[0], config)
+    assert kernel.steps_per_launch == config.steps_per_launch == 8
+    assert config.suits([Strided(8, (401, 1), (1, 16))])
+    assert not config.suits([Strided(8, (401, 1), (50, 15))])
     names = [parameter.name for parameter in kernel.parameters]
     assert names[-4:] == [f"computed_{end}_{axis}" for axis in (0, 1) for end in ("first", "last")]
 
@@ -220,9 +220,9 @@ def test_default_rings_fit_whatever_the_stage_and_search_spaces_hold_them() -> N
         for dtype in ("float32", "float64"):
             stage = Stage("s", {"u": tree}, ((-far, far),) * n_axes)
             program = Program("p", (Field("u", dtype),), (stage,))
-            made = WavefrontConfig.default(program, stage, exceeds_cache=True)
-            assert made.local_bytes(program, stage) <= 1 << 20, (n_axes, far)
-            assert made in set(made.space(n_axes)), (n_axes, far)
+            config = WavefrontConfig.default(program, stage, exceeds_cache=True)
+            assert config.local_bytes(program, stage) <= 1 << 20, (n_axes, far)
+            assert config in set(config.space(n_axes)), (n_axes, far)
 
 
 def test_what_a_wavefront_cannot_do_is_refused() -> None:

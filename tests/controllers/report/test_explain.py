@@ -11,7 +11,7 @@ from mpi_jobs import run_ranks
 from sample import cases
 
 from controllers import Computation, Plan, Stencil
-from controllers.kernel.configuration import Configuration, LaunchSize, planned_configurations
+from controllers.kernel.configuration import KernelUse, LaunchSize, planned_configurations
 from controllers.kernel.variant import Kernel
 from controllers.plan import Location, Overlap, StagingKey
 from controllers.plan.size import place_sizes
@@ -177,7 +177,7 @@ def test_alike_kernels_are_printed_once() -> None:
     layout = Layout.bands(Shape.of_extent((30, 20)), 3)
     plan = Plan(HEAT.program("float32"), layout, (False, False), [Location(r) for r in range(3)])
     launches = (LaunchSize((9, 2), (8,), (4,)),)
-    one = Configuration("X1", "heat", "kgt_heat", "generated", ("-a",), launches)
+    one = KernelUse("X1", "heat", "kgt_heat", "generated", ("-a",), launches)
     text = explain(plan, [one, one])
     assert text.count("X1: stage heat by kernel kgt_heat (generated), build options: -a") == 1
     assert text.count("9 x 2 cells: 8 work-items in groups of 4") == 1

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from controllers.kernel.configuration import Configuration, LaunchSize
+from controllers.kernel.configuration import KernelUse, LaunchSize
 from controllers.memory.ledger import Ledger
 from controllers.plan import PlaceMemory
 from controllers.report.report import DeviceReport, PlaceReport, Report, Wait, format_table
@@ -30,9 +30,9 @@ def device(rank: int, peak_bytes: int, cap_bytes: int) -> DeviceReport:
 DEVICES = device(0, 2**30, 2**40), device(1, 2**20, 2**22)
 ROWS = "generated, strategy 'rows', lanes 16"
 KERNELS = (
-    Configuration("cpu", "heat", "kgt_heat", ROWS, (), (LaunchSize((9, 9)),)),
-    Configuration("cpu", "heat", "kgt_heat", ROWS, (), (LaunchSize((8, 9)),)),
-    Configuration("NVIDIA H200", "heat", "kgt_heat", "generated, strategy 'cell'", ()),
+    KernelUse("cpu", "heat", "kgt_heat", ROWS, (), (LaunchSize((9, 9)),)),
+    KernelUse("cpu", "heat", "kgt_heat", ROWS, (), (LaunchSize((8, 9)),)),
+    KernelUse("NVIDIA H200", "heat", "kgt_heat", "generated, strategy 'cell'", ()),
 )
 REPORT = Report(2.0, 400, 1000, PLACES, DEVICES, KERNELS)
 

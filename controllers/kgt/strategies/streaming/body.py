@@ -7,7 +7,7 @@ from math import prod
 from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.strategies.streaming.design import Design
 from controllers.kgt.strategies.streaming.parameters import StreamingParameters
-from controllers.kgt.strategies.streaming.tile import Tile
+from controllers.kgt.strategies.streaming.tile import WorkTile
 from controllers.kgt.strategies.streaming.tile_functions import (
     LIMIT,
     loads,
@@ -41,7 +41,7 @@ def streaming_kernel(
     )
 
 
-def _how(tile: Tile) -> str:
+def _how(tile: WorkTile) -> str:
     widths = " x ".join(str(tile.items[axis] * tile.cells[axis]) for axis in tile.axes)
     return f"tiles of {widths} cells{' that stream along axis 0' if tile.streams else ''}"
 

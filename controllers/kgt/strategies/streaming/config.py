@@ -34,7 +34,7 @@ from controllers.kgt.strategies.streaming.body import streaming_kernel
 from controllers.kgt.strategies.streaming.length import LENGTHS, Demand, best_length
 from controllers.kgt.strategies.streaming.parameters import MAX_ITEMS, StreamingParameters
 from controllers.kgt.strategies.streaming.pipeline import Pipeline
-from controllers.kgt.strategies.streaming.tile import Tile
+from controllers.kgt.strategies.streaming.tile import WorkTile
 from controllers.kgt.text import fast
 from controllers.kgt.text.terms import loops_over_terms
 from controllers.program.program import INTEGERS, Program, Stage
@@ -79,7 +79,7 @@ class StreamingConfig(StreamingParameters, Config):
         while steps > 2 and not _worthwhile(stage, replace(config, steps_per_launch=steps)):
             steps -= 2
         config = replace(config, steps_per_launch=steps)
-        Tile.of(stage, config)    # says why, if there is no room
+        WorkTile.of(stage, config)    # says why, if there is no room
         return config
 
     @classmethod
@@ -151,7 +151,7 @@ class StreamingConfig(StreamingParameters, Config):
     def fits(self, stage: Stage) -> bool:
         """Whether a tile has cells that it may write after so many steps of `stage`."""
         try:
-            Tile.of(stage, self)
+            WorkTile.of(stage, self)
         except ValueError:
             return False
         return True
@@ -175,7 +175,7 @@ class StreamingConfig(StreamingParameters, Config):
 
         ValueError where a tile has no room for as many steps of `stage`.
         """
-        tile = Tile.of(stage, self)
+        tile = WorkTile.of(stage, self)
         if not tile.streams:
             return self
         steps, itemsize = self.steps_per_launch, program.itemsize(stage.writes)
@@ -192,7 +192,7 @@ class StreamingConfig(StreamingParameters, Config):
 
     def work_sizes(self, program: Program, stage: Stage) -> WorkSizes:
         """One group per tile and `length` planes."""
-        return work_sizes(Tile.of(stage, self), self)
+        return work_sizes(WorkTile.of(stage, self), self)
 
     def kernel(self, program: Program, stage: Stage) -> StageKernel:
         """The kernel of `stage` that computes several steps, streaming along the first axis."""
@@ -235,11 +235,11 @@ def _worthwhile(stage: Stage, config: StreamingConfig) -> bool:
     """Whether at least two thirds of what a tile computes are written."""
     if not config.fits(stage):
         return False
-    tile = Tile.of(stage, config)
+    tile = WorkTile.of(stage, config)
     return 3 * prod(tile.useful) >= 2 * prod(tile.items) * prod(tile.cells)
 
 
-def work_sizes(tile: Tile, config: StreamingConfig) -> WorkSizes:
+def work_sizes(tile: WorkTile, config: StreamingConfig) -> WorkSizes:
     """One group per tile and `length` planes."""
 
     def sizes(extent: tuple[int, ...], is_cpu: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:

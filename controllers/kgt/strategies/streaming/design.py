@@ -8,7 +8,7 @@ from functools import cached_property
 
 from controllers.kgt.strategies.streaming.parameters import StreamingParameters
 from controllers.kgt.strategies.streaming.pipeline import Pipeline
-from controllers.kgt.strategies.streaming.tile import Tile
+from controllers.kgt.strategies.streaming.tile import WorkTile
 from controllers.kgt.strategies.streaming.tile_text import unrolled
 from controllers.kgt.text.c_text import plus
 from controllers.kgt.text.emitter import OPENCL_TYPES
@@ -27,9 +27,9 @@ class Design:
     parameters: StreamingParameters
 
     @cached_property
-    def tile(self) -> Tile:
+    def tile(self) -> WorkTile:
         """The tile of a work-group."""
-        return Tile.of(self.stage, self.parameters)
+        return WorkTile.of(self.stage, self.parameters)
 
     @cached_property
     def pipeline(self) -> Pipeline:

@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, prod
 
-from controllers.kgt.strategies.streaming.tile import WARP, Tile
+from controllers.kgt.strategies.streaming.tile import WARP, WorkTile
 
 LENGTHS = (
     6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 72, 80, 96, 112, 128, 160, 192, 224, 256,
@@ -58,12 +58,12 @@ class Demand:
         return cls(n_lost, min(MOST_REGISTERS, own + kept_words), ahead)
 
 
-def best_length(tile: Tile, extent: tuple[int, ...], demand: Demand, units: int = 0) -> int:
+def best_length(tile: WorkTile, extent: tuple[int, ...], demand: Demand, units: int = 0) -> int:
     """The one of LENGTHS with which a launch over a box of `extent` promises to be fastest.
 
     units: of the device, 0 where that is not known.
 
-    >>> warp = Tile(True, (1,), (1, 1), (1, 1), (1, 4), (1, 32), (0, 12), (1, 104))
+    >>> warp = WorkTile(True, (1,), (1, 1), (1, 1), (1, 4), (1, 32), (0, 12), (1, 104))
     >>> demand = Demand.of(24, kept_words=96, itemsize=4, ahead=True)
     >>> [best_length(warp, (n, n), demand, 132) for n in (16384, 8192, 4096, 1024)]
     [192, 96, 64, 20]
@@ -78,7 +78,7 @@ def best_length(tile: Tile, extent: tuple[int, ...], demand: Demand, units: int 
     return min(LENGTHS, key=cost)
 
 
-def _waves(tile: Tile, demand: Demand, per_unit: float) -> float:
+def _waves(tile: WorkTile, demand: Demand, per_unit: float) -> float:
     """What so many groups per unit cost, in waves."""
     if tile.n_items > WARP:
         return 1.0 if per_unit <= 1 else FURTHER * per_unit + TAIL

@@ -32,7 +32,7 @@ class HandOver(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Tile:
+class WorkTile:
     """Lengths are per axis of the stage, 1 or 0 along the one that is streamed.
 
     axes: those of the tile.  low, high: the reach into the stage's own field.  cells: of an item.
@@ -50,7 +50,7 @@ class Tile:
     useful: tuple[int, ...]
 
     @classmethod
-    def of(cls, stage: Stage, parameters: StreamingParameters) -> Tile:
+    def of(cls, stage: Stage, parameters: StreamingParameters) -> WorkTile:
         """The tile for `stage`; ValueError where no cell of it would be written."""
         n_axes, steps = len(stage.offsets), parameters.steps_per_launch
         axes = tuple(range(min(1, n_axes - 1), n_axes))
