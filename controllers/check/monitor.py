@@ -173,8 +173,10 @@ class Monitor:
         assert operation.version is not None
         version, thread = operation.version, self._thread(operation)
         is_before = operation.number >= len(self.plan.operations)   # what opens a step
-        sources = [part for access in operation.reads for part in self.parts(access)]
-        targets = [part for access in operation.writes for part in self.parts(access)]
+        sources, targets = (
+            [part for access in accesses for part in self.parts(access, version.field)]
+            for accesses in (operation.reads, operation.writes)
+        )
 
         def command(wait_for: Sequence[Event] | None = None) -> Event:
             events, after = untraced(wait_for)

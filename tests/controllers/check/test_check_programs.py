@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from controllers import CheckError, Computation, reference_run
+from controllers import Boundary, CheckError, Computation, reference_run
 from controllers.check import CheckedEngine
 from controllers.check.versions import Versions
 from controllers.device import reference_device
@@ -195,3 +195,21 @@ def test_renamed_fields_have_the_values_of_others_as_they_were(
     assert np.array_equal(
         versions.stamps(field, DOMAIN, 2 * step), versions.stamps(name, DOMAIN, 2 * time)
     )
+
+
+def test_cells_outside_of_renamed_fields_are_those_of_the_field_they_stood_for() -> None:
+    walls = Boundary.of({0: "periodic", 1: ("keep", "mirror")}, 2)
+    read = Read("v", (1, -1)) + Read("u", (0, -1)) + Read("old", (0, 1))
+    program = Program(
+        "turns", tuple(Field(name, "float32", walls) for name in ("old", "v", "u")),
+        (Stage("mean", {"old": read / 3}, ((-1, 1), (-1, 1))),), renames={"v": "old", "u": "v"},
+    )  # fmt: skip
+    rng = np.random.default_rng(4)
+    start = {name: rng.random((5, 4), np.float32) for name in ("old", "v", "u")}
+    right = reference_run(program, start, 4)
+    with Computation(program, (5, 4), devices="reference", check="on") as computation:
+        for name, values in start.items():
+            computation[name].scatter(values)
+        computation.run(4)
+        for name, values in right.items():
+            assert np.array_equal(computation[name].gather(), values)
