@@ -198,16 +198,16 @@ def test_renamed_fields_have_the_values_of_others_as_they_were(
 
 
 def test_cells_outside_of_renamed_fields_are_those_of_the_field_they_stood_for() -> None:
-    walls = Boundary.of({0: "periodic", 1: ("keep", "mirror")}, 2)
-    read = Read("v", (1, -1)) + Read("u", (0, -1)) + Read("old", (0, 1))
+    walls = Boundary.of({0: "periodic", 1: ("keep", "mirror"), 2: "mirror"}, 3)
+    read = Read("v", (1, -1, 1)) + Read("u", (0, 0, -1)) + Read("old", (0, 0, 1))
     program = Program(
         "turns", tuple(Field(name, "float32", walls) for name in ("old", "v", "u")),
-        (Stage("mean", {"old": read / 3}, ((-1, 1), (-1, 1))),), renames={"v": "old", "u": "v"},
+        (Stage("mean", {"old": read / 3}, ((-1, 1),) * 3),), renames={"v": "old", "u": "v"},
     )  # fmt: skip
     rng = np.random.default_rng(4)
-    start = {name: rng.random((5, 4), np.float32) for name in ("old", "v", "u")}
+    start = {name: rng.random((5, 3, 3), np.float32) for name in ("old", "v", "u")}
     right = reference_run(program, start, 4)
-    with Computation(program, (5, 4), devices="reference", check="on") as computation:
+    with Computation(program, (5, 3, 3), devices="reference", check="on") as computation:
         for name, values in start.items():
             computation[name].scatter(values)
         computation.run(4)
