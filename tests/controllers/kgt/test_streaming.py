@@ -213,3 +213,12 @@ def test_shuffles_take_the_place_of_local_memory_within_a_warp() -> None:
     assert "shfl.sync.up.b32" in text and "__local" not in text
     wide = replace(config, group=(64, 1, 1))
     assert "barrier" in generate(CORNERS, CORNERS.stages[0], wide).source
+
+
+def test_other_fields_are_read_in_several_steps_of_planes_but_not_of_volumes() -> None:
+    for n_axes, is_one in ((2, False), (3, True)):
+        here, next_one = (0,) * n_axes, (1, *(0,) * (n_axes - 1))
+        value = Read("u", here) + Read("k", here) * Read("u", next_one)
+        stage = Stage("flow", {"u": value}, ((-1, 1),) * n_axes)
+        program = Program("flow", (Field("u", "float32"), Field("k", "float32")), (stage,))
+        assert (StreamingConfig.usual_steps(program, stage) == 1) == is_one

@@ -109,6 +109,8 @@ class StreamingConfig(StreamingParameters, Config):
         """So many as by default."""
         if 2 * program.flops_per_cell > FLOPS and program.math == "strict":
             return 1    # bound by arithmetic, of which overlapping tiles have more
+        if program.n_axes > 2 and len(stage.fields_read) > 1:
+            return 1    # each step reads the other fields again: 0.57 of the copy rate, not 0.88
         try:
             return cls.default(program, stage).steps_per_launch
         except ValueError:
