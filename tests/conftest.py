@@ -15,10 +15,10 @@ from controllers.device import find_devices
 MOST_WORKERS = 8
 # options for numbers of random cases: by default, with --whole, and what is counted
 CASES = {
-    "stencil-cases": (2, 60, "how many random stencils to try"),
+    "stencil-cases": (1, 60, "how many random stencils to try"),
     "pattern-cases": (300, 4000, "how many random pattern files to read"),
-    "kills": (2, 35, "how many jobs to end by a rank's death"),
-    "strategy-cases": (3, 40, "how many random stages per strategy"),
+    "kills": (1, 35, "how many jobs to end by a rank's death"),
+    "strategy-cases": (2, 40, "how many random stages per strategy"),
 }
 LEFT: pytest.StashKey[int] = pytest.StashKey()      # how many tests run only with --whole
 

@@ -27,7 +27,7 @@ SERIAL = SerialCommunicator()
 
 
 @pytest.mark.parametrize(
-    "name", sample([name for name, case in WRONG.items() if case.check is True], 5)
+    "name", sample([name for name, case in WRONG.items() if case.check is True], 10)
 )
 def test_a_wrong_kernel_is_named(name: str) -> None:
     case = WRONG[name]
@@ -40,7 +40,7 @@ def test_a_wrong_kernel_is_named(name: str) -> None:
 
 
 @needs_oclgrind
-@pytest.mark.parametrize("name", sample(WRONG, 9))
+@pytest.mark.parametrize("name", sample(WRONG, 18))
 def test_a_wrong_kernel_is_named_under_oclgrind(name: str) -> None:
     case = WRONG[name]
     with pytest.raises(CheckError) as caught:
@@ -68,7 +68,7 @@ def test_a_good_program_raises_no_alarm(name: str) -> None:
 
 
 @needs_oclgrind
-@pytest.mark.parametrize("name", sample([*list(GOOD)[:39:6], *GOOD_KERNELS], 4))
+@pytest.mark.parametrize("name", sample([*list(GOOD)[:39:6], *GOOD_KERNELS], 8))
 def test_a_good_program_raises_no_alarm_under_oclgrind(name: str) -> None:
     GOOD[name]("oclgrind")
 
@@ -95,7 +95,7 @@ def found_of_faults(request: pytest.FixtureRequest) -> dict[str, dict[str, objec
     return found
 
 
-@pytest.mark.parametrize("name", sample(FAULTS, 6))
+@pytest.mark.parametrize("name", sample(FAULTS, 12))
 def test_a_fault_of_the_engine_is_named(
     name: str, found_of_faults: dict[str, dict[str, object] | None]
 ) -> None:

@@ -65,7 +65,7 @@ def layout_of(case: ProgramCase, n_places: int, rng: random.Random) -> Layout:
     ])  # fmt: skip
 
 
-@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 40))
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 50))
 def test_every_order_that_a_plan_allows_gives_the_bits_of_the_reference(number: int) -> None:
     case = bounded_program(number)
     for n_places in N_PLACES:
@@ -111,7 +111,7 @@ def check_engine(
     engine.close()
 
 
-@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 60))
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 100))
 def test_devices_that_run_at_any_time_give_the_bits_of_the_reference(number: int) -> None:
     case, world = bounded_program(number), World(number, eagerness=[0.07, 0.2, 0.6][number % 3])
     rng = random.Random(number)

@@ -59,12 +59,12 @@ def ranks_of(name: str) -> int:
     return faults.SETTINGS[name.partition(":")[0]].combination.ranks
 
 
-@pytest.mark.parametrize("name", sample(CONTROLS, 50))
+@pytest.mark.parametrize("name", sample(CONTROLS, 100))
 def test_without_a_fault_the_check_passes(name: str, jobs: Jobs) -> None:
     assert jobs.problem(name) is None
 
 
-@pytest.mark.parametrize("name", sample(FAULTS, 9))
+@pytest.mark.parametrize("name", sample(FAULTS, 18))
 def test_with_a_fault_the_check_fails(name: str, jobs: Jobs) -> None:
     assert jobs.problem(name) is not None, f"{name} goes unnoticed"
 

@@ -15,7 +15,7 @@ HEAD = f"""
 import sys
 sys.path.insert(0, {str(Path(__file__).parents[2] / "support")!r})
 import numpy as np
-from controllers.engine.network import Message
+from controllers.engine.network import MessageEnd
 from controllers.device.event import COMPLETE, is_complete
 from hitmap import Layout, Shape, default_communicator
 comm = default_communicator()
@@ -26,7 +26,7 @@ most = 32 if "parts" in sys.argv else 2**30
 for n_sent, n_expected in ((7, 9), (9, 7), (8, 8)):
     sends = comm.rank == 0
     cells = np.zeros(n_sent if sends else n_expected, "float32")
-    message = Message(comm, cells, 1 - comm.rank, n_sent, sends=sends, most_nbytes=most)
+    message = MessageEnd(comm, cells, 1 - comm.rank, n_sent, sends=sends, most_nbytes=most)
     message(None)
     try:
         message.wait()
@@ -44,7 +44,7 @@ tags = {1: 0, 1000: 5, 300_000: 32767}
 cells = [np.zeros(n) for n in sizes]
 most, sends = 99_991 if "parts" in sys.argv else 2**30, comm.rank == 0
 messages = [
-    Message(comm, a, 1 - comm.rank, tags[a.size], sends=sends, most_nbytes=most) for a in cells
+    MessageEnd(comm, a, 1 - comm.rank, tags[a.size], sends=sends, most_nbytes=most) for a in cells
 ]
 assert all(is_complete(message) for message in messages)     # nothing is under way yet
 for number in range(1, 6):
@@ -73,11 +73,11 @@ from controllers.program.reference import reference_run
 from controllers.language.weights import Stencil
 from hitmap import gather
 
-start = Message.__call__
+start = MessageEnd.__call__
 def checked(self, wait_for=None):
     assert is_complete(self), "a request is started again while it is under way"
     return start(self, wait_for)
-Message.__call__ = checked
+MessageEnd.__call__ = checked
 
 star = Stencil.of("star", [(-1, 2), (-1, 1)], [0, 1, 0, 1, 0.3, 1, 0, 1, 0, 0, 2, 0], 4)
 program = star.program("float32")

@@ -54,7 +54,7 @@ def layout_of(case: ProgramCase, n_places: int, rng: random.Random) -> Layout:
     ])  # fmt: skip
 
 
-@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 10))
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 20))
 def test_every_order_that_a_plan_allows_gives_the_bits_of_the_reference(number: int) -> None:
     case = random_program(number)
     for n_places in N_PLACES:
@@ -109,7 +109,7 @@ def compare(engine: Engine, field: str, expected: npt.NDArray[Any]) -> None:
         assert got.tobytes() == right.tobytes(), f"{field} at place {place}\n{engine.plan}"
 
 
-@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 10))
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 25))
 def test_the_engine_gives_the_bits_of_the_reference(number: int) -> None:
     case = random_program(number)
     for n_places in N_PLACES:
@@ -120,7 +120,7 @@ def test_the_engine_gives_the_bits_of_the_reference(number: int) -> None:
         check_engine(case, executors, layout_of(case, n_places, rng))
 
 
-@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 20))
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 50))
 def test_devices_that_run_at_any_time_give_the_bits_of_the_reference(number: int) -> None:
     case, world = random_program(number), World(number, eagerness=[0.07, 0.2, 0.6][number % 3])
     rng = random.Random(number)
@@ -130,7 +130,7 @@ def test_devices_that_run_at_any_time_give_the_bits_of_the_reference(number: int
     check_engine(case, [*executors, executors[0]], layout_of(case, 5, rng))
 
 
-@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 20))
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 50))
 def test_the_checked_mode_raises_no_alarm(number: int) -> None:
     case, rng = random_program(number), random.Random(number)
     one = ReferenceExecutor(reference_device())
@@ -303,7 +303,7 @@ class FirstThatSuits(Choices):
 
 
 @pytest.mark.parametrize(
-    "number, strategy", sample(product(range(N_PROGRAMS), STRATEGIES_OF_SEVERAL), 61)
+    "number, strategy", sample(product(range(N_PROGRAMS), STRATEGIES_OF_SEVERAL), 151)
 )
 def test_kernels_of_every_strategy_give_the_bits_of_the_reference(
     number: int, strategy: str
