@@ -70,6 +70,9 @@ def with_more_updates(rng: random.Random, program: Program) -> Program:
     for field in program.fields[1:]:
         reads = rng.sample(stage.reads, rng.randint(1, len(stage.reads)))
         tree = random_tree(rng, reads, program.dtype)
+        if program.dtype in INTEGERS:       # whose parts may be wider than the field
+            updates[field.name] = tree
+            continue
         shared = tree + rng.choice(parts)
         updates[field.name] = rng.choice([tree, shared, shared / rng.choice([5, 1])])
     return replace(program, stages=(replace(stage, updates=updates),))
