@@ -17,12 +17,14 @@ from controllers.program.rule import Custom, Extrapolate, Fixed, Mirror, Rule
 
 def half(inside: Inside, distance: int) -> Value:
     """A rule of a user: two cells inside, weighted."""
-    return (inside(distance - 1) + 3 * inside(0)) / 4
+    value: Value = (inside(distance - 1) + 3 * inside(0)) / 4
+    return value
 
 
 def whole_half(inside: Inside, distance: int) -> Value:
     """The same of integers, rounded down."""
-    return (inside(distance - 1) // 4 + 3 * (inside(0) // 4)).astype("uint8")
+    value: Value = (inside(distance - 1) // 4 + 3 * (inside(0) // 4)).astype("uint8")
+    return value
 
 
 def bounded_program(number: int) -> ProgramCase:

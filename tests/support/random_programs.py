@@ -83,7 +83,7 @@ def random_program(number: int) -> ProgramCase:
     for position in range(rng.randint(1, 3)):
         formulas.append(drawn.updates(writable))
         made = {name: expression_of(formula) for name, formula in formulas[-1].items()}
-        updates = {
+        updates: dict[str, Any] = {
             name: value if isinstance(value, Node) else Constant(value)
             for name, value in made.items()
         }
