@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from controllers.device.event import COMPLETE, HostEvent, Profile
 from controllers.engine.task import Awaited
-from controllers.program.expression import Operation, walk
+from controllers.program.expression import Application, walk
 from controllers.program.functions import FUNCTIONS
 from controllers.program.program import Program
 from controllers.program.scalars import TIME_STEP, ScalarRules
@@ -153,4 +153,4 @@ class _Block(Awaited):
 def _is_rounded_by_hosts(rules: ScalarRules) -> bool:
     """Whether hosts may round some of what is computed differently."""
     nodes = walk(*rules.derived.values())
-    return any(isinstance(n, Operation) and not FUNCTIONS[n.symbol].strict for n in nodes)
+    return any(isinstance(n, Application) and not FUNCTIONS[n.symbol].strict for n in nodes)

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from controllers.kgt.kernel import StageKernel
 from controllers.program.boundary import KEPT
-from controllers.program.expression import Expression, Operation, Read
+from controllers.program.expression import Application, Expression, Read
 from controllers.program.node import ordered
 from controllers.program.program import Field, Program, Stage
 
@@ -48,8 +48,8 @@ def renamed(program: Program, stage: Stage, names: Mapping[str, str]) -> tuple[P
     for node in ordered(*stage.updates.values()):
         if isinstance(node, Read):
             made[node] = Read(names.get(node.field, node.field), node.offset)
-        elif isinstance(node, Operation):
-            made[node] = Operation(node.symbol, *(made[operand] for operand in node.operands))
+        elif isinstance(node, Application):
+            made[node] = Application(node.symbol, *(made[operand] for operand in node.operands))
         else:
             made[node] = node
     updates = {names.get(field, field): made[value] for field, value in stage.updates.items()}

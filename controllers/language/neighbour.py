@@ -2,7 +2,7 @@
 """An expression at a neighbour of the cell: all that it reads, seen from there."""
 from __future__ import annotations
 
-from controllers.program.expression import Coordinate, Expression, Index, Operation, Read
+from controllers.program.expression import Application, Coordinate, Expression, Index, Read
 from controllers.program.node import ordered
 from controllers.program.offsets import MAX_OFFSET
 
@@ -23,8 +23,8 @@ def shifted(expression: Expression, offset: tuple[int, ...]) -> Expression:
     check_count(len(order))
     found: dict[Expression, Expression] = {}
     for node in order:
-        if isinstance(node, Operation):
-            found[node] = Operation(node.symbol, *[found[operand] for operand in node.operands])
+        if isinstance(node, Application):
+            found[node] = Application(node.symbol, *[found[operand] for operand in node.operands])
         else:
             found[node] = _leaf(node, offset)
     return found[expression]

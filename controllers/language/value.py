@@ -16,7 +16,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from controllers.language.neighbour import MAX_NODES, check_count, shifted
 from controllers.program.coordinates import Coordinates
-from controllers.program.expression import Constant, Expression, Operation, Read
+from controllers.program.expression import Application, Constant, Expression, Read
 from hitmap.argument import short
 
 MAX_POWER = 16      # whole exponents up to it are products
@@ -214,7 +214,7 @@ def plain(operand: Any) -> Any:
 def _truth(operand: Any) -> Any:
     """A truth value as a condition, which conditions are combined with."""
     if isinstance(operand, (bool, np.bool_)):
-        return Operation("!=", Constant(int(operand)), Constant(0))
+        return Application("!=", Constant(int(operand)), Constant(0))
     return operand
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from controllers.language.dtype import dtype_name
 from controllers.program.dtypes import Kind, stores
-from controllers.program.expression import Constant, Expression, Operation, Read
+from controllers.program.expression import Application, Constant, Expression, Read
 from controllers.program.functions import QUOTIENT, WIDENED
 from controllers.program.identifier import check_identifier, short
 from controllers.program.number import whole_number
@@ -129,14 +129,14 @@ class Stencil:
             if weight:
                 read: Expression = Read(FIELD, offset)
                 if dtype in INTEGERS:
-                    read = Operation(WIDENED, read)
-                term = read if weight == 1 else Operation("*", Constant(weight), read)
-                total = term if total is None else Operation("+", total, term)
+                    read = Application(WIDENED, read)
+                term = read if weight == 1 else Application("*", Constant(weight), read)
+                total = term if total is None else Application("+", total, term)
         assert total is not None, "some weight is not zero"
         divide = QUOTIENT if dtype in INTEGERS else "/"
-        result = total if factor == 1 else Operation(divide, total, Constant(factor))
+        result = total if factor == 1 else Application(divide, total, Constant(factor))
         if dtype in INTEGERS and not stores(Kind("int64"), dtype):
-            result = Operation(dtype, result)
+            result = Application(dtype, result)
         stage = Stage(self.name, {FIELD: result}, self.shape)
         return Program(self.name, (Field(FIELD, dtype),), (stage,))
 

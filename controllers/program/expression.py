@@ -18,12 +18,12 @@ from typing import TypeVar
 from controllers.program.functions import FUNCTIONS, SYMBOLS
 from controllers.program.given import Coordinate, Index, Scalar
 from controllers.program.node import (
+    Application,
     Constant,
     Expression,
     Given,
     Node,
     Operand,
-    Operation,
     Read,
     Symbol,
     ordered,
@@ -31,8 +31,8 @@ from controllers.program.node import (
 )
 
 __all__ = [
-    "SYMBOLS", "Constant", "Coordinate", "Expression", "Given", "Index", "Node", "Operand",
-    "Operation", "Read", "Scalar", "Symbol", "count", "evaluate", "evaluate_all", "flops", "reads",
+    "Application", "SYMBOLS", "Constant", "Coordinate", "Expression", "Given", "Index", "Node",
+    "Operand", "Read", "Scalar", "Symbol", "count", "evaluate", "evaluate_all", "flops", "reads",
     "walk", "where",
 ]  # fmt: skip
 
@@ -74,7 +74,7 @@ def evaluate_all(
     """The values of several expressions; what they share is computed once, see `evaluate`."""
     order = ordered(*expressions)
     left = Counter(expressions)     # uses to come
-    left.update(chain.from_iterable(n.operands for n in order if isinstance(n, Operation)))
+    left.update(chain.from_iterable(n.operands for n in order if isinstance(n, Application)))
     values: dict[Expression, T] = {}
     for node in order:
         if isinstance(node, Read):
@@ -103,7 +103,7 @@ def walk(*expressions: Expression) -> list[Expression]:
         node = todo.pop()
         if node not in found:
             found[node] = None
-            if isinstance(node, Operation):
+            if isinstance(node, Application):
                 todo += node.operands[::-1]
     return [*found]
 
@@ -123,7 +123,7 @@ def count(*expressions: Expression) -> Counter[Symbol]:
     >>> sorted(count((Read("u", (0,)) + Read("u", (1,))) / 2).items())
     [('+', 1), ('/', 1)]
     """
-    return Counter(node.symbol for node in walk(*expressions) if isinstance(node, Operation))
+    return Counter(node.symbol for node in walk(*expressions) if isinstance(node, Application))
 
 
 def flops(operations: Counter[Symbol]) -> int:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from controllers.program.coordinates import Coordinates
 from controllers.program.expression import (
+    Application,
     Constant,
     Coordinate,
     Expression,
     Index,
-    Operation,
 )
 from controllers.program.functions import FUNCTIONS
 from controllers.program.node import ordered
@@ -54,13 +54,13 @@ def index_values(nodes: Sequence[Expression]) -> dict[Expression, None]:
     """
     found: dict[Expression, None] = {}
     for node in nodes:
-        is_whole = isinstance(node, Operation) and _of_indices(node, found)
+        is_whole = isinstance(node, Application) and _of_indices(node, found)
         if isinstance(node, Index) or (is_whole and not node.is_condition):
             found[node] = None
     return found
 
 
-def _of_indices(node: Operation, whole: dict[Expression, None]) -> bool:
+def _of_indices(node: Application, whole: dict[Expression, None]) -> bool:
     """Whether values that it takes are whole numbers."""
     values = [operand for operand in node.operands if not operand.is_condition]
     if not any(value in whole for value in values):

@@ -12,9 +12,9 @@ from itertools import count
 
 from controllers.program.boundary import Boundary
 from controllers.program.expression import (
+    Application,
     Constant,
     Expression,
-    Operation,
     Scalar,
     Symbol,
     evaluate_all,
@@ -87,10 +87,10 @@ class _Host:
 
     def _operation(self, symbol: Symbol, *operands: Expression) -> Expression:
         if all(self._is_alone(operand) for operand in operands):
-            node = Operation(symbol, *operands)
+            node = Application(symbol, *operands)
             self._alone[node] = any(self._has_scalars(operand) for operand in operands)
             return node
-        return Operation(symbol, *map(self._taken_out, operands))
+        return Application(symbol, *map(self._taken_out, operands))
 
     def _is_alone(self, node: Expression) -> bool:
         return isinstance(node, (Scalar, Constant)) or node in self._alone
@@ -102,7 +102,7 @@ class _Host:
         if not self._alone.get(node, False):
             return node
         if node.is_condition:
-            return Operation("!=", self._scalar(where(node, 1, 0)), Constant(0))
+            return Application("!=", self._scalar(where(node, 1, 0)), Constant(0))
         return self._scalar(node)
 
     def _scalar(self, rule: Expression) -> Scalar:

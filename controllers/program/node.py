@@ -65,7 +65,7 @@ class Node(NDArrayOperatorsMixin):
             )
         return _applied(func, args)
 
-    def astype(self, dtype: npt.DTypeLike) -> Operation:
+    def astype(self, dtype: npt.DTypeLike) -> Application:
         """The same value in another dtype: integers wrap, floats become integers by truncation.
 
         Beyond the least and the largest integer they are these, and NaN is 0.
@@ -73,7 +73,7 @@ class Node(NDArrayOperatorsMixin):
         name = np.dtype(dtype).name
         if name not in DTYPES:
             raise ValueError(f"a value is converted to one of {', '.join(DTYPES)}, got {name!r}")
-        return Operation(name, self)    # type: ignore[arg-type]
+        return Application(name, self)    # type: ignore[arg-type]
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
@@ -97,9 +97,9 @@ class Node(NDArrayOperatorsMixin):
         listed: list[tuple[Any, ...]] = []
         for node in ordered(self):  # type: ignore[arg-type]
             numbers[node] = len(listed)
-            if isinstance(node, Operation):
+            if isinstance(node, Application):
                 operands = (numbers[operand] for operand in node.operands)
-                listed.append((Operation, node.symbol, *operands))
+                listed.append((Application, node.symbol, *operands))
             else:
                 listed.append((type(node), *(getattr(node, name) for name in node.__slots__)))
         return _loaded, (listed,)
@@ -155,27 +155,27 @@ class Constant(Node):
         return cls._known.keep(key, new)
 
 
-class Operation(Node):
+class Application(Node):
     """A function of the table on its operands, the left one evaluated first."""
 
     __slots__ = ("symbol", "operands")
-    _known: ClassVar[Known[Operation]] = Known()
+    _known: ClassVar[Known[Application]] = Known()
 
     symbol: Symbol
     operands: tuple[Expression, ...]
 
-    def __new__(cls, symbol: Symbol, *operands: Expression) -> Operation:
+    def __new__(cls, symbol: Symbol, *operands: Expression) -> Application:
         key = symbol, *map(id, operands)    # the node keeps its operands, so their ids stay theirs
         known = cls._known.get(key)
         found = None if known is None else known()
         if found is not None:
             return found
         if symbol not in FUNCTIONS:
-            raise ValueError(f"an operation is one of {' '.join(FUNCTIONS)}, got {symbol!r}")
+            raise ValueError(f"a function is one of {' '.join(FUNCTIONS)}, got {symbol!r}")
         function = FUNCTIONS[symbol]
         if _kinds(operands) != function.takes:
             _refuse(function, operands)
-        new = object.__new__(Condition if function.gives_condition else Operation)
+        new = object.__new__(Condition if function.gives_condition else Application)
         _set(new, "symbol", symbol)
         _set(new, "operands", operands)
         return cls._known.keep(key, new)
@@ -195,8 +195,8 @@ class Operation(Node):
         return f"<{FUNCTIONS[self.symbol].for_people.format(*kinds)}>"
 
 
-class Condition(Operation):
-    """An operation that gives a condition; `Operation` makes them."""
+class Condition(Application):
+    """An operation that gives a condition; `Application` makes them."""
 
     __slots__ = ()
     is_condition = True
@@ -209,18 +209,18 @@ class Given(Node):
     _known: ClassVar[Known[Given]]      # of each kind
 
 
-Expression = Union[Read, Constant, Operation, Given]
+Expression = Union[Read, Constant, Application, Given]
 Operand = Union[Node, float]
 
 
-def where(condition: Expression, if_true: Operand, if_false: Operand) -> Operation:
+def where(condition: Expression, if_true: Operand, if_false: Operand) -> Application:
     """One value or the other; both are computed, the one not chosen has no effect.
 
     >>> u = Read("u", (0,))
     >>> where(u < 0, -u, u)
-    <where(Condition, Operation, Read)>
+    <where(Condition, Application, Read)>
     """
-    made: Operation = _applied(np.where, (condition, if_true, if_false))
+    made: Application = _applied(np.where, (condition, if_true, if_false))
     return made
 
 
@@ -230,7 +230,7 @@ def ordered(*expressions: Expression) -> list[Expression]:
     todo = [*reversed(expressions)]
     while todo:
         node, n_todo = todo[-1], len(todo)
-        if node not in found and isinstance(node, Operation):
+        if node not in found and isinstance(node, Application):
             for operand in reversed(node.operands):
                 if operand not in found:
                     todo.append(operand)
@@ -250,7 +250,7 @@ def _applied(numpy: Callable[..., Any], operands: Sequence[Any]) -> Any:
             f"np.{numpy.__name__} is no function of expressions, these are: "
             f"{' '.join(FUNCTIONS)}; write it with them"
         )
-    return Operation(function.name, *nodes)
+    return Application(function.name, *nodes)
 
 
 def _node(operand: Operand) -> Expression:
@@ -271,7 +271,7 @@ def _kinds(operands: Sequence[Expression]) -> tuple[bool, ...]:
     try:
         return tuple([operand.is_condition for operand in operands])
     except AttributeError:
-        raise TypeError(f"an operand of an operation is a node, got one of {operands}") from None
+        raise TypeError(f"an operand of a function is a node, got one of {operands}") from None
 
 
 def _refuse(function: Function, operands: Sequence[Expression]) -> NoReturn:
@@ -289,9 +289,9 @@ def _refuse(function: Function, operands: Sequence[Expression]) -> NoReturn:
 def _loaded(listed: Sequence[tuple[Any, ...]]) -> Expression:
     nodes: list[Expression] = []
     for kind, *parts in listed:
-        if kind is Operation:
+        if kind is Application:
             symbol, *operands = parts
-            nodes.append(Operation(symbol, *(nodes[number] for number in operands)))
+            nodes.append(Application(symbol, *(nodes[number] for number in operands)))
         else:
             nodes.append(kind(*parts))
     return nodes[-1]

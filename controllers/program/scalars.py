@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, Union
 
 import numpy as np
 
-from controllers.program.expression import Constant, Expression, Node, Operation, Scalar, walk
+from controllers.program.expression import Application, Constant, Expression, Node, Scalar, walk
 from controllers.program.functions import FUNCTIONS
 from controllers.program.identifier import check_identifier, short
 from controllers.program.node import ordered
@@ -190,7 +190,7 @@ def _check_rule(name: str, rule: object) -> None:
             f"where(condition, 1, 0)"
         )
     for node in walk(rule):  # type: ignore[arg-type]
-        if not isinstance(node, (Scalar, Constant, Operation)):
+        if not isinstance(node, (Scalar, Constant, Application)):
             raise ValueError(
                 f"scalar {name!r} is known on the host before a step, but has {node}, a value of "
                 f"each cell; compute it in a stage"
@@ -232,7 +232,7 @@ def _program(rule: Expression) -> list[tuple[Callable[..., Any] | None, Any]]:
     found: list[tuple[Callable[..., Any] | None, Any]] = []
     for node in ordered(rule):
         places[node] = len(found)
-        if isinstance(node, Operation):
+        if isinstance(node, Application):
             function = FUNCTIONS[node.symbol].computed(whole=False)
             found.append((function, tuple(places[operand] for operand in node.operands)))
         elif isinstance(node, Scalar):

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from controllers.program.boundary import Boundary
-from controllers.program.expression import Expression, Given, Operation, Read, Symbol, walk
+from controllers.program.expression import Application, Expression, Given, Read, Symbol, walk
 from controllers.program.identifier import check_identifier
 from controllers.program.offsets import Offsets, check_offsets
 from hitmap.argument import wrong
@@ -82,7 +82,7 @@ class Stage:
     @cached_property
     def operations(self) -> Counter[Symbol]:
         """How many operations of each symbol one cell takes; what is shared counts once."""
-        return Counter(node.symbol for node in self.nodes if isinstance(node, Operation))
+        return Counter(node.symbol for node in self.nodes if isinstance(node, Application))
 
     @cached_property    # asked for at each read of an expression
     def fields_read(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from controllers.program.expression import SYMBOLS, Constant, Expression, Operation, Read
+from controllers.program.expression import SYMBOLS, Application, Constant, Expression, Read
 from controllers.program.functions import QUOTIENT, WIDENED
 from controllers.program.program import INTEGERS
 
@@ -25,22 +25,22 @@ def random_tree(rng: random.Random, reads: list[Read], dtype: str) -> Expression
 
     nodes: list[Expression] = []
     for field_read in reads:
-        read = Operation(WIDENED, field_read) if widened else field_read
+        read = Application(WIDENED, field_read) if widened else field_read
         nodes.append(constant() * read if rng.random() < 0.6 else read)
     if rng.random() < 0.6 and (widened or not whole):
         tree = nodes[0]
         for node in nodes[1:]:
             tree = tree + node
-        return _stored(Operation(divide, tree, Constant(rng.choice([4, 3, -7, 1]))), dtype)
-    made: list[Operation] = []
+        return _stored(Application(divide, tree, Constant(rng.choice([4, 3, -7, 1]))), dtype)
+    made: list[Application] = []
     while len(nodes) > 1:
         at = rng.randrange(len(nodes) - 1)
-        made.append(Operation(rng.choice(symbols), nodes[at], nodes[at + 1]))
+        made.append(Application(rng.choice(symbols), nodes[at], nodes[at + 1]))
         nodes[at : at + 2] = [made[-1]]
     for shared in rng.sample(made, min(2, len(made))):
-        nodes[0] = Operation(rng.choice(symbols), nodes[0], shared)
-    return _stored(Operation("-", nodes[0], constant()), dtype)
+        nodes[0] = Application(rng.choice(symbols), nodes[0], shared)
+    return _stored(Application("-", nodes[0], constant()), dtype)
 
 
 def _stored(tree: Expression, dtype: str) -> Expression:
-    return Operation(dtype, tree) if dtype == "uint8" else tree
+    return Application(dtype, tree) if dtype == "uint8" else tree

@@ -11,7 +11,7 @@ from controllers.kgt.text.given import placed
 from controllers.kgt.text.integer import wide_type
 from controllers.kgt.text.literals import OPENCL_TYPES, has_exact_reciprocal
 from controllers.program.dtypes import Applied, Dtypes, applied, dtype_of, given_dtype
-from controllers.program.expression import Index, Operation
+from controllers.program.expression import Application, Index
 from controllers.program.functions import DTYPES, FLOATS, FUNCTIONS, INTEGERS, Function
 from controllers.program.helpers import WHOLE_NUMBER
 from controllers.program.program import Stage
@@ -105,7 +105,7 @@ def _in_vectors(stage: Stage, dtypes: Dtypes) -> bool:
     (dtype,) = fields
     last = [*stage.updates.values()]
     if dtype in INTEGERS:   # the result alone may be narrowed
-        last = [one.left if isinstance(one, Operation) and one.symbol == dtype else one
+        last = [one.left if isinstance(one, Application) and one.symbol == dtype else one
                 for one in last]  # fmt: skip
     operations, values = applied(last, dtypes, given_dtype(stage, dtypes))
     wanted = {dtype, "int64"} if dtype in INTEGERS else {dtype}

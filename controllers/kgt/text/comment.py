@@ -18,9 +18,9 @@ from controllers.kgt.text.analysis import (
 )
 from controllers.kgt.text.emitter import MAX_LINE, OPENCL_TYPES, decimal, used_fields
 from controllers.program.expression import (
+    Application,
     Constant,
     Expression,
-    Operation,
     Read,
     count,
     flops,
@@ -155,10 +155,10 @@ def weighted_sum(expression: Expression) -> tuple[dict[tuple[int, ...], float], 
     >>> weighted_sum(u * u)
     """
     factor: float = 1
-    if isinstance(expression, Operation) and expression.symbol in INTEGERS:
+    if isinstance(expression, Application) and expression.symbol in INTEGERS:
         expression = expression.left    # wrapped at the end
     whole = False
-    if isinstance(expression, Operation) and expression.symbol in ("/", QUOTIENT):
+    if isinstance(expression, Application) and expression.symbol in ("/", QUOTIENT):
         whole, divisor = expression.symbol == QUOTIENT, expression.right
         if not isinstance(divisor, Constant):
             return None
@@ -166,7 +166,7 @@ def weighted_sum(expression: Expression) -> tuple[dict[tuple[int, ...], float], 
     if factor != 1 and (count(expression)[WIDENED] > 0) != whole:
         return None
     terms: list[tuple[Read, float]] = []
-    while isinstance(expression, Operation) and expression.symbol == "+":
+    while isinstance(expression, Application) and expression.symbol == "+":
         terms.append(_term(expression.right) or (Read("", ()), 0.0))
         expression = expression.left
     terms.append(_term(expression) or (Read("", ()), 0.0))
@@ -179,11 +179,11 @@ def weighted_sum(expression: Expression) -> tuple[dict[tuple[int, ...], float], 
 def _term(expression: Expression) -> tuple[Read, float] | None:
     """The read and its weight, where `expression` is a read or a constant times a read."""
     weight: float = 1
-    if isinstance(expression, Operation) and expression.symbol == "*":
+    if isinstance(expression, Application) and expression.symbol == "*":
         factor = expression.left
         if not isinstance(factor, Constant):
             return None
         expression, weight = expression.right, factor.value
-    if isinstance(expression, Operation) and expression.symbol == WIDENED:
+    if isinstance(expression, Application) and expression.symbol == WIDENED:
         expression = expression.left
     return (expression, weight) if isinstance(expression, Read) else None

@@ -22,7 +22,7 @@ from math import gcd
 import numpy as np
 
 from controllers.kgt.text.emitter import INDENT, OPENCL_TYPES, literal
-from controllers.program.expression import Constant, Expression, Operation
+from controllers.program.expression import Application, Constant, Expression
 from controllers.program.program import INTEGERS
 
 FAR = 2**20     # divisors are at most that far from 1, so that `least` stays far from overflow
@@ -71,7 +71,7 @@ def reciprocal(divisor: float, dtype: str) -> Reciprocal | None:
 
 def quotient_of(tree: Expression, dtype: str) -> tuple[Expression, Reciprocal] | None:
     """What is divided, and how, where a tree is a quotient by a constant that has a reciprocal."""
-    if not isinstance(tree, Operation) or tree.symbol != "/":
+    if not isinstance(tree, Application) or tree.symbol != "/":
         return None
     found = reciprocal(tree.right.value, dtype) if isinstance(tree.right, Constant) else None
     return (tree.left, found) if found else None

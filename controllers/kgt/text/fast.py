@@ -14,7 +14,7 @@ import numpy as np
 
 from controllers.kgt.text.analysis import used_dtypes
 from controllers.kgt.text.literals import has_exact_reciprocal
-from controllers.program.expression import Constant, Expression, Operation, Read, Symbol, evaluate
+from controllers.program.expression import Application, Constant, Expression, Read, Symbol, evaluate
 from controllers.program.program import FLOATS, Program, Stage
 
 CONTRACTION = {"strict": "OFF", "fast": "ON"}
@@ -39,7 +39,7 @@ def stage_of(program: Program, stage: Stage) -> Stage:
     def operation(symbol: Symbol, *operands: Expression) -> Expression:
         if symbol == "/" and isinstance(operands[1], Constant):
             return _divided(operands[0], operands[1].value, dtype)
-        return Operation(symbol, *operands)
+        return Application(symbol, *operands)
 
     updates = {
         field: evaluate(expression, _same, Constant, operation, given=_same)
@@ -58,20 +58,20 @@ def _divided(expression: Expression, divisor: float, dtype: str) -> Expression:
     A division by a power of two is a product anyway.
     """
     if has_exact_reciprocal(divisor, dtype):
-        return Operation("/", expression, Constant(divisor))
+        return Application("/", expression, Constant(divisor))
     terms = _terms(expression)
     if all(weight == 1 for _, weight, _ in terms):
         scale = _quotient(1, divisor, dtype)
         if scale is None:
-            return Operation("/", expression, Constant(divisor))
-        return Operation("*", Constant(scale), expression)
+            return Application("/", expression, Constant(divisor))
+        return Application("*", Constant(scale), expression)
     total: Expression | None = None
     for symbol, weight, read in terms:
         scaled = _quotient(weight, divisor, dtype)
         if scaled is None:
-            return Operation("/", expression, Constant(divisor))
-        term = read if scaled == 1 else Operation("*", Constant(scaled), read)
-        total = term if total is None else Operation(symbol, total, term)
+            return Application("/", expression, Constant(divisor))
+        term = read if scaled == 1 else Application("*", Constant(scaled), read)
+        total = term if total is None else Application(symbol, total, term)
     assert total is not None, "a sum has terms"
     return total
 
@@ -82,12 +82,12 @@ def _terms(expression: Expression) -> list[tuple[Symbol, float, Read]]:
     symbol: Symbol = "+"
     while True:
         rest, last = None, expression
-        if isinstance(expression, Operation) and expression.symbol in "+-":
+        if isinstance(expression, Application) and expression.symbol in "+-":
             symbol, rest, last = expression.symbol, expression.left, expression.right
         if isinstance(last, Read):
             terms.append((symbol, 1, last))
         elif (
-            isinstance(last, Operation)
+            isinstance(last, Application)
             and last.symbol == "*"
             and isinstance(last.left, Constant)
             and isinstance(last.right, Read)

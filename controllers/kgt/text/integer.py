@@ -54,9 +54,9 @@ def quotient_for(lines: Sequence[str], lanes: Lanes) -> list[str]:
 def wide_type(expressions: Sequence[Expression], dtypes: Dtypes) -> str:
     """The OpenCL C type to compute the int64 values of some expressions in.
 
-    >>> from controllers.program.expression import Constant, Operation, Read
-    >>> u, v = (Operation("widened", Read("u", (step,))) for step in (0, 1))
-    >>> half = Operation("quotient", u + v, Constant(2))
+    >>> from controllers.program.expression import Constant, Application, Read
+    >>> u, v = (Application("widened", Read("u", (step,))) for step in (0, 1))
+    >>> half = Application("quotient", u + v, Constant(2))
     >>> [wide_type([half], dtype) for dtype in ("uint8", "int32", "int64")]
     ['int', 'long', 'ulong']
     """

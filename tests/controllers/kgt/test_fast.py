@@ -20,7 +20,7 @@ from controllers.kgt.__main__ import main as kgt
 from controllers.kgt.choice import config_of
 from controllers.kgt.text.fast import stage_of
 from controllers.language.weights import Stencil
-from controllers.program.expression import Constant, Expression, Operation, Read, count
+from controllers.program.expression import Application, Constant, Expression, Read, count
 from controllers.program.program import Field, Program, Stage
 from controllers.program.reference import reference_run
 from controllers.run.dry_run import dry_run
@@ -62,9 +62,9 @@ def test_weights_are_divided_beforehand_in_the_dtype_of_the_field() -> None:
     expression = fast_expression(COMPACT)
     assert count(expression) == {"*": 9, "+": 8}
     first = expression
-    while isinstance(first, Operation) and first.symbol == "+":
+    while isinstance(first, Application) and first.symbol == "+":
         first = first.left
-    assert isinstance(first, Operation)
+    assert isinstance(first, Application)
     assert first.left is Constant(float(np.float32(1) / np.float32(40)))
     assert first.right is Read("u", (-1, -1))
 

@@ -24,7 +24,7 @@ from controllers.kgt.text.comment import head_comment
 from controllers.kgt.text.emitter import assignment, has_exact_reciprocal, literal
 from controllers.language.pattern_file import read_patterns
 from controllers.language.weights import Stencil
-from controllers.program.expression import SYMBOLS, Constant, Expression, Operation, Read
+from controllers.program.expression import SYMBOLS, Application, Constant, Expression, Read
 from controllers.program.program import Field, Program, Stage
 from controllers.program.reference import values_of
 from hitmap.shape import Shape
@@ -86,7 +86,7 @@ def random_tree(rng: np.random.Generator, depth: int) -> Expression:
             return Constant(float(rng.standard_normal()))
         return Read("u", (int(rng.integers(-1, 2)), int(rng.integers(-1, 2))))
     symbol = SYMBOLS[rng.integers(4)]
-    return Operation(symbol, random_tree(rng, depth - 1), random_tree(rng, depth - 1))
+    return Application(symbol, random_tree(rng, depth - 1), random_tree(rng, depth - 1))
 
 
 def check_bits(

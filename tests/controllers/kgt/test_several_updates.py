@@ -11,7 +11,7 @@ from controllers.kgt.choice import config_of
 from controllers.kgt.strategies.cell import CellConfig
 from controllers.kgt.strategies.marching import MarchingConfig
 from controllers.kgt.strategies.rows import RowsConfig
-from controllers.program.expression import Expression, Operation, Read
+from controllers.program.expression import Application, Expression, Read
 from controllers.program.functions import WIDENED
 from controllers.program.program import Field, Program, Stage
 from hitmap.strided import Strided
@@ -94,7 +94,7 @@ def test_vectors_of_the_first_field_are_aligned_and_the_others_may_lie_anywhere(
 
 
 def test_integers_are_computed_in_the_type_that_all_updates_need() -> None:
-    u = Operation(WIDENED, at("u", 0, 0))
+    u = Application(WIDENED, at("u", 0, 0))
     wide = Stage("wide", {"u": u + 1, "v": u * 2**40}, ((0, 0), (0, 0)))
     program = Program("wide", (Field("u", "int16"), Field("v", "int16")), (wide,))
     text = generate(program, wide).source

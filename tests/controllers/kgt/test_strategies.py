@@ -26,7 +26,7 @@ from controllers.kgt.strategies.marching import MarchingConfig
 from controllers.kgt.strategies.rows import RowsConfig
 from controllers.kgt.text.emitter import used_fields
 from controllers.language.weights import Stencil
-from controllers.program.expression import Constant, Operation, Read, walk
+from controllers.program.expression import Application, Constant, Read, walk
 from controllers.program.functions import QUOTIENT
 from controllers.program.program import INTEGERS, Field, Program, Stage
 from controllers.program.reference import values_of
@@ -66,7 +66,7 @@ def with_more_updates(rng: random.Random, program: Program) -> Program:
     """The stage updates all fields, by expressions that share a part."""
     (stage,) = program.stages
     updates, first = dict(stage.updates), stage.expression
-    parts = [node for node in walk(first) if isinstance(node, Operation)] or [first]
+    parts = [node for node in walk(first) if isinstance(node, Application)] or [first]
     for field in program.fields[1:]:
         reads = rng.sample(stage.reads, rng.randint(1, len(stage.reads)))
         tree = random_tree(rng, reads, program.dtype)
@@ -195,7 +195,7 @@ def test_a_stage_that_reads_nothing_is_computed_by_vectors(cpu_queue: cl.Command
 def test_64_bit_quotients_of_cells_by_cells_have_the_reference_bits(
     cpu_queue: cl.CommandQueue,
 ) -> None:
-    tree = Operation(
+    tree = Application(
         QUOTIENT, Read("u", (0, -1)) * Read("u", (1, 0)), Read("v", (0, 0)) + Read("v", (-1, 1))
     )
     fields = (Field("u", "int64"), Field("v", "int64"))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from controllers.program.dtypes import Kind, applied, kind_of_number, promoted
-from controllers.program.expression import Constant, Expression, Operation, Read, where
+from controllers.program.expression import Application, Constant, Expression, Read, where
 from controllers.program.functions import DTYPES
 from controllers.program.program import Field, Program, Stage
 from controllers.program.reference import reference_run, values_of
@@ -64,7 +64,7 @@ def test_arrays_are_promoted_as_numpy_does() -> None:
         (np.clip(S, 2, 50), "int16", [2, 7, 50]),
         (S**3, "int16", [1, 343, 16960]),
         (np.square(B), "uint8", [1, 49, 16]),
-        (Operation("quotient", Operation("widened", S), Constant(-2)), "int64", [0, -3, -50]),
+        (Application("quotient", Application("widened", S), Constant(-2)), "int64", [0, -3, -50]),
     ],
 )
 def test_each_operation_has_the_dtype_and_the_values_of_numpy(

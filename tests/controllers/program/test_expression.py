@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from controllers.program.expression import (
+    Application,
     Constant,
     Expression,
-    Operation,
     Read,
     count,
     evaluate,
@@ -83,7 +83,7 @@ def test_a_constant_is_finite(value: float) -> None:
 
 def test_an_unknown_operation_is_refused() -> None:
     with pytest.raises(ValueError, match=r"%"):
-        Operation("%", U, V)  # type: ignore[arg-type]
+        Application("%", U, V)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("combine", [operator.add, operator.truediv, operator.eq])
@@ -120,7 +120,7 @@ def test_constants_keep_their_exact_value_and_type() -> None:
 def test_nodes_that_nobody_holds_are_forgotten() -> None:
     def known() -> int:
         gc.collect()
-        return len(Operation._known) + len(Constant._known)
+        return len(Application._known) + len(Constant._known)
 
     before = known()
     tree: Expression = U
@@ -165,7 +165,7 @@ def test_nodes_do_not_change() -> None:
         (where(U > V, 1, 0), "where(Condition, Constant, Constant)"),
     ],
 )
-def test_operators_and_the_functions_of_numpy_build_nodes(built: Operation, text: str) -> None:
+def test_operators_and_the_functions_of_numpy_build_nodes(built: Application, text: str) -> None:
     assert repr(built) == f"<{text}>"
 
 
@@ -183,7 +183,7 @@ def test_operators_and_the_functions_of_numpy_build_nodes(built: Operation, text
         (lambda: (U < V) + 1, "takes values, got the condition <Read < Read>.*where"),
         (lambda: (U < 0) & V, "takes a condition"),
         (lambda: np.where(U < V), "takes 3 operands, got 1"),
-        (lambda: Operation("+", U, 2), "is a node, got one of"),
+        (lambda: Application("+", U, 2), "is a node, got one of"),
     ],
 )
 def test_what_builds_no_node_is_refused(build: Callable[[], object], message: str) -> None:

@@ -26,7 +26,7 @@ from controllers.kgt.strategies.marching import MarchingConfig
 from controllers.kgt.text.comment import cost
 from controllers.kgt.text.emitter import assignment
 from controllers.kgt.text.fast import stage_of
-from controllers.program.expression import Constant, Expression, Operation, Read, where
+from controllers.program.expression import Application, Constant, Expression, Read, where
 from controllers.program.formula import formula
 from controllers.program.functions import FUNCTIONS, QUOTIENT, Function, Integers
 from controllers.program.program import DTYPES, INTEGERS, Field, Math, Program, Stage
@@ -82,13 +82,13 @@ def assert_same_bits(got: Array, expected: Array, cells: Mapping[str, Array], na
     assert not listed, f"function, a, b, kernel, reference: {listed}"
 
 
-def applied(name: str) -> Operation:
+def applied(name: str) -> Application:
     """A function on A and B; where it takes conditions, on what compares them."""
     takes = FUNCTIONS[name].takes
     values = (B, A, B)[-len(takes) :]
     conditions = (A < B, A == 0, B > A)
     operands = (conditions[at] if takes[at] else values[at] for at in range(len(takes)))
-    made = Operation(name, *operands)
+    made = Application(name, *operands)
     return where(made, 1, 0) if made.is_condition else made
 
 
@@ -247,7 +247,7 @@ def test_a_new_function_is_one_row(
         helper="VALUE kgt_squares(const VALUE a, const VALUE b)\n{\n    return a * a + b * b;\n}\n",
     )  # fmt: skip
     monkeypatch.setitem(FUNCTIONS, "squares", row)
-    program = program_of(Operation("squares", A - 1, B) + A, "float32")
+    program = program_of(Application("squares", A - 1, B) + A, "float32")
     stage = program.stages[0]
     rng = np.random.default_rng(14)
     cells = {name: rng.standard_normal(100).astype("float32") for name in ("a", "b", "number")}

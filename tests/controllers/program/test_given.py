@@ -12,12 +12,12 @@ import pytest
 
 from controllers.program.coordinates import Coordinates
 from controllers.program.expression import (
+    Application,
     Constant,
     Coordinate,
     Expression,
     Index,
     Node,
-    Operation,
     Read,
     Scalar,
     where,
@@ -95,7 +95,7 @@ def test_a_condition_on_scalars_is_computed_on_the_host() -> None:
 
 
 def test_constants_alone_stay_in_the_stage() -> None:
-    both = Operation("+", Constant(1), Constant(2))
+    both = Application("+", Constant(1), Constant(2))
     assert program(U * both + A, scalars={"a": Parameter()}).stages[0].expression is U * both + A
 
 

@@ -12,7 +12,7 @@ from sample import sample
 from controllers import Computation, Stencil
 from controllers.kgt import generate
 from controllers.kgt.text.integer import wide_type
-from controllers.program.expression import Constant, Expression, Operation, Read
+from controllers.program.expression import Application, Constant, Expression, Read
 from controllers.program.functions import QUOTIENT, WIDENED
 from controllers.program.program import INTEGERS, Field, Program, Stage
 from controllers.program.reference import reference_run, values_of
@@ -69,16 +69,16 @@ def random_tree(rng: np.random.Generator, depth: int) -> Expression:
     if depth == 0 or rng.random() < 0.1:
         if rng.random() < 0.3:
             return Constant([0, 1, -1, 7, -(2**63), 2**62, 2**31][int(rng.integers(7))])
-        return Operation(WIDENED, Read("u", (int(rng.integers(-1, 2)),)))
+        return Application(WIDENED, Read("u", (int(rng.integers(-1, 2)),)))
     symbol = ("+", "-", "*", QUOTIENT)[rng.integers(4)]
-    return Operation(symbol, random_tree(rng, depth - 1), random_tree(rng, depth - 1))
+    return Application(symbol, random_tree(rng, depth - 1), random_tree(rng, depth - 1))
 
 
 @pytest.mark.parametrize(("dtype", "number"), sample(product(INTEGERS, range(4)), 11))
 def test_random_trees_divide_by_anything_without_a_fault(dtype: str, number: int) -> None:
     rng = np.random.default_rng([5, number])
-    u, right = (Operation(WIDENED, Read("u", (step,))) for step in (0, 1))
-    tree = Operation(dtype, random_tree(rng, 5) + Operation(QUOTIENT, u, right))
+    u, right = (Application(WIDENED, Read("u", (step,))) for step in (0, 1))
+    tree = Application(dtype, random_tree(rng, 5) + Application(QUOTIENT, u, right))
     program = Program("p", (Field("u", dtype),), (Stage("tree", {"u": tree}, ((-1, 1),)),))
     field = extreme(rng, (300,), dtype)
     with Computation(program, field.shape, boundary="periodic", devices="cpu") as run:
@@ -91,10 +91,10 @@ def test_random_trees_divide_by_anything_without_a_fault(dtype: str, number: int
 
 
 def test_the_narrowest_type_in_which_nothing_overflows_is_used() -> None:
-    u = Operation(WIDENED, Read("u", (0,)))
+    u = Application(WIDENED, Read("u", (0,)))
 
     def divided(by: Expression | int) -> Expression:
-        return Operation(QUOTIENT, u, by if isinstance(by, Operation) else Constant(by))
+        return Application(QUOTIENT, u, by if isinstance(by, Application) else Constant(by))
 
     assert wide_type([u * (2**31 // 255)], "uint8") == "int"
     assert wide_type([u * (2**31 // 255 + 1)], "uint8") == "long"
@@ -106,7 +106,7 @@ def test_the_narrowest_type_in_which_nothing_overflows_is_used() -> None:
 
 
 def test_a_quotient_by_zero_is_zero_and_the_most_negative_number_may_wrap() -> None:
-    stage = Stage("s", {"u": Operation(QUOTIENT, Read("u", (0,)), Read("u", (1,)))}, ((0, 1),))
+    stage = Stage("s", {"u": Application(QUOTIENT, Read("u", (0,)), Read("u", (1,)))}, ((0, 1),))
     values = {(0,): np.array([5, -(2**63), -(2**63)]), (1,): np.array([0, -1, 1])}
     result = values_of(stage.expression, lambda read: values[read.offset], "int64")
     assert result.tolist() == [0, -(2**63), -(2**63)]

@@ -15,7 +15,7 @@ from controllers.kernel.configuration import KernelUse, LaunchSize, planned_conf
 from controllers.kernel.variant import Kernel
 from controllers.plan import Location, Overlap, StagingKey
 from controllers.plan.size import place_sizes
-from controllers.program.expression import Constant, Expression, Operation, Read, evaluate
+from controllers.program.expression import Application, Constant, Expression, Read, evaluate
 from controllers.program.formula import MAX_OPERATIONS, WIDTH, cell, expression_text, formula
 from controllers.program.program import Field, Program, Stage
 from controllers.report.explain import MAX_LINES, explain
@@ -34,7 +34,7 @@ def random_tree(rng: random.Random, n_operations: int) -> Expression:
         return Read("u", offset) if leaf is None else Constant(leaf)
     n_left = rng.randrange(n_operations)
     left, right = random_tree(rng, n_left), random_tree(rng, n_operations - 1 - n_left)
-    return Operation(rng.choice(["+", "-", "*", "/"]), left, right)
+    return Application(rng.choice(["+", "-", "*", "/"]), left, right)
 
 
 def parsed(node: ast.expr) -> object:

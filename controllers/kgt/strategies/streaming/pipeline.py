@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from controllers.program.expression import Constant, Expression, Operation, Read, Symbol, evaluate
+from controllers.program.expression import Application, Constant, Expression, Read, Symbol, evaluate
 from controllers.program.program import Stage
 
 KEPT = "kept value"     # the field of reads that stand for one; no identifier is like it
@@ -107,8 +107,8 @@ class _Cut:
         arrivals = [part.arrival for part in parts if part.arrival is not None]
         arrival = max(arrivals, default=None)
         if arrival is None:
-            return _Part(None, Operation(symbol, *(part.tree for part in parts)))
-        return _Part(arrival, Operation(symbol, *(self.until(arrival, part) for part in parts)))
+            return _Part(None, Application(symbol, *(part.tree for part in parts)))
+        return _Part(arrival, Application(symbol, *(self.until(arrival, part) for part in parts)))
 
     def until(self, arrival: int, part: _Part) -> Expression:
         """The part at a later arrival: itself, or what is kept of it."""
