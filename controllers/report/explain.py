@@ -53,12 +53,12 @@ def _program(plan: Plan) -> str:
     fields = f"field{'s' if len(program.fields) > 1 else ''} {names}"
     math = "" if program.math == "strict" else f", math {program.math}"
     lines = [f"program {program.name}: {program.dtype_text}{math}, {_axes(program)}, {fields}"]
-    for stage in program.stages:
-        lines.append(f"  stage {stage.name}")
+    for sweep in plan.sweeps:
+        stage, updated = sweep.stage, plan.shortened(sweep, 1).cells
+        lines.append(f"  stage {sweep.name}")
         lines += [f"    {line}" for line in formula(stage).splitlines()]
         lines.append(f"    {cost(program, stage)}")
-        lines.append(f"    {accesses(stage)}")
-        updated = stage.updated(domain, plan.periodic, program.boundaries)
+        lines.append(f"    {accesses(sweep)}")
         lines.append(
             f"    computes {updated}, {updated.n_cells} of {domain.n_cells} cells; the others keep "
             f"their values"
