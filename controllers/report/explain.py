@@ -20,7 +20,7 @@ from controllers.program.scalars import Parameter
 from controllers.program.sweep import Version
 from controllers.report.memories import memory_table, numbers
 from controllers.report.report import format_table
-from controllers.report.versions import accesses, pools, staleness
+from controllers.report.versions import accesses, company, pools, staleness
 
 MAX_LINES = 40          # of a list
 MAX_BUNDLES = 120       # of a plan that is printed whole
@@ -149,6 +149,7 @@ def _messages(plan: Plan) -> str:
             f"{more}"
         )
         lines.append(f"  {staleness(plan, version)}")
+        lines += [f"  {line}" for line in company(plan, version)]
         listed = _cut([str(m) for m in pattern.messages], lambda n: f"... {n} more")
         lines += [f"  {line}" for line in listed]
     return "\n".join(lines)
