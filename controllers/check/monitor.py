@@ -23,7 +23,7 @@ from controllers.engine.binding import message_tags
 from controllers.engine.network import MessageEnd
 from controllers.executor.executor import Executor
 from controllers.plan import MemoryCells, Operation, Plan, TileKey
-from controllers.plan.bundle import moved
+from controllers.plan.moved import moved
 from controllers.plan.operation import Memory
 from hitmap.comm import Communicator
 from hitmap.shape import Shape

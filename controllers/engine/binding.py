@@ -14,7 +14,7 @@ from controllers.engine.network import MessageEnd
 from controllers.executor.executor import DeviceExecutor, Executor
 from controllers.memory.tile import Linear, Tile
 from controllers.plan import MemoryCells, Operation, Plan, PlanMemory, StagingKey, TileKey
-from controllers.plan.bundle import Moved, moved
+from controllers.plan.moved import Moved, moved
 from controllers.plan.operation import Memory
 from controllers.program.surroundings import Surroundings
 from hitmap.comm import Communicator

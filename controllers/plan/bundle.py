@@ -8,22 +8,20 @@ and is never bundled.
 # docs/decisions/0034-one-message-per-neighbour.md
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from controllers.plan.operation import Memory, MemoryCells, Operation, TileKey, Transfer
+from controllers.plan.operation import Transfer
 from controllers.plan.overlap import LATE_NBYTES
+from controllers.program.liveness import Liveness
+from controllers.program.program import Program
 from controllers.program.sweep import Version
+from hitmap.message import Message
 from hitmap.shape import Shape
-from hitmap.strided import Strided, packed
-
-if TYPE_CHECKING:
-    from controllers.plan.outline import Outline
 
 
 @dataclass(frozen=True)
@@ -81,25 +79,30 @@ class Bundle:
         return Bundle(self.number, chosen, self.after, self.dtype) if chosen else None
 
 
-def bundles(plan: Outline) -> tuple[Bundle, ...]:
-    """All transfers of `plan`, each in one bundle."""
+def bundles(
+    transfers: Sequence[Transfer],
+    liveness: Liveness,
+    program: Program,
+    is_direct: Callable[[Message], bool],
+) -> tuple[Bundle, ...]:
+    """All transfers, each in one bundle; `is_direct` says which are copies without the host."""
     groups: dict[object, list[Transfer]] = {}
-    for transfer in plan.transfers:
+    for transfer in transfers:
         message, version = transfer.message, transfer.version
         key: object = transfer.number
-        if not plan.is_direct(message.source, message.target):
-            first = plan.liveness.first_near(version) if version.number else None
+        if not is_direct(message):
+            first = liveness.first_near(version) if version.number else None
             key = message.source, message.target, message.shift, first
         groups.setdefault(key, []).append(transfer)
-    together = (part for group in groups.values() for part in _leaving(plan, group))
-    return tuple(_bundle(plan, number, part) for number, part in enumerate(together))
+    together = (part for group in groups.values() for part in _leaving(group, liveness))
+    return tuple(_bundle(n, part, liveness, program) for n, part in enumerate(together))
 
 
-def _leaving(plan: Outline, group: Sequence[Transfer]) -> Iterator[Sequence[Transfer]]:
+def _leaving(group: Sequence[Transfer], liveness: Liveness) -> Iterator[Sequence[Transfer]]:
     """What leaves together of transfers with one first reader."""
 
     def made(transfer: Transfer) -> int:
-        return plan.liveness.maker(transfer.version)
+        return liveness.maker(transfer.version)
 
     last = max(map(made, group))
     if sum(transfer.nbytes for transfer in group if made(transfer) < last) <= LATE_NBYTES:
@@ -109,45 +112,14 @@ def _leaving(plan: Outline, group: Sequence[Transfer]) -> Iterator[Sequence[Tran
         yield [*part]
 
 
-def _bundle(plan: Outline, number: int, transfers: Sequence[Transfer]) -> Bundle:
+def _bundle(
+    number: int, transfers: Sequence[Transfer], liveness: Liveness, program: Program
+) -> Bundle:
     """Larger cells come first, so that all of them lie at multiples of their size."""
-    dtypes = {plan.program.field(transfer.field).dtype for transfer in transfers}
+    dtypes = {program.field(transfer.field).dtype for transfer in transfers}
     return Bundle(
         number,
         tuple(sorted(transfers, key=lambda transfer: -transfer.itemsize)),
-        max(plan.liveness.maker(transfer.version) for transfer in transfers),
+        max(liveness.maker(transfer.version) for transfer in transfers),
         dtypes.pop() if len(dtypes) == 1 else "uint8",
     )
-
-
-@dataclass(frozen=True)
-class Moved:
-    """Cells of one field that an operation moves: `runs` say where `boxes` lie, in cells."""
-
-    memory: Memory
-    field: str
-    boxes: tuple[Shape, ...]
-    runs: tuple[Strided, ...]
-
-
-def moved(plan: Outline, operation: Operation, accesses: Sequence[MemoryCells]) -> list[Moved]:
-    """What `operation` reads or writes as it moves cells, transfer by transfer."""
-    (access, *_) = accesses
-    memory = access.memory
-    if isinstance(memory, TileKey):
-        return [_in_tile(plan, access) for access in accesses]
-    itemsize, found = np.dtype(plan.bundles[memory.bundle].dtype).itemsize, []
-    for transfer, part in zip(operation.transfers, access.cells, strict=True):
-        message = transfer.message
-        boxes = message.border if memory.end == "border" else message.halo
-        runs = packed(boxes, part.lower[0] * itemsize // transfer.itemsize)
-        found.append(Moved(memory, transfer.field, boxes, runs))
-    return found
-
-
-def _in_tile(plan: Outline, access: MemoryCells) -> Moved:
-    key = access.memory
-    assert isinstance(key, TileKey), "tiles and staging memory are not read at once"
-    geometry = plan.geometry(key.field, key.place)
-    runs = tuple(geometry.strided(box) for box in access.cells)
-    return Moved(key, key.field, access.cells, runs)

@@ -138,7 +138,7 @@ class Outline:
     @cached_property
     def bundles(self) -> tuple[Bundle, ...]:
         """What goes to one neighbour in one message: all transfers, each once."""
-        return bundles(self)
+        return bundles(self.transfers, self.liveness, self.program, self._is_direct)
 
     @cached_property
     def settled(self) -> tuple[tuple[Version, ...], ...]:
@@ -152,11 +152,6 @@ class Outline:
             for number in range(len(self.sweeps))
         )
 
-    def is_direct(self, source: int, target: int) -> bool:
-        """Whether one copy brings cells from place to place: no message and no staging memory."""
-        one, other = self.locations[source], self.locations[target]
-        on_host = one.rank == other.rank and one.shares_host and other.shares_host
-        return on_host or one.same_controller(other)
 
     def updated(self, sweep: Sweep, place: int) -> Shape:
         """The cells that `sweep` computes at `place`."""
@@ -268,6 +263,12 @@ class Outline:
     def outside(self, version: Version, place: int) -> tuple[Shape, ...]:
         """The cells outside the domain that readers of `version` need at `place`."""
         return self.exchanges[version].outside(place) if version in self.exchanges else ()
+
+    def _is_direct(self, message: Message) -> bool:
+        """Whether one copy brings the cells from place to place: no staging memory is needed."""
+        one, other = self.locations[message.source], self.locations[message.target]
+        on_host = one.rank == other.rank and one.shares_host and other.shares_host
+        return on_host or one.same_controller(other)
 
     def _here(self, place: int) -> bool:
         return self.only_rank is None or self.locations[place].rank == self.only_rank

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.plan import MemoryCells, Operation, Plan, TileKey
-from controllers.plan.bundle import moved
+from controllers.plan.moved import moved
 from controllers.program.application import apply_sweep, cells_outside
 from controllers.program.surroundings import Surroundings
 from hitmap import Region, Shape
