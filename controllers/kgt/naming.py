@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from controllers.kgt.kernel import StageKernel
 from controllers.program.boundary import KEPT
-from controllers.program.expression import Application, Expression, Read
+from controllers.program.expression import Application, Expression, Outcome, Read
 from controllers.program.node import ordered
 from controllers.program.program import Field, Program, Stage
 
@@ -50,6 +50,9 @@ def renamed(program: Program, stage: Stage, names: Mapping[str, str]) -> tuple[P
             made[node] = Read(names.get(node.field, node.field), node.offset)
         elif isinstance(node, Application):
             made[node] = Application(node.symbol, *(made[operand] for operand in node.operands))
+        elif isinstance(node, Outcome):
+            element, given = node.element.renamed(names), node.arguments
+            made[node] = Outcome(element, node.name, [made[one] for one in given])
         else:
             made[node] = node
     updates = {names.get(field, field): made[value] for field, value in stage.updates.items()}

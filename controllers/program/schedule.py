@@ -58,8 +58,8 @@ def lowered(
         raise ValueError(
             f"launches of {steps_per_launch} steps are for programs of one stage that reads the "
             f"field it writes, whose boundary is keep, periodic or a number, and uses neither "
-            f"coordinates, indices nor scalars that change from step to step; {program.name!r} "
-            f"needs 1 step per launch"
+            f"coordinates, indices, OpenCL C nor scalars that change from step to step; "
+            f"{program.name!r} needs 1 step per launch"
         )
     newest: dict[str, int] = {}
     parts = []

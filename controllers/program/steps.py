@@ -2,7 +2,7 @@
 """Several time steps at once: how far they read, and which programs can do them."""
 from __future__ import annotations
 
-from controllers.program.expression import Coordinate, Index
+from controllers.program.expression import Coordinate, Index, Outcome
 from controllers.program.offsets import Offsets
 from controllers.program.program import Program
 from controllers.program.stage import Stage
@@ -13,12 +13,12 @@ def can_combine(program: Program) -> bool:
     """Whether several steps can be one sweep: a single stage of a field that it reads, too.
 
     What lies outside that field must never change: no step in between could fill it.  No scalar
-    that it uses may change from step to step, nor may it use indices or coordinates.
+    that it uses may change from step to step, nor may it use indices, coordinates or OpenCL C.
     """
     (stage, *more) = program.stages
     if more or program.renames or len(stage.updates) > 1 or program.changing:
         return False
-    if any(isinstance(node, (Index, Coordinate)) for node in stage.given):
+    if any(isinstance(node, (Index, Coordinate, Outcome)) for node in stage.given):
         return False
     return stage.writes in stage.fields_read and program.field(stage.writes).boundary.is_steady
 

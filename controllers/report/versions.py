@@ -26,7 +26,8 @@ def accesses(stage: Stage) -> str:
     listed = (f"{field} at {_where(sorted(around))}" for field, around in offsets.items())
     reach = " x ".join(f"{low}..{high}" for low, high in stage.offsets)
     writes = ", ".join(stage.updates)
-    return f"reads {', '.join(listed) or 'nothing'}; writes {writes}; reach {reach}"
+    said = "as declared, " if stage.elements else ""
+    return f"{said}reads {', '.join(listed) or 'nothing'}; writes {writes}; reach {reach}"
 
 
 def _where(offsets: Sequence[tuple[int, ...]]) -> str:
