@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from controllers.kgt.kernel import StageKernel
+from controllers.kgt.text.report import REPORT
 from controllers.program.boundary import KEPT
 from controllers.program.expression import Application, Expression, Outcome, Read
 from controllers.program.node import ordered
@@ -68,11 +69,12 @@ def renamed(program: Program, stage: Stage, names: Mapping[str, str]) -> tuple[P
 def with_names(kernel: StageKernel, names: Mapping[str, str]) -> StageKernel:
     """`kernel`, written for other names, with the parameters of the users' ones."""
     old = {new: name for name, new in names.items()}
-    words = re.compile(rf"({'|'.join(map(re.escape, old))})(_new|_first|_pitch_\d)?")
+    each = "|".join(map(re.escape, old))
+    words = re.compile(rf"({REPORT})?({each})(_new|_first|_pitch_\d)?")
 
     def called(name: str) -> str:
         found = words.fullmatch(name)
-        return name if found is None else old[found[1]] + (found[2] or "")
+        return name if found is None else (found[1] or "") + old[found[2]] + (found[3] or "")
 
     parameters = (replace(one, name=called(one.name)) for one in kernel.parameters)
     return replace(kernel, parameters=tuple(parameters))

@@ -85,7 +85,7 @@ class ElementCall:
         self.text.check(around, writes, tuple(parts), places.n_axes)
         indices = [f"{INDEX}{axis}" for axis in range(places.n_axes)] if self.text.indexed else []
         return Element(
-            self.name, self.text.text, self.text.file, self.text.line,
+            self.name, self.text.text, self.text.file, self.text.line, self.where,
             tuple((one, _field(part, self.name)) for one, part in parts.items()),
             tuple((one, offset) for one, offsets in around.items() for offset in offsets),
             tuple(dict.fromkeys(writes)), (*self.scalars, *indices),

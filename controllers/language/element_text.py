@@ -53,8 +53,8 @@ class ElementText:
                 raise self._wrong(at, f"{text} reads {name!r}, which reads= does not name; add it")
             if len(arguments) != n_axes:
                 raise self._wrong(
-                    at, f"{text} has {len(arguments)} offsets, there are {n_axes} axes; write one "
-                    f"offset for each"
+                    at, f"{text} has {len(arguments)} and not {n_axes} offsets; write one for each "
+                    f"axis of the grid"
                 )  # fmt: skip
             if all(_NUMBER.fullmatch(one) for one in arguments):
                 offset = tuple(int(one.replace(" ", "")) for one in arguments)
@@ -97,7 +97,7 @@ class ElementText:
 
     def _wrong(self, at: int, what: str) -> ValueError:
         number = self.line + self.code.count("\n", 0, at)
-        return ValueError(f"{self.file or 'line '}{':' * bool(self.file)}{number}: {what}")
+        return ValueError(f"line {number}: {what}")
 
 
 def _listed(offsets: Sequence[tuple[int, ...]]) -> str:

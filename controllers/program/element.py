@@ -22,7 +22,7 @@ INDEX = "kgt_index_"    # and the number of an axis: the argument that is the in
 class Element:
     """A text of OpenCL C that computes one cell.
 
-    file, line: where the text begins; "" where it lies in no file.
+    file, line: where the text begins; "" where it lies in no file.  where: that, for people.
     fields: the names of its fields, and which fields of a program these are.
     reads: the names of fields with the offsets at which it may read them.
     writes: the names of the fields that it sets.
@@ -34,16 +34,12 @@ class Element:
     text: str
     file: str
     line: int
+    where: str
     fields: tuple[tuple[str, str], ...]
     reads: tuple[tuple[str, tuple[int, ...]], ...]
     writes: tuple[str, ...]
     arguments: tuple[str, ...] = ()
     looks: bool = False
-
-    @property
-    def where(self) -> str:
-        """Where it is written, for people: "react.cl:1"; its name, where it lies in no file."""
-        return f"{self.file}:{self.line}" if self.file else self.name
 
     @cached_property
     def field_of(self) -> Mapping[str, str]:

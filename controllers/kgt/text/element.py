@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from controllers.kgt.text.literals import OPENCL_TYPES
 from controllers.kgt.text.report import REPORT, UNDECLARED, complain, is_declared, touched
@@ -32,10 +33,27 @@ def functions(stage: Stage, dtypes: Dtypes) -> list[str]:
     """C lines: all element functions that a stage calls, and what they need."""
     n_axes, real = len(stage.offsets), OPENCL_TYPES[given_dtype(stage, dtypes)]
     lines = complain(n_axes) if looks(stage) else []
-    for element in stage.elements:
-        types = {n: OPENCL_TYPES[dtype_of(dtypes, field)] for n, field in element.fields}
-        lines += _function(element, types, n_axes, real)
+    made: set[str] = set()
+    for element, name in _names(stage, dtypes).items():
+        if name not in made:
+            made.add(name)
+            lines += _function(name, element, _types(element, dtypes), n_axes, real)
     return lines
+
+
+def _names(stage: Stage, dtypes: Dtypes) -> dict[Element, str]:
+    """What the functions are called in C; one serves all fields of the same types."""
+    called: dict[tuple[object, ...], str] = {}
+    found: dict[Element, str] = {}
+    for element in stage.elements:
+        key = (replace(element, fields=()), *_types(element, dtypes).items())
+        number = f"_{len(called)}" if called else ""
+        found[element] = called.setdefault(key, f"kgt_cell_{element.name}{number}")
+    return found
+
+
+def _types(element: Element, dtypes: Dtypes) -> dict[str, str]:
+    return {name: OPENCL_TYPES[dtype_of(dtypes, field)] for name, field in element.fields}
 
 
 def looks(stage: Stage) -> bool:
@@ -68,21 +86,25 @@ def _may_name(element: Element) -> str:
     return f"{element.name} may use the {listed}; INDEX(axis) and VALUE"
 
 
-def _function(element: Element, types: Mapping[str, str], n_axes: int, real: str) -> list[str]:
+def _function(
+    called: str, element: Element, types: Mapping[str, str], n_axes: int, real: str
+) -> list[str]:
+    """C lines: one element function."""
     parameters = " \\\n    ".join(_wrapped(", ".join(_parameters(element, types, n_axes, real))))
     steps = ", ".join(f"i{axis}" for axis in range(n_axes))
+    fields = {f"{n}({steps})": _accessor(called, element, n, n_axes) for n in element.offsets}
     macros = {
-        **{f"{name}({steps})": _accessor(element, name, n_axes) for name in element.offsets},
+        **fields,
         **{f"{name}_new": f"(*kgt_{name}_new)" for name in element.writes},
         "INDEX(axis)": f"{INDEX}##axis",
         "VALUE": types[element.writes[0]],
-        HEAD: f"void kgt_cell_{element.name}( \\\n    {parameters}) {{",
+        HEAD: f"void {called}( \\\n    {parameters}) {{",
     }
     file = (element.file or element.name).replace("\\", "\\\\").replace('"', '\\"')
     own = has_head(element.text)
     looked = element.offsets if element.looks else ()
     return [
-        *(line for name in looked for line in _look(element, name, n_axes)),
+        *(line for name in looked for line in _look(called, element, name, n_axes)),
         f"// The cell of {element.name}, as its user wrote it.",
         *(f"#define {name} {text}" for name, text in macros.items()),
         *([] if own else [HEAD, "{"]),
@@ -111,7 +133,7 @@ def _parameters(
     yield from (f"{types[name]} *kgt_{name}_new" for name in element.writes)
 
 
-def _accessor(element: Element, name: str, n_axes: int) -> str:
+def _accessor(called: str, element: Element, name: str, n_axes: int) -> str:
     """What stands for a neighbour of one field."""
     steps = [f"(i{axis})" for axis in range(n_axes)]
     pitches = [f"kgt_{name}_pitch_{axis}" for axis in range(n_axes - 1)]
@@ -121,10 +143,10 @@ def _accessor(element: Element, name: str, n_axes: int) -> str:
     own = [f"kgt_own_{axis}" for axis in range(n_axes)]
     at = [f"{cell} + {step}" for cell, step in zip(own, steps)]
     given = ", ".join([f"kgt_report_{name}", f"kgt_c_{name}", *pitches, *at, *own, "__LINE__"])
-    return f"kgt_{name}[kgt_look_{element.name}_{name}({given})]"
+    return f"kgt_{name}[{called}_look_{name}({given})]"
 
 
-def _look(element: Element, name: str, n_axes: int) -> list[str]:
+def _look(called: str, element: Element, name: str, n_axes: int) -> list[str]:
     """The function that looks whether a neighbour of one field is declared: its element."""
     axes = range(n_axes)
     longs = [f"pitch_{axis}" for axis in axes[:-1]] + touched(n_axes).split(", ")
@@ -132,7 +154,7 @@ def _look(element: Element, name: str, n_axes: int) -> list[str]:
     steps = [f"(i_{axis} - own_{axis}) * pitch_{axis}" for axis in axes[:-1]]
     last = f"i_{n_axes - 1} - own_{n_axes - 1}"
     return [
-        f"long kgt_look_{element.name}_{name}(",
+        f"long {called}_look_{name}(",
         f"    __global const long *report, {parameters}, const int line)",
         "{",
         f"    if ({is_declared(element.offsets[name])})",
@@ -157,6 +179,7 @@ class Calls:
 
     def __init__(self, stage: Stage, dtypes: Dtypes, index_of: Callable[[str], str]) -> None:
         self._stage, self._dtypes, self._index_of = stage, dtypes, index_of
+        self._names = _names(stage, dtypes)
         self._known: dict[tuple[object, ...], int] = {}
 
     def value(self, node: Outcome, arguments: Sequence[str]) -> tuple[str, list[str]]:
@@ -185,4 +208,4 @@ class Calls:
             start = f"{field}_new[{self._index_of(field)}]" if seen else "0"
             yield f"{OPENCL_TYPES[dtype_of(self._dtypes, field)]} {variable} = {start};"
             given.append(f"&{variable}")
-        yield from _wrapped(f"kgt_cell_{element.name}({', '.join(given)});")
+        yield from _wrapped(f"{self._names[element]}({', '.join(given)});")
