@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from hitmap.argument import short
-
 _NO_CODE = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _NUMBER = re.compile(r"[-+]?\s*\d+")
 _NEW = re.compile(r"\b(\w+)_new\b")
@@ -104,4 +102,4 @@ def _listed(offsets: Sequence[tuple[int, ...]]) -> str:
     if len(offsets) <= MOST_LISTED:
         return ", ".join(map(str, offsets)) or "no offset"
     ends = " x ".join(f"{min(axis)}..{max(axis)}" for axis in zip(*offsets))
-    return f"{len(offsets)} within {short(ends)}"
+    return f"{len(offsets)} within {ends}"

@@ -106,7 +106,23 @@ def assignments(
         text = given_text(node, stage)
         return Text((text,), ATOM, 1, kind=kind, type_name=OPENCL_TYPES[kind.dtype])
 
+    outcome = _outcomes(stage, dtypes, values, lines)
+    texts = evaluate_all(expressions, read, values.number, operation, temporary, given, outcome)
+    stored = [
+        values.stored(text, dtype_of(dtypes, field))
+        for field, text in zip(stage.updates, texts, strict=True)
+    ]
+    for field, text in zip(stage.updates, stored):
+        lines += statement(targets[field], text.parts)
+    return lines
+
+
+def _outcomes(
+    stage: Stage, dtypes: Dtypes, values: Values, lines: list[str]
+) -> Callable[[Outcome, Sequence[Text]], Text]:
+    """The texts of what element functions set; the calls of these are added to `lines`."""
     calls = Calls(stage, dtypes, lambda field: cell_index(field, stage))
+    floats = given_dtype(stage, dtypes)
 
     def outcome(node: Outcome, operands: Sequence[Text]) -> Text:
         arguments = operands[len(operands) - len(node.arguments) :]
@@ -117,14 +133,7 @@ def assignments(
         dtype = dtype_of(dtypes, node.field)
         return Text((name,), ATOM, 1, kind=Kind(dtype), type_name=OPENCL_TYPES[dtype])
 
-    texts = evaluate_all(expressions, read, values.number, operation, temporary, given, outcome)
-    stored = [
-        values.stored(text, dtype_of(dtypes, field))
-        for field, text in zip(stage.updates, texts, strict=True)
-    ]
-    for field, text in zip(stage.updates, stored):
-        lines += statement(targets[field], text.parts)
-    return lines
+    return outcome
 
 
 def _element_of(stage: Stage) -> Callable[[Read], str]:
