@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Stages whose element functions look at what they touch (`controllers.kgt.text.element`)."""
+"""Sweeps whose element functions look at what they touch (`controllers.kgt.text.element`)."""
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 
 from controllers.program.expression import (
     Application,
@@ -12,21 +11,21 @@ from controllers.program.expression import (
     Outcome,
     evaluate_all,
 )
-from controllers.program.stage import Stage
+from controllers.program.sweep import Sweep
 
 
-@lru_cache(maxsize=64)
-def looking(stage: Stage) -> Stage:
-    """The same stage, whose element functions report what they read and do not declare."""
+def looking(sweep: Sweep) -> Sweep:
+    """The same, whose element functions report what they read and do not declare."""
+    updates = sweep.stage.updates
 
     def outcome(node: Outcome, operands: object) -> Expression:
         element = replace(node.element, looks=True)
         return Outcome(element, node.name, node.arguments, node.specification)
 
     values = evaluate_all(
-        [*stage.updates.values()], _same, Constant, Application, given=_same, outcome=outcome
+        [*updates.values()], _same, Constant, Application, given=_same, outcome=outcome
     )
-    return replace(stage, updates=dict(zip(stage.updates, values)))
+    return replace(sweep, stage=replace(sweep.stage, updates=dict(zip(updates, values))))
 
 
 def _same(leaf: Expression) -> Expression:

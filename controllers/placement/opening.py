@@ -15,6 +15,7 @@ from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.program.expression import Outcome
 from controllers.program.program import Program
+from controllers.program.schedule import sweeps_of
 from controllers.settings.execution import Execution
 
 DEFAULT = Execution()
@@ -59,8 +60,8 @@ def _opencl(
         )  # fmt: skip
 
     controller = opened("off")
-    for stage in program.stages:
-        controller.build(program, stage)
+    for sweep in sweeps_of(program):
+        controller.build(program, sweep)
     if isinstance(kernel, Kernel):
         check_kernel(controller, program, kernel)
     check = execution.checked

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A stage's launch under inspection: what it may touch follows from the program.
+"""A sweep's launch under inspection: what it may touch follows from the program.
 
 Of a generated kernel every result is compared with the reference; of a user's kernel all that is
 known is what it reads and writes.
@@ -24,13 +24,14 @@ from controllers.plan import MemoryCells, Operation, TileKey
 from controllers.program.dtypes import given_dtype
 from controllers.program.element import is_specified
 from controllers.program.expression import Given, Read, reads
-from controllers.program.program import Program, Stage
+from controllers.program.program import Program
 from controllers.program.reference import values_of
 from controllers.program.surroundings import Surroundings
+from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 
 
-class StageLaunch:
+class SweepLaunch:
     """The launch of one operation: memories, runs, and what must come out."""
 
     def __init__(
@@ -50,8 +51,8 @@ class StageLaunch:
         fields = [use.version.field for use in self._sweep.uses]
         self._keys = dict(zip(fields, _keys(operation.reads)))
         self._written = dict(zip(self._sweep.writes, _keys(operation.writes)))
-        self._own = own = _own_kernel(executor, self._program, self._sweep.stage)
-        name = _called(self._sweep.stage) if own is None else own.name
+        self._own = own = _own_kernel(executor, self._program, self._sweep)
+        name = _called(self._sweep) if own is None else own.name
         self._sources = [self._source(field, tiles[key]) for field, key in self._keys.items()]
         self._targets = [self._target(field, tiles[key]) for field, key in self._written.items()]
         self._uses = [*self._sources, *self._targets]
@@ -162,16 +163,17 @@ class StageLaunch:
         return Complaint(kind, text, field, cell)
 
 
-def _called(stage: Stage) -> str:
-    """The name of a stage, and where it is written, if that is OpenCL C."""
-    where = ", ".join(element.where for element in stage.elements)
-    return f"{stage.name} ({where})" if where else stage.name
+def _called(sweep: Sweep) -> str:
+    """The name of a sweep, and where it is written, if that is OpenCL C."""
+    where = ", ".join(element.where for element in sweep.stage.elements)
+    return f"{sweep.name} ({where})" if where else sweep.name
 
 
-def _own_kernel(executor: Executor, program: Program, stage: Stage) -> Kernel | None:
-    """The user's kernel that computes a stage; None where a generated one does."""
+def _own_kernel(executor: Executor, program: Program, sweep: Sweep) -> Kernel | None:
+    """The user's kernel that computes a sweep; None where a generated one does."""
     kernel = getattr(executor, "kernel", None)
-    return kernel if isinstance(kernel, Kernel) and kernel.computes(program, stage) else None
+    is_own = isinstance(kernel, Kernel) and kernel.computes(program, sweep.stage)
+    return kernel if is_own else None
 
 
 def _keys(accesses: Iterable[MemoryCells]) -> list[TileKey]:
