@@ -13,7 +13,7 @@ from controllers.device.event import Command, Event
 from controllers.executor.opened_device import OpenedDevice
 from controllers.executor.rect_copy import four_axes
 from controllers.executor.scalar_arguments import ScalarArguments
-from controllers.kernel.build import Built, build, compiled, parameters
+from controllers.kernel.build import BuildError, Built, build, compiled, parameters
 from controllers.kernel.choices import Choices
 from controllers.kernel.configuration import KernelUse, Placed, launch_of, with_launches
 from controllers.kernel.offer import Offer, offer
@@ -175,9 +175,7 @@ class OpenCLExecutor(OpenedDevice):
         )
         key = (source.name, source.source)
         if key not in self._kernels:
-            made = build(
-                self.context, source.title, source.source, source.options, source.file, source.math
-            )
+            made = self._made(source)
             known = source.parameters
             if isinstance(source, UserKernel):
                 known = parameters(compiled(made, source.name), source.roles)
@@ -186,6 +184,16 @@ class OpenCLExecutor(OpenedDevice):
         if isinstance(source, UserKernel):
             source = as_compiled(source, built.parameters, built.group, program)
         return source, built
+
+    def _made(self, source: StageKernel) -> cl.Program:
+        try:
+            return build(
+                self.context, source.title, source.source, source.options, source.file, source.math
+            )
+        except BuildError as error:
+            if source.hint:
+                raise BuildError(f"{error}\n{source.hint}") from None
+            raise
 
     def configurations(
         self, program: Program, sweep: Sweep, boxes: Iterable[Placed]
