@@ -31,6 +31,18 @@ def declared_steps(kernel: Kernel, wanted: int | None, watched: bool) -> int:
     return n_steps
 
 
+def check_mirrors(kernel: Kernel, plan: Plan) -> Plan:
+    """The plan; ValueError where launches of several steps would have to copy cells outside."""
+    for sweep in plan.sweeps:
+        if sweep.mirrors:
+            raise ValueError(
+                f"kernel {kernel.name!r} would compute {sweep.count} steps per launch, but what "
+                f"lies behind a mirror of {sweep.writes[0]!r} is filled once per launch; add a "
+                f"variant with steps_per_launch=1, or take another boundary"
+            )
+    return plan
+
+
 def check_boxes(
     kernel: KernelChoice, plan: Plan, executors: Mapping[int, Executor], comm: Communicator
 ) -> None:

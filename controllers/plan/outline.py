@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 
+from controllers.plan.bundle import Bundle, bundles
 from controllers.plan.operation import HostTask, Location, StagingKey, TileKey, Transfer
 from controllers.plan.overlap import Overlap, pays
 from controllers.program.boundary import closed
@@ -69,7 +70,7 @@ class Outline:
         self.patterns = {f: self._pattern(f, self._all_uses(f)) for f in fields}
         self.exchanges = {version: self._exchange(version) for version in self.liveness.exchanged}
         self.transfers = tuple(
-            Transfer(number, version, message)
+            Transfer(number, version, message, program.itemsize(version.field))
             for number, (version, message) in enumerate(
                 (version, message)
                 for version, pattern in self.exchanges.items()
@@ -131,8 +132,26 @@ class Outline:
 
     def home(self, staging: StagingKey) -> int:
         """The place whose memory a staging memory is."""
-        message = self.transfers[staging.message].message
-        return message.source if staging.end == "border" else message.target
+        bundle = self.bundles[staging.bundle]
+        return bundle.source if staging.end == "border" else bundle.target
+
+    @cached_property
+    def bundles(self) -> tuple[Bundle, ...]:
+        """What goes to one neighbour in one message: all transfers, each once."""
+        return bundles(self.transfers, self.liveness, self.program, self._is_direct)
+
+    @cached_property
+    def settled(self) -> tuple[tuple[Version, ...], ...]:
+        """By sweep, the versions that it makes and that are exchanged by its end."""
+        after = {update.version: n for n, s in enumerate(self.sweeps) for update in s.updates}
+        for bundle in self.bundles:
+            for transfer in bundle.transfers:
+                after[transfer.version] = max(bundle.after, after.get(transfer.version, -1))
+        return tuple(
+            tuple(version for version, last in after.items() if last == number)
+            for number in range(len(self.sweeps))
+        )
+
 
     def updated(self, sweep: Sweep, place: int) -> Shape:
         """The cells that `sweep` computes at `place`."""
@@ -195,9 +214,10 @@ class Outline:
         """What leaves the controller, by version and place."""
         leaving: dict[tuple[Version, int], list[Message]] = {}
         for transfer in self.transfers:
-            if not self._same_controller(transfer):
-                key = transfer.version, transfer.message.source
-                leaving.setdefault(key, []).append(transfer.message)
+            message = transfer.message
+            one, other = self.locations[message.source], self.locations[message.target]
+            if not one.same_controller(other):
+                leaving.setdefault((transfer.version, message.source), []).append(message)
         return leaving
 
     def _all_uses(self, field: str) -> tuple[Used, ...]:
@@ -244,9 +264,11 @@ class Outline:
         """The cells outside the domain that readers of `version` need at `place`."""
         return self.exchanges[version].outside(place) if version in self.exchanges else ()
 
-    def _same_controller(self, transfer: Transfer) -> bool:
-        message = transfer.message
-        return self.locations[message.source].same_controller(self.locations[message.target])
+    def _is_direct(self, message: Message) -> bool:
+        """Whether one copy brings the cells from place to place: no staging memory is needed."""
+        one, other = self.locations[message.source], self.locations[message.target]
+        on_host = one.rank == other.rank and one.shares_host and other.shares_host
+        return on_host or one.same_controller(other)
 
     def _here(self, place: int) -> bool:
         return self.only_rank is None or self.locations[place].rank == self.only_rank

@@ -20,10 +20,10 @@ from controllers.program.scalars import Parameter
 from controllers.program.sweep import Version
 from controllers.report.memories import memory_table, numbers
 from controllers.report.report import format_table
-from controllers.report.versions import accesses, pools, staleness
+from controllers.report.versions import accesses, company, pools, staleness
 
 MAX_LINES = 40          # of a list
-MAX_TRANSFERS = 120     # of a plan that is printed whole
+MAX_BUNDLES = 120       # of a plan that is printed whole
 
 _T = TypeVar("_T")
 
@@ -149,13 +149,14 @@ def _messages(plan: Plan) -> str:
             f"{more}"
         )
         lines.append(f"  {staleness(plan, version)}")
+        lines += [f"  {line}" for line in company(plan, version)]
         listed = _cut([str(m) for m in pattern.messages], lambda n: f"... {n} more")
         lines += [f"  {line}" for line in listed]
     return "\n".join(lines)
 
 
 def _plan(plan: Plan) -> str:
-    if len(plan.transfers) <= MAX_TRANSFERS:
+    if len(plan.bundles) <= MAX_BUNDLES:
         return str(plan)
     rank = _busiest_rank(plan)
     title = f"plan of {plan.program.name}: too long to be printed whole; rank {rank}, as one of all"
@@ -218,9 +219,9 @@ def _figures(size: PlaceSize) -> tuple[int, ...]:
 def _busiest_rank(plan: Plan) -> int:
     """The rank of the place with the most messages."""
     counts = [0] * plan.layout.n_places
-    for transfer in plan.transfers:
-        counts[transfer.message.source] += 1
-        counts[transfer.message.target] += 1
+    for bundle in plan.bundles:
+        counts[bundle.source] += 1
+        counts[bundle.target] += 1
     return plan.locations[counts.index(max(counts))].rank
 
 

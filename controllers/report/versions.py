@@ -55,6 +55,19 @@ def staleness(plan: Plan, version: Version) -> str:
     return f"no stage writes it, so that its halo stays as it is filled; {who}"
 
 
+def company(plan: Plan, version: Version) -> Iterator[str]:
+    """With what a version goes to a neighbour, in one message; nothing where it goes alone."""
+    others = {
+        transfer.field: None
+        for bundle in plan.bundles
+        if any(transfer.version == version for transfer in bundle.transfers)
+        for transfer in bundle.transfers
+        if transfer.version != version
+    }
+    if others:
+        yield f"in one message with {', '.join(others)} where these go to the same neighbour"
+
+
 def pools(plan: Plan) -> Iterator[str]:
     """The fields that share buffers, a line for each: how many, whether they turn, renames."""
     program, live = plan.program, plan.liveness

@@ -21,7 +21,7 @@ from controllers.kernel.user_kernel import with_domain
 from controllers.kernel.variant import Kernel
 from controllers.kernel.winners import Winner
 from controllers.memory.ledger import MemoryCapError
-from controllers.placement.own_kernel import check_boxes, overlap_for
+from controllers.placement.own_kernel import check_boxes, check_mirrors, overlap_for
 from controllers.placement.placement import open_controllers
 from controllers.placement.places import divide
 from controllers.placement.temporal import plan_with_steps
@@ -158,9 +158,9 @@ def _plans(
         )  # fmt: skip
 
     if isinstance(kernel, Kernel):
-        return {n_steps: plan_of(n_steps) for n_steps in kernel.steps}
+        return {n_steps: check_mirrors(kernel, plan_of(n_steps)) for n_steps in kernel.steps}
     plans = {1: plan_of(1)}
-    if not can_combine(program):
+    if not can_combine(program, layout.domain):
         return plans
     kinds = {where.kind for where in locations}
     (sweep,) = plans[1].sweeps
