@@ -2,14 +2,15 @@
 """A program's stage becomes OpenCL C, by one of the strategies."""
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from functools import lru_cache
 
 from controllers.kgt.kernel import StageKernel
 from controllers.kgt.naming import clashes, renamed, with_names
 from controllers.kgt.strategies.cell import CellConfig
 from controllers.kgt.strategies.config import Config
-from controllers.program.program import Math, Program, Stage
+from controllers.program.program import Field, Math, Program, Stage
 
 
 def generate(program: Program, stage: Stage, config: Config | None = None) -> StageKernel:
@@ -18,8 +19,7 @@ def generate(program: Program, stage: Stage, config: Config | None = None) -> St
     Without a configuration it computes one cell per work-item.  ValueError where the strategy
     cannot compute the stage.
     """
-    dtypes = tuple(program.dtypes.items())
-    return _generated(_Asked(stage, dtypes, program.math, config or CellConfig(), program))
+    return _generated(_Asked(stage, program.fields, program.math, config or CellConfig(), program))
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class _Asked:
     """What a text depends on, and a program that has it."""
 
     stage: Stage
-    dtypes: tuple[tuple[str, str], ...]
+    fields: tuple[Field, ...]
     math: Math
     config: Config
-    program: Program = field(compare=False)
+    program: Program = dataclass_field(compare=False)
 
 
 @lru_cache(maxsize=64)      # of a plan, most launches are alike
