@@ -58,7 +58,10 @@ def renamed(program: Program, stage: Stage, names: Mapping[str, str]) -> tuple[P
     fields = (
         replace(program.field(old.get(name, name)), name=name) for name in dict.fromkeys(used)
     )
-    return replace(program, fields=tuple(fields), stages=(stage,), renames={}), stage
+    alone = replace(
+        program, fields=tuple(fields), stages=(stage,), renames={}, temporaries=()
+    )
+    return alone, stage
 
 
 def with_names(kernel: StageKernel, names: Mapping[str, str]) -> StageKernel:

@@ -63,11 +63,14 @@ class Outline:
         self.host_tasks = tuple(host_tasks)
         self.schedule = lowered(program, layout.domain, periodic, steps_per_launch)
         self.sweeps = tuple(sweeps(self.schedule))
-        fields = [field.name for field in program.fields]
+        fields = [*program.dtypes]
         self.liveness = Liveness(fields, self.sweeps, layout.domain, program.renames)
         self.n_phases = self.liveness.period
         self._check_host_tasks()
-        self.patterns = {f: self._pattern(f, self._all_uses(f)) for f in fields}
+        temporary = {field.name for field in program.temporaries}   # never received
+        self.patterns = {
+            f: self._pattern(f, () if f in temporary else self._all_uses(f)) for f in fields
+        }
         self.exchanges = {version: self._exchange(version) for version in self.liveness.exchanged}
         self.transfers = tuple(
             Transfer(number, version, message, program.itemsize(version.field))
@@ -119,16 +122,25 @@ class Outline:
         that start at multiples of PITCH_MULTIPLE elements, as kernels read vectors there; and all
         fields with the same cell, as kernels of several fields ask for rows that are aligned alike.
         """
-        owned, full = self.layout.owned[place], self.patterns[field].full(place)
+        owned, full = self.layout.owned[place], self.full(field, place)
         if not owned.empty:
             low, high = zip(*self.halo_capacity)
             full = full.hull(owned.grow(low, high))
         if self.locations[place].shares_host:
             return Geometry.dense(full)
         if not full.empty:
-            first = min(pattern.full(place).lower[-1] for pattern in self.patterns.values())
+            first = min(self.full(each, place).lower[-1] for each in self.patterns)
             full = Shape((*full.lower[:-1], min(full.lower[-1], first)), full.upper)
         return Geometry.padded(full)
+
+    def full(self, field: str, place: int) -> Shape:
+        """The hull of the cells of `field` that a place owns, receives, or computes around them."""
+        made = (
+            self.updated(sweep, place)
+            for sweep in self.sweeps
+            if sweep.is_temporary and field in sweep.writes
+        )
+        return reduce(Shape.hull, made, self.patterns[field].full(place))
 
     def home(self, staging: StagingKey) -> int:
         """The place whose memory a staging memory is."""
@@ -155,7 +167,7 @@ class Outline:
 
     def updated(self, sweep: Sweep, place: int) -> Shape:
         """The cells that `sweep` computes at `place`."""
-        return self.layout.owned[place] & sweep.cells
+        return sweep.of_place(self.layout.owned[place])
 
     def boxes(self, sweep: Sweep, place: int) -> tuple[tuple[Shape, ...], Shape]:
         """What is launched at `place` before the borders are handed over, and what after."""
@@ -176,7 +188,7 @@ class Outline:
     def launched(self, sweep: Sweep, place: int) -> Iterator[tuple[Shape, Mapping[str, Geometry]]]:
         """The boxes that are launched at `place`, and how the fields' tiles lie there."""
         first, inner = self.boxes(sweep, place)
-        geometries = {field.name: self.geometry(field.name, place) for field in self.program.fields}
+        geometries = {field: self.geometry(field, place) for field in self.program.dtypes}
         for box in (*first, inner):
             if not box.empty:
                 yield box, geometries
@@ -238,7 +250,7 @@ class Outline:
 
     def _pattern(self, field: str, uses: Sequence[Used]) -> HaloPattern:
         nothing = Shape.of_extent((0,) * self.program.n_axes)
-        boxes = [sweep.cells & self.layout.domain for sweep, _ in uses]
+        boxes = [sweep.base & self.layout.domain for sweep, _ in uses]
         updated = reduce(Shape.hull, boxes, nothing)
         return HaloPattern(
             self.layout, offsets_of(uses), self.periodic, updated, self._extension(field, uses)
@@ -250,8 +262,7 @@ class Outline:
 
     @cached_property
     def _extensions(self) -> dict[str, Extension | None]:
-        fields = (field.name for field in self.program.fields)
-        return {field: self._extension(field, self._all_uses(field)) for field in fields}
+        return {field: self._extension(field, self._all_uses(field)) for field in self.patterns}
 
     def _extension(self, field: str, uses: Sequence[Used]) -> Extension | None:
         boundary = self.program.field(field).boundary

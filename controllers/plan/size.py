@@ -63,9 +63,9 @@ def _of_cells(plan: Plan, place: int) -> PlaceSize:
     size = PlaceSize(place, plan.memory(place))
     if owned.empty:
         return size
-    for described in plan.program.fields:
+    for field in plan.patterns:
         size.owned += owned.n_cells
-        size.halo += plan.patterns[described.name].full(place).n_cells - owned.n_cells
+        size.halo += plan.full(field, place).n_cells - owned.n_cells
     for sweep in plan.sweeps:
         first, inner = plan.boxes(sweep, place)
         n_first = sum(box.n_cells for box in first)

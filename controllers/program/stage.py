@@ -90,6 +90,11 @@ class Stage:
         return tuple(dict.fromkeys(read.field for read in self.reads))
 
     @property
+    def rim(self) -> Offsets:
+        """How far beyond the cells of a place it computes, see `Part`; none."""
+        return ()
+
+    @property
     def writes(self) -> str:
         """The field it updates; ValueError where there are several."""
         return self._one_update[0]
@@ -137,3 +142,34 @@ class Stage:
             field in boundaries and boundaries[field].side(axis)[upper].extends
             for field in concerned
         )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Part(Stage):
+    """What remains of a stage, or what is computed before it: values that it reads again.
+
+    whole: the stage as it is described, which says what cells are computed.
+    rim: of temporary values, per axis the first and the last offset at which the cells of the
+        whole need them: each place computes so far around its own cells, instead of an exchange.
+    """
+
+    whole: Stage
+    rim: Offsets = ()
+
+    def updated(
+        self, domain: Shape, periodic: tuple[bool, ...], boundaries: Boundaries | None = None
+    ) -> Shape:
+        """The cells this part computes, with a rim also beyond the domain."""
+        return around(self.rim, self.whole.updated(domain, periodic, boundaries))
+
+
+def around(rim: Offsets, cells: Shape) -> Shape:
+    """The cells at the offsets of a rim from some of `cells`; without a rim, they themselves.
+
+    >>> str(around(((-1, 0), (0, 2)), Shape((0, 0), (4, 4))))
+    '[-1:4, 0:6]'
+    """
+    if not rim or cells.empty:
+        return cells
+    low, high = zip(*rim)
+    return cells.grow(tuple(-first for first in low), high)

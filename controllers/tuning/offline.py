@@ -21,7 +21,12 @@ from controllers.kernel.user_kernel import with_domain
 from controllers.kernel.variant import Kernel
 from controllers.kernel.winners import Winner
 from controllers.memory.ledger import MemoryCapError
-from controllers.placement.own_kernel import check_boxes, check_mirrors, overlap_for
+from controllers.placement.own_kernel import (
+    as_planned,
+    check_boxes,
+    check_mirrors,
+    overlap_for,
+)
 from controllers.placement.placement import open_controllers
 from controllers.placement.places import divide
 from controllers.placement.temporal import plan_with_steps
@@ -121,6 +126,7 @@ def tune(
     check_math(tuned.math, kernel)
     check_choice(kernel, tuned)
     own = with_domain(kernel, domain) if isinstance(kernel, Kernel) else kernel
+    tuned = as_planned(tuned, kernel, request.execution)
     controllers = open_controllers(comm, tuned, request.execution, kernel=own)
     layout, placement = divide(controllers, tuned, domain, request.division)
     plans = _plans(tuned, layout, placement.locations, comm.rank, kernel)
