@@ -167,12 +167,9 @@ class OpenCLExecutor(OpenedDevice):
     ) -> tuple[StageKernel, Built]:
         """The kernel of a sweep for a launch, or else for a large box; compiled once.
 
-        ValueError where the device lacks what strict arithmetic needs or the kernel does not
-        suit the sweep, BuildError where the driver does not compile.
+        Raises what `source` raises, and BuildError where the driver does not compile it.
         """
-        source = stage_kernel(
-            self.kernel, program, sweep.stage, self.device, self.choices, launch, self.accessors
-        )
+        source = self.source(program, sweep, launch)
         key = (source.name, source.source)
         if key not in self._kernels:
             made = self._made(source)
@@ -194,6 +191,18 @@ class OpenCLExecutor(OpenedDevice):
             if source.hint:
                 raise BuildError(f"{error}\n{source.hint}") from None
             raise
+
+    def source(
+        self, program: Program, sweep: Sweep, launch: Launch | None = None
+    ) -> StageKernel:
+        """The text of the kernel of a sweep for a launch, or else for a large box.
+
+        ValueError where the device lacks what strict arithmetic needs, or the kernel does not
+        suit the sweep.
+        """
+        return stage_kernel(
+            self.kernel, program, sweep.stage, self.device, self.choices, launch, self.accessors
+        )
 
     def configurations(
         self, program: Program, sweep: Sweep, boxes: Iterable[Placed]
@@ -232,7 +241,7 @@ class OpenCLExecutor(OpenedDevice):
 
     def constants_nbytes(self, program: Program, sweep: Sweep) -> int:
         """Bytes of tables that each launch of `sweep` takes."""
-        tables = self.build(program, sweep)[0].tables
+        tables = self.source(program, sweep).tables
         if tables is None:
             return 0
         return sum(array.nbytes for array in tables((1,) * program.n_axes).values())
