@@ -10,7 +10,11 @@ from controllers.engine.course import Course
 from controllers.engine.samples import Log
 from controllers.engine.task import Awaited, Task
 
-LEAD = 16   # steps between two marks; a place is at most two marks ahead of its device
+# Steps between two marks; a place is at most two marks ahead of its device.  To wait for a mark
+# takes as long as some small steps, so that it comes after so many cells where steps are small.
+LEAD = 16
+MOST_LEAD = 128
+MARK_CELLS = 1 << 20
 
 
 class PlaceRun:
@@ -36,6 +40,9 @@ class PlaceRun:
             [task for task in tasks if task.operation.phase == phase]
             for phase in range(len(opening))
         ]
+        # where one in-order device does all of a step, nothing of it is ever waited for
+        self._is_free = [all(task.is_free for task in phase) for phase in self._phases]
+        self.lead = self._steps_between_marks()
         self.step = -1
         self._course, self._prepare = course, prepare
         self.waiting: list[Task] = []
@@ -43,6 +50,7 @@ class PlaceRun:
         self._mark: Awaited | None = None
         self._logs: Mapping[int, Sequence[Log]] = {}
         self._listening: Sequence[Log] = ()     # the logs that want the open step
+        self._starts_at_once = False    # nothing of the open step is looked at or waited for
 
     @property
     def finished(self) -> bool:
@@ -57,7 +65,12 @@ class PlaceRun:
     def watch(self) -> None:
         """From now on remember the launches of as many steps as a place may be ahead."""
         per_step = sum(task.launches for task in self.tasks) // len(self._phases)
-        self.recent = deque(maxlen=2 * LEAD * max(1, per_step))
+        self.recent = deque(maxlen=2 * self.lead * max(1, per_step))
+
+    def _steps_between_marks(self) -> int:
+        launched = (task.operation.writes[0].cells[0] for task in self.tasks if task.launches)
+        n_cells = sum(box.n_cells for box in launched) // len(self._phases)
+        return min(max(LEAD, MARK_CELLS // max(1, n_cells)), MOST_LEAD)
 
     def begin(
         self, first: int, logs: Mapping[int, Sequence[Log]], *, opening: bool = False
@@ -76,18 +89,31 @@ class PlaceRun:
             task.step = self.step - 1
         self._logs = logs
         self._listening = logs.get(self.step, ())
+        self._starts_at_once = False
 
     def advance(self) -> bool:
         """Start what can be started, to the next gate of the course; whether that was anything."""
         moved = False
         while True:
             if self.waiting:
-                moved = self._start_ready() or moved
+                start = self._start_at_once if self._starts_at_once else self._start_ready
+                moved = start() or moved
             until = self._course.until
             if self.waiting or not self._next_step():
                 return moved
             if self._course.until != until:
                 return True
+
+    def _start_at_once(self) -> bool:
+        """Start all tasks of the open step, in order."""
+        step, self.blockers = self.step, []
+        for task in self.waiting:
+            event = task.start(step)
+            if task.launches:
+                self._newest = event
+                self.recent.append(event)
+        self.waiting = []
+        return True
 
     def _start_ready(self) -> bool:
         """Start the tasks of the open step that nothing blocks; whether there were any."""
@@ -127,12 +153,14 @@ class PlaceRun:
             if missing is not None:
                 self.blockers = [missing]
                 return False
-        if self.step % LEAD == 0 and self._newest is not None:
+        if self.step % self.lead == 0 and self._newest is not None:
             if self._mark is not None and not self._mark.complete():
                 self.blockers = [self._mark]
                 return False
             self._mark = Awaited(self._newest)
         self.step += 1
-        self.waiting = self._phases[self.step % len(self._phases)]
+        phase = self.step % len(self._phases)
+        self.waiting = self._phases[phase]
         self._listening = self._logs.get(self.step, ())
+        self._starts_at_once = self._is_free[phase] and not self._listening
         return True

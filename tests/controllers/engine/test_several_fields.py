@@ -190,8 +190,8 @@ def test_two_ranks_give_the_bits_of_the_reference(tmp_path: Path) -> None:
 def test_fields_of_unlike_dtypes_go_through_one_staging_memory() -> None:
     make = Stage("make", {"v": Read("u", (0, 1)).astype("float64") * 2, "k": Read("u", (0, 0))},
                  ((0, 0), (0, 1)))  # fmt: skip
-    use = Stage("use", {"u": Read("v", (1, 0)).astype("float32") - Read("k", (-1, 0))},
-                ((-1, 1), (0, 0)))  # fmt: skip
+    use = Stage("use", {"u": Read("v", (1, 0)).astype("float32") - Read("k", (1, 0))},
+                ((0, 1), (0, 0)))  # fmt: skip
     dtypes = {"u": "float32", "v": "float64", "k": "float32"}
     program = Program("unlike", tuple(Field(*field) for field in dtypes.items()), (make, use))
     rng = np.random.default_rng(1)
