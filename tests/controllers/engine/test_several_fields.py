@@ -196,7 +196,7 @@ def test_fields_of_unlike_dtypes_go_through_one_staging_memory() -> None:
     program = Program("unlike", tuple(Field(*field) for field in dtypes.items()), (make, use))
     rng = np.random.default_rng(1)
     arrays = {name: rng.random((9, 7)).astype(dtype) for name, dtype in dtypes.items()}
-    periodic, layout = (True, False), Layout.blocks(Shape.of_extent((9, 7)), 4)
+    periodic, layout = (True, False), Layout.bands(Shape.of_extent((9, 7)), 4)
     case = ProgramCase(program, (), arrays, periodic, 5)
     separate = [OpenCLExecutor(opencl(False, "other").device, zero_copy=False) for _ in range(2)]
     world = World(3, eagerness=0.2)
