@@ -41,7 +41,7 @@ class PlaceRun:
             for phase in range(len(opening))
         ]
         # where one in-order device does all of a step, nothing of it is ever waited for
-        self._is_free = [all(task.is_free for task in phase) for phase in self._phases]
+        self._is_free = all(task.is_free for task in tasks)
         self.lead = self._steps_between_marks()
         self.step = -1
         self._course, self._prepare = course, prepare
@@ -50,7 +50,6 @@ class PlaceRun:
         self._mark: Awaited | None = None
         self._logs: Mapping[int, Sequence[Log]] = {}
         self._listening: Sequence[Log] = ()     # the logs that want the open step
-        self._starts_at_once = False    # nothing of the open step is looked at or waited for
 
     @property
     def finished(self) -> bool:
@@ -89,31 +88,35 @@ class PlaceRun:
             task.step = self.step - 1
         self._logs = logs
         self._listening = logs.get(self.step, ())
-        self._starts_at_once = False
 
     def advance(self) -> bool:
         """Start what can be started, to the next gate of the course; whether that was anything."""
         moved = False
         while True:
             if self.waiting:
-                start = self._start_at_once if self._starts_at_once else self._start_ready
-                moved = start() or moved
+                moved = self._start_ready() or moved
+            if not self.waiting and self._is_free:
+                moved = self._start_steps() or moved
             until = self._course.until
             if self.waiting or not self._next_step():
                 return moved
             if self._course.until != until:
                 return True
 
-    def _start_at_once(self) -> bool:
-        """Start all tasks of the open step, in order."""
-        step, self.blockers = self.step, []
-        for task in self.waiting:
-            event = task.start(step)
-            if task.launches:
-                self._newest = event
-                self.recent.append(event)
-        self.waiting = []
-        return True
+    def _start_steps(self) -> bool:
+        """Start whole steps, to the next mark, gate or log; whether there were any."""
+        step, phases, until = self.step, self._phases, self._course.until
+        first = step
+        while step % self.lead and step < until and step + 1 not in self._logs:
+            if self._prepare is not None and self._prepare(step + 1) is not None:
+                break
+            self.step = step = step + 1
+            for task in phases[step % len(phases)]:
+                event = task.start(step)
+                if task.launches:
+                    self._newest = event
+                    self.recent.append(event)
+        return step > first
 
     def _start_ready(self) -> bool:
         """Start the tasks of the open step that nothing blocks; whether there were any."""
@@ -159,8 +162,6 @@ class PlaceRun:
                 return False
             self._mark = Awaited(self._newest)
         self.step += 1
-        phase = self.step % len(self._phases)
-        self.waiting = self._phases[phase]
+        self.waiting = self._phases[self.step % len(self._phases)]
         self._listening = self._logs.get(self.step, ())
-        self._starts_at_once = self._is_free[phase] and not self._listening
         return True
