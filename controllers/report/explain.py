@@ -153,6 +153,9 @@ def _messages(plan: Plan) -> str:
     """What is sent of each field, when and why; versions that are exchanged alike are one."""
     found = Counter((version.field, _exchanged(plan, version)) for version in plan.exchanges)
     lines = []
+    for (field, (when, *listed)), count in found.items():
+        times = f", {count} times" if count > 1 else ""
+        lines += [f"messages of field {field}{times} {when}", *listed]
     exchanged = {version.field for version in plan.exchanges}
     exchanged |= {field.name for field in plan.program.temporaries}     # of which nothing is sent
     for field in plan.patterns:
