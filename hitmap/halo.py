@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, reduce
 from hashlib import blake2b
 from itertools import product
+from operator import or_
 from typing import Protocol
 
 from hitmap.comm import Communicator, SerialCommunicator
@@ -23,6 +24,7 @@ from hitmap.scatter import MESSAGE_NBYTES
 from hitmap.shape import Shape
 
 _Shift = tuple[int, ...]
+Reader = tuple[Layout, "Iterable[_Shift] | Shape", Shape]    # the offsets read around which cells
 
 
 class Beyond(Protocol):
@@ -58,6 +60,7 @@ class HaloPattern:
         periodic: tuple[bool, ...],
         updated: Shape | None = None,
         beyond: Beyond | None = None,
+        also: Sequence[Reader] = (),
     ) -> None:
         """`offsets`, a box of them or each, are read around each cell of `updated`.
 
@@ -65,12 +68,10 @@ class HaloPattern:
 
         Reads that leave the domain on an axis that is not periodic are dropped, but for the cells
         that are made `beyond` it: what these are made of is received in their place.
+        also: who else reads, places that compute cells of other layouts.
         """
-        each = frozenset([offsets.lower] if isinstance(offsets, Shape) else offsets)
-        updated = layout.domain if updated is None else updated
-        _check(layout.domain, each, periodic, updated)
-        boxes = (offsets,) if isinstance(offsets, Shape) else _offset_boxes(each)
-        read = _regions_read(layout, boxes, updated)
+        readers = ((layout, offsets, layout.domain if updated is None else updated), *also)
+        read = [reduce(or_, of) for of in zip(*(_regions_read(*r, periodic) for r in readers))]
         self._outside = [_outside(region, beyond) for region in read]
         needed = (region.boxes if beyond is None else _sources(region, beyond) for region in read)
         exact = _exact_regions(layout, needed, periodic)
@@ -184,9 +185,15 @@ def _offset_boxes(offsets: frozenset[tuple[int, ...]]) -> tuple[Shape, ...]:
 
 
 def _regions_read(
-    layout: Layout, offset_boxes: tuple[Shape, ...], updated: Shape
+    layout: Layout,
+    offsets: Iterable[tuple[int, ...]] | Shape,
+    updated: Shape,
+    periodic: tuple[bool, ...],
 ) -> list[Region]:
     """By place, all cells that it reads, its own and those that do not exist too."""
+    each = frozenset([offsets.lower] if isinstance(offsets, Shape) else offsets)
+    _check(layout.domain, each, periodic, updated)
+    offset_boxes = (offsets,) if isinstance(offsets, Shape) else _offset_boxes(each)
     reads: dict[tuple[int, ...], Region] = {}  # by extent: most places have one of a few
     found = []
     for owned in layout.owned:

@@ -2,6 +2,8 @@
 """An expression at a neighbour of the cell: all that it reads, seen from there."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from controllers.program.expression import Application, Coordinate, Expression, Index, Read
 from controllers.program.node import ordered
 from controllers.program.offsets import MAX_OFFSET
@@ -17,8 +19,11 @@ def shifted(expression: Expression, offset: tuple[int, ...]) -> Expression:
     >>> shifted(Read("u", (0, 1)), (2, 0))
     Read(field='u', offset=(2, 1))
     """
-    if not any(offset):
-        return expression
+    return replaced(expression, lambda node: _leaf(node, offset)) if any(offset) else expression
+
+
+def replaced(expression: Expression, leaf: Callable[[Expression], Expression]) -> Expression:
+    """`expression` with other leaves."""
     order = ordered(expression)
     check_count(len(order))
     found: dict[Expression, Expression] = {}
@@ -26,7 +31,7 @@ def shifted(expression: Expression, offset: tuple[int, ...]) -> Expression:
         if isinstance(node, Application):
             found[node] = Application(node.symbol, *[found[operand] for operand in node.operands])
         else:
-            found[node] = _leaf(node, offset)
+            found[node] = leaf(node)
     return found[expression]
 
 

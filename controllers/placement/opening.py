@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import TypeAlias
 
 from controllers.check import Setting, open_executor
@@ -55,7 +56,7 @@ def _opencl(
         )  # fmt: skip
 
     controller = opened("off")
-    for stage in program.stages:
+    for stage in chain.from_iterable(program.parts):
         controller.build(program, stage)
     if isinstance(kernel, Kernel):
         check_kernel(controller, program, kernel)

@@ -63,7 +63,9 @@ class Outline:
         self.schedule = lowered(program, layout.domain, periodic, steps_per_launch)
         self.sweeps = tuple(sweeps(self.schedule))
         fields = [field.name for field in program.fields]
-        self.liveness = Liveness(fields, self.sweeps, layout.domain, program.renames)
+        self._layouts = _layouts(program, layout, periodic)
+        domains = {field: own.domain for field, own in self._layouts.items()}
+        self.liveness = Liveness(fields, self.sweeps, layout.domain, program.renames, domains)
         self.n_phases = self.liveness.period
         self._check_host_tasks()
         self.patterns = {f: self._pattern(f, self._all_uses(f)) for f in fields}
@@ -90,6 +92,21 @@ class Outline:
             for place, where in enumerate(self.locations)
             if self._here(place) and not self.layout.owned[place].empty
         )
+
+    def layout_of(self, field: str) -> Layout:
+        """Which cells of a field each place owns; the last ones have the points on upper ends."""
+        return self._layouts[field]
+
+    def owned(self, field: str, place: int) -> Shape:
+        """The cells of a field that a place owns."""
+        return self._layouts[field].owned[place]
+
+    def walls(self, field: str) -> tuple[Shape, ...]:
+        """The cells of a field on the ends where it is 0."""
+        domain = self._layouts[field].domain
+        ends = self.program.field(field).boundary.walls
+        at = [domain.upper[axis] - 1 if upper else domain.lower[axis] for axis, upper in ends]
+        return tuple(domain.slab(axis, one, one + 1) for (axis, _), one in zip(ends, at))
 
     def tile(self, version: Version, phase: int, place: int) -> TileKey:
         """The tile that holds `version` in a step of the period."""
@@ -118,8 +135,11 @@ class Outline:
         that start at multiples of PITCH_MULTIPLE elements, as kernels read vectors there; and all
         fields with the same cell, as kernels of several fields ask for rows that are aligned alike.
         """
-        owned, full = self.layout.owned[place], self.patterns[field].full(place)
+        owned, full = self.owned(field, place), self.patterns[field].full(place)
         if not owned.empty:
+            # around all that is computed of it, which may be at points that it has none of
+            computed = (self.updated(sweep, place) for sweep, _ in self._all_uses(field))
+            full = reduce(Shape.hull, computed, full)
             low, high = zip(*self.halo_capacity)
             full = full.hull(owned.grow(low, high))
         if self.locations[place].shares_host:
@@ -136,7 +156,7 @@ class Outline:
 
     def updated(self, sweep: Sweep, place: int) -> Shape:
         """The cells that `sweep` computes at `place`."""
-        return self.layout.owned[place] & sweep.cells
+        return self.owned(sweep.writes[0], place) & sweep.cells
 
     def boxes(self, sweep: Sweep, place: int) -> tuple[tuple[Shape, ...], Shape]:
         """What is launched at `place` before the borders are handed over, and what after."""
@@ -217,12 +237,19 @@ class Outline:
         return self.patterns[version.field] if same else self._pattern(version.field, uses)
 
     def _pattern(self, field: str, uses: Sequence[Used]) -> HaloPattern:
+        """What places must receive that compute cells of a field's own layout, and of others."""
+        own, extension = self.layout_of(field), self._extension(field, uses)
+        groups: dict[Shape, tuple[Layout, list[Used]]] = {own.domain: (own, [])}
+        for used in uses:
+            layout = self.layout_of(used[0].writes[0])
+            groups.setdefault(layout.domain, (layout, []))[1].append(used)
         nothing = Shape.of_extent((0,) * self.program.n_axes)
-        boxes = [sweep.cells & self.layout.domain for sweep, _ in uses]
-        updated = reduce(Shape.hull, boxes, nothing)
-        return HaloPattern(
-            self.layout, offsets_of(uses), self.periodic, updated, self._extension(field, uses)
+        (_, offsets, updated), *others = (
+            (layout, offsets_of(group), reduce(Shape.hull, boxes, nothing))
+            for layout, group in groups.values()
+            for boxes in [[sweep.cells & layout.domain for sweep, _ in group]]
         )
+        return HaloPattern(own, offsets, self.periodic, updated, extension, others)
 
     def extension(self, field: str) -> Extension | None:
         """The cells of `field` outside the domain that its readers need; None without any."""
@@ -238,7 +265,7 @@ class Outline:
         if not uses or not boundary.extends:
             return None
         within = reduce(Shape.hull, (sweep.read(use, sweep.cells) for sweep, use in uses))
-        return Extension(field, boundary, self.layout.domain, within, self.periodic)
+        return Extension(field, boundary, self.layout_of(field).domain, within, self.periodic)
 
     def outside(self, version: Version, place: int) -> tuple[Shape, ...]:
         """The cells outside the domain that readers of `version` need at `place`."""
@@ -257,3 +284,11 @@ class Outline:
             f"<Plan of {self.program.name}: {cells} cells, places: {self.layout.n_places}, "
             f"steps per launch: {self.steps_per_launch}>"
         )
+
+
+def _layouts(program: Program, layout: Layout, periodic: tuple[bool, ...]) -> dict[str, Layout]:
+    """That of each field, one and the same for fields that lie at the same place."""
+    unit = Shape.of_extent((0,) * program.n_axes)
+    more = {field.name: field.boundary.points(unit, periodic).upper for field in program.fields}
+    each = {some: layout.grown(some) for some in {*more.values()}}
+    return {field: each[some] for field, some in more.items()}

@@ -61,13 +61,13 @@ def place_sizes(plan: Plan) -> tuple[PlaceSize, ...]:
 
 def _of_cells(plan: Plan, place: int) -> PlaceSize:
     """Cells and memory; a place without cells has neither."""
-    owned = plan.layout.owned[place]
     size = PlaceSize(place, plan.memory(place))
-    if owned.empty:
+    if plan.layout.owned[place].empty:
         return size
     for described in plan.program.fields:
-        size.owned += owned.n_cells
-        size.halo += plan.patterns[described.name].full(place).n_cells - owned.n_cells
+        n_owned = plan.owned(described.name, place).n_cells
+        size.owned += n_owned
+        size.halo += plan.patterns[described.name].full(place).n_cells - n_owned
     for sweep in plan.sweeps:
         first, inner = plan.boxes(sweep, place)
         n_first = sum(box.n_cells for box in first)

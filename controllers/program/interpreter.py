@@ -17,7 +17,6 @@ from controllers.program.expression import Read
 from controllers.program.reference import extended, neighbours, values_of
 from controllers.program.schedule import Repeat, Schedule
 from controllers.program.stage import Boundaries
-from controllers.program.steps import own_ends
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep, Version
 
@@ -88,8 +87,8 @@ def _swept(
     for use in sweep.uses:
         field = use.version.field
         boundary = ends.boundaries.get(field, KEPT)
-        used[field] = extended(known[use.version], field, boundary, own_ends(sweep.stage, field),
-                               ends.around)  # fmt: skip
+        ends_read = sweep.stage.ends(field, ends.boundaries)
+        used[field] = extended(known[use.version], field, boundary, ends_read, ends.around)
 
     def read(node: Read) -> npt.NDArray[Any]:
         array, first = used[node.field]

@@ -50,8 +50,11 @@ class Liveness:
         sweeps: Sequence[Sweep],
         domain: Shape,
         renames: Mapping[str, str] | None = None,
+        domains: Mapping[str, Shape] | None = None,
     ) -> None:
+        """`domains`: of fields that have others than `domain`."""
         self._sweeps, self._domain, self._renames = tuple(sweeps), domain, dict(renames or {})
+        self._domains = domains or {}
         self._writers: dict[str, list[int]] = {field: [] for field in fields}
         for number, sweep in enumerate(self._sweeps):
             _check(sweep, {field: len(writers) for field, writers in self._writers.items()})
@@ -106,16 +109,16 @@ class Liveness:
         before = Version(field, number)
         if number < 0 or self.buffer(before, phase) == at:
             return Region.of([])
-        own = self._writer(version).cells
+        own, domain = self._writer(version).cells, self._domains.get(field, self._domain)
         if self.shares(field):      # who knows what another field left there
-            return Region.of([self._domain]) - own
+            return Region.of([domain]) - own
         computed: list[Shape] = []
         while self.buffer(Version(field, number), step) != at:
             if number == 0:
                 number, step = count, step + self.period - 1
             computed.append(self._writer(Version(field, number)).cells)
             number -= 1
-        return (Region.of(computed) & self._domain) - own
+        return (Region.of(computed) & domain) - own
 
     def _writer(self, version: Version) -> Sweep:
         return self._sweeps[self._writers[version.field][version.number - 1]]

@@ -51,21 +51,22 @@ def lowered(
 ) -> Sequence:
     """The sweeps of one step of `program`, in order; of so many time steps where that is over 1.
 
-    One per stage, which reads the newest versions.  ValueError where several steps cannot be one
-    sweep.
+    One per stage, or per part of it, which reads the newest versions of before the stage.
+    ValueError where several steps cannot be one sweep.
     """
     if steps_per_launch > 1 and not can_combine(program):
         raise ValueError(
             f"launches of {steps_per_launch} steps are for programs of one stage that reads the "
             f"field it writes, whose boundary is keep, periodic or a number, and uses neither "
-            f"coordinates, indices nor scalars that change from step to step; {program.name!r} "
-            f"needs 1 step per launch"
+            f"coordinates, indices, scalars that change from step to step nor half points; "
+            f"{program.name!r} needs 1 step per launch"
         )
     newest: dict[str, int] = {}
     parts = []
-    for stage in program.stages:
-        cells = cells_of(stage, domain, periodic, steps_per_launch, program.boundaries)
-        parts.append(Sweep.of(stage, cells, steps_per_launch, newest))
+    for stage, apart in zip(program.stages, program.parts):
+        for part in apart:
+            cells = cells_of(part, domain, periodic, steps_per_launch, program.boundaries)
+            parts.append(Sweep.of(part, cells, steps_per_launch, newest))
         newest |= {field: newest.get(field, 0) + 1 for field in stage.updates}
     return Sequence(tuple(parts))
 

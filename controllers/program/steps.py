@@ -18,6 +18,8 @@ def can_combine(program: Program) -> bool:
     (stage, *more) = program.stages
     if more or program.renames or len(stage.updates) > 1 or program.changing:
         return False
+    if any(field.half for field in program.fields):
+        return False
     if any(isinstance(node, (Index, Coordinate)) for node in stage.given):
         return False
     return stage.writes in stage.fields_read and program.field(stage.writes).boundary.is_steady
