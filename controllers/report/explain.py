@@ -17,6 +17,7 @@ from controllers.plan.text import steps
 from controllers.program.formula import expression_text, formula
 from controllers.program.program import Program
 from controllers.program.scalars import Parameter
+from controllers.program.stage import Stage
 from controllers.program.sweep import Version
 from controllers.report.memories import memory_table, numbers
 from controllers.report.report import format_table
@@ -48,29 +49,47 @@ def explain(
 
 
 def _program(plan: Plan) -> str:
-    program, domain = plan.program, plan.layout.domain
+    program = plan.program
     names = ", ".join(field.name for field in program.fields)
     fields = f"field{'s' if len(program.fields) > 1 else ''} {names}"
     math = "" if program.math == "strict" else f", math {program.math}"
     lines = [f"program {program.name}: {program.dtype_text}{math}, {_axes(program)}, {fields}"]
-    for stage in program.stages:
+    lines += [f"  {text}" for text in _points(plan)]
+    for stage, parts in zip(program.stages, program.parts):
         lines.append(f"  stage {stage.name}")
         lines += [f"    {line}" for line in formula(stage).splitlines()]
         lines.append(f"    {cost(program, stage)}")
         lines.append(f"    {accesses(stage)}")
-        updated = stage.updated(domain, plan.periodic, program.boundaries)
-        lines.append(
-            f"    computes {updated}, {updated.n_cells} of {domain.n_cells} cells; the others keep "
-            f"their values"
-            if updated != domain
-            else "    computes all cells"
-        )
+        for part in parts:
+            of = f" of {', '.join(part.updates)}" if len(parts) > 1 else ""
+            lines.append(f"    {_computed(plan, part)}{of}")
     lines += [f"  scalar {text}" for text in _scalars(program)]
     for axis, ((low, high), wraps) in enumerate(zip(program.reach, plan.periodic)):
         boundary = _boundary(program, axis, wraps)
         lines.append(f"  axis {axis}: reach {low} below and {high} above, {boundary}")
     lines += [f"  {line}" for line in pools(plan)]
     return "\n".join(lines)
+
+
+def _points(plan: Plan) -> Iterator[str]:
+    """Which fields lie at half points, and how many they have."""
+    program = plan.program
+    names = [*range(program.n_axes)] if program.grid is None else program.grid.axes
+    for field in program.fields:
+        if field.half:
+            axes = " and ".join(str(axis) for axis, half in zip(names, field.half) if half)
+            extent = " x ".join(map(str, plan.layout_of(field.name).domain.extent))
+            yield f"{field.name} lies at half points of {axes}: {extent}"
+
+
+def _computed(plan: Plan, stage: Stage) -> str:
+    """Which cells a stage computes; all of its fields lie at the same place."""
+    domain = plan.layout_of(next(iter(stage.updates))).domain
+    updated = stage.updated(plan.layout.domain, plan.periodic, plan.program.boundaries)
+    if updated == domain:
+        return "computes all cells"
+    kept = "the others keep their values"
+    return f"computes {updated}, {updated.n_cells} of {domain.n_cells} cells; {kept}"
 
 
 def _boundary(program: Program, axis: int, wraps: bool) -> str:
