@@ -34,7 +34,7 @@ from controllers.memory.allocation import device_memory
 from controllers.memory.tile import PAGE, Tile, host_tile_memory
 from controllers.program.offsets import MAX_AXES
 from controllers.program.program import Program
-from controllers.program.stage import Stage
+from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 
@@ -101,13 +101,13 @@ class CheckedExecutor(OpenCLExecutor):
         return checked_accessors(n_axes, macros, self._declared, self._reversed)
 
     def build(
-        self, program: Program, stage: Stage, launch: Launch | None = None
+        self, program: Program, sweep: Sweep, launch: Launch | None = None
     ) -> tuple[StageKernel, Built]:
-        kernel = self.kernel
+        kernel, stage = self.kernel, sweep.stage
         if not isinstance(kernel, Kernel) or not kernel.computes(program, stage):
-            return super().build(program, stage, launch)
+            return super().build(program, sweep, launch)
         self._declared = {field: kernel.offsets(stage, field) for field in used_fields(stage)}
-        return self.looking(lambda: super(CheckedExecutor, self).build(program, stage, launch))
+        return self.looking(lambda: super(CheckedExecutor, self).build(program, sweep, launch))
 
     def looking(self, build: Callable[[], _T]) -> _T:
         """What `build` returns, with accessors that look; without where that does not compile."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import chain
 from typing import TypeAlias
 
 from controllers.check import Setting, open_executor
@@ -15,6 +14,7 @@ from controllers.executor.reference import ReferenceExecutor
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.program.program import Program
+from controllers.program.schedule import sweeps_of
 from controllers.settings.execution import Execution
 
 DEFAULT = Execution()
@@ -56,8 +56,8 @@ def _opencl(
         )  # fmt: skip
 
     controller = opened("off")
-    for stage in chain.from_iterable(program.parts):
-        controller.build(program, stage)
+    for sweep in sweeps_of(program):
+        controller.build(program, sweep)
     if isinstance(kernel, Kernel):
         check_kernel(controller, program, kernel)
     check = execution.checked

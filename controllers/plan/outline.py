@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 
+from controllers.plan.bundle import Bundle, bundles
+from controllers.plan.field_layouts import FieldLayouts
 from controllers.plan.operation import HostTask, Location, StagingKey, TileKey, Transfer
 from controllers.plan.overlap import Overlap, pays
-from controllers.program.boundary import closed
 from controllers.program.extension import Extension
 from controllers.program.liveness import Liveness, Used, is_near, offsets_of
 from controllers.program.program import Program
@@ -24,7 +25,7 @@ from hitmap.shape import Shape
 from hitmap.strided import Geometry
 
 
-class Outline:
+class Outline(FieldLayouts):
     """A program on places: where its versions lie, what is launched and what is sent.
 
     `locations` says where each place lives.  With `only_rank` only the places of that rank are
@@ -51,10 +52,9 @@ class Outline:
                 f"the layout has {layout.n_places} places but {len(locations)} locations are "
                 f"given; give one per place"
             )
-        self.program = program
-        self.layout = layout
+        super().__init__(program, layout, periodic)
+        periodic = self.periodic
         self.steps_per_launch = steps_per_launch
-        self.periodic = periodic = closed(periodic, program.boundaries, program.n_axes)
         self.locations = tuple(locations)
         self.overlap = overlap
         self.only_rank = only_rank
@@ -63,15 +63,14 @@ class Outline:
         self.schedule = lowered(program, layout.domain, periodic, steps_per_launch)
         self.sweeps = tuple(sweeps(self.schedule))
         fields = [field.name for field in program.fields]
-        self._layouts = _layouts(program, layout, periodic)
-        domains = {field: own.domain for field, own in self._layouts.items()}
+        domains = {field: self.layout_of(field).domain for field in fields}
         self.liveness = Liveness(fields, self.sweeps, layout.domain, program.renames, domains)
         self.n_phases = self.liveness.period
         self._check_host_tasks()
         self.patterns = {f: self._pattern(f, self._all_uses(f)) for f in fields}
         self.exchanges = {version: self._exchange(version) for version in self.liveness.exchanged}
         self.transfers = tuple(
-            Transfer(number, version, message)
+            Transfer(number, version, message, program.itemsize(version.field))
             for number, (version, message) in enumerate(
                 (version, message)
                 for version, pattern in self.exchanges.items()
@@ -92,21 +91,6 @@ class Outline:
             for place, where in enumerate(self.locations)
             if self._here(place) and not self.layout.owned[place].empty
         )
-
-    def layout_of(self, field: str) -> Layout:
-        """Which cells of a field each place owns; the last ones have the points on upper ends."""
-        return self._layouts[field]
-
-    def owned(self, field: str, place: int) -> Shape:
-        """The cells of a field that a place owns."""
-        return self._layouts[field].owned[place]
-
-    def walls(self, field: str) -> tuple[Shape, ...]:
-        """The cells of a field on the ends where it is 0."""
-        domain = self._layouts[field].domain
-        ends = self.program.field(field).boundary.walls
-        at = [domain.upper[axis] - 1 if upper else domain.lower[axis] for axis, upper in ends]
-        return tuple(domain.slab(axis, one, one + 1) for (axis, _), one in zip(ends, at))
 
     def tile(self, version: Version, phase: int, place: int) -> TileKey:
         """The tile that holds `version` in a step of the period."""
@@ -151,8 +135,25 @@ class Outline:
 
     def home(self, staging: StagingKey) -> int:
         """The place whose memory a staging memory is."""
-        message = self.transfers[staging.message].message
-        return message.source if staging.end == "border" else message.target
+        bundle = self.bundles[staging.bundle]
+        return bundle.source if staging.end == "border" else bundle.target
+
+    @cached_property
+    def bundles(self) -> tuple[Bundle, ...]:
+        """What goes to one neighbour in one message: all transfers, each once."""
+        return bundles(self.transfers, self.liveness, self.program, self._is_direct)
+
+    @cached_property
+    def settled(self) -> tuple[tuple[Version, ...], ...]:
+        """By sweep, the versions that it makes and that are exchanged by its end."""
+        after = {update.version: n for n, s in enumerate(self.sweeps) for update in s.updates}
+        for bundle in self.bundles:
+            for transfer in bundle.transfers:
+                after[transfer.version] = max(bundle.after, after.get(transfer.version, -1))
+        return tuple(
+            tuple(version for version, last in after.items() if last == number)
+            for number in range(len(self.sweeps))
+        )
 
     def updated(self, sweep: Sweep, place: int) -> Shape:
         """The cells that `sweep` computes at `place`."""
@@ -215,9 +216,10 @@ class Outline:
         """What leaves the controller, by version and place."""
         leaving: dict[tuple[Version, int], list[Message]] = {}
         for transfer in self.transfers:
-            if not self._same_controller(transfer):
-                key = transfer.version, transfer.message.source
-                leaving.setdefault(key, []).append(transfer.message)
+            message = transfer.message
+            one, other = self.locations[message.source], self.locations[message.target]
+            if not one.same_controller(other):
+                leaving.setdefault((transfer.version, message.source), []).append(message)
         return leaving
 
     def _all_uses(self, field: str) -> tuple[Used, ...]:
@@ -271,9 +273,11 @@ class Outline:
         """The cells outside the domain that readers of `version` need at `place`."""
         return self.exchanges[version].outside(place) if version in self.exchanges else ()
 
-    def _same_controller(self, transfer: Transfer) -> bool:
-        message = transfer.message
-        return self.locations[message.source].same_controller(self.locations[message.target])
+    def _is_direct(self, message: Message) -> bool:
+        """Whether one copy brings the cells from place to place: no staging memory is needed."""
+        one, other = self.locations[message.source], self.locations[message.target]
+        on_host = one.rank == other.rank and one.shares_host and other.shares_host
+        return on_host or one.same_controller(other)
 
     def _here(self, place: int) -> bool:
         return self.only_rank is None or self.locations[place].rank == self.only_rank
@@ -284,11 +288,3 @@ class Outline:
             f"<Plan of {self.program.name}: {cells} cells, places: {self.layout.n_places}, "
             f"steps per launch: {self.steps_per_launch}>"
         )
-
-
-def _layouts(program: Program, layout: Layout, periodic: tuple[bool, ...]) -> dict[str, Layout]:
-    """That of each field, one and the same for fields that lie at the same place."""
-    unit = Shape.of_extent((0,) * program.n_axes)
-    more = {field.name: field.boundary.points(unit, periodic).upper for field in program.fields}
-    each = {some: layout.grown(some) for some in {*more.values()}}
-    return {field: each[some] for field, some in more.items()}

@@ -102,6 +102,21 @@ class Liveness:
             todo += later
         return tuple(found)
 
+    def maker(self, version: Version) -> int:
+        """The number of the sweep that makes `version`; -1 of what a step begins with."""
+        return self._writers[version.field][version.number - 1] if version.number else -1
+
+    def first_near(self, version: Version) -> int:
+        """The first sweep that reads an exchanged version around a cell, counted on over steps."""
+        names, step = {version}, 0
+        while True:
+            for number, sweep in enumerate(self._sweeps):
+                if is_near([(sweep, use) for use in sweep.uses if use.version in names]):
+                    return step * len(self._sweeps) + number
+            names = {Version(field, 0) for field in self._writers if self.last(field) in names}
+            assert names, "an exchanged version is read around a cell"
+            step += 1
+
     def carried(self, version: Version, phase: int) -> Region:
         """The cells that must be carried to the buffer of `version` from the version before."""
         field, count = version.field, len(self._writers[version.field])
@@ -121,7 +136,7 @@ class Liveness:
         return (Region.of(computed) & domain) - own
 
     def _writer(self, version: Version) -> Sweep:
-        return self._sweeps[self._writers[version.field][version.number - 1]]
+        return self._sweeps[self.maker(version)]
 
     def _exchanged(self) -> Iterator[Version]:
         for field, writers in self._writers.items():

@@ -71,6 +71,12 @@ def lowered(
     return Sequence(tuple(parts))
 
 
+def sweeps_of(program: Program) -> tuple[Sweep, ...]:
+    """Those of one step on the smallest domain, for what depends on no cells, as kernels do."""
+    smallest = Shape.of_extent((1,) * program.n_axes)
+    return tuple(sweeps(lowered(program, smallest, program.periodic)))
+
+
 def sweeps(schedule: Schedule) -> Iterator[Sweep]:
     """The leaves, in order, each once."""
     if isinstance(schedule, Sweep):

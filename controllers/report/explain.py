@@ -17,14 +17,13 @@ from controllers.plan.text import steps
 from controllers.program.formula import expression_text, formula
 from controllers.program.program import Program
 from controllers.program.scalars import Parameter
-from controllers.program.stage import Stage
 from controllers.program.sweep import Version
 from controllers.report.memories import memory_table, numbers
 from controllers.report.report import format_table
-from controllers.report.versions import accesses, pools, staleness
+from controllers.report.versions import accesses, company, pools, staleness
 
 MAX_LINES = 40          # of a list
-MAX_TRANSFERS = 120     # of a plan that is printed whole
+MAX_BUNDLES = 120       # of a plan that is printed whole
 
 _T = TypeVar("_T")
 
@@ -55,14 +54,19 @@ def _program(plan: Plan) -> str:
     math = "" if program.math == "strict" else f", math {program.math}"
     lines = [f"program {program.name}: {program.dtype_text}{math}, {_axes(program)}, {fields}"]
     lines += [f"  {text}" for text in _points(plan)]
-    for stage, parts in zip(program.stages, program.parts):
-        lines.append(f"  stage {stage.name}")
+    for sweep in plan.sweeps:
+        stage, updated = sweep.stage, plan.shortened(sweep, 1).cells
+        domain = plan.layout_of(sweep.writes[0]).domain
+        lines.append(f"  stage {sweep.name}")
         lines += [f"    {line}" for line in formula(stage).splitlines()]
         lines.append(f"    {cost(program, stage)}")
-        lines.append(f"    {accesses(stage)}")
-        for part in parts:
-            of = f" of {', '.join(part.updates)}" if len(parts) > 1 else ""
-            lines.append(f"    {_computed(plan, part)}{of}")
+        lines.append(f"    {accesses(sweep)}")
+        lines.append(
+            f"    computes {updated}, {updated.n_cells} of {domain.n_cells} cells; the others keep "
+            f"their values"
+            if updated != domain
+            else "    computes all cells"
+        )
     lines += [f"  scalar {text}" for text in _scalars(program)]
     for axis, ((low, high), wraps) in enumerate(zip(program.reach, plan.periodic)):
         boundary = _boundary(program, axis, wraps)
@@ -80,16 +84,6 @@ def _points(plan: Plan) -> Iterator[str]:
             axes = " and ".join(str(axis) for axis, half in zip(names, field.half) if half)
             extent = " x ".join(map(str, plan.layout_of(field.name).domain.extent))
             yield f"{field.name} lies at half points of {axes}: {extent}"
-
-
-def _computed(plan: Plan, stage: Stage) -> str:
-    """Which cells a stage computes; all of its fields lie at the same place."""
-    domain = plan.layout_of(next(iter(stage.updates))).domain
-    updated = stage.updated(plan.layout.domain, plan.periodic, plan.program.boundaries)
-    if updated == domain:
-        return "computes all cells"
-    kept = "the others keep their values"
-    return f"computes {updated}, {updated.n_cells} of {domain.n_cells} cells; {kept}"
 
 
 def _boundary(program: Program, axis: int, wraps: bool) -> str:
@@ -168,13 +162,14 @@ def _messages(plan: Plan) -> str:
             f"{more}"
         )
         lines.append(f"  {staleness(plan, version)}")
+        lines += [f"  {line}" for line in company(plan, version)]
         listed = _cut([str(m) for m in pattern.messages], lambda n: f"... {n} more")
         lines += [f"  {line}" for line in listed]
     return "\n".join(lines)
 
 
 def _plan(plan: Plan) -> str:
-    if len(plan.transfers) <= MAX_TRANSFERS:
+    if len(plan.bundles) <= MAX_BUNDLES:
         return str(plan)
     rank = _busiest_rank(plan)
     title = f"plan of {plan.program.name}: too long to be printed whole; rank {rank}, as one of all"
@@ -237,9 +232,9 @@ def _figures(size: PlaceSize) -> tuple[int, ...]:
 def _busiest_rank(plan: Plan) -> int:
     """The rank of the place with the most messages."""
     counts = [0] * plan.layout.n_places
-    for transfer in plan.transfers:
-        counts[transfer.message.source] += 1
-        counts[transfer.message.target] += 1
+    for bundle in plan.bundles:
+        counts[bundle.source] += 1
+        counts[bundle.target] += 1
     return plan.locations[counts.index(max(counts))].rank
 
 

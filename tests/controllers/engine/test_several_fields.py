@@ -142,6 +142,7 @@ RANKS = """
 import random, sys
 import numpy as np
 from random_programs import random_program
+from controllers.check import CheckedEngine
 from controllers.device import reference_device
 from controllers.engine import Engine
 from controllers.executor.reference import ReferenceExecutor
@@ -157,7 +158,7 @@ for number in map(int, sys.argv[1:]):
     plan = Plan(case.program, layout, case.periodic, locations, only_rank=comm.rank)
     executors = {place: ReferenceExecutor(reference_device()) for place in plan.places}
     messages = comm.Dup()
-    engine = Engine(plan, executors, messages)
+    engine = (CheckedEngine if number % 20 else Engine)(plan, executors, messages)
     for place in plan.places:
         owned = layout.owned[place]
         for field, values in case.arrays.items():
@@ -184,6 +185,24 @@ def test_two_ranks_give_the_bits_of_the_reference(tmp_path: Path) -> None:
     numbers = map(str, range(0, N_PROGRAMS, 10))
     job = run_ranks(2, [str(tmp_path / "job.py"), *numbers], env=helpers_path())
     assert job.returncode == 0 and "wrong: []" in job.stdout, job.stdout + job.stderr
+
+
+def test_fields_of_unlike_dtypes_go_through_one_staging_memory() -> None:
+    make = Stage("make", {"v": Read("u", (0, 1)).astype("float64") * 2, "k": Read("u", (0, 0))},
+                 ((0, 0), (0, 1)))  # fmt: skip
+    use = Stage("use", {"u": Read("v", (1, 0)).astype("float32") - Read("k", (-1, 0))},
+                ((-1, 1), (0, 0)))  # fmt: skip
+    dtypes = {"u": "float32", "v": "float64", "k": "float32"}
+    program = Program("unlike", tuple(Field(*field) for field in dtypes.items()), (make, use))
+    rng = np.random.default_rng(1)
+    arrays = {name: rng.random((9, 7)).astype(dtype) for name, dtype in dtypes.items()}
+    periodic, layout = (True, False), Layout.blocks(Shape.of_extent((9, 7)), 4)
+    case = ProgramCase(program, (), arrays, periodic, 5)
+    separate = [OpenCLExecutor(opencl(False, "other").device, zero_copy=False) for _ in range(2)]
+    world = World(3, eagerness=0.2)
+    lazy = [LazyExecutor(world, shares_host=shares) for shares in (True, False)]
+    for executors, kind in ((separate, CheckedEngine), (lazy, Engine)):
+        check_engine(case, [executors[place % 2] for place in range(4)], layout, kind)
 
 
 TURN = Program(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A stage's launch under inspection: what it may touch follows from the program.
+"""A sweep's launch under inspection: what it may touch follows from the program.
 
 Of a generated kernel every result is compared with the reference; of a user's kernel all that is
 known is what it reads and writes.
@@ -23,13 +23,14 @@ from controllers.memory.tile import Tile
 from controllers.plan import MemoryCells, Operation, TileKey
 from controllers.program.dtypes import given_dtype
 from controllers.program.expression import Given, Read, reads
-from controllers.program.program import Program, Stage
+from controllers.program.program import Program
 from controllers.program.reference import values_of
 from controllers.program.surroundings import Surroundings
+from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 
 
-class StageLaunch:
+class SweepLaunch:
     """The launch of one operation: memories, runs, and what must come out."""
 
     def __init__(
@@ -49,7 +50,7 @@ class StageLaunch:
         fields = [use.version.field for use in self._sweep.uses]
         self._keys = dict(zip(fields, _keys(operation.reads)))
         self._written = dict(zip(self._sweep.writes, _keys(operation.writes)))
-        self._own = own = _own_kernel(executor, self._program, self._sweep.stage)
+        self._own = own = _own_kernel(executor, self._program, self._sweep)
         name = self._sweep.name if own is None else own.name
         self._sources = [self._source(field, tiles[key]) for field, key in self._keys.items()]
         self._targets = [self._target(field, tiles[key]) for field, key in self._written.items()]
@@ -159,10 +160,11 @@ class StageLaunch:
         return Complaint(kind, text, field, cell)
 
 
-def _own_kernel(executor: Executor, program: Program, stage: Stage) -> Kernel | None:
-    """The user's kernel that computes a stage; None where a generated one does."""
+def _own_kernel(executor: Executor, program: Program, sweep: Sweep) -> Kernel | None:
+    """The user's kernel that computes a sweep; None where a generated one does."""
     kernel = getattr(executor, "kernel", None)
-    return kernel if isinstance(kernel, Kernel) and kernel.computes(program, stage) else None
+    is_own = isinstance(kernel, Kernel) and kernel.computes(program, sweep.stage)
+    return kernel if is_own else None
 
 
 def _keys(accesses: Iterable[MemoryCells]) -> list[TileKey]:
