@@ -36,8 +36,9 @@ def changes(
         own = Read(name, here)
         if node is own:
             continue
-        condition = None if over is None else over(kinds.program_halves[name])
-        if isinstance(node, Read) and node.offset == here:
+        lies = kinds.program_halves
+        condition = None if over is None else over(lies[name])
+        if isinstance(node, Read) and node.offset == here and lies[node.field] == lies[name]:
             if condition is not None:
                 raise ValueError(
                     f"{what} gives {name!r} the field {node.field!r} itself, which renames all of "
