@@ -13,7 +13,7 @@ from functools import cached_property, reduce
 from hashlib import blake2b
 from itertools import product
 from operator import or_
-from typing import Protocol
+from typing import Protocol, Union
 
 from hitmap.comm import Communicator, SerialCommunicator
 from hitmap.exchange import Arrays, Exchange, holders
@@ -24,7 +24,8 @@ from hitmap.scatter import MESSAGE_NBYTES
 from hitmap.shape import Shape
 
 _Shift = tuple[int, ...]
-Reader = tuple[Layout, "Iterable[_Shift] | Shape", Shape]    # the offsets read around which cells
+_Offsets = Union[Shape, "Iterable[_Shift | Shape]"]
+Reader = tuple[Layout, _Offsets, Shape]     # places that read at offsets around these cells
 
 
 class Beyond(Protocol):
@@ -56,13 +57,13 @@ class HaloPattern:
     def __init__(
         self,
         layout: Layout,
-        offsets: Iterable[tuple[int, ...]] | Shape,
+        offsets: _Offsets,
         periodic: tuple[bool, ...],
         updated: Shape | None = None,
         beyond: Beyond | None = None,
         also: Sequence[Reader] = (),
     ) -> None:
-        """`offsets`, a box of them or each, are read around each cell of `updated`.
+        """`offsets`, boxes of them or each, are read around each cell of `updated`.
 
         By default that is the whole domain.
 
@@ -159,14 +160,20 @@ class HaloPattern:
         return "\n".join([*map(str, self.messages), total])
 
 
+def _box(offset: tuple[int, ...] | Shape) -> Shape:
+    if isinstance(offset, Shape):
+        return offset
+    return Shape(offset, tuple(along + 1 for along in offset))
+
+
 def _check(
-    domain: Shape, offsets: frozenset[tuple[int, ...]], periodic: tuple[bool, ...], updated: Shape
+    domain: Shape, offsets: frozenset[Shape], periodic: tuple[bool, ...], updated: Shape
 ) -> None:
     for offset in offsets:
-        if len(offset) != domain.n_axes:
+        if offset.n_axes != domain.n_axes:
             raise ValueError(
-                f"offset {offset} must have one number per axis of the {domain.n_axes}-dimensional "
-                f"domain {domain}"
+                f"offset {offset.lower} must have one number per axis of the "
+                f"{domain.n_axes}-dimensional domain {domain}"
             )
     if len(periodic) != domain.n_axes:
         raise ValueError(
@@ -177,23 +184,16 @@ def _check(
         raise ValueError(f"updated {updated} must lie inside the domain {domain}")
 
 
-def _offset_boxes(offsets: frozenset[tuple[int, ...]]) -> tuple[Shape, ...]:
-    """The offsets as few boxes: a dense stencil is a single one."""
-    return Region.of(
-        Shape(offset, tuple(along + 1 for along in offset)) for offset in offsets
-    ).boxes
-
-
 def _regions_read(
     layout: Layout,
-    offsets: Iterable[tuple[int, ...]] | Shape,
+    offsets: _Offsets,
     updated: Shape,
     periodic: tuple[bool, ...],
 ) -> list[Region]:
     """By place, all cells that it reads, its own and those that do not exist too."""
-    each = frozenset([offsets.lower] if isinstance(offsets, Shape) else offsets)
+    each = frozenset(map(_box, [offsets] if isinstance(offsets, Shape) else offsets))
     _check(layout.domain, each, periodic, updated)
-    offset_boxes = (offsets,) if isinstance(offsets, Shape) else _offset_boxes(each)
+    offset_boxes = Region.of(each).boxes    # a dense stencil is a single one
     reads: dict[tuple[int, ...], Region] = {}  # by extent: most places have one of a few
     found = []
     for owned in layout.owned:

@@ -95,7 +95,10 @@ class Monitor:
         time = (n_done + self.first) * self.versions.n_sweeps
         by_host = (field for task in self.plan.host_tasks for field in task.writes)
         program = self.plan.program
+        lasting = {field.name for field in program.fields}
         for field in dict.fromkeys((*program.written, *program.renames, *by_host)):
+            if field not in lasting:    # what nobody needs as the step ends
+                continue
             for place in self.plan.places:
                 key = self.plan.newest(field, n_done, place)
                 (part,) = self.parts(MemoryCells(key, (self.plan.owned(field, place),)), field)

@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from controllers.kgt.kernel import StageKernel
-from controllers.program.boundary import KEPT
 from controllers.program.expression import Application, Expression, Read
 from controllers.program.node import ordered
-from controllers.program.program import Field, Program, Stage
+from controllers.program.program import Program, Stage
 
 # What bodies and macros of strategies call their variables, unless `check_field_name` refuses it.
 LOCALS = re.compile(
@@ -57,9 +56,12 @@ def renamed(program: Program, stage: Stage, names: Mapping[str, str]) -> tuple[P
     used = (*stage.fields_read, *stage.updates)
     old = {new: name for name, new in names.items()}
     fields = (
-        Field(name, program.field(old.get(name, name)).dtype, KEPT) for name in dict.fromkeys(used)
+        replace(program.field(old.get(name, name)), name=name) for name in dict.fromkeys(used)
     )
-    return replace(program, fields=tuple(fields), stages=(stage,), renames={}), stage
+    alone = replace(
+        program, fields=tuple(fields), stages=(stage,), renames={}, temporaries=()
+    )
+    return alone, stage
 
 
 def with_names(kernel: StageKernel, names: Mapping[str, str]) -> StageKernel:

@@ -13,9 +13,10 @@ from typing import Any, Union
 
 import numpy as np
 
-from controllers.language.neighbour import replaced, shifted
-from controllers.program.expression import Coordinate, Expression
+from controllers.language.neighbour import shifted
+from controllers.program.expression import Coordinate, Expression, walk
 from controllers.program.offsets import MAX_OFFSET
+from controllers.program.stored_values import replaced
 from hitmap.argument import short, wrong
 
 Half = tuple[bool, ...]     # per axis
@@ -106,10 +107,9 @@ def settled(node: Expression, half: Half) -> Expression:
 def _between(node: Expression, axis: int, *, to_half: bool) -> Expression:
     """The same coordinates, seen from a half point in place of a cell, or from a cell."""
 
-    def leaf(one: Expression) -> Expression:
-        if not isinstance(one, Coordinate) or one.axis != axis:
-            return one
+    def seen(one: Coordinate) -> Coordinate:
         offset = one.offset - one.half if to_half else one.offset + (not one.half)
         return Coordinate(axis, not one.half, offset)
 
-    return replaced(node, leaf)
+    along = (one for one in walk(node) if isinstance(one, Coordinate) and one.axis == axis)
+    return replaced([node], {one: seen(one) for one in along})[0]

@@ -8,9 +8,22 @@ from controllers.executor.executor import Executor
 from controllers.kernel.registry import KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.plan import Overlap, Plan
+from controllers.program.program import Program
+from controllers.program.storing import with_temporaries
+from controllers.settings.execution import Execution
 from hitmap.agreement import raise_together
 from hitmap.argument import short
 from hitmap.comm import Communicator
+
+
+def as_planned(program: Program, kernel: KernelChoice, execution: Execution) -> Program:
+    """The program with temporary fields for stored values, where `execution` has kernels for it.
+
+    A kernel of the user's own computes a stage as it is described; several steps at once are those
+    of a single stage.
+    """
+    is_whole = isinstance(kernel, Kernel) or (execution.steps_per_launch or 1) > 1
+    return with_temporaries(program, "never" if is_whole else execution.stored)
 
 
 def declared_steps(kernel: Kernel, wanted: int | None, watched: bool) -> int:
@@ -29,6 +42,18 @@ def declared_steps(kernel: Kernel, wanted: int | None, watched: bool) -> int:
             f"{1 if watched else n_steps}, or leave one of the two out"
         )
     return n_steps
+
+
+def check_mirrors(kernel: Kernel, plan: Plan) -> Plan:
+    """The plan; ValueError where launches of several steps would have to copy cells outside."""
+    for sweep in plan.sweeps:
+        if sweep.mirrors:
+            raise ValueError(
+                f"kernel {kernel.name!r} would compute {sweep.count} steps per launch, but what "
+                f"lies behind a mirror of {sweep.writes[0]!r} is filled once per launch; add a "
+                f"variant with steps_per_launch=1, or take another boundary"
+            )
+    return plan
 
 
 def check_boxes(

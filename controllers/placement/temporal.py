@@ -14,7 +14,7 @@ from controllers.executor.executor import Executor
 from controllers.kernel.configuration import Placed, launch_of
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel
-from controllers.placement.own_kernel import declared_steps
+from controllers.placement.own_kernel import check_mirrors, declared_steps
 from controllers.plan import Plan
 from controllers.program.program import Program
 from controllers.program.steps import can_combine
@@ -51,7 +51,7 @@ def plan_with_steps(
                 _kernel(plan, kind, placed)
         return plan
     single = make(1)
-    if choice != SPECIALISED or watched or not can_combine(single.program):
+    if choice != SPECIALISED or watched or not _combines(single):
         return single
     n_usual = usual(single) if usual is not None else _usual_steps(single)
     for n_steps in _candidates(single, n_usual):
@@ -70,12 +70,16 @@ def _plan_of_own(
 ) -> Plan:
     """A plan of as many steps as the user's kernel declares, or as tuning has found for it."""
     n_steps = declared_steps(kernel, wanted, watched)
-    plan = make(n_steps)
+    plan = check_mirrors(kernel, make(n_steps))
     if wanted is None and not watched and usual is not None and len(kernel.steps) > 1:
         found = usual(plan)
         if found != n_steps and found in kernel.steps:
-            return make(found)
+            return check_mirrors(kernel, make(found))
     return plan
+
+
+def _combines(single: Plan) -> bool:
+    return can_combine(single.program, single.layout.domain)
 
 
 def agreed_steps(plan: Plan, executors: Mapping[int, Executor], comm: Communicator) -> int:

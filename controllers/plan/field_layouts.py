@@ -19,8 +19,8 @@ class FieldLayouts:
         self.layout = layout
         self.periodic = closed(periodic, program.boundaries, program.n_axes)
         unit = Shape.of_extent((0,) * program.n_axes)
-        boundaries = program.boundaries
-        more = {field: boundaries[field].points(unit, self.periodic).upper for field in boundaries}
+        fields = (*program.fields, *program.temporaries)
+        more = {one.name: one.boundary.points(unit, self.periodic).upper for one in fields}
         grown = {some: layout.grown(some) for some in {*more.values()}}
         self._layouts = {field: grown[some] for field, some in more.items()}
 

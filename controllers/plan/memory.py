@@ -95,14 +95,16 @@ class PlaceMemory:
 
 def plan_memories(plan: Outline) -> Iterator[PlanMemory]:
     """What the places of `plan` that hold cells need: tiles, then staging memories."""
+    temporary = {field.name for field in plan.program.temporaries}
     for pool, n_buffers in plan.liveness.n_buffers.items():
+        lifetime: Lifetime = "step" if pool in temporary else "plan"
         geometries = {place: plan.geometry(pool, place) for place in plan.places}
         dtype = plan.program.field(pool).dtype
         for buffer in range(n_buffers):
             for place, geometry in geometries.items():
                 slack = SLACK if plan.locations[place].shares_host else 0
                 key = TileKey(pool, buffer, place)
-                yield PlanMemory(key, geometry, dtype, "tile", place, "plan", True, slack)
+                yield PlanMemory(key, geometry, dtype, "tile", place, lifetime, True, slack)
     for staging in _stagings(plan):
         bundle, home = plan.bundles[staging.bundle], plan.home(staging)
         packed = Geometry.dense(Shape((0,), (bundle.n_elements,)))

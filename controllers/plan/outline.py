@@ -53,21 +53,22 @@ class Outline(FieldLayouts):
                 f"given; give one per place"
             )
         super().__init__(program, layout, periodic)
-        periodic = self.periodic
         self.steps_per_launch = steps_per_launch
         self.locations = tuple(locations)
         self.overlap = overlap
         self.only_rank = only_rank
         self.halo_capacity = tuple(halo_capacity) or ((0, 0),) * program.n_axes
         self.host_tasks = tuple(host_tasks)
-        self.schedule = lowered(program, layout.domain, periodic, steps_per_launch)
+        self.schedule = lowered(program, layout.domain, self.periodic, steps_per_launch)
         self.sweeps = tuple(sweeps(self.schedule))
-        fields = [field.name for field in program.fields]
-        domains = {field: self.layout_of(field).domain for field in fields}
-        self.liveness = Liveness(fields, self.sweeps, layout.domain, program.renames, domains)
+        domains = {field: self.layout_of(field).domain for field in program.dtypes}
+        self.liveness = Liveness(domains, self.sweeps, program.renames)
         self.n_phases = self.liveness.period
         self._check_host_tasks()
-        self.patterns = {f: self._pattern(f, self._all_uses(f)) for f in fields}
+        temporary = {field.name for field in program.temporaries}   # never received
+        self.patterns = {
+            f: self._pattern(f, () if f in temporary else self._all_uses(f)) for f in domains
+        }
         self.exchanges = {version: self._exchange(version) for version in self.liveness.exchanged}
         self.transfers = tuple(
             Transfer(number, version, message, program.itemsize(version.field))
@@ -119,19 +120,30 @@ class Outline(FieldLayouts):
         that start at multiples of PITCH_MULTIPLE elements, as kernels read vectors there; and all
         fields with the same cell, as kernels of several fields ask for rows that are aligned alike.
         """
-        owned, full = self.owned(field, place), self.patterns[field].full(place)
+        owned, full = self.owned(field, place), self.full(field, place)
         if not owned.empty:
-            # around all that is computed of it, which may be at points that it has none of
-            computed = (self.updated(sweep, place) for sweep, _ in self._all_uses(field))
-            full = reduce(Shape.hull, computed, full)
             low, high = zip(*self.halo_capacity)
             full = full.hull(owned.grow(low, high))
         if self.locations[place].shares_host:
             return Geometry.dense(full)
         if not full.empty:
-            first = min(pattern.full(place).lower[-1] for pattern in self.patterns.values())
+            first = min(self.full(each, place).lower[-1] for each in self.patterns)
             full = Shape((*full.lower[:-1], min(full.lower[-1], first)), full.upper)
         return Geometry.padded(full)
+
+    def full(self, field: str, place: int) -> Shape:
+        """The hull of the cells of `field` that a place owns, receives, or computes around them.
+
+        And of the boxes of launches that read it: kernels count from the first cell of these.
+        """
+        pools, own = self.liveness.pools, self.layout_of(field)
+        boxes = (
+            self.updated(sweep, place)
+            for sweep in self.sweeps
+            if (sweep.is_temporary or self.layout_of(sweep.stage.home) is not own)
+            and any(pools[f] == pools[field] for f in sweep.fields)
+        )
+        return reduce(Shape.hull, boxes, self.patterns[field].full(place))
 
     def home(self, staging: StagingKey) -> int:
         """The place whose memory a staging memory is."""
@@ -157,7 +169,7 @@ class Outline(FieldLayouts):
 
     def updated(self, sweep: Sweep, place: int) -> Shape:
         """The cells that `sweep` computes at `place`."""
-        return self.owned(sweep.writes[0], place) & sweep.cells
+        return sweep.of_place(self.owned(sweep.stage.home, place))
 
     def boxes(self, sweep: Sweep, place: int) -> tuple[tuple[Shape, ...], Shape]:
         """What is launched at `place` before the borders are handed over, and what after."""
@@ -178,7 +190,7 @@ class Outline(FieldLayouts):
     def launched(self, sweep: Sweep, place: int) -> Iterator[tuple[Shape, Mapping[str, Geometry]]]:
         """The boxes that are launched at `place`, and how the fields' tiles lie there."""
         first, inner = self.boxes(sweep, place)
-        geometries = {field.name: self.geometry(field.name, place) for field in self.program.fields}
+        geometries = {field: self.geometry(field, place) for field in self.program.dtypes}
         for box in (*first, inner):
             if not box.empty:
                 yield box, geometries
@@ -239,17 +251,16 @@ class Outline(FieldLayouts):
         return self.patterns[version.field] if same else self._pattern(version.field, uses)
 
     def _pattern(self, field: str, uses: Sequence[Used]) -> HaloPattern:
-        """What places must receive that compute cells of a field's own layout, and of others."""
         own, extension = self.layout_of(field), self._extension(field, uses)
         groups: dict[Shape, tuple[Layout, list[Used]]] = {own.domain: (own, [])}
         for used in uses:
-            layout = self.layout_of(used[0].writes[0])
+            layout = self.layout_of(used[0].stage.home)
             groups.setdefault(layout.domain, (layout, []))[1].append(used)
         nothing = Shape.of_extent((0,) * self.program.n_axes)
         (_, offsets, updated), *others = (
             (layout, offsets_of(group), reduce(Shape.hull, boxes, nothing))
             for layout, group in groups.values()
-            for boxes in [[sweep.cells & layout.domain for sweep, _ in group]]
+            for boxes in [[sweep.base & layout.domain for sweep, _ in group]]
         )
         return HaloPattern(own, offsets, self.periodic, updated, extension, others)
 
@@ -259,8 +270,7 @@ class Outline(FieldLayouts):
 
     @cached_property
     def _extensions(self) -> dict[str, Extension | None]:
-        fields = (field.name for field in self.program.fields)
-        return {field: self._extension(field, self._all_uses(field)) for field in fields}
+        return {field: self._extension(field, self._all_uses(field)) for field in self.patterns}
 
     def _extension(self, field: str, uses: Sequence[Used]) -> Extension | None:
         boundary = self.program.field(field).boundary

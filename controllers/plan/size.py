@@ -62,10 +62,10 @@ def _of_cells(plan: Plan, place: int) -> PlaceSize:
     size = PlaceSize(place, plan.memory(place))
     if plan.layout.owned[place].empty:
         return size
-    for described in plan.program.fields:
-        n_owned = plan.owned(described.name, place).n_cells
+    for field in plan.patterns:
+        n_owned = plan.owned(field, place).n_cells
         size.owned += n_owned
-        size.halo += plan.patterns[described.name].full(place).n_cells - n_owned
+        size.halo += plan.full(field, place).n_cells - n_owned
     for sweep in plan.sweeps:
         first, inner = plan.boxes(sweep, place)
         n_first = sum(box.n_cells for box in first)

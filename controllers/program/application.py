@@ -70,6 +70,7 @@ def _several_steps(
         given = partial(around.value, box=box, dtype=given_dtype(sweep.stage, dtypes))
         values = values_of(update.expression, partial(read, box), dtype_of(dtypes, field), given)
         own[box.slices(known.lower)] = values.copy()
+        sweep.mirrors.renew(own, known, sweep.cells)
     return own[over.slices(known.lower)]
 
 

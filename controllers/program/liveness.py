@@ -13,7 +13,8 @@ the one that another field had as the step began.
   step: after a period all is as it was, and no step copies a field for that.
 - Cells that a sweep does not compute keep their value.  Where the buffer may hold something else in
   some of them, they are *carried* from the buffer of the version before.
-- A version's halo is exchanged if a sweep reads it near a cell, under any name that it ever gets.
+- A version's halo is exchanged if a sweep reads it near a cell, under any name that it ever gets;
+  of temporary values each place computes what it reads.
 """
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 
-from controllers.program.sweep import Here, Near, NearOffsets, Sweep, Use, Version
+from controllers.program.stage import around
+from controllers.program.sweep import Here, Near, Sweep, Use, Version
 from hitmap.region import Region
 from hitmap.shape import Shape
 
@@ -39,22 +41,20 @@ class Liveness:
     >>> back = Stage("back", {"u": Read("u", (0,)) - Read("v", (0,))}, ((-1, 1),))
     >>> domain, inner = Shape((0,), (10,)), Shape((1,), (9,))
     >>> step = [Sweep.of(mean, inner), Sweep.of(back, inner, 1, {"v": 1})]
-    >>> live = Liveness(("u", "v"), step, domain)
+    >>> live = Liveness({"u": domain, "v": domain}, step)
     >>> live.n_buffers, live.period, live.exchanged
     ({'u': 2, 'v': 1}, 2, (Version(field='u', number=1),))
     """
 
     def __init__(
         self,
-        fields: Sequence[str],
+        domains: Mapping[str, Shape],
         sweeps: Sequence[Sweep],
-        domain: Shape,
         renames: Mapping[str, str] | None = None,
-        domains: Mapping[str, Shape] | None = None,
     ) -> None:
-        """`domains`: of fields that have others than `domain`."""
-        self._sweeps, self._domain, self._renames = tuple(sweeps), domain, dict(renames or {})
-        self._domains = domains or {}
+        """`domains`: all cells of each field."""
+        self._sweeps, self._domains, self._renames = tuple(sweeps), domains, dict(renames or {})
+        fields = [*domains]
         self._writers: dict[str, list[int]] = {field: [] for field in fields}
         for number, sweep in enumerate(self._sweeps):
             _check(sweep, {field: len(writers) for field, writers in self._writers.items()})
@@ -124,7 +124,7 @@ class Liveness:
         before = Version(field, number)
         if number < 0 or self.buffer(before, phase) == at:
             return Region.of([])
-        own, domain = self._writer(version).cells, self._domains.get(field, self._domain)
+        own, domain = self._writer(version).cells, self._domains[field]
         if self.shares(field):      # who knows what another field left there
             return Region.of([domain]) - own
         computed: list[Shape] = []
@@ -141,8 +141,9 @@ class Liveness:
     def _exchanged(self) -> Iterator[Version]:
         for field, writers in self._writers.items():
             for number in range(1, len(writers) + 1):
-                if is_near(self.uses(Version(field, number))):
-                    yield Version(field, number)
+                version = Version(field, number)
+                if not self._writer(version).is_temporary and is_near(self.uses(version)):
+                    yield version
             if self.opened.get(field) == Version(field, 0):
                 yield Version(field, 0)
 
@@ -183,17 +184,23 @@ class Liveness:
         return tuple(turn[at] for at in buffers)
 
 
-def offsets_of(uses: Sequence[Used]) -> NearOffsets | Shape:
-    """All offsets at which a version is read, each once; one box of them for several steps."""
-    each: dict[tuple[int, ...], None] = {}
-    boxes = []
+def offsets_of(uses: Sequence[Used]) -> Sequence[tuple[int, ...] | Shape] | Shape:
+    """All offsets at which a version is read around the cells of a place, each once.
+
+    One box of them for several steps; and one for each offset at which a sweep with a rim reads.
+    """
+    each: dict[tuple[int, ...] | Shape, None] = {}
+    several = []
     for sweep, use in uses:
         offsets = use.map.offsets if isinstance(use.map, Near) else ((0,) * sweep.cells.n_axes,)
         if isinstance(offsets, Shape):
-            boxes.append(offsets)
+            several.append(offsets)
+        elif sweep.is_temporary:
+            cells = (Shape(at, tuple(step + 1 for step in at)) for at in offsets)
+            each |= dict.fromkeys(around(sweep.stage.rim, cell) for cell in cells)
         else:
             each |= dict.fromkeys(offsets)
-    return reduce(Shape.hull, boxes) if boxes else tuple(each)
+    return reduce(Shape.hull, several) if several else tuple(each)
 
 
 def _pools(fields: Sequence[str], renames: Mapping[str, str]) -> dict[str, str]:
@@ -228,8 +235,8 @@ def _steps(turn: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 
 def is_near(uses: Sequence[Used]) -> bool:
-    """Whether any of them reads other cells than it writes."""
-    return any(not isinstance(use.map, Here) for _, use in uses)
+    """Whether any of them reads other cells than those of the place."""
+    return any(sweep.is_temporary or not isinstance(use.map, Here) for sweep, use in uses)
 
 
 def _check(sweep: Sweep, written: Mapping[str, int]) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from functools import cached_property, reduce
-from itertools import chain
 from typing import get_args
 
 import numpy as np
@@ -25,8 +24,8 @@ from controllers.program.functions import INTEGERS as INTEGERS
 from controllers.program.given_use import check_given
 from controllers.program.hoisting import hoisted_with
 from controllers.program.identifier import check_identifier
+from controllers.program.location import by_location
 from controllers.program.offsets import Offsets
-from controllers.program.parts import parts_of
 from controllers.program.scalars import TIME, ScalarRule, ScalarRules
 from controllers.program.stage import Stage as Stage
 from controllers.program.stage_check import Math as Math
@@ -46,6 +45,9 @@ class Program:
     scalars: what each number is that is the same in all cells and changes while a program is used:
     a `Parameter`, or an expression of other scalars and constants.  What stages compute of scalars
     alone is one, too.  grid: where the cells lie, for coordinates.
+    temporaries: fields that hold values within a step alone, which nobody sees; each stage that
+    reads one comes after one that writes it (`controllers.program.storing`).
+    choices: what was decided of stored values, for people.
     math: "strict", which is evaluated as written, or "fast", for floats: generated kernels may
     divide constants beforehand and contract a product and a sum.  The reference is always strict.
     """
@@ -57,12 +59,14 @@ class Program:
     renames: Mapping[str, str] = dataclass_field(default_factory=dict, hash=False)
     scalars: Mapping[str, ScalarRule] = dataclass_field(default_factory=dict, hash=False)
     grid: Coordinates | None = None
+    temporaries: tuple[Field, ...] = ()
+    choices: tuple[str, ...] = dataclass_field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         check_identifier(self.name, "program")
         object.__setattr__(self, "renames", dict(self.renames))     # the caller's may change
-        names = [field.name for field in self.fields]
-        if not names or not self.stages:
+        names = [field.name for field in (*self.fields, *self.temporaries)]
+        if not self.fields or not self.stages:
             raise ValueError(f"program {self.name!r} needs at least one field and one stage")
         if len(set(names)) < len(names):
             raise ValueError(
@@ -85,11 +89,6 @@ class Program:
 
     def _check_boundaries(self) -> None:
         for field in self.fields:
-            if field.half and len(field.half) != self.n_axes:
-                raise ValueError(
-                    f"field {field.name!r}: half says True or False for each of the "
-                    f"{self.n_axes} axes, got {field.half}"
-                )
             stages = check_boundary(field.boundary, field.name, self.n_axes, field.dtype)
             for stage in stages:
                 self._check_stage(stage)
@@ -121,10 +120,10 @@ class Program:
             )
 
     def _check_fields(self, user: str, used: Iterable[str]) -> None:
-        names = [field.name for field in self.fields]
         for name in used:
-            if name not in names:
-                raise ValueError(f"{user} the field {name!r}, the program has {', '.join(names)}")
+            if name not in self.dtypes:
+                known = ", ".join(self.dtypes)
+                raise ValueError(f"{user} the field {name!r}, the program has {known}")
 
     def _check_renames(self) -> None:
         """Each field has one version when a step ends, and no version has two names."""
@@ -201,9 +200,9 @@ class Program:
         return {field.name: field.boundary for field in self.fields}
 
     @cached_property
-    def parts(self) -> tuple[tuple[Stage, ...], ...]:
-        """Each stage as stages for fields that lie at one place; see `parts_of`."""
-        return tuple(parts_of(stage, self.boundaries) for stage in self.stages)
+    def by_location(self) -> tuple[tuple[Stage, ...], ...]:
+        """Each stage as stages of fields that lie at one location; see `by_location`."""
+        return tuple(by_location(stage, self.boundaries) for stage in self.stages)
 
     @property
     def rules(self) -> ScalarRules:
@@ -221,8 +220,8 @@ class Program:
 
     @cached_property
     def dtypes(self) -> Mapping[str, str]:
-        """The dtype of each field, by name."""
-        return {field.name: field.dtype for field in self.fields}
+        """The dtype of each field, by name, temporary ones too."""
+        return {field.name: field.dtype for field in (*self.fields, *self.temporaries)}
 
     def dtype_of(self, stage: Stage) -> str:
         """The dtype of the fields that a stage updates; ValueError where they have unlike ones."""
@@ -254,7 +253,7 @@ class Program:
 
     def field(self, name: str) -> Field:
         """The field called `name`; KeyError where there is none."""
-        for field in self.fields:
+        for field in (*self.fields, *self.temporaries):
             if field.name == name:
                 return field
         raise KeyError(f"program {self.name!r} has no field {name!r}")
@@ -267,7 +266,7 @@ class Program:
     @property
     def reach(self) -> Offsets:
         """Per axis, the cells read below and above a computed cell (>= 0), from the reads alone."""
-        every = [offset for field in self.fields for offset in self.offsets(field.name)]
+        every = [offset for field in self.dtypes for offset in self.offsets(field)]
         return tuple(
             (max([0, *(-step for step in steps)]), max([0, *steps]))
             for steps in ([offset[axis] for offset in every] for axis in range(self.n_axes))
@@ -291,7 +290,8 @@ class Program:
         to it; elsewhere those whose declared offsets stay in the domain.  Empty where the domain is
         smaller than the offsets.  With several stages, the hull of theirs.
         """
-        parts = chain.from_iterable(self.parts)
-        return reduce(
-            Shape.hull, (part.updated(domain, periodic, self.boundaries) for part in parts)
+        lasting = (apart for apart in self.by_location if not apart[0].rim)
+        boxes = (
+            stage.updated(domain, periodic, self.boundaries) for apart in lasting for stage in apart
         )
+        return reduce(Shape.hull, boxes)

@@ -171,7 +171,7 @@ def _after_step(
     """The fields after a step; no array of `before` is changed, but some are handed on."""
     now, boundaries = dict(before), program.boundaries
     domain, periodic = around.positions.domain, around.positions.periodic
-    for parts in program.parts:
+    for parts in program.by_location:
         values: dict[str, tuple[Shape, npt.NDArray[Any]]] = {}
         for stage in parts:
             box = stage.updated(domain, periodic, boundaries)

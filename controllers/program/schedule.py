@@ -13,8 +13,8 @@ from typing import Any, TypeAlias, Union
 import numpy.typing as npt
 
 from controllers.program.program import Program
-from controllers.program.steps import can_combine
-from controllers.program.sweep import Sweep, cells_of
+from controllers.program.steps import why_single
+from controllers.program.sweep import Sweep, cells_of, mirrors_of
 from hitmap.shape import Shape
 
 Arrays: TypeAlias = Mapping[str, "npt.NDArray[Any]"]
@@ -54,19 +54,21 @@ def lowered(
     One per stage, or per part of it, which reads the newest versions of before the stage.
     ValueError where several steps cannot be one sweep.
     """
-    if steps_per_launch > 1 and not can_combine(program):
+    reason = why_single(program, domain) if steps_per_launch > 1 else ""
+    if reason:
         raise ValueError(
             f"launches of {steps_per_launch} steps are for programs of one stage that reads the "
-            f"field it writes, whose boundary is keep, periodic or a number, and uses neither "
-            f"coordinates, indices, scalars that change from step to step nor half points; "
-            f"{program.name!r} needs 1 step per launch"
+            f"field it writes, whose boundary is keep, periodic, mirror or a number, and uses "
+            f"neither coordinates, indices, half points nor scalars that change from step to step; "
+            f"{program.name!r} needs 1 step per launch: {reason}"
         )
     newest: dict[str, int] = {}
     parts = []
-    for stage, apart in zip(program.stages, program.parts):
+    for stage, apart in zip(program.stages, program.by_location):
         for part in apart:
             cells = cells_of(part, domain, periodic, steps_per_launch, program.boundaries)
-            parts.append(Sweep.of(part, cells, steps_per_launch, newest))
+            mirrors = mirrors_of(part, program.boundaries, steps_per_launch)
+            parts.append(Sweep.of(part, cells, steps_per_launch, newest, mirrors))
         newest |= {field: newest.get(field, 0) + 1 for field in stage.updates}
     return Sequence(tuple(parts))
 

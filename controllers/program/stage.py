@@ -61,8 +61,9 @@ class Stage:
         return hash(self._identity)
 
     @property
-    def _identity(self) -> tuple[str, Offsets, tuple[tuple[str, int], ...]]:
-        return self.name, self.offsets, tuple((f, id(value)) for f, value in self.updates.items())
+    def _identity(self) -> tuple[str, Offsets, Offsets, tuple[tuple[str, int], ...]]:
+        values = ((field, id(value)) for field, value in self.updates.items())
+        return self.name, self.offsets, self.rim, tuple(values)
 
     @cached_property
     def nodes(self) -> tuple[Expression, ...]:
@@ -90,6 +91,16 @@ class Stage:
         return tuple(dict.fromkeys(read.field for read in self.reads))
 
     @property
+    def rim(self) -> Offsets:
+        """How far beyond the cells of a place it computes, see `Part`; none."""
+        return ()
+
+    @property
+    def home(self) -> str:
+        """A field that lies where it computes."""
+        return next(iter(self.updates))
+
+    @property
     def writes(self) -> str:
         """The field it updates; ValueError where there are several."""
         return self._one_update[0]
@@ -114,7 +125,7 @@ class Stage:
     ) -> Shape:
         """The cells this stage computes; see `Program.updated`.
 
-        All fields that it updates lie at the same place (`Program.parts`).
+        All fields that it updates lie at the same location (`Program.by_location`).
         """
         if not len(self.offsets) == len(domain.extent) == len(periodic):
             raise ValueError(
@@ -122,7 +133,7 @@ class Stage:
                 f"{len(domain.extent)} and {len(periodic)} boundaries; give one per axis"
             )
         known = boundaries or {}
-        domain = known.get(next(iter(self.updates)), KEPT).points(domain, periodic)
+        domain = known.get(self.home, KEPT).points(domain, periodic)
         ends = [
             tuple(0 if ring else self._margin(axis, upper, known) for upper in (0, 1))
             for axis, ring in enumerate(periodic)
@@ -150,8 +161,43 @@ class Stage:
         These are the first and the last offset where it lies at the same place as what is computed;
         the last one of n + 1 points reads beyond n cells at the offset 0.
         """
-        own, theirs = (boundaries.get(f, KEPT) for f in (next(iter(self.updates)), field))
+        own, theirs = (boundaries.get(f, KEPT) for f in (self.home, field))
         offsets = [read.offset for read in self.reads if read.field == field]
         more = (own.is_half(a) - theirs.is_half(a) for a in range(len(self.offsets)))
         along = zip(*offsets)
         return tuple((min(steps), max(steps) + n) for steps, n in zip(along, more))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Part(Stage):
+    """What remains of a stage, or what is computed before it: values that it reads again.
+
+    whole: the stage as it is described, which says what cells are computed.
+    rim: of temporary values, per axis the first and the last offset at which the cells of the
+        whole need them: each place computes so far around its own cells, instead of an exchange.
+    """
+
+    whole: Stage
+    rim: Offsets = ()
+
+    @property
+    def home(self) -> str:
+        return self.whole.home
+
+    def updated(
+        self, domain: Shape, periodic: tuple[bool, ...], boundaries: Boundaries | None = None
+    ) -> Shape:
+        """The cells this part computes, with a rim also beyond the domain."""
+        return around(self.rim, self.whole.updated(domain, periodic, boundaries))
+
+
+def around(rim: Offsets, cells: Shape) -> Shape:
+    """The cells at the offsets of a rim from some of `cells`; without a rim, they themselves.
+
+    >>> str(around(((-1, 0), (0, 2)), Shape((0, 0), (4, 4))))
+    '[-1:4, 0:6]'
+    """
+    if not rim or cells.empty:
+        return cells
+    low, high = zip(*rim)
+    return cells.grow(tuple(-first for first in low), high)

@@ -2,27 +2,68 @@
 """Several time steps at once: how far they read, and which programs can do them."""
 from __future__ import annotations
 
+from controllers.program.boundary import Mirror
 from controllers.program.expression import Coordinate, Index
+from controllers.program.mirrors import Mirrors
 from controllers.program.offsets import Offsets
 from controllers.program.program import Program
 from controllers.program.stage import Stage
 from hitmap.shape import Shape
 
 
-def can_combine(program: Program) -> bool:
-    """Whether several steps can be one sweep: a single stage of a field that it reads, too.
+def can_combine(program: Program, domain: Shape) -> bool:
+    """Whether several steps can be one sweep."""
+    return not why_single(program, domain)
 
-    What lies outside that field must never change: no step in between could fill it.  No scalar
-    that it uses may change from step to step, nor may it use indices or coordinates.
+
+def why_single(program: Program, domain: Shape) -> str:
+    """Why several steps of a program cannot be one sweep; "" where they can.
+
+    A single stage of a field that it reads, too, can.  What lies outside that field must never
+    change, or be its mirror image: no step in between could fill it.  No scalar that is used may
+    change from step to step, nor may the stage use indices or coordinates.
+
+    >>> from controllers.language.weights import Stencil
+    >>> from controllers.program.boundary import Boundary
+    >>> program = Stencil.of("s", [(-2, 1)], [1, 0, 0, 1], 2).program("float32")
+    >>> why_single(program, Shape((0,), (9,)))
+    ''
+    >>> program = program.with_boundaries({"u": Boundary.of("mirror", 1)})
+    >>> why_single(program, Shape((0,), (9,)))
+    'it reads 2 cells below and 1 above, where there is a mirror on axis 0'
     """
     (stage, *more) = program.stages
-    if more or program.renames or len(stage.updates) > 1 or program.changing:
-        return False
+    if more or program.renames:
+        return "it has several stages, or renames fields"
+    if len(stage.updates) > 1:
+        return f"its stage updates several fields, {', '.join(stage.updates)}"
+    if stage.writes not in stage.fields_read:
+        return f"its stage does not read the field that it writes, {stage.writes}"
+    if program.changing:
+        return f"scalars change from step to step, {', '.join(program.changing)}"
     if any(field.half for field in program.fields):
-        return False
+        return "fields lie at half points"
     if any(isinstance(node, (Index, Coordinate)) for node in stage.given):
-        return False
-    return stage.writes in stage.fields_read and program.field(stage.writes).boundary.is_steady
+        return "its stage uses indices or coordinates"
+    boundary = program.field(stage.writes).boundary
+    for axis in range(program.n_axes):
+        for rule in boundary.side(axis):
+            if rule.extends and not rule.is_steady and not isinstance(rule, Mirror):
+                return f"what lies outside of {stage.writes} is {rule}"
+    return _why_no_mirrors(stage, Mirrors.of(boundary, program.n_axes), domain)
+
+
+def _why_no_mirrors(stage: Stage, mirrors: Mirrors, domain: Shape) -> str:
+    """Why a launch cannot copy what lies behind mirrors from cells that it computes itself."""
+    for axis, ((low, high), signs) in enumerate(zip(own_reach(stage), mirrors.signs)):
+        if any(signs) and low != high:
+            return (
+                f"it reads {low} cells below and {high} above, where there is a mirror on axis "
+                f"{axis}"
+            )
+        if any(signs) and domain.extent[axis] < low:
+            return f"a mirror on axis {axis} shows more cells than there are"
+    return ""
 
 
 def own_offsets(stage: Stage, field: str) -> tuple[tuple[int, ...], ...]:

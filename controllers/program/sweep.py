@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TypeAlias, Union
 
 from controllers.program.expression import Expression
-from controllers.program.stage import Boundaries, Stage
+from controllers.program.mirrors import NO_MIRRORS, Mirrors
+from controllers.program.stage import Boundaries, Stage, around
 from controllers.program.steps import grown, offsets_read, own_offsets
 from hitmap.shape import Shape
 
@@ -123,7 +124,8 @@ class Sweep:
     stage: whose expressions are computed.
     uses: no two of one field, since expressions read a field by its name.
     cells: those it computes, in the coordinates of launched boxes; the others keep their value.
-        On a periodic axis, all that boxes in the domain need.
+        On a periodic axis, all that boxes in the domain need; with a rim, also those of it.
+    mirrors: at the ends of `cells`, where several steps copy what lies behind in between.
     folds: reductions; none so far.
     """
 
@@ -132,6 +134,7 @@ class Sweep:
     updates: tuple[Update, ...]
     cells: Shape
     count: int = 1
+    mirrors: Mirrors = NO_MIRRORS
     folds: tuple[()] = ()
 
     @classmethod
@@ -141,6 +144,7 @@ class Sweep:
         cells: Shape,
         count: int = 1,
         newest: Mapping[str, int] | None = None,
+        mirrors: Mirrors = NO_MIRRORS,
     ) -> Sweep:
         """That of `stage`, reading the newest versions, 0 where `newest` says nothing.
 
@@ -155,7 +159,7 @@ class Sweep:
             Update(Version(field, known.get(field, 0) + 1), expression)
             for field, expression in stage.updates.items()
         )
-        return cls(stage, uses, updates, cells, count)
+        return cls(stage, uses, updates, cells, count, mirrors)
 
     @classmethod
     def over(
@@ -167,7 +171,8 @@ class Sweep:
         boundaries: Boundaries | None = None,
     ) -> Sweep:
         """That of `stage` alone, for boxes in `domain`."""
-        return cls.of(stage, cells_of(stage, domain, periodic, count, boundaries), count)
+        cells = cells_of(stage, domain, periodic, count, boundaries)
+        return cls.of(stage, cells, count, mirrors=mirrors_of(stage, boundaries or {}, count))
 
     @property
     def name(self) -> str:
@@ -178,6 +183,25 @@ class Sweep:
     def writes(self) -> tuple[str, ...]:
         """The fields of which it makes versions."""
         return tuple(update.version.field for update in self.updates)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that it reads, and those that it writes."""
+        return *(use.version.field for use in self.uses), *self.writes
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether each place computes what it reads of it by itself, so that none is exchanged."""
+        return bool(self.stage.rim)
+
+    @property
+    def base(self) -> Shape:
+        """The cells for which it is computed: its own, less the rim around them."""
+        return around(tuple((-low, -high) for low, high in self.stage.rim), self.cells)
+
+    def of_place(self, owned: Shape) -> Shape:
+        """The cells that a place computes which owns these."""
+        return around(self.stage.rim, owned & self.base)
 
     def use(self, field: str) -> Use | None:
         """What it reads of `field`."""
@@ -212,6 +236,13 @@ def cells_of(
     lower = (b if p else a for a, b, p in zip(updated.lower, beyond.lower, periodic))
     upper = (b if p else a for a, b, p in zip(updated.upper, beyond.upper, periodic))
     return Shape(tuple(lower), tuple(upper))
+
+
+def mirrors_of(stage: Stage, boundaries: Boundaries, count: int) -> Mirrors:
+    """Those of the field that `count` steps of a stage write; none for a single step."""
+    if count == 1 or stage.writes not in boundaries:
+        return NO_MIRRORS
+    return Mirrors.of(boundaries[stage.writes], len(stage.offsets))
 
 
 def _map(stage: Stage, field: str, count: int) -> Map:

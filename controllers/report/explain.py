@@ -17,10 +17,12 @@ from controllers.plan.text import steps
 from controllers.program.formula import expression_text, formula
 from controllers.program.program import Program
 from controllers.program.scalars import Parameter
+from controllers.program.stage import Stage
 from controllers.program.sweep import Version
 from controllers.report.memories import memory_table, numbers
 from controllers.report.report import format_table
 from controllers.report.versions import accesses, company, pools, staleness
+from hitmap.shape import Shape
 
 MAX_LINES = 40          # of a list
 MAX_BUNDLES = 120       # of a plan that is printed whole
@@ -56,17 +58,13 @@ def _program(plan: Plan) -> str:
     lines += [f"  {text}" for text in _points(plan)]
     for sweep in plan.sweeps:
         stage, updated = sweep.stage, plan.shortened(sweep, 1).cells
-        domain = plan.layout_of(sweep.writes[0]).domain
+        domain = plan.layout_of(stage.home).domain
         lines.append(f"  stage {sweep.name}")
         lines += [f"    {line}" for line in formula(stage).splitlines()]
         lines.append(f"    {cost(program, stage)}")
         lines.append(f"    {accesses(sweep)}")
-        lines.append(
-            f"    computes {updated}, {updated.n_cells} of {domain.n_cells} cells; the others keep "
-            f"their values"
-            if updated != domain
-            else "    computes all cells"
-        )
+        lines.append(f"    computes {_cells(stage, updated, domain)}")
+    lines += [f"  {text}" for text in program.choices]
     lines += [f"  scalar {text}" for text in _scalars(program)]
     for axis, ((low, high), wraps) in enumerate(zip(program.reach, plan.periodic)):
         boundary = _boundary(program, axis, wraps)
@@ -84,6 +82,17 @@ def _points(plan: Plan) -> Iterator[str]:
             axes = " and ".join(str(axis) for axis, half in zip(names, field.half) if half)
             extent = " x ".join(map(str, plan.layout_of(field.name).domain.extent))
             yield f"{field.name} lies at half points of {axes}: {extent}"
+
+
+def _cells(stage: Stage, updated: Shape, domain: Shape) -> str:
+    """Those that a stage computes, of a domain."""
+    if stage.rim:
+        rim = " x ".join(f"{low}..{high}" for low, high in stage.rim)
+        return f"what others read of it, {rim} around the cells of each place"
+    if updated == domain:
+        return "all cells"
+    cells = f"{updated.n_cells} of {domain.n_cells} cells"
+    return f"{updated}, {cells}; the others keep their values"
 
 
 def _boundary(program: Program, axis: int, wraps: bool) -> str:
@@ -148,6 +157,7 @@ def _row_left_out(count: int) -> tuple[str, ...]:
 def _messages(plan: Plan) -> str:
     lines = []
     exchanged = {version.field for version in plan.exchanges}
+    exchanged |= {field.name for field in plan.program.temporaries}     # of which nothing is sent
     still = [Version(field, 1) for field in plan.patterns if field not in exchanged]
     for version in (*plan.exchanges, *still):
         pattern = plan.exchanges.get(version, plan.patterns[version.field])

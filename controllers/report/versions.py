@@ -73,10 +73,13 @@ def pools(plan: Plan) -> Iterator[str]:
     program, live = plan.program, plan.liveness
     for pool, count in live.n_buffers.items():
         fields = [field for field, name in live.pools.items() if name == pool]
+        temporary = any(field.name == pool for field in program.temporaries)
         turns = any(plan.newest(f, 1, 0) != plan.newest(f, 0, 0) for f in fields)
         what = f"{count} buffer{'s' * (count > 1)}"
         if turns:
             what += " that change roles from step to step"
+        elif temporary:
+            what += ", for values within a step"
         elif not any(field in program.written for field in fields):
             what += ", only read"
         elif count == 1:

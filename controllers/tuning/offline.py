@@ -21,7 +21,12 @@ from controllers.kernel.user_kernel import with_domain
 from controllers.kernel.variant import Kernel
 from controllers.kernel.winners import Winner
 from controllers.memory.ledger import MemoryCapError
-from controllers.placement.own_kernel import check_boxes, overlap_for
+from controllers.placement.own_kernel import (
+    as_planned,
+    check_boxes,
+    check_mirrors,
+    overlap_for,
+)
 from controllers.placement.placement import open_controllers
 from controllers.placement.places import divide
 from controllers.placement.temporal import plan_with_steps
@@ -121,6 +126,7 @@ def tune(
     check_math(tuned.math, kernel)
     check_choice(kernel, tuned)
     own = with_domain(kernel, domain) if isinstance(kernel, Kernel) else kernel
+    tuned = as_planned(tuned, kernel, request.execution)
     controllers = open_controllers(comm, tuned, request.execution, kernel=own)
     layout, placement = divide(controllers, tuned, domain, request.division)
     plans = _plans(tuned, layout, placement.locations, comm.rank, kernel)
@@ -158,9 +164,9 @@ def _plans(
         )  # fmt: skip
 
     if isinstance(kernel, Kernel):
-        return {n_steps: plan_of(n_steps) for n_steps in kernel.steps}
+        return {n_steps: check_mirrors(kernel, plan_of(n_steps)) for n_steps in kernel.steps}
     plans = {1: plan_of(1)}
-    if not can_combine(program):
+    if not can_combine(program, layout.domain):
         return plans
     kinds = {where.kind for where in locations}
     (sweep,) = plans[1].sweeps

@@ -173,7 +173,7 @@ def _largest(engine: Engine, executor: OpenCLExecutor, number: int) -> KeyedLaun
             continue
         placed = (
             operation.writes[0].cells[0],
-            {field.name: plan.geometry(field.name, operation.place) for field in program.fields},
+            {field: plan.geometry(field, operation.place) for field in program.dtypes},
         )
         launch = executor.launch_of(program, sweep, placed)
         if offer.can_vary(launch):

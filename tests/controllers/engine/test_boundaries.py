@@ -242,10 +242,15 @@ def test_several_steps_per_launch_know_fixed_numbers(
 
 def test_several_steps_per_launch_are_refused_where_what_is_outside_changes() -> None:
     program = five().program("float32")
-    with pytest.raises(ValueError, match="launches of 2 steps .* keep, periodic or a number"):
-        Computation(program, (40, 40), boundary="mirror", steps_per_launch=2, devices="reference")
-    with Computation(program, (400, 400), boundary="mirror", devices="cpu") as run:
-        assert run.plan.steps_per_launch == 1
+    for boundary, reason in (
+        ("extrapolate:1", r"keep, periodic, mirror or a number.* of u is extrapolate\(1\)"),
+        (fixed(Scalar("t")), "scalars change from step to step, t"),
+    ):
+        with pytest.raises(ValueError, match=f"launches of 2 steps .*{reason}"):
+            Computation(program, (40, 40), boundary=boundary, steps_per_launch=2,
+                        devices="reference", dt=1)  # fmt: skip
+        with Computation(program, (400, 400), boundary=boundary, devices="cpu", dt=1) as run:
+            assert run.plan.steps_per_launch == 1
 
 
 def five() -> Stencil:

@@ -28,7 +28,9 @@ from controllers.kgt.__main__ import main
 from controllers.kgt.strategies.wavefront import WavefrontConfig
 from controllers.kgt.text.emitter import used_fields
 from controllers.language.weights import Stencil
+from controllers.program.boundary import Boundary, mirror
 from controllers.program.expression import Read, reads
+from controllers.program.mirrors import Mirrors
 from controllers.program.program import Field, Program, Stage
 from controllers.program.reference import values_of
 from controllers.program.steps import own_reach
@@ -106,6 +108,9 @@ def expected_cells(
                 stage.expression, read, program.dtype
             )
         old[own] = new
+        around = grown(computed, own_reach(stage), 1) & tiles.geometry[own].box
+        mirrors = Mirrors.of(program.field(own).boundary, program.n_axes)
+        mirrors.renew(tiles.geometry[own].strided(around).view(new), around, computed)
     result, where = before.copy(), tiles.geometry[own].strided(box)
     where.view(result)[...] = where.view(old[own])
     return result
@@ -163,6 +168,30 @@ def test_several_steps_of_a_random_stage_equal_the_reference_bit_for_bit(
     around = grown(box, program.reach, config.steps_per_launch - 1)
     tiles = random_tiles(rng, program, around, rng.choice([1, 16]))
     check_steps(cpu_queue, program, config, box, computed, tiles)
+
+
+@pytest.mark.parametrize("number", sample(range(60), 30))
+def test_what_lies_behind_mirrors_is_copied_at_every_level(
+    cpu_queue: cl.CommandQueue, number: int
+) -> None:
+    rng, n_axes = random.Random(f"mirrors {number}"), 2 + number % 3 // 2
+    reach = tuple(rng.randint(1, 2) for _ in range(n_axes))
+    ends = [tuple(side * n if axis == at else 0 for axis, n in enumerate(reach))
+            for at in range(n_axes) for side in (-1, 1)]  # fmt: skip
+    dtype = rng.choice(["float32", "float64", "int32"])
+    tree = random_tree(rng, [Read("u", offset) for offset in ends], dtype)
+    tree = sum((Read("u", offset) * 2 for offset in ends), tree)
+    sides = [[rng.choice([mirror(), mirror(-1), "keep"]) for _ in "lu"] for _ in range(n_axes)]
+    field = Field("u", dtype, Boundary.of(sides, n_axes))
+    shape = tuple((-n, n) for n in reach)
+    program = Program("p", (field,), (Stage("s", {"u": tree}, shape),))
+    config = WavefrontConfig.default(program, program.stages[0])
+    extent = (*(rng.choice([2, 5, 12, 33]) for _ in reach[1:]), rng.randint(config.lanes, 80))
+    box = Shape.of_extent(extent)
+    config = random_wavefront(rng, program, extent)
+    computed = random_limits(rng, box, program, config.steps_per_launch)
+    around = grown(box, program.reach, config.steps_per_launch - 1)
+    check_steps(cpu_queue, program, config, box, computed, random_tiles(rng, program, around, 16))
 
 
 def guarded_case(number: int) -> None:

@@ -67,9 +67,10 @@ def test_programs_of_one_stage_that_reads_what_it_writes_combine_steps() -> None
     fields = (Field("u", "float32"), Field("v", "float32"))
     own = Stage("own", {"u": Read("u", (0, 1)) + Read("v", (0, 0))}, NEAR)
     other = Stage("other", {"v": Read("u", (0, 1)) + Constant(1)}, NEAR)
-    assert can_combine(Program("p", fields, (own,)))
-    assert not can_combine(Program("p", fields, (other,)))
-    assert not can_combine(Program("p", fields, (own, other)))
+    domain = Shape.of_extent((9, 9))
+    assert can_combine(Program("p", fields, (own,)), domain)
+    assert not can_combine(Program("p", fields, (other,)), domain)
+    assert not can_combine(Program("p", fields, (own, other)), domain)
     layout = Layout.bands(Shape.of_extent((9, 9)), 1)
     with pytest.raises(ValueError, match="launches of 2 steps are for programs of one stage"):
         Plan(Program("p", fields, (other,)), layout, (False, False), [Location()],

@@ -37,6 +37,8 @@ from controllers.kgt.strategies.streaming.pipeline import Pipeline
 from controllers.kgt.strategies.streaming.tile import WorkTile
 from controllers.kgt.text import fast
 from controllers.kgt.text.terms import loops_over_terms
+from controllers.program.expression import Given, Scalar
+from controllers.program.mirrors import Mirrors
 from controllers.program.program import INTEGERS, Program, Stage
 from controllers.program.steps import own_reach
 
@@ -55,6 +57,23 @@ class StreamingConfig(StreamingParameters, Config):
     kind: ClassVar[str] = "gpu"
     about: ClassVar[str] = "several steps per launch in registers"
     vectors: ClassVar[bool] = True
+    given: ClassVar[tuple[type[Given], ...]] = (Scalar,)
+
+    @classmethod
+    def computes(cls, program: Program, stage: Stage) -> bool:
+        """Nor does it copy cells behind mirrors between the steps."""
+        return super().computes(program, stage) and not _mirrors(program, stage)
+
+    @classmethod
+    def check(cls, program: Program, stage: Stage) -> None:
+        """Raise ValueError where it cannot."""
+        if len(stage.updates) == 1 and _mirrors(program, stage):
+            raise ValueError(
+                f"stage {stage.name!r}: the strategy 'streaming' does not copy what lies behind a "
+                f"mirror of {stage.writes!r} between its steps; take another one, with 1 step per "
+                f"launch"
+            )
+        super().check(program, stage)
 
     @classmethod
     def default(
@@ -201,6 +220,10 @@ class StreamingConfig(StreamingParameters, Config):
         _refuse(program, stage)
         stage = fast.stage_of(program, stage)
         return streaming_kernel(program, stage, self, self.work_sizes(program, stage))
+
+
+def _mirrors(program: Program, stage: Stage) -> Mirrors:
+    return Mirrors.of(program.field(stage.writes).boundary, program.n_axes)
 
 
 def _refuse(program: Program, stage: Stage) -> None:

@@ -26,6 +26,7 @@ from typing import ClassVar
 from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
+from controllers.kgt.strategies.wavefront.frames import keep_function
 from controllers.kgt.strategies.wavefront.front import front_body
 from controllers.kgt.strategies.wavefront.levels import Levels
 from controllers.kgt.strategies.wavefront.parameters import WavefrontParameters
@@ -34,7 +35,7 @@ from controllers.kgt.text import fast, frame
 from controllers.kgt.text.analysis import arithmetic_type
 from controllers.kgt.text.lanes import Lanes
 from controllers.kgt.text.terms import loops_over_terms
-from controllers.program.expression import reads
+from controllers.program.expression import Given, Scalar, reads
 from controllers.program.program import Program, Stage
 from controllers.program.steps import own_reach
 
@@ -53,6 +54,7 @@ class WavefrontConfig(WavefrontParameters, Config):
     kind: ClassVar[str] = "cpu"
     about: ClassVar[str] = "several steps per launch in the cache"
     vectors: ClassVar[bool] = True
+    given: ClassVar[tuple[type[Given], ...]] = (Scalar,)
 
     @classmethod
     def default(
@@ -184,7 +186,8 @@ class WavefrontConfig(WavefrontParameters, Config):
         levels = Levels(program, stage, self)
         how = f"tile by tile through the cache, in vectors of {self.lanes} cells"
         return frame.kernel(
-            program, stage, how, front_body(levels), work_sizes(self), helpers=functions(levels),
+            program, stage, how, front_body(levels), work_sizes(self),
+            helpers=[*functions(levels), *keep_function(levels)],
             lanes=Lanes(self.lanes, clang=True), steps_per_launch=self.steps_per_launch,
         )  # fmt: skip
 

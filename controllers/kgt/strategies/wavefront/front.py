@@ -7,6 +7,7 @@ what the stage computes at all, slices are done one by one.
 """
 from __future__ import annotations
 
+from controllers.kgt.strategies.wavefront.frames import keep_slices
 from controllers.kgt.strategies.wavefront.levels import FIRST, LAST, NEXT, STREAM, Levels
 from controllers.kgt.text import frame
 from controllers.kgt.text.c_lines import block
@@ -175,15 +176,13 @@ def _slices(levels: Levels) -> list[str]:
             const int item_inside = item_0 >= item_start_0 && item_0 < item_last_0;
             item_count = $count;
             $compute
-            if (item_left && (item_framed || !item_inside))
-                for (int item = 0; item < item_count; ++item)
-                    $keep
+            $keep
         }
     """,
         ahead=f"item_front + item_left * {high}", slices=slices,
         every="item_0 < item_until; item_0 += item_count",
         count=f"item_inside && {fits} ? {slices} : 1" if slices > 1 else 1,
-        compute=_side_by_side(levels), keep=levels.keep("item_0 + item"),
+        compute=_side_by_side(levels), keep=keep_slices(levels),
     )  # fmt: skip
 
 

@@ -20,6 +20,9 @@ from controllers.kgt.strategies.wavefront.rings import Rings
 from controllers.kgt.text.c_lines import called
 from controllers.kgt.text.c_text import plus
 from controllers.kgt.text.emitter import OPENCL_TYPES
+from controllers.kgt.text.given import scalars_of
+from controllers.program.dtypes import given_dtype
+from controllers.program.mirrors import Mirrors
 from controllers.program.program import Program, Stage
 from controllers.program.steps import own_reach
 
@@ -69,6 +72,27 @@ class Levels:
         """The fields that are read and not written."""
         return [field for field in self.stage.fields_read if field != self.own]
 
+    @cached_property
+    def mirrors(self) -> Mirrors:
+        """Those at the ends of the field that is written."""
+        return Mirrors.of(self.program.field(self.own).boundary, self.program.n_axes)
+
+    @property
+    def mirrors_slices(self) -> bool:
+        """Whether there are mirrors behind which whole slices lie."""
+        return self.last > 0 and any(self.mirrors.signs[0])
+
+    @property
+    def scalars(self) -> list[str]:
+        """What the stage is given next to fields, as the functions get it."""
+        return [*scalars_of(self.stage)]
+
+    @property
+    def given(self) -> list[str]:
+        """The same as parameters of functions."""
+        real = OPENCL_TYPES[given_dtype(self.stage, self.program.dtypes)]
+        return [f"const {real} {name}" for name in self.scalars]
+
     @property
     def pitches(self) -> list[str]:
         """The pitches of all fields, as the functions get them."""
@@ -83,12 +107,16 @@ class Levels:
         arguments += ["item_0"] if self.last else []
         for axis in self.slice_axes:
             arguments += [f"item_start_{axis}", f"item_last_{axis}"]
+        arguments += self.scalars
         return called(f"kgt_{kind}_{count}", [*arguments, *self.pitches])
 
-    def keep(self, number: str) -> list[str]:
-        """C lines: a call of `kgt_keep` for the slice of this number."""
+    def keep(self, number: str, shown: str = "", inside: str = "item_inside") -> list[str]:
+        """C lines: a call of `kgt_keep` for the slice of this number.
+
+        shown: the slice that it shows behind a mirror, or itself.  inside: whether it is computed.
+        """
         arguments = [self._field(""), self._ring(1)]
-        arguments += [*([number] if self.last else []), "item_inside"]
+        arguments += [*([number] if self.last else []), *([shown] if shown else []), inside]
         for axis in self.slice_axes:
             arguments += [f"item_{end}_{axis}" for end in ("kept", "end", "start", "last")]
         return called("kgt_keep", [*arguments, *self.pitches[: self.last]])

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from controllers.kgt.strategies.wavefront.levels import FIRST, LAST, NEXT, STREAM, Levels
 from controllers.kgt.text.c_lines import block, called, function
-from controllers.kgt.text.emitter import assignment, element, statement
+from controllers.kgt.text.emitter import assignment, element
 from controllers.kgt.text.lanes import PREFETCH, WIDE, Lanes
 from controllers.program.expression import Read
 
@@ -19,14 +19,13 @@ INLINE = "static inline __attribute__((always_inline))"
 
 
 def functions(levels: Levels) -> list[str]:
-    """C lines: all functions of the kernel."""
+    """C lines: all functions of the kernel that compute cells."""
     kinds = [FIRST, *([NEXT] if levels.rings.steps > 2 else []), LAST]
     several = levels.rings.slices
     texts = [_value(levels, source) for source in ("field", "ring")]
     texts += [_slices(levels, kind, n) for kind in kinds for n in dict.fromkeys((several, 1))]
     texts += [_slices(levels, STREAM, several)] if levels.streaming else []
-    texts += [_keep(levels)]
-    return [*_types_and_macros(levels), *(line for text in texts for line in ["", *text]), ""]
+    return [*_types_and_macros(levels), *(line for text in texts for line in ["", *text])]
 
 
 def _types_and_macros(levels: Levels) -> list[str]:
@@ -75,7 +74,7 @@ def _value(levels: Levels, source: str) -> list[str]:
     parameters = [*(f"{kind} {name}" for name in levels.sources), "const long item_at"]
     for field in levels.others:
         parameters += [f"__global const {levels.cell} *const {field}", f"const long c_{field}"]
-    parameters += [f"const long {name}" for name in levels.value_pitches(source)]
+    parameters += [*levels.given, *(f"const long {name}" for name in levels.value_pitches(source))]
     what = f"// {levels.rings.lanes} cells of a row, from slices of a {source}"
     return [what, *function(f"{INLINE} kgt_cells kgt_{source}_value", parameters, body)]
 
@@ -106,12 +105,14 @@ def _slices(levels: Levels, kind: str, count: int) -> list[str]:
     limits = [
         f"const long item_start_{axis}, const long item_last_{axis}" for axis in levels.slice_axes
     ]
-    body = [*_slice_pointers(levels, source, into, count), *_rows(levels, "start", "last", row)]
-    parameters = _parameters(levels, source, into, levels.others, limits, levels.pitches)
+    body = [*_slice_pointers(levels, source, into, count), *rows_of(levels, "start", "last", row)]
+    parameters = parameters_of(
+        levels, source, into, levels.others, [*limits, *levels.given], levels.pitches
+    )
     return function(f"{INLINE} void kgt_{kind}_{count}", parameters, body)
 
 
-def _parameters(
+def parameters_of(
     levels: Levels, source: str, into: str, others: Sequence[str], limits: Sequence[str],
     pitches: Sequence[str],
 ) -> list[str]:  # fmt: skip
@@ -126,7 +127,7 @@ def _parameters(
     ]
 
 
-def _rows(levels: Levels, first: str, end: str, row: list[str]) -> list[str]:
+def rows_of(levels: Levels, first: str, end: str, row: list[str]) -> list[str]:
     """C lines: `row` for all rows of a slice from `item_FIRST_A` to `item_END_A`."""
     for axis in range(levels.last - 1, 0, -1):
         row = block("""
@@ -258,7 +259,7 @@ def _vectors(levels: Levels, source: str, into: str, count: int, streaming: bool
         for field in levels.others:
             step = f" + {number} * {field}_pitch_0" if number else ""
             arguments += [field, f"start_{field} + item_{x}{step}"]
-        arguments += levels.value_pitches(source)
+        arguments += [*levels.scalars, *levels.value_pitches(source)]
         head = f"const kgt_cells item_value_{number} = kgt_{source}_value"
         yield from called(head, arguments)
     for number in range(count):
@@ -268,28 +269,3 @@ def _vectors(levels: Levels, source: str, into: str, count: int, streaming: bool
             yield f"KGT_STREAM({value}, {at});"
         else:
             yield f"*({levels.space(into)} kgt_unaligned *)({at}) = {value};"
-
-
-def _keep(levels: Levels) -> list[str]:
-    """C lines: the function that copies what is not computed from the field into a ring."""
-    own, x, inner = levels.own, levels.last, range(1, levels.last)
-    rows = [f" && item_{a} >= item_start_{a} && item_{a} < item_last_{a}" for a in inner]
-    old = " + ".join([f"item_{a} * {own}_pitch_{a}" for a in range(x)] + [f"item_{x}"])
-    new = " + ".join([f"item_{a} * {levels.rings.pitch(a)}" for a in inner] + [f"item_{x}"])
-    row = block("""
-        const int item_inner = item_inside$rows;
-        for (long item_$x = item_kept_$x; item_$x < item_end_$x; ++item_$x) {
-            if (item_inner && item_$x == item_start_$x)
-                item_$x = item_last_$x;  // those in between have been computed
-            if (item_$x < item_end_$x)
-                $copy
-        }
-    """, x=x, rows="".join(rows), copy=statement(f"at_new[{new}]", [f"{own}[{old}]"]))
-    limits = ["const int item_inside"]
-    for axis in levels.slice_axes:
-        limits.append(f"const long item_kept_{axis}, const long item_end_{axis}")
-        limits.append(f"const long item_start_{axis}, const long item_last_{axis}")
-    slot = levels.slice(f"{own}_new", "ring", 0)
-    start = f"__local {levels.cell} *const at_new = {slot};"
-    parameters = _parameters(levels, "field", "ring", [], limits, levels.pitches[:x])
-    return function("static void kgt_keep", parameters, [start, *_rows(levels, "kept", "end", row)])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The parts of a stage: updates of fields that lie at unlike places are computed apart.
+"""Stages by location: updates of fields that lie at unlike locations are computed apart.
 
 A field that lies at half points has other cells than one at centres, and one that is 0 on an end is
-not computed there.  All parts read what the fields were before the stage.
+not computed there.  All of them read what the fields were before the stage.
 """
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from controllers.program.identifier import MAX_LENGTH
 from controllers.program.stage import Stage
 
 
-def parts_of(stage: Stage, boundaries: Mapping[str, Boundary]) -> tuple[Stage, ...]:
+def by_location(stage: Stage, boundaries: Mapping[str, Boundary]) -> tuple[Stage, ...]:
     """The stage, as stages of which each computes the same cells of all its fields.
 
     >>> from controllers.program.expression import Read
     >>> both = Stage("flow", {"p": Read("p", (0,)), "v": Read("v", (0,))}, ((0, 0),))
-    >>> [part.name for part in parts_of(both, {"v": Boundary(half=(True,))})]
+    >>> [part.name for part in by_location(both, {"v": Boundary(half=(True,))})]
     ['flow_of_p', 'flow_of_v']
     """
     found: dict[object, dict[str, Expression]] = {}
