@@ -13,7 +13,16 @@ from functools import cached_property
 from typing import TypeAlias
 
 from controllers.program.boundary import Boundary
-from controllers.program.expression import Application, Expression, Given, Read, Symbol, walk
+from controllers.program.element import Element
+from controllers.program.expression import (
+    Application,
+    Expression,
+    Given,
+    Outcome,
+    Read,
+    Symbol,
+    walk,
+)
 from controllers.program.identifier import check_identifier
 from controllers.program.offsets import Offsets, check_offsets
 from hitmap.argument import wrong
@@ -61,8 +70,9 @@ class Stage:
         return hash(self._identity)
 
     @property
-    def _identity(self) -> tuple[str, Offsets, tuple[tuple[str, int], ...]]:
-        return self.name, self.offsets, tuple((f, id(value)) for f, value in self.updates.items())
+    def _identity(self) -> tuple[str, Offsets, Offsets, tuple[tuple[str, int], ...]]:
+        values = ((field, id(value)) for field, value in self.updates.items())
+        return self.name, self.offsets, self.rim, tuple(values)
 
     @cached_property
     def nodes(self) -> tuple[Expression, ...]:
@@ -76,8 +86,14 @@ class Stage:
 
     @cached_property
     def given(self) -> tuple[Given, ...]:
-        """The distinct scalars, indices and coordinates that it uses, in order of first use."""
+        """The distinct scalars, indices, coordinates and outcomes that it uses, by first use."""
         return tuple(node for node in self.nodes if isinstance(node, Given))
+
+    @cached_property
+    def elements(self) -> tuple[Element, ...]:
+        """The distinct element functions in OpenCL C that it calls, in order of first use."""
+        found = (node.element for node in self.nodes if isinstance(node, Outcome))
+        return tuple(dict.fromkeys(found))
 
     @cached_property
     def operations(self) -> Counter[Symbol]:
