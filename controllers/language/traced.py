@@ -85,6 +85,7 @@ class _Trace:
         self._renames = Renames()
         self._scalars: dict[str, float | None] = {}
         self._names: list[str] = []
+        self._first = ""    # step, and where it is
 
     def returned(self, step: Step) -> Mapping[str, Any]:
         """Call a step: the new values by the names of fields."""
@@ -96,6 +97,7 @@ class _Trace:
     def add(self, step: Step) -> None:
         """Call a step, and write down what it does."""
         what = _what(step)
+        self._first = self._first or what
         self._take_scalars(step, what)
         returned = self.returned(step)
         condition = None
@@ -118,8 +120,8 @@ class _Trace:
         self._renames.check()
         if not self._stages:
             raise ValueError(
-                f"the steps {', '.join(self._names)} compute nothing new; return new values by "
-                f"names, as dict(u=...)"
+                f"{self._first}: the steps {', '.join(self._names)} compute nothing new; return "
+                f"new values by names, as dict(u=...)"
             )
         renames = self._renames.all
         sides = shared(self._kinds.sides(boundary, self._grid), renames)
