@@ -36,7 +36,8 @@ _NOTICE = "has ended, and waits for the other ranks to end (Ctrl-C ends them)"
 
 def watch_departure() -> None:
     """See to it that a rank that leaves ends the job if others do not follow; once."""
-    if not isinstance(vars(SystemExit)["code"], _Leaving):
+    replaced = vars(SystemExit)["code"], getattr(sys.exit, "__self__", None)
+    if not any(isinstance(one, _Leaving) for one in replaced):
         leaving = _Leaving(vars(SystemExit)["code"], os.getpid())
         _replace_code(leaving)
         sys.exit = leaving.exit
@@ -48,11 +49,13 @@ def watch_departure() -> None:
 def _replace_code(code: _Leaving) -> None:
     """Let it stand for the attribute `code` of SystemExit: nothing else tells how a process ends.
 
-    A built-in type has its attributes in a dict of which Python shows a read-only view.
+    A built-in type has its attributes in a dict of which CPython shows a read-only view.  Where
+    that dict cannot be had, nothing is done: a rank that leaves is taken to end with code 0.
     """
-    (attributes,) = (held for held in gc.get_referents(vars(SystemExit)) if type(held) is dict)
-    attributes["code"] = code
-    ctypes.pythonapi.PyType_Modified(ctypes.py_object(SystemExit))
+    found = [held for held in gc.get_referents(vars(SystemExit)) if type(held) is dict]
+    if sys.implementation.name == "cpython" and len(found) == 1:
+        found[0]["code"] = code
+        ctypes.pythonapi.PyType_Modified(ctypes.py_object(SystemExit))
 
 
 class _Leaving:

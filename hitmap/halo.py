@@ -54,23 +54,23 @@ class HaloPattern:
     def __init__(
         self,
         layout: Layout,
-        offsets: Iterable[tuple[int, ...]] | Shape,
+        offsets: Iterable[tuple[int, ...] | Shape] | Shape,
         periodic: tuple[bool, ...],
         updated: Shape | None = None,
         beyond: Beyond | None = None,
     ) -> None:
-        """`offsets`, a box of them or each, are read around each cell of `updated`.
+        """`offsets`, boxes of them or each, are read around each cell of `updated`.
 
         By default that is the whole domain.
 
         Reads that leave the domain on an axis that is not periodic are dropped, but for the cells
         that are made `beyond` it: what these are made of is received in their place.
         """
-        each = frozenset([offsets.lower] if isinstance(offsets, Shape) else offsets)
+        each = frozenset(map(_box, [offsets] if isinstance(offsets, Shape) else offsets))
         updated = layout.domain if updated is None else updated
         _check(layout.domain, each, periodic, updated)
-        boxes = (offsets,) if isinstance(offsets, Shape) else _offset_boxes(each)
-        read = _regions_read(layout, boxes, updated)
+        # a dense stencil is a single box
+        read = _regions_read(layout, Region.of(each).boxes, updated)
         self._outside = [_outside(region, beyond) for region in read]
         needed = (region.boxes if beyond is None else _sources(region, beyond) for region in read)
         exact = _exact_regions(layout, needed, periodic)
@@ -158,14 +158,20 @@ class HaloPattern:
         return "\n".join([*map(str, self.messages), total])
 
 
+def _box(offset: tuple[int, ...] | Shape) -> Shape:
+    if isinstance(offset, Shape):
+        return offset
+    return Shape(offset, tuple(along + 1 for along in offset))
+
+
 def _check(
-    domain: Shape, offsets: frozenset[tuple[int, ...]], periodic: tuple[bool, ...], updated: Shape
+    domain: Shape, offsets: frozenset[Shape], periodic: tuple[bool, ...], updated: Shape
 ) -> None:
     for offset in offsets:
-        if len(offset) != domain.n_axes:
+        if offset.n_axes != domain.n_axes:
             raise ValueError(
-                f"offset {offset} must have one number per axis of the {domain.n_axes}-dimensional "
-                f"domain {domain}"
+                f"offset {offset.lower} must have one number per axis of the "
+                f"{domain.n_axes}-dimensional domain {domain}"
             )
     if len(periodic) != domain.n_axes:
         raise ValueError(
@@ -174,13 +180,6 @@ def _check(
         )
     if updated not in domain:
         raise ValueError(f"updated {updated} must lie inside the domain {domain}")
-
-
-def _offset_boxes(offsets: frozenset[tuple[int, ...]]) -> tuple[Shape, ...]:
-    """The offsets as few boxes: a dense stencil is a single one."""
-    return Region.of(
-        Shape(offset, tuple(along + 1 for along in offset)) for offset in offsets
-    ).boxes
 
 
 def _regions_read(

@@ -126,17 +126,29 @@ class Geometry:
         return sum((index - origin) * pitch for index, origin, pitch in places)
 
 
-def packed(boxes: Iterable[Shape]) -> tuple[Strided, ...]:
+def packed(boxes: Iterable[Shape], first: int = 0) -> tuple[Strided, ...]:
     """Where the cells of `boxes` lie when packed one box after another, each in C order.
+
+    The first one lies at the element `first`.
 
     >>> [part.first for part in packed([Shape((0, 0), (1, 5)), Shape((1, 0), (4, 1))])]
     [0, 5]
     """
-    parts, first = [], 0
+    parts = []
     for box in boxes:
         parts.append(Strided(first, dense_pitches(box.extent), box.extent))
         first += box.n_cells
     return tuple(parts)
+
+
+def elements(flat: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """The memory of a one-dimensional array as elements of `dtype`, but for what is left over.
+
+    >>> elements(np.zeros(11, np.uint8), np.float32).size
+    2
+    """
+    itemsize = np.dtype(dtype).itemsize
+    return flat.view(np.uint8)[: flat.nbytes // itemsize * itemsize].view(dtype)
 
 
 def consecutive(box: Shape, max_cells: int, axis: int = 0) -> Iterator[Shape]:

@@ -19,7 +19,10 @@ from controllers.program.reference import reference_run
 EXAMPLES = Path(__file__).parents[1] / "examples"
 TERRAIN = EXAMPLES / "terrain"
 # of programs of traced steps; more show more
-STEPS = {"gray_scott": 50, "cavity": 2000, "shallow_water": 30, "rayleigh_taylor": 5, "wave": 64}
+STEPS = {
+    "gray_scott": 50, "cavity": 2000, "shallow_water": 30, "rayleigh_taylor": 5, "wave": 64,
+    "red_black": 480, "lattice_boltzmann": 8000,
+}  # fmt: skip
 
 needs_two_cores = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="divides a CPU in two")
 

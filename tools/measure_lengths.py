@@ -58,7 +58,7 @@ def taken_by_a_run(device: str, sweeps: Sweeps) -> int:
         executor, (sweep,) = launches.executor, computation.plan.sweeps
         launch = executor.launch_of(sweeps.program, sweep, launches.placed)
         config = executor.choices.configuration(
-            executor.offer(sweeps.program, sweep.stage), launch
+            executor.offer(sweeps.program, sweep), launch
         )
     assert isinstance(config, StreamingConfig), "several steps on a GPU"
     return config.length

@@ -11,7 +11,7 @@ from controllers.check.finding import Complaint, raise_first
 from controllers.check.memory import TileMemory, differ, junk, unlike_bits
 from controllers.check.monitor import Monitor
 from controllers.check.part import Array
-from controllers.check.stage import StageLaunch
+from controllers.check.sweep import SweepLaunch
 from controllers.check.task import TaskWatch
 from controllers.device.event import Command, Event
 from controllers.engine import Engine, Log, Progress
@@ -97,7 +97,7 @@ class CheckedEngine(Engine):
         monitor, executor = self._monitor, self.executors[operation.place]
         if operation.verb == "launch":
             around = self._binder.around[operation.place]
-            launch = StageLaunch(monitor, executor, self.tiles, operation, command, around)
+            launch = SweepLaunch(monitor, executor, self.tiles, operation, command, around)
             return _Watched(operation, monitor.launch(operation, launch), monitor)
         if operation.verb == "fill":
             made = monitor.fill(operation, command, self._reader(operation))

@@ -12,16 +12,10 @@ import numpy.typing as npt
 import pyopencl as cl
 
 from controllers.check import oclgrind
-from controllers.check.accessors import (
-    OUTSIDE,
-    REPORT,
-    REPORT_LONGS,
-    Declared,
-    box_arguments,
-    checked_accessors,
-)
+from controllers.check.accessors import Declared, box_arguments, checked_accessors
 from controllers.check.finding import Complaint, Index
 from controllers.check.inspection import TileUse
+from controllers.check.looking import looking
 from controllers.check.memory import GuardedTile
 from controllers.device import Device
 from controllers.executor.opencl import OpenCLExecutor
@@ -30,11 +24,12 @@ from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.kgt import Launch, StageKernel
 from controllers.kgt.text.emitter import used_fields
+from controllers.kgt.text.report import LINE, OUTSIDE, REPORT, REPORT_LONGS
 from controllers.memory.allocation import device_memory
 from controllers.memory.tile import PAGE, Tile, host_tile_memory
 from controllers.program.offsets import MAX_AXES
 from controllers.program.program import Program
-from controllers.program.stage import Stage
+from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
 
@@ -101,13 +96,13 @@ class CheckedExecutor(OpenCLExecutor):
         return checked_accessors(n_axes, macros, self._declared, self._reversed)
 
     def build(
-        self, program: Program, stage: Stage, launch: Launch | None = None
+        self, program: Program, sweep: Sweep, launch: Launch | None = None
     ) -> tuple[StageKernel, Built]:
-        kernel = self.kernel
+        kernel, stage = self.kernel, sweep.stage
         if not isinstance(kernel, Kernel) or not kernel.computes(program, stage):
-            return super().build(program, stage, launch)
+            return super().build(program, looking(sweep) if stage.elements else sweep, launch)
         self._declared = {field: kernel.offsets(stage, field) for field in used_fields(stage)}
-        return self.looking(lambda: super(CheckedExecutor, self).build(program, stage, launch))
+        return self.looking(lambda: super(CheckedExecutor, self).build(program, sweep, launch))
 
     def looking(self, build: Callable[[], _T]) -> _T:
         """What `build` returns, with accessors that look; without where that does not compile."""
@@ -183,9 +178,10 @@ def _reported(
         return Complaint("bounds", what, field, cell)
     offset = tuple(int(n) for n in touched - own)
     item = tuple(int(n) for n in own + over.lower)
+    line = f", in line {facts[LINE]}" if facts[LINE] else ""
     what = (
         f"kernel {kernel!r} reads {name} at the offset {offset} of cell {item}, which is not "
-        f"declared"
+        f"declared{line}"
     )
     return Complaint("undeclared", what, field, item)
 

@@ -23,10 +23,10 @@ from controllers.engine.binding import message_tags
 from controllers.engine.network import MessageEnd
 from controllers.executor.executor import Executor
 from controllers.plan import MemoryCells, Operation, Plan, TileKey
+from controllers.plan.moved import moved
 from controllers.plan.operation import Memory
 from hitmap.comm import Communicator
 from hitmap.shape import Shape
-from hitmap.strided import packed
 
 # Does a launch, alone on an idle device; says what is wrong with it.
 LoneLaunch = Callable[[], "tuple[Event, Complaint | None]"]
@@ -64,7 +64,7 @@ class Monitor:
             if isinstance(memory, TileKey):
                 n_elements = self.plan.geometry(memory.field, memory.place).n_elements
             else:
-                n_elements = self.plan.transfers[memory.message].message.n_cells
+                n_elements = self.plan.bundles[memory.bundle].n_elements
             self._cells[memory] = Elements(n_elements)
         return self._cells[memory]
 
@@ -92,7 +92,10 @@ class Monitor:
         time = (n_done + self.first) * self.versions.n_sweeps
         by_host = (field for task in self.plan.host_tasks for field in task.writes)
         program = self.plan.program
+        lasting = {field.name for field in program.fields}
         for field in dict.fromkeys((*program.written, *program.renames, *by_host)):
+            if field not in lasting:    # what nobody needs as the step ends
+                continue
             for place in self.plan.places:
                 key = self.plan.newest(field, n_done, place)
                 (part,) = self.parts(MemoryCells(key, (self.plan.layout.owned[place],)), field)
@@ -155,8 +158,8 @@ class Monitor:
 
     def move(self, operation: Operation, real: Command) -> Command:
         """The command of a copy of any kind, within this rank."""
-        (source,), (target,) = operation.reads, operation.writes
-        taken, given = self.parts(source), self.parts(target)
+        taken = self._moved(operation, operation.reads)
+        given = self._moved(operation, operation.writes)
         thread = self._thread(operation)
 
         def command(wait_for: Sequence[Event] | None = None) -> Event:
@@ -197,15 +200,15 @@ class Monitor:
     def message(self, operation: Operation, real: Command) -> Command:
         """The command of a message, with its second one."""
         sends = operation.verb == "send"
-        (access,) = operation.reads if sends else operation.writes
-        assert operation.transfer is not None
-        transfer = self.plan.transfers[operation.transfer]
-        peer = transfer.message.target if sends else transfer.message.source
-        content = np.full((2, transfer.message.n_cells), NEVER, np.int64)
-        rank, tag = self.plan.locations[peer].rank, self._tags[transfer.number]
+        assert operation.bundle is not None
+        bundle = self.plan.bundles[operation.bundle]
+        peer = bundle.target if sends else bundle.source
+        parts = self._moved(operation, operation.reads if sends else operation.writes)
+        content = np.full((2, sum(part.where.n_cells for part in parts)), NEVER, np.int64)
+        rank, tag = self.plan.locations[peer].rank, self._tags[bundle.number]
         shadow = MessageEnd(self._comm, content.reshape(-1), rank, tag, sends=sends)
         self._messages.append(shadow)
-        parts, thread = self.parts(access), self._thread(operation)
+        thread = self._thread(operation)
 
         def command(wait_for: Sequence[Event] | None = None) -> Event:
             clock = self.clocks.tick(thread)
@@ -264,25 +267,28 @@ class Monitor:
         held[...] = stamps
 
     def parts(self, access: MemoryCells, field: str = "") -> list[Touched]:
-        """The cells of an access, box by box, in the order of its message.
+        """The cells of a tile that an access has, box by box.
 
         field: of which they are, where the tile is also another's.
         """
         memory, cells = access.memory, self.cells(access.memory)
-        if isinstance(memory, TileKey):
-            geometry = self.plan.geometry(memory.field, memory.place)
-            name = field or memory.field
-            return [Touched(cells, geometry.strided(box), box, name) for box in access.cells]
-        transfer = self.plan.transfers[memory.message]
-        message = transfer.message
-        boxes = message.border if memory.end == "border" else message.halo
-        where = packed(boxes)
-        return [Touched(cells, w, box, transfer.field) for w, box in zip(where, boxes)]
+        assert isinstance(memory, TileKey), "staging memory is only copied"
+        geometry = self.plan.geometry(memory.field, memory.place)
+        name = field or memory.field
+        return [Touched(cells, geometry.strided(box), box, name) for box in access.cells]
+
+    def _moved(self, operation: Operation, accesses: Sequence[MemoryCells]) -> list[Touched]:
+        """The cells that an operation moves, box by box, in the order of its message."""
+        return [
+            Touched(self.cells(what.memory), where, box, what.field)
+            for what in moved(self.plan, operation, accesses)
+            for where, box in zip(what.runs, what.boxes)
+        ]
 
     def _thread(self, operation: Operation) -> Hashable:
         """What does an operation, one after another."""
         if operation.lane == "host":
             return HOST
         if operation.lane == "network":
-            return operation.verb, operation.transfer, operation.phase
+            return operation.verb, operation.bundle, operation.phase
         return id(self._executors[operation.place]), operation.lane

@@ -14,7 +14,6 @@ from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.variant import Kernel, Variant
 from controllers.memory.tile import Tile
 from controllers.program.program import Program
-from controllers.program.stage import Stage
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
@@ -29,19 +28,19 @@ WIDEST = 16             # cells of a vector: rows start at multiples of it
 
 
 class Scratch:
-    """Tiles for a variant of the kernel of `stage`, which `executor` has no other of.
+    """Tiles for a variant of the kernel of a sweep, which `executor` has no other of.
 
     cell: the smallest box that it computes.  box: one with several work-groups.  geometry: that of
     all tiles.  All start near the first cell of the fields.
     """
 
     def __init__(
-        self, executor: OpenCLExecutor, program: Program, stage: Stage, variant: Variant
+        self, executor: OpenCLExecutor, program: Program, sweep: Sweep, variant: Variant
     ) -> None:
         assert isinstance(executor.kernel, Kernel)
         self.executor, self.program, self.kernel = executor, program, executor.kernel
-        self.stage, self.variant = stage, variant
-        self.cell, self.box = _boxes(executor, program, stage, variant)
+        self.stage, self.variant = sweep.stage, variant
+        self.cell, self.box = _boxes(executor, program, sweep, variant)
         self.geometry = _geometry(program, self.box, variant)
         self.n_elements = self.geometry.n_elements
         self._commands: dict[Shape, Command] = {}
@@ -120,7 +119,7 @@ def offset_of(cell: Sequence[int], seen_from: Sequence[int]) -> str:
 
 
 def _boxes(
-    executor: OpenCLExecutor, program: Program, stage: Stage, variant: Variant
+    executor: OpenCLExecutor, program: Program, sweep: Sweep, variant: Variant
 ) -> tuple[Shape, Shape]:
     """The smallest box that the variant computes, and one with several work-groups.
 
@@ -131,7 +130,7 @@ def _boxes(
         least = form.like.least(n_axes)
         more = tuple(max(n, LIKE[n_axes - 1]) for n in least)
     else:
-        built = executor.build(program, stage)[1]
+        built = executor.build(program, sweep)[1]
         least, group = (1,) * n_axes, built.group[::-1]
         compiled = (1,) * (n_axes - len(group)) + group[-n_axes:] if any(group) else least
         chosen = form.work_group or compiled

@@ -23,7 +23,8 @@ from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.variant import Kernel, Variant
 from controllers.process.error import ControllersError
 from controllers.program.program import INTEGERS, Program
-from controllers.program.stage import Stage
+from controllers.program.schedule import sweeps_of
+from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 
 Array = npt.NDArray[Any]
@@ -46,21 +47,21 @@ def check_kernel(executor: OpenCLExecutor, program: Program, kernel: Kernel) -> 
 
     A sample, not a proof: some random fields, one cell, and one box of cells.
     """
-    stage = next(stage for stage in program.stages if kernel.computes(program, stage))
+    sweep = next(one for one in sweeps_of(program) if kernel.computes(program, one.stage))
     executor.kernel = kernel
     for variant in _usable(kernel, executor):
-        check_variant(executor, program, stage, variant)
+        check_variant(executor, program, sweep, variant)
 
 
 def check_variant(
-    executor: OpenCLExecutor, program: Program, stage: Stage, variant: Variant
+    executor: OpenCLExecutor, program: Program, sweep: Sweep, variant: Variant
 ) -> None:
     """The same for one variant of the kernel that `executor` runs."""
     kernel = executor.kernel
     assert isinstance(kernel, Kernel), "it has variants"
     try:
         executor.kernel = replace(kernel, variants=(variant,))
-        _try(executor, program, stage, variant)
+        _try(executor, program, sweep, variant)
     finally:
         executor.kernel = kernel
 
@@ -76,8 +77,8 @@ def _usable(kernel: Kernel, executor: OpenCLExecutor) -> Iterator[Variant]:
                 break
 
 
-def _try(executor: OpenCLExecutor, program: Program, stage: Stage, variant: Variant) -> None:
-    scratch = Scratch(executor, program, stage, variant)
+def _try(executor: OpenCLExecutor, program: Program, sweep: Sweep, variant: Variant) -> None:
+    scratch = Scratch(executor, program, sweep, variant)
     if scratch.n_elements > MAX_ELEMENTS:
         warnings.warn(
             f"kernel {scratch.kernel.name!r} is not checked: its stencil reads too far away",

@@ -39,8 +39,8 @@ class Versions:
         tasks: Sequence[HostTask] = (),
         extensions: Mapping[str, Extension | None] | None = None,
     ) -> None:
-        self._writers: list[tuple[Sequence[str], Shape]] = [
-            *((sweep.writes, sweep.cells) for sweep in sweeps),
+        self._writers: list[tuple[Sequence[str], Shape | None]] = [
+            *((sweep.writes, None if sweep.is_temporary else sweep.cells) for sweep in sweeps),
             *((task.writes, domain) for task in tasks),
         ]
         self.n_sweeps = len(self._writers)
@@ -131,9 +131,11 @@ class Versions:
         return self.global_index(tuple(n - a for n, a in zip(cell, self._domain.lower)))
 
     def _inside(
-        self, axes: list[npt.NDArray[np.int64]], box: Shape
+        self, axes: list[npt.NDArray[np.int64]], box: Shape | None
     ) -> npt.NDArray[np.bool_]:
         inside = np.ones((), np.bool_)
+        if box is None:     # all cells, also beyond the domain
+            return inside
         ends = zip(np.ix_(*axes), box.lower, box.upper, self._domain.lower)
         for n, lower, upper, first in ends:
             inside = inside & (lower - first <= n) & (n < upper - first)

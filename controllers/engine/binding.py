@@ -14,9 +14,11 @@ from controllers.engine.network import MessageEnd
 from controllers.executor.executor import DeviceExecutor, Executor
 from controllers.memory.tile import Linear, Tile
 from controllers.plan import MemoryCells, Operation, Plan, PlanMemory, StagingKey, TileKey
+from controllers.plan.moved import Moved, moved
+from controllers.plan.operation import Memory
 from controllers.program.surroundings import Surroundings
 from hitmap.comm import Communicator
-from hitmap.strided import Strided, packed
+from hitmap.strided import Strided, elements
 
 
 class Binder:
@@ -33,7 +35,6 @@ class Binder:
         self.around = {place: self.surroundings() for place in plan.places}
         self.tiles: dict[TileKey, Tile] = {}
         self._staging: dict[StagingKey, Linear] = {}
-        self._dtypes = {memory.key: memory.dtype for memory in plan.memories}
         for memory in plan.memories:
             self._allocate(memory)
 
@@ -47,14 +48,14 @@ class Binder:
             return self._host_task(operation)
         if operation.verb in ("send", "receive"):
             return self._message(operation)
+        if operation.verb not in ("download", "upload"):
+            return self._copy(operation)
         (source,), (target,) = operation.reads, operation.writes
         if operation.verb == "download":
             download = self._device(operation.place).download_command
-            return download(self._linear(source), self._run(source), self._host(target))
-        if operation.verb == "upload":
-            upload = self._device(operation.place).upload_command
-            return upload(self._host(source), self._linear(target), self._run(target))
-        return self._copy(operation, source, target)
+            return download(self._linear(source.memory), self._run(source), self._host(target))
+        upload = self._device(operation.place).upload_command
+        return upload(self._host(source), self._linear(target.memory), self._run(target))
 
     def surroundings(self) -> Surroundings:
         """What one place is given next to its cells, as it begins."""
@@ -109,15 +110,24 @@ class Binder:
         }
         return _by_host(lambda: task.work(cells))
 
-    def _copy(self, operation: Operation, source: MemoryCells, target: MemoryCells) -> Command:
+    def _copy(self, operation: Operation) -> Command:
         """Box by box, by a kernel or by the host; packs and unpacks too."""
-        ends = zip(self._parts(source), self._parts(target), strict=True)
-        taken, given = self._linear(source), self._linear(target)
+        ends = [
+            (taken, given, run)
+            for taken, given in zip(
+                moved(self.plan, operation, operation.reads),
+                moved(self.plan, operation, operation.writes),
+                strict=True,
+            )
+            for run in zip(taken.runs, given.runs, strict=True)
+        ]
         if operation.lane == "compute":
-            executor = self.executors[operation.place]
-            itemsize = self._itemsize(target)
-            return in_order([executor.copy_command(taken, given, itemsize, move) for move in ends])
-        moves = [(a.view(self._memory(source)), b.view(self._memory(target))) for a, b in ends]
+            copy = self.executors[operation.place].copy_command
+            return in_order([
+                copy(self._linear(a.memory), self._linear(b.memory), self._itemsize(a), run)
+                for a, b, run in ends
+            ])  # fmt: skip
+        moves = [(self._cells(a, run[0]), self._cells(b, run[1])) for a, b, run in ends]
 
         def move() -> None:
             for cells, room in moves:
@@ -125,59 +135,57 @@ class Binder:
 
         return _by_host(move)
 
-    def _itemsize(self, access: MemoryCells) -> int:
-        return np.dtype(self._dtypes[access.memory]).itemsize
+    def _itemsize(self, what: Moved) -> int:
+        return self.plan.program.itemsize(what.field)
+
+    def _cells(self, what: Moved, run: Strided) -> npt.NDArray[Any]:
+        """Cells of a field in host memory, as a view."""
+        return run.view(elements(self._memory(what.memory), self.plan.program.dtypes[what.field]))
 
     def _message(self, operation: Operation) -> Command:
-        assert operation.transfer is not None
-        transfer = self.plan.transfers[operation.transfer]
+        assert operation.bundle is not None
+        bundle = self.plan.bundles[operation.bundle]
         sends = operation.verb == "send"
         (access,) = operation.reads if sends else operation.writes
-        ends = transfer.message.source, transfer.message.target
+        ends = bundle.source, bundle.target
         peer = ends[sends]
+        fields = " and ".join(transfer.field for transfer in operation.transfers)
         message = MessageEnd(
             self._comm,
             self._host(access),
             self.plan.locations[peer].rank,
-            self._tags[transfer.number],
+            self._tags[bundle.number],
             sends=sends,
-            name=f"message {transfer.number} of {transfer.field}, place {ends[0]} to {ends[1]},",
+            name=f"message {bundle.number} of {fields}, place {ends[0]} to {ends[1]},",
         )
         self.messages.append(message)
         return message
 
-    def _linear(self, access: MemoryCells) -> Linear:
-        """The memory of `access`, as commands of its controller want it."""
-        if isinstance(access.memory, TileKey):
-            return self.tiles[access.memory].linear
-        return self._staging[access.memory]
+    def _linear(self, key: Memory) -> Linear:
+        """A memory, as commands of its controller want it."""
+        return self.tiles[key].linear if isinstance(key, TileKey) else self._staging[key]
 
-    def _memory(self, access: MemoryCells) -> npt.NDArray[Any]:
-        """The memory of `access` as a flat host array."""
-        if isinstance(access.memory, TileKey):
-            host = self.tiles[access.memory].host
+    def _memory(self, key: Memory) -> npt.NDArray[Any]:
+        """A memory as a flat host array."""
+        if isinstance(key, TileKey):
+            host = self.tiles[key].host
             assert host is not None, "the plan touches host memory alone from the host"
             return host
-        memory = self._linear(access)
+        memory = self._linear(key)
         assert isinstance(memory, np.ndarray), "staging of the host"
         return memory
 
     def _host(self, access: MemoryCells) -> npt.NDArray[Any]:
         """The cells of `access`, one contiguous run, as a flat host array."""
         run = self._run(access)
-        return self._memory(access)[run.first : run.first + run.n_cells]
+        return self._memory(access.memory)[run.first : run.first + run.n_cells]
 
     def _run(self, access: MemoryCells) -> Strided:
-        """Where the cells of `access`, one contiguous run, lie."""
+        """Where the cells of `access`, one contiguous run, lie: of staging memory all its parts."""
         if isinstance(access.memory, TileKey):
             return self.tiles[access.memory].strided(access.cells[0])
-        return packed(access.cells)[0]
-
-    def _parts(self, access: MemoryCells) -> Sequence[Strided]:
-        """Where the boxes of an access lie, those of a message in its order."""
-        if isinstance(access.memory, TileKey):
-            return [self.tiles[access.memory].strided(box) for box in access.cells]
-        return packed(self.plan.transfers[access.memory.message].message.halo)
+        (first,), (end,) = access.cells[0].lower, access.cells[-1].upper
+        return Strided(first, (1,), (end - first,))
 
     def _allocate(self, memory: PlanMemory) -> None:
         key, place, dtype = memory.key, memory.home, np.dtype(memory.dtype)
@@ -213,9 +221,8 @@ def message_tags(plan: Plan) -> dict[int, int]:
     """Message tags: the position among the messages between the same two ranks."""
     used: dict[tuple[int, int], int] = {}
     tags: dict[int, int] = {}
-    for transfer in plan.transfers:
-        message = transfer.message
-        ranks = (plan.locations[message.source].rank, plan.locations[message.target].rank)
-        tags[transfer.number] = used.get(ranks, 0)
-        used[ranks] = tags[transfer.number] + 1
+    for bundle in plan.bundles:
+        ranks = (plan.locations[bundle.source].rank, plan.locations[bundle.target].rank)
+        tags[bundle.number] = used.get(ranks, 0)
+        used[ranks] = tags[bundle.number] + 1
     return tags

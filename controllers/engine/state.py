@@ -58,11 +58,11 @@ def _progress(place: PlaceRun, name: str) -> str:
 def _peer(plan: Plan, task: Task) -> str:
     """The rank at the other end of a message."""
     operation = task.operation
-    if operation.lane != "network" or operation.transfer is None:
+    if operation.lane != "network" or operation.bundle is None:
         return ""
-    message = plan.transfers[operation.transfer].message
-    place = message.target if operation.verb == "send" else message.source
-    return f", rank {plan.locations[place].rank}, {message.n_cells} cells"
+    bundle = plan.bundles[operation.bundle]
+    place = bundle.target if operation.verb == "send" else bundle.source
+    return f", rank {plan.locations[place].rank}, {bundle.n_cells} cells"
 
 
 def _reason(plan: Plan, blocker: Awaited | None) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""An executor is one opened OpenCL device with its kernels: those of stages and of users."""
+"""An executor is one opened OpenCL device with its kernels: those of sweeps and of users."""
 from __future__ import annotations
 
 import threading
@@ -13,9 +13,17 @@ from controllers.device.event import Command, Event
 from controllers.executor.opened_device import OpenedDevice
 from controllers.executor.rect_copy import four_axes
 from controllers.executor.scalar_arguments import ScalarArguments
-from controllers.kernel.build import Built, build, compiled, parameters
+from controllers.kernel.build import (
+    BuildError,
+    Built,
+    build,
+    compiled,
+    enqueue_kernel,
+    parameters,
+)
 from controllers.kernel.choices import Choices
 from controllers.kernel.configuration import KernelUse, Placed, launch_of, with_launches
+from controllers.kernel.crash import named
 from controllers.kernel.offer import Offer, offer
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.stage_kernel import box_values, options_of, stage_kernel, tile_values
@@ -26,12 +34,11 @@ from controllers.kgt.outside import outside_kernel
 from controllers.kgt.parameter import bind
 from controllers.kgt.strategies.cell.config import work_sizes
 from controllers.kgt.text.fixed import accessors, fixed_source
-from controllers.kgt.text.given import tables_of
+from controllers.kgt.text.given import Table, tables_of
 from controllers.memory.tile import Linear, Tile
 from controllers.program.dtypes import given_dtype
 from controllers.program.extension import Extension
 from controllers.program.program import Program
-from controllers.program.stage import Stage
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
@@ -50,7 +57,7 @@ class SharedKernel:
 
 
 class OpenCLExecutor(OpenedDevice):
-    """An opened device and its kernels, which compute stages as `kernel` says."""
+    """An opened device and its kernels, which compute sweeps as `kernel` says."""
 
     def __init__(
         self,
@@ -61,7 +68,7 @@ class OpenCLExecutor(OpenedDevice):
         memory_cap: str | int | None = None,
     ) -> None:
         super().__init__(device, zero_copy, memory_cap)
-        self.kernel = kernel    # how stages are computed
+        self.kernel = kernel    # how sweeps are computed
         self.choices = Choices(device)      # and how these kernels are configured
         self._kernels: dict[tuple[str, str], Built] = {}
         self._copies: dict[int, Built] = {}
@@ -85,7 +92,7 @@ class OpenCLExecutor(OpenedDevice):
         tiles = {**writes, **reads}
         geometries = {field: tile.geometry for field, tile in tiles.items()}
         launch = self.launch_of(program, sweep, (over, geometries))
-        source, built = self.build(program, sweep.stage, launch)
+        source, built = self.build(program, sweep, launch)
         values: dict[str, object] = box_values(over, sweep.cells)
         values |= {f"{field}_new": tile.buffer for field, tile in writes.items()}
         for field, tile in tiles.items():
@@ -93,7 +100,7 @@ class OpenCLExecutor(OpenedDevice):
             values |= self.tile_arguments(field, launch.fields[field], reachable)
         values |= {field: tile.buffer for field, tile in reads.items()}
         real = given_dtype(sweep.stage, program.dtypes)
-        values |= self._tables(sweep.stage, over, around, real)
+        values |= self._tables(tables_of(sweep.stage), over, around, real)
         if source.tables is not None:
             (written,) = writes.values()
             tables = source.tables(written.strided(over).pitches)
@@ -127,7 +134,8 @@ class OpenCLExecutor(OpenedDevice):
         real = given_dtype(kernel.stage, dtype)
         built, numbers = self._kernels[key], ScalarArguments.of(kernel.parameters, around)
         table = self.constants(outside.table(tile.geometry, extension.domain, boxes))
-        values = {**self._tables(kernel.stage, tile.geometry.box, around, real), **numbers.values}
+        given = self._tables(tables_of(kernel.stage), tile.geometry.box, around, real)
+        values = {**given, **numbers.values}
         values |= box_values(tile.geometry.box) | {"u": tile.buffer, "layout": table}
         n_cells = sum(box.n_cells for box in boxes)
         (local,) = work_sizes((n_cells,), self.device.kind == "cpu")[1]
@@ -163,21 +171,16 @@ class OpenCLExecutor(OpenedDevice):
         return self.kernel_command(self._copies[itemsize], arguments, sizes)
 
     def build(
-        self, program: Program, stage: Stage, launch: Launch | None = None
+        self, program: Program, sweep: Sweep, launch: Launch | None = None
     ) -> tuple[StageKernel, Built]:
-        """The kernel of a stage for a launch, or else for a large box; compiled once.
+        """The kernel of a sweep for a launch, or else for a large box; compiled once.
 
-        ValueError where the device lacks what strict arithmetic needs or the kernel does not
-        suit the stage, BuildError where the driver does not compile.
+        Raises what `source` raises, and BuildError where the driver does not compile it.
         """
-        source = stage_kernel(
-            self.kernel, program, stage, self.device, self.choices, launch, self.accessors
-        )
+        source = self.source(program, sweep, launch)
         key = (source.name, source.source)
         if key not in self._kernels:
-            made = build(
-                self.context, source.title, source.source, source.options, source.file, source.math
-            )
+            made = self._made(source)
             known = source.parameters
             if isinstance(source, UserKernel):
                 known = parameters(compiled(made, source.name), source.roles)
@@ -187,6 +190,28 @@ class OpenCLExecutor(OpenedDevice):
             source = as_compiled(source, built.parameters, built.group, program)
         return source, built
 
+    def _made(self, source: StageKernel) -> cl.Program:
+        try:
+            return build(
+                self.context, source.title, source.source, source.options, source.file, source.math
+            )
+        except BuildError as error:
+            if source.hint:
+                raise BuildError(f"{error}\n{source.hint}") from None
+            raise
+
+    def source(
+        self, program: Program, sweep: Sweep, launch: Launch | None = None
+    ) -> StageKernel:
+        """The text of the kernel of a sweep for a launch, or else for a large box.
+
+        ValueError where the device lacks what strict arithmetic needs, or the kernel does not
+        suit the sweep.
+        """
+        return stage_kernel(
+            self.kernel, program, sweep.stage, self.device, self.choices, launch, self.accessors
+        )
+
     def configurations(
         self, program: Program, sweep: Sweep, boxes: Iterable[Placed]
     ) -> list[KernelUse]:
@@ -195,7 +220,7 @@ class OpenCLExecutor(OpenedDevice):
 
         def kernel_of(placed: Placed) -> tuple[KernelUse, WorkSizes]:
             launch = self.launch_of(program, sweep, placed)
-            source, built = self.build(program, sweep.stage, launch)
+            source, built = self.build(program, sweep, launch)
             made = KernelUse(
                 device, sweep.name, built.name, source.origin, source.options, text=source.source
             )
@@ -206,11 +231,11 @@ class OpenCLExecutor(OpenedDevice):
     def usual_steps(self, program: Program, sweep: Sweep, placed: Placed) -> int:
         """How many steps of a box are best computed at once; `sweep` computes one."""
         launch = self.launch_of(program, sweep, placed)
-        return self.choices.usual_steps(self.offer(program, sweep.stage), launch)
+        return self.choices.usual_steps(self.offer(program, sweep), launch)
 
-    def offer(self, program: Program, stage: Stage) -> Offer:
-        """What there is to choose from for the launches of a stage."""
-        return offer(self.kernel, program, stage, self.device)
+    def offer(self, program: Program, sweep: Sweep) -> Offer:
+        """What there is to choose from for the launches of a sweep."""
+        return offer(self.kernel, program, sweep.stage, self.device)
 
     def launch_of(self, program: Program, sweep: Sweep, placed: Placed) -> Launch:
         """What is known of a launch of a sweep on this device."""
@@ -224,17 +249,17 @@ class OpenCLExecutor(OpenedDevice):
 
     def constants_nbytes(self, program: Program, sweep: Sweep) -> int:
         """Bytes of tables that each launch of `sweep` takes."""
-        tables = self.build(program, sweep.stage)[0].tables
+        tables = self.source(program, sweep).tables
         if tables is None:
             return 0
         return sum(array.nbytes for array in tables((1,) * program.n_axes).values())
 
     def _tables(
-        self, stage: Stage, over: Shape, around: Surroundings, dtype: str
+        self, tables: Iterable[Table], over: Shape, around: Surroundings, dtype: str
     ) -> dict[str, object]:
-        """What the tables of a stage hold for a box, by their parameters."""
+        """What tables hold for a box, by their parameters."""
         found: dict[str, object] = {}
-        for table in tables_of(stage):
+        for table in tables:
             axis = table.of.axis
             low = tuple(table.low if at == axis else 0 for at in range(over.n_axes))
             high = tuple(table.high if at == axis else 0 for at in range(over.n_axes))
@@ -255,22 +280,21 @@ class OpenCLExecutor(OpenedDevice):
         """
         kernel = compiled(built.program, built.name)
         kernel.set_args(*arguments)  # type: ignore[arg-type]
-        queue, enqueue, (global_size, local_size) = self.compute, built.enqueue, sizes
+        queue, enqueue, (global_size, local_size) = self.compute, enqueue_kernel, sizes
 
-        def command(
+        def in_native_code(
             wait_for: Sequence[Event] | None = None, keep: object = tuple(arguments)
         ) -> Event:
             # `keep`: a kernel does not hold the buffers that are its arguments
             return enqueue(queue, kernel, global_size, local_size, None, wait_for)
 
+        command: Command = named(built.label, in_native_code)
         if not numbers:
             return command
 
-        def told(
-            wait_for: Sequence[Event] | None = None, keep: object = tuple(arguments)
-        ) -> Event:
+        def told(wait_for: Sequence[Event] | None = None) -> Event:
             numbers.set(kernel)     # what is enqueued already keeps its own
-            return enqueue(queue, kernel, global_size, local_size, None, wait_for)
+            return command(wait_for)
 
         return told
 

@@ -21,7 +21,7 @@ from controllers.program.program import Program
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
-from hitmap.strided import Geometry, Strided
+from hitmap.strided import Geometry, Strided, elements
 
 
 class ReferenceExecutor:
@@ -92,7 +92,11 @@ class ReferenceExecutor:
     ) -> Command:
         """Copy one box of cells between two arrays."""
         assert isinstance(source, np.ndarray) and isinstance(target, np.ndarray)
-        taken, given = move[0].view(source), move[1].view(target)
+        of_size = f"V{itemsize}"
+        taken, given = (
+            end.view(elements(memory, of_size))
+            for end, memory in zip(move, (source, target))
+        )
         return _at_once(lambda: np.copyto(given, taken))
 
     def constants_nbytes(self, program: Program, sweep: Sweep) -> int:

@@ -65,7 +65,7 @@ class Generated:
 
     @property
     def of(self) -> Hashable:
-        return self.stage, self.program.fields, self.program.math
+        return self.stage, self.program.fields, self.program.temporaries, self.program.math
 
     def digest(self) -> str:
         return structure(self.program, self.stage)
@@ -154,7 +154,7 @@ class Fixed:
 
     @property
     def of(self) -> Hashable:
-        return self.stage, self.program.fields, self.strategy
+        return self.stage, self.program.fields, self.program.temporaries, self.strategy
 
     def digest(self) -> str:
         return digest(structure(self.program, self.stage), self.strategy)

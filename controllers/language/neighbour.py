@@ -1,33 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""An expression at a neighbour of the cell: all that it reads, seen from there."""
+"""Expressions at neighbours of the cell, as large as kernels can be."""
 from __future__ import annotations
 
-from controllers.program.expression import Application, Coordinate, Expression, Index, Read
+from controllers.program import neighbour
+from controllers.program.expression import Expression
 from controllers.program.node import ordered
-from controllers.program.offsets import MAX_OFFSET
 
 MAX_NODES = 20_000      # of an expression
 
 
 def shifted(expression: Expression, offset: tuple[int, ...]) -> Expression:
-    """`expression` as the cell at `offset` has it.
-
-    Reads, indices and coordinates are of the cell so far away; numbers are the same there.
-
-    >>> shifted(Read("u", (0, 1)), (2, 0))
-    Read(field='u', offset=(2, 1))
-    """
-    if not any(offset):
-        return expression
-    order = ordered(expression)
-    check_count(len(order))
-    found: dict[Expression, Expression] = {}
-    for node in order:
-        if isinstance(node, Application):
-            found[node] = Application(node.symbol, *[found[operand] for operand in node.operands])
-        else:
-            found[node] = _leaf(node, offset)
-    return found[expression]
+    """`expression` as the cell at `offset` has it; ValueError where it is too large."""
+    if any(offset):
+        check_count(len(ordered(expression)))
+    return neighbour.shifted(expression, offset)
 
 
 def check_count(n_nodes: int) -> None:
@@ -37,19 +23,3 @@ def check_count(n_nodes: int) -> None:
             f"the expression has more than {MAX_NODES} operations; a step is traced once, and a "
             f"Python loop in it is written out: run more steps, or use several stages in a row"
         )
-
-
-def _leaf(node: Expression, offset: tuple[int, ...]) -> Expression:
-    if isinstance(node, Read):
-        at = tuple(a + b for a, b in zip(node.offset, offset))
-        if max(map(abs, at)) > MAX_OFFSET:
-            raise ValueError(
-                f"the neighbour {at} of {node.field!r} is more than {MAX_OFFSET} cells away; use "
-                f"smaller offsets"
-            )
-        return Read(node.field, at)
-    if isinstance(node, Index):
-        return Index(node.axis, node.offset + offset[node.axis])
-    if isinstance(node, Coordinate):
-        return Coordinate(node.axis, node.half, node.offset + offset[node.axis])
-    return node

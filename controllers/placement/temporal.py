@@ -112,8 +112,8 @@ def _check(wanted: int, choice: KernelChoice, watched: bool) -> None:
 
 
 def _usual_steps(single: Plan) -> int:
-    program, kinds = single.program, {where.kind for where in single.locations}
-    return min(kgt.usual_steps(program, program.stages[0], kind) for kind in kinds)
+    stage, kinds = single.sweeps[0].stage, {where.kind for where in single.locations}
+    return min(kgt.usual_steps(single.program, stage, kind) for kind in kinds)
 
 
 def _candidates(single: Plan, n_steps: int) -> Iterator[int]:

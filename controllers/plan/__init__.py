@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Plans: recorded once, then executed, printed and tested as one and the same object."""
+from controllers.plan.bundle import Bundle
 from controllers.plan.ends import ExchangeEnds
 from controllers.plan.memory import PlaceMemory, PlanMemory
 from controllers.plan.operation import (
@@ -16,6 +17,7 @@ from controllers.plan.overlap import Overlap
 from controllers.plan.plan import Plan
 
 __all__ = [
+    "Bundle",
     "MemoryCells",
     "Edge",
     "ExchangeEnds",

@@ -51,13 +51,13 @@ def _meet(
 def _arrivals(plan: Plan) -> dict[int, tuple[int, int]]:
     last: dict[tuple[int, int], Operation] = {}
     for operation in plan.operations:
-        if operation.transfer is not None and operation.writes:
+        if operation.bundle is not None and operation.writes:
             if isinstance(operation.writes[0].memory, TileKey):
-                last[operation.phase, operation.transfer] = operation
+                last[operation.phase, operation.bundle] = operation
     found: dict[int, tuple[int, int]] = {}
     for (_, number), operation in last.items():
-        message = plan.transfers[number].message
-        source, target = plan.locations[message.source], plan.locations[message.target]
+        bundle = plan.bundles[number]
+        source, target = plan.locations[bundle.source], plan.locations[bundle.target]
         if not source.same_controller(target):
-            found[operation.number] = (message.target, message.source)
+            found[operation.number] = (bundle.target, bundle.source)
     return found

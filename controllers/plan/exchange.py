@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""How one message of a halo pattern travels: the operations from border to halo.
+"""How the cells of a bundle travel: the operations from border to halo.
 
     memory of the source      path                                   memory of the target
     the same controller       copy                                   the same controller
     the host's                [pack]  [send, receive]  [unpack]      the host's
     a device's                [pack] download  ...  upload [unpack]  a device's
 
-Packing is left out where the cells are contiguous in their tile, a message where both
-places belong to one rank.  Between two places in host memory one copy does it all.
+Packing is left out where the bundle is one transfer whose cells are contiguous in their tile, a
+message where both places belong to one rank.  Between two places in host memory one copy does it
+all.
 """
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
+from controllers.plan.bundle import Bundle
 from controllers.plan.operation import (
     HostTask,
     Lane,
@@ -38,120 +40,161 @@ class Adds(Protocol):
         writes: Iterable[MemoryCells],
         *,
         sweep: int | None = None,
-        transfer: int | None = None,
+        bundle: int | None = None,
+        transfers: tuple[Transfer, ...] = (),
         task: HostTask | None = None,
     ) -> None: ...
 
 
 class Delivery:
-    """Records the operations of one message, in the parts that `Plan` puts in order.
+    """Records the operations of one bundle, in the parts that `Plan` puts in order.
 
-    It fills the halo of `version` in a step of the period: of the one that the message is planned
-    for, or of one with the same readers.
+    It fills the halos of the versions of its transfers in a step of the period, or, as a step
+    `opens`, of those that it begins with.
     """
 
     def __init__(
-        self, plan: Outline, recorder: Adds, transfer: Transfer, version: Version, phase: int
+        self,
+        plan: Outline,
+        recorder: Adds,
+        bundle: Bundle,
+        phase: int,
+        sweep: int | None = None,
+        *,
+        opens: bool = False,
     ) -> None:
-        message = transfer.message
+        """`sweep` has just been launched: what it makes is packed, and after the last one all goes.
+
+        Without a sweep all is packed and goes.
+        """
         self._recorder = recorder
-        self._transfer = transfer
-        self._source = message.source
-        self._target = message.target
-        source, target = plan.locations[message.source], plan.locations[message.target]
+        self._bundle = bundle
+        self._made = [
+            transfer for transfer in bundle.transfers
+            if sweep in (None, plan.liveness.maker(transfer.version))
+        ]  # fmt: skip
+        self._goes = sweep in (None, bundle.after)
+        self._source, self._target = bundle.source, bundle.target
+        source, target = plan.locations[bundle.source], plan.locations[bundle.target]
         self._one_controller = source.same_controller(target)
         self._one_rank = source.rank == target.rank
+        self._host_to_host = self._one_rank and source.shares_host and target.shares_host
         self._source_here = plan.only_rank in (None, source.rank)
         self._target_here = plan.only_rank in (None, target.rank)
         self._source_on_host = source.shares_host
         self._target_on_host = target.shares_host
-        self._border = MemoryCells(plan.tile(version, phase, message.source), message.border)
-        self._halo = MemoryCells(plan.tile(version, phase, message.target), message.halo)
-        self._border_is_dense = contiguous(plan, transfer, message.source)
-        self._halo_is_dense = contiguous(plan, transfer, message.target)
+        self._borders: dict[Transfer, MemoryCells] = {}
+        self._halos: dict[Transfer, MemoryCells] = {}
+        for transfer in bundle.transfers:
+            version, message = transfer.version, transfer.message
+            if opens:
+                version = Version(version.field, 0)
+            border, halo = (plan.tile(version, phase, at) for at in (bundle.source, bundle.target))
+            self._borders[transfer] = MemoryCells(border, message.border)
+            self._halos[transfer] = MemoryCells(halo, message.halo)
+        self._border_is_dense = contiguous(plan, bundle, bundle.source)
+        self._halo_is_dense = contiguous(plan, bundle, bundle.target)
 
     def pack(self) -> None:
         """Pack on the device; this must not queue behind the kernel of the inner part."""
         if not (self._one_controller or self._source_on_host or self._border_is_dense):
             if self._source_here:
-                on_device = self._staging("border", True)
-                self._add(self._source, "pack", "compute", self._border, on_device)
+                on_device = self._staging("border", self._made, True)
+                self._add(self._source, "pack", "compute", self._border(), on_device, self._made)
 
     def copy(self) -> None:
         """Between places of one controller, or of one place with itself: no host takes part."""
-        if self._source_here and self._one_controller:
-            self._add(self._source, "copy", "compute", self._border, self._halo)
+        if self._source_here and self._one_controller and self._goes:
+            self._add(self._source, "copy", "compute", self._border(), self._halo())
 
     def receive(self) -> None:
         """The message of another rank: straight into the tile where that is possible."""
-        if self._target_here and not self._one_rank:
-            arriving = self._arriving()
-            self._add(self._target, "receive", "network", None, arriving)
+        if self._target_here and not self._one_rank and self._goes:
+            self._add(self._target, "receive", "network", [], self._arriving())
 
     def leave(self) -> None:
         """From the border to host memory, and to the other rank."""
-        if not self._source_here or self._one_controller:
+        if not self._source_here or self._one_controller or self._host_to_host:
+            return
+        if self._source_on_host and not self._border_is_dense:
+            packed = self._staging("border", self._made)
+            self._add(self._source, "pack", "host", self._border(), packed, self._made)
+        if not self._goes:
             return
         if not self._source_on_host:
-            packed = self._border if self._border_is_dense else self._staging("border", True)
+            on_device = self._staging("border", on_device=True)
+            packed = self._border() if self._border_is_dense else on_device
             self._add(self._source, "download", "transfer", packed, self._staging("border"))
-        elif not self._border_is_dense and not self._host_to_host():
-            self._add(self._source, "pack", "host", self._border, self._staging("border"))
         if not self._one_rank:
-            self._add(self._source, "send", "network", self._leaving(), None)
+            self._add(self._source, "send", "network", self._leaving(), [])
 
     def arrive(self) -> None:
         """From host memory into the halo."""
-        if not self._target_here or self._one_controller:
+        if not self._target_here or self._one_controller or not self._goes:
             return
-        if self._host_to_host():
-            self._add(self._source, "copy", "host", self._border, self._halo)
+        if self._host_to_host:
+            self._add(self._source, "copy", "host", self._border(), self._halo())
             return
         arriving = self._leaving() if self._one_rank else self._arriving()
         if self._target_on_host:
-            if arriving != self._halo:
-                self._add(self._target, "unpack", "host", arriving, self._halo)
+            if arriving != self._halo():
+                self._add(self._target, "unpack", "host", arriving, self._halo())
         elif self._halo_is_dense:
-            self._add(self._target, "upload", "transfer", arriving, self._halo)
+            self._add(self._target, "upload", "transfer", arriving, self._halo())
         else:
-            on_device = self._staging("halo", True)
+            on_device = self._staging("halo", on_device=True)
             self._add(self._target, "upload", "transfer", arriving, on_device)
-            self._add(self._target, "unpack", "compute", on_device, self._halo)
+            self._add(self._target, "unpack", "compute", on_device, self._halo())
 
-    def _host_to_host(self) -> bool:
-        return self._one_rank and self._source_on_host and self._target_on_host
+    def _border(self) -> list[MemoryCells]:
+        """The cells in the tiles of the source, of what has just been made."""
+        return [self._borders[transfer] for transfer in self._made]
 
-    def _leaving(self) -> MemoryCells:
+    def _halo(self) -> list[MemoryCells]:
+        """All cells in the tiles of the target."""
+        return [*self._halos.values()]
+
+    def _leaving(self) -> list[MemoryCells]:
         """The packed cells in the source's host memory."""
         if self._source_on_host and self._border_is_dense:
-            return self._border
+            return self._border()
         return self._staging("border")
 
-    def _arriving(self) -> MemoryCells:
+    def _arriving(self) -> list[MemoryCells]:
         """Where the target's rank receives."""
         if self._target_on_host and self._halo_is_dense:
-            return self._halo
+            return self._halo()
         return self._staging("halo")
 
-    def _staging(self, end: str, on_device: bool = False) -> MemoryCells:
-        key = StagingKey(self._transfer.number, "border" if end == "border" else "halo", on_device)
-        return MemoryCells(key, (self._transfer.packed,))
+    def _staging(
+        self,
+        end: Literal["border", "halo"],
+        transfers: Sequence[Transfer] | None = None,
+        on_device: bool = False,
+    ) -> list[MemoryCells]:
+        """The packed cells of all transfers, or of these."""
+        parts = self._bundle.parts
+        chosen = self._bundle.transfers if transfers is None else transfers
+        key = StagingKey(self._bundle.number, end, on_device)
+        return [MemoryCells(key, tuple(parts[transfer] for transfer in chosen))]
 
     def _add(
         self,
         place: int,
-        verb: str,
-        lane: str,
-        read: MemoryCells | None,
-        written: MemoryCells | None,
+        verb: Verb,
+        lane: Lane,
+        read: Sequence[MemoryCells],
+        written: Sequence[MemoryCells],
+        transfers: Sequence[Transfer] | None = None,
     ) -> None:
         self._recorder.add(
             place,
-            verb,  # type: ignore[arg-type]
-            lane,  # type: ignore[arg-type]
-            [read] if read else [],
-            [written] if written else [],
-            transfer=self._transfer.number,
+            verb,
+            lane,
+            read,
+            written,
+            bundle=self._bundle.number,
+            transfers=self._bundle.transfers if transfers is None else tuple(transfers),
         )
 
 
@@ -167,8 +210,11 @@ def record(exchanges: Sequence[Delivery]) -> None:
         exchange.arrive()
 
 
-def contiguous(plan: Outline, transfer: Transfer, place: int) -> bool:
-    """Whether the cells of a message are one contiguous run of the tile at `place`."""
+def contiguous(plan: Outline, bundle: Bundle, place: int) -> bool:
+    """Whether the cells of a bundle are one contiguous run of one tile at `place`."""
+    if len(bundle.transfers) > 1:
+        return False
+    (transfer,) = bundle.transfers
     message = transfer.message
     boxes = message.border if place == message.source else message.halo
     geometry = plan.geometry(transfer.field, place)

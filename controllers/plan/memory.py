@@ -22,6 +22,7 @@ from controllers.plan.operation import (
     MemoryCells,
     StagingKey,
     TileKey,
+    Transfer,
     Verb,
 )
 from controllers.plan.outline import Outline
@@ -94,19 +95,20 @@ class PlaceMemory:
 
 def plan_memories(plan: Outline) -> Iterator[PlanMemory]:
     """What the places of `plan` that hold cells need: tiles, then staging memories."""
+    temporary = {field.name for field in plan.program.temporaries}
     for pool, n_buffers in plan.liveness.n_buffers.items():
+        lifetime: Lifetime = "step" if pool in temporary else "plan"
         geometries = {place: plan.geometry(pool, place) for place in plan.places}
         dtype = plan.program.field(pool).dtype
         for buffer in range(n_buffers):
             for place, geometry in geometries.items():
                 slack = SLACK if plan.locations[place].shares_host else 0
                 key = TileKey(pool, buffer, place)
-                yield PlanMemory(key, geometry, dtype, "tile", place, "plan", True, slack)
+                yield PlanMemory(key, geometry, dtype, "tile", place, lifetime, True, slack)
     for staging in _stagings(plan):
-        transfer = plan.transfers[staging.message]
-        packed = Geometry.dense(Shape((0,), (transfer.message.n_cells,)))
-        dtype, home = plan.program.field(transfer.field).dtype, plan.home(staging)
-        yield PlanMemory(staging, packed, dtype, "staging", home, "step", staging.on_device)
+        bundle, home = plan.bundles[staging.bundle], plan.home(staging)
+        packed = Geometry.dense(Shape((0,), (bundle.n_elements,)))
+        yield PlanMemory(staging, packed, bundle.dtype, "staging", home, "step", staging.on_device)
 
 
 def place_memories(memories: Iterable[PlanMemory]) -> Mapping[int, PlaceMemory]:
@@ -137,7 +139,8 @@ class _Stagings:
         writes: Iterable[MemoryCells],
         *,
         sweep: int | None = None,
-        transfer: int | None = None,
+        bundle: int | None = None,
+        transfers: tuple[Transfer, ...] = (),
         task: HostTask | None = None,
     ) -> None:
         for access in (*reads, *writes):
@@ -146,10 +149,10 @@ class _Stagings:
 
 
 def _stagings(plan: Outline) -> Iterable[StagingKey]:
-    """The staging memories of all messages, as the exchanges would use them."""
+    """The staging memories of all bundles, as the exchanges would use them."""
     taker = _Stagings()
-    for transfer in plan.transfers:
-        exchange = Delivery(plan, taker, transfer, transfer.version, 0)
+    for bundle in plan.bundles:
+        exchange = Delivery(plan, taker, bundle, 0)
         exchange.pack()
         exchange.receive()
         exchange.leave()

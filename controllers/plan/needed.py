@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from controllers.program.stage import Stage
 from controllers.program.steps import own_reach
-from controllers.program.sweep import Version
+from controllers.program.sweep import Sweep, Version
 from hitmap.region import Region
 from hitmap.shape import Shape
 
@@ -32,8 +31,8 @@ def cells_needed(plan: Plan, version: Version) -> int:
     if count == 1:
         return plan.exchanges[version].n_cells_needed
     (sweep,) = plan.sweeps
-    stage, computed, field = sweep.stage, sweep.cells, version.field
-    low, high = (tuple(count * cells for cells in end) for end in zip(*own_reach(stage)))
+    computed, field = sweep.cells, version.field
+    low, high = (tuple(count * cells for cells in end) for end in zip(*own_reach(sweep.stage)))
     # what is outside the domain is made, not received
     beyond = [tuple(n * wraps for n, wraps in zip(end, plan.periodic)) for end in (low, high)]
     sent = plan.layout.domain.grow(*beyond)
@@ -45,25 +44,26 @@ def cells_needed(plan: Plan, version: Version) -> int:
             around = owned.grow(low, high)
             key = owned.shift(back), (computed & around).shift(back), (sent & around).shift(back)
             if key not in found:
-                found[key] = _needed(stage, field, *key, count)
+                found[key] = _needed(sweep, field, *key)
             total += found[key]
     return total
 
 
 def _needed(
-    stage: Stage, field: str, owned: Shape, computed: Shape, sent: Shape, count: int
+    sweep: Sweep, field: str, owned: Shape, computed: Shape, sent: Shape
 ) -> int:
-    """Cells of `sent` beside `owned` that `count` steps of it read; those `computed` change."""
+    """Cells of `sent` beside `owned` that the sweep's steps read; those `computed` change."""
     around: dict[str, list[tuple[int, ...]]] = {}
-    for read in stage.reads:
+    (own,) = sweep.writes
+    for read in sweep.stage.reads:
         around.setdefault(read.field, []).append(read.offset)
     values = Region.of([owned])     # that must be known after the steps that are still left
     read_at_all = Region.of([])
-    for _ in range(count):
+    for _ in range(sweep.count):
         changed = values & computed
         read_at_all = read_at_all | _moved(changed, around.get(field, []))
-        values = (values - computed) | _moved(changed, around[stage.writes])
-    return (((values if field == stage.writes else read_at_all) & sent) - owned).n_cells
+        values = (values - computed) | _moved(changed, around[own])
+    return (((values if field == own else read_at_all) & sent) - owned).n_cells
 
 
 def _moved(cells: Region, offsets: list[tuple[int, ...]]) -> Region:

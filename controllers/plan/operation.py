@@ -50,9 +50,9 @@ class TileKey:
 
 @dataclass(frozen=True)
 class StagingKey:
-    """Packed cells of a message, leaving (`border`) or arriving (`halo`)."""
+    """Packed cells of a bundle of transfers, leaving (`border`) or arriving (`halo`)."""
 
-    message: int
+    bundle: int
     end: Literal["border", "halo"]
     on_device: bool = False
 
@@ -65,7 +65,10 @@ Memory = Union[TileKey, StagingKey]
 
 @dataclass(frozen=True)
 class MemoryCells:
-    """Cells of one memory: global boxes of a tile, packed elements of a staging memory."""
+    """Cells of one memory: global boxes of a tile, or packed elements of a staging memory.
+
+    Of a staging memory a box for each transfer.
+    """
 
     memory: Memory
     cells: tuple[Shape, ...]
@@ -81,11 +84,12 @@ class Edge:
 
 @dataclass(frozen=True)
 class Transfer:
-    """One message of the exchange of a version, numbered over all exchanges of a plan."""
+    """What one neighbour gets of a version, numbered over all exchanges of a plan."""
 
     number: int
     version: Version
     message: Message
+    itemsize: int       # of a cell
 
     @property
     def field(self) -> str:
@@ -93,9 +97,9 @@ class Transfer:
         return self.version.field
 
     @property
-    def packed(self) -> Shape:
-        """The elements of its staging memory."""
-        return Shape((0,), (self.message.n_cells,))
+    def nbytes(self) -> int:
+        """Of its cells."""
+        return self.message.n_cells * self.itemsize
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,8 @@ class Operation:
     writes: tuple[MemoryCells, ...]
     after: tuple[Edge, ...]
     sweep: int | None = None        # of a launch
-    transfer: int | None = None     # of a part of an exchange
+    bundle: int | None = None       # of a part of an exchange
+    transfers: tuple[Transfer, ...] = ()    # ... those of the bundle whose cells it moves
     task: HostTask | None = None    # of the host's work
     version: Version | None = None  # of which a fill makes cells outside the domain
 

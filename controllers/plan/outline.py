@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 
+from controllers.plan.bundle import Bundle, bundles
 from controllers.plan.operation import HostTask, Location, StagingKey, TileKey, Transfer
 from controllers.plan.overlap import Overlap, pays
 from controllers.program.boundary import closed
@@ -62,14 +63,17 @@ class Outline:
         self.host_tasks = tuple(host_tasks)
         self.schedule = lowered(program, layout.domain, periodic, steps_per_launch)
         self.sweeps = tuple(sweeps(self.schedule))
-        fields = [field.name for field in program.fields]
+        fields = [*program.dtypes]
         self.liveness = Liveness(fields, self.sweeps, layout.domain, program.renames)
         self.n_phases = self.liveness.period
         self._check_host_tasks()
-        self.patterns = {f: self._pattern(f, self._all_uses(f)) for f in fields}
+        temporary = {field.name for field in program.temporaries}   # never received
+        self.patterns = {
+            f: self._pattern(f, () if f in temporary else self._all_uses(f)) for f in fields
+        }
         self.exchanges = {version: self._exchange(version) for version in self.liveness.exchanged}
         self.transfers = tuple(
-            Transfer(number, version, message)
+            Transfer(number, version, message, program.itemsize(version.field))
             for number, (version, message) in enumerate(
                 (version, message)
                 for version, pattern in self.exchanges.items()
@@ -118,25 +122,56 @@ class Outline:
         that start at multiples of PITCH_MULTIPLE elements, as kernels read vectors there; and all
         fields with the same cell, as kernels of several fields ask for rows that are aligned alike.
         """
-        owned, full = self.layout.owned[place], self.patterns[field].full(place)
+        owned, full = self.layout.owned[place], self.full(field, place)
         if not owned.empty:
             low, high = zip(*self.halo_capacity)
             full = full.hull(owned.grow(low, high))
         if self.locations[place].shares_host:
             return Geometry.dense(full)
         if not full.empty:
-            first = min(pattern.full(place).lower[-1] for pattern in self.patterns.values())
+            first = min(self.full(each, place).lower[-1] for each in self.patterns)
             full = Shape((*full.lower[:-1], min(full.lower[-1], first)), full.upper)
         return Geometry.padded(full)
 
+    def full(self, field: str, place: int) -> Shape:
+        """The hull of the cells of `field` that a place owns, receives, or computes around them.
+
+        And of the boxes of launches that read it: kernels count from the first cell of these.
+        """
+        pools = self.liveness.pools
+        boxes = (
+            self.updated(sweep, place)
+            for sweep in self.sweeps
+            if sweep.is_temporary and any(pools[f] == pools[field] for f in sweep.fields)
+        )
+        return reduce(Shape.hull, boxes, self.patterns[field].full(place))
+
     def home(self, staging: StagingKey) -> int:
         """The place whose memory a staging memory is."""
-        message = self.transfers[staging.message].message
-        return message.source if staging.end == "border" else message.target
+        bundle = self.bundles[staging.bundle]
+        return bundle.source if staging.end == "border" else bundle.target
+
+    @cached_property
+    def bundles(self) -> tuple[Bundle, ...]:
+        """What goes to one neighbour in one message: all transfers, each once."""
+        return bundles(self.transfers, self.liveness, self.program, self._is_direct)
+
+    @cached_property
+    def settled(self) -> tuple[tuple[Version, ...], ...]:
+        """By sweep, the versions that it makes and that are exchanged by its end."""
+        after = {update.version: n for n, s in enumerate(self.sweeps) for update in s.updates}
+        for bundle in self.bundles:
+            for transfer in bundle.transfers:
+                after[transfer.version] = max(bundle.after, after.get(transfer.version, -1))
+        return tuple(
+            tuple(version for version, last in after.items() if last == number)
+            for number in range(len(self.sweeps))
+        )
+
 
     def updated(self, sweep: Sweep, place: int) -> Shape:
         """The cells that `sweep` computes at `place`."""
-        return self.layout.owned[place] & sweep.cells
+        return sweep.of_place(self.layout.owned[place])
 
     def boxes(self, sweep: Sweep, place: int) -> tuple[tuple[Shape, ...], Shape]:
         """What is launched at `place` before the borders are handed over, and what after."""
@@ -157,7 +192,7 @@ class Outline:
     def launched(self, sweep: Sweep, place: int) -> Iterator[tuple[Shape, Mapping[str, Geometry]]]:
         """The boxes that are launched at `place`, and how the fields' tiles lie there."""
         first, inner = self.boxes(sweep, place)
-        geometries = {field.name: self.geometry(field.name, place) for field in self.program.fields}
+        geometries = {field: self.geometry(field, place) for field in self.program.dtypes}
         for box in (*first, inner):
             if not box.empty:
                 yield box, geometries
@@ -195,9 +230,10 @@ class Outline:
         """What leaves the controller, by version and place."""
         leaving: dict[tuple[Version, int], list[Message]] = {}
         for transfer in self.transfers:
-            if not self._same_controller(transfer):
-                key = transfer.version, transfer.message.source
-                leaving.setdefault(key, []).append(transfer.message)
+            message = transfer.message
+            one, other = self.locations[message.source], self.locations[message.target]
+            if not one.same_controller(other):
+                leaving.setdefault((transfer.version, message.source), []).append(message)
         return leaving
 
     def _all_uses(self, field: str) -> tuple[Used, ...]:
@@ -218,7 +254,7 @@ class Outline:
 
     def _pattern(self, field: str, uses: Sequence[Used]) -> HaloPattern:
         nothing = Shape.of_extent((0,) * self.program.n_axes)
-        boxes = [sweep.cells & self.layout.domain for sweep, _ in uses]
+        boxes = [sweep.base & self.layout.domain for sweep, _ in uses]
         updated = reduce(Shape.hull, boxes, nothing)
         return HaloPattern(
             self.layout, offsets_of(uses), self.periodic, updated, self._extension(field, uses)
@@ -230,8 +266,7 @@ class Outline:
 
     @cached_property
     def _extensions(self) -> dict[str, Extension | None]:
-        fields = (field.name for field in self.program.fields)
-        return {field: self._extension(field, self._all_uses(field)) for field in fields}
+        return {field: self._extension(field, self._all_uses(field)) for field in self.patterns}
 
     def _extension(self, field: str, uses: Sequence[Used]) -> Extension | None:
         boundary = self.program.field(field).boundary
@@ -244,9 +279,11 @@ class Outline:
         """The cells outside the domain that readers of `version` need at `place`."""
         return self.exchanges[version].outside(place) if version in self.exchanges else ()
 
-    def _same_controller(self, transfer: Transfer) -> bool:
-        message = transfer.message
-        return self.locations[message.source].same_controller(self.locations[message.target])
+    def _is_direct(self, message: Message) -> bool:
+        """Whether one copy brings the cells from place to place: no staging memory is needed."""
+        one, other = self.locations[message.source], self.locations[message.target]
+        on_host = one.rank == other.rank and one.shares_host and other.shares_host
+        return on_host or one.same_controller(other)
 
     def _here(self, place: int) -> bool:
         return self.only_rank is None or self.locations[place].rank == self.only_rank

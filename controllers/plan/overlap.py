@@ -21,6 +21,10 @@ DEVICE_BYTES_PER_S = 2e12   # a sweep over device memory
 HAND_OVER_S = 60e-6         # download, message and upload of a small border
 LINK_BYTES_PER_S = 20e9     # ... and of a large one
 
+# So much may leave later than it could, with what is made after it: it takes no longer than the
+# message that it spares.
+LATE_NBYTES = int(HAND_OVER_S * LINK_BYTES_PER_S)
+
 
 def pays(
     overlap: Overlap,

@@ -6,7 +6,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from controllers.memory.history import History
-from controllers.plan.operation import Edge, HostTask, Lane, Memory, MemoryCells, Operation, Verb
+from controllers.plan.operation import (
+    Edge,
+    HostTask,
+    Lane,
+    Memory,
+    MemoryCells,
+    Operation,
+    Transfer,
+    Verb,
+)
 from controllers.program.sweep import Version
 
 
@@ -32,7 +41,8 @@ class Recorder:
         writes: Iterable[MemoryCells],
         *,
         sweep: int | None = None,
-        transfer: int | None = None,
+        bundle: int | None = None,
+        transfers: tuple[Transfer, ...] = (),
         task: HostTask | None = None,
         version: Version | None = None,
     ) -> None:
@@ -42,7 +52,7 @@ class Recorder:
         self._operations.append(
             Operation(
                 number, self.step, place, verb, lane, reads, writes, edges,
-                sweep, transfer, task, version,
+                sweep, bundle, transfers, task, version,
             )
         )
         self._earlier.append(0)

@@ -30,11 +30,11 @@ def record_step(plan: Outline, recorder: Recorder, phase: int) -> None:
 
 def record_opening(plan: Outline, recorder: Recorder, phase: int) -> None:
     """What fills the halos of the versions that a step begins with, and what never changes."""
+    opened = {*plan.liveness.opened.values()}
     exchanges = [
-        exchange.Delivery(plan, recorder, transfer, Version(field, 0), phase)
-        for field, version in plan.liveness.opened.items()
-        for transfer in plan.transfers
-        if transfer.version == version
+        exchange.Delivery(plan, recorder, part, phase, opens=True)
+        for part in (bundle.only(opened) for bundle in plan.bundles)
+        if part is not None
     ]
     for one in exchanges:
         one.pack()
@@ -47,10 +47,11 @@ def _record_sweep(plan: Outline, recorder: Recorder, number: int, phase: int) ->
     """Borders, then packing, so that it does not queue behind the inner part, then the rest."""
     sweep = plan.sweeps[number]
     boxes = {place: plan.boxes(sweep, place) for place in plan.places}
+    made = {update.version for update in sweep.updates}
     exchanges = [
-        exchange.Delivery(plan, recorder, transfer, transfer.version, phase)
-        for transfer in plan.transfers
-        if any(transfer.version == update.version for update in sweep.updates)
+        exchange.Delivery(plan, recorder, bundle, phase, number)
+        for bundle in plan.bundles
+        if any(transfer.version in made for transfer in bundle.transfers)
     ]
     for update in sweep.updates:
         _carry(plan, recorder, update.version, phase)
@@ -63,11 +64,11 @@ def _record_sweep(plan: Outline, recorder: Recorder, number: int, phase: int) ->
         if not inner.empty:
             _launch(plan, recorder, number, phase, place, inner)
     exchange.record(exchanges)
-    for update in sweep.updates:
-        extension = plan.extension(update.version.field)
+    for version in plan.settled[number]:
+        extension = plan.extension(version.field)
         # what depends on scalars is those of the step that reads it, and a step begins with its own
-        if extension is not None and (not extension.is_timed or _is_read(plan, update.version)):
-            _fill(plan, recorder, update.version, update.version, phase)
+        if extension is not None and (not extension.is_timed or _is_read(plan, version)):
+            _fill(plan, recorder, version, version, phase)
 
 
 def _is_read(plan: Outline, version: Version) -> bool:

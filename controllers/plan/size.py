@@ -43,19 +43,17 @@ def place_sizes(plan: Plan) -> tuple[PlaceSize, ...]:
     """The sizes of all places of `plan`, in order, those of other ranks too."""
     plan = plan.of_rank(None)
     sizes = [_of_cells(plan, place) for place in range(plan.layout.n_places)]
-    for transfer in plan.transfers:
-        if not transfer.version.number:     # before the first step alone
+    for bundle in plan.bundles:
+        if bundle.after < 0:    # before the first step alone
             continue
-        message = transfer.message
-        source, target = sizes[message.source], sizes[message.target]
-        nbytes = message.n_cells * plan.program.itemsize(transfer.field)
-        if plan.locations[message.source].same_controller(plan.locations[message.target]):
+        source, target = sizes[bundle.source], sizes[bundle.target]
+        if plan.locations[bundle.source].same_controller(plan.locations[bundle.target]):
             source.copies += 1
         else:
             source.sends += 1
-            source.bytes_sent += nbytes
+            source.bytes_sent += bundle.nbytes
             target.receives += 1
-            target.bytes_received += nbytes
+            target.bytes_received += bundle.nbytes
     return tuple(sizes)
 
 
@@ -65,9 +63,9 @@ def _of_cells(plan: Plan, place: int) -> PlaceSize:
     size = PlaceSize(place, plan.memory(place))
     if owned.empty:
         return size
-    for described in plan.program.fields:
+    for field in plan.patterns:
         size.owned += owned.n_cells
-        size.halo += plan.patterns[described.name].full(place).n_cells - owned.n_cells
+        size.halo += plan.full(field, place).n_cells - owned.n_cells
     for sweep in plan.sweeps:
         first, inner = plan.boxes(sweep, place)
         n_first = sum(box.n_cells for box in first)

@@ -99,11 +99,11 @@ def subject(plan: Outline, operation: Operation) -> str:
         name = plan.sweeps[operation.sweep].name
         return f"{name}: {_cells(operation.writes)} from {_cells(operation.reads)}"
     if operation.verb in ("send", "receive"):
-        assert operation.transfer is not None, "a message is part of an exchange"
-        message = plan.transfers[operation.transfer].message
+        assert operation.bundle is not None, "a message is part of an exchange"
+        bundle = plan.bundles[operation.bundle]
         if operation.verb == "send":
-            return f"{_cells(operation.reads)} to place {message.target}"
-        return f"{_cells(operation.writes)} from place {message.source}"
+            return f"{_cells(operation.reads)} to place {bundle.target}"
+        return f"{_cells(operation.writes)} from place {bundle.source}"
     if operation.verb == "fill" and not operation.reads:
         return _cells(operation.writes)
     return f"{_cells(operation.reads)} -> {_cells(operation.writes)}"

@@ -41,6 +41,11 @@ def same(a: Array) -> Array:
     return a
 
 
+def itself(a: Array) -> Array:
+    """The values themselves, wherever they are kept."""
+    return a
+
+
 def converted(values: Array, dtype: str) -> Array:
     """`values` in another dtype: integers wrap, floats are rounded to the nearest.
 

@@ -44,6 +44,7 @@ from controllers.program.helpers import (
 FLOATS = ("float32", "float64")
 INTEGERS = ("uint8", "int16", "int32", "int64")
 DTYPES = FLOATS + INTEGERS
+STORED = "stored"           # the value itself, which may be written to memory and read again
 WIDENED = "widened"         # as int64, as patterns of weights compute; people need not see it
 QUOTIENT = "quotient"       # truncated, of int64
 
@@ -213,6 +214,10 @@ _ROWS = (
         "where", np.where, "choice", "{0}\n? {1}\n: {2}", CHOICE,
         notation="where({0}, {1}, {2})", conditions=(0,), flops=0,
         integers=Integers(lambda c, a, b: (min(a[0], b[0]), max(a[1], b[1])), wraps=True),
+    ),
+    Function(
+        STORED, arithmetic.itself, "stored value", "{0}", notation=f"{STORED}({{0}})", chains=True,
+        flops=0, vectors=True, integers=Integers(ranges.same, wraps=True),
     ),
     *map(_conversion, DTYPES),
     Function(

@@ -13,7 +13,8 @@ the one that another field had as the step began.
   step: after a period all is as it was, and no step copies a field for that.
 - Cells that a sweep does not compute keep their value.  Where the buffer may hold something else in
   some of them, they are *carried* from the buffer of the version before.
-- A version's halo is exchanged if a sweep reads it near a cell, under any name that it ever gets.
+- A version's halo is exchanged if a sweep reads it near a cell, under any name that it ever gets;
+  of temporary values each place computes what it reads.
 """
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 
-from controllers.program.sweep import Here, Near, NearOffsets, Sweep, Use, Version
+from controllers.program.stage import around
+from controllers.program.sweep import Here, Near, Sweep, Use, Version
 from hitmap.region import Region
 from hitmap.shape import Shape
 
@@ -99,6 +101,21 @@ class Liveness:
             todo += later
         return tuple(found)
 
+    def maker(self, version: Version) -> int:
+        """The number of the sweep that makes `version`; -1 of what a step begins with."""
+        return self._writers[version.field][version.number - 1] if version.number else -1
+
+    def first_near(self, version: Version) -> int:
+        """The first sweep that reads an exchanged version around a cell, counted on over steps."""
+        names, step = {version}, 0
+        while True:
+            for number, sweep in enumerate(self._sweeps):
+                if is_near([(sweep, use) for use in sweep.uses if use.version in names]):
+                    return step * len(self._sweeps) + number
+            names = {Version(field, 0) for field in self._writers if self.last(field) in names}
+            assert names, "an exchanged version is read around a cell"
+            step += 1
+
     def carried(self, version: Version, phase: int) -> Region:
         """The cells that must be carried to the buffer of `version` from the version before."""
         field, count = version.field, len(self._writers[version.field])
@@ -118,13 +135,14 @@ class Liveness:
         return (Region.of(computed) & self._domain) - own
 
     def _writer(self, version: Version) -> Sweep:
-        return self._sweeps[self._writers[version.field][version.number - 1]]
+        return self._sweeps[self.maker(version)]
 
     def _exchanged(self) -> Iterator[Version]:
         for field, writers in self._writers.items():
             for number in range(1, len(writers) + 1):
-                if is_near(self.uses(Version(field, number))):
-                    yield Version(field, number)
+                version = Version(field, number)
+                if not self._writer(version).is_temporary and is_near(self.uses(version)):
+                    yield version
             if self.opened.get(field) == Version(field, 0):
                 yield Version(field, 0)
 
@@ -165,17 +183,23 @@ class Liveness:
         return tuple(turn[at] for at in buffers)
 
 
-def offsets_of(uses: Sequence[Used]) -> NearOffsets | Shape:
-    """All offsets at which a version is read, each once; one box of them for several steps."""
-    each: dict[tuple[int, ...], None] = {}
-    boxes = []
+def offsets_of(uses: Sequence[Used]) -> Sequence[tuple[int, ...] | Shape] | Shape:
+    """All offsets at which a version is read around the cells of a place, each once.
+
+    One box of them for several steps; and one for each offset at which a sweep with a rim reads.
+    """
+    each: dict[tuple[int, ...] | Shape, None] = {}
+    several = []
     for sweep, use in uses:
         offsets = use.map.offsets if isinstance(use.map, Near) else ((0,) * sweep.cells.n_axes,)
         if isinstance(offsets, Shape):
-            boxes.append(offsets)
+            several.append(offsets)
+        elif sweep.is_temporary:
+            cells = (Shape(at, tuple(step + 1 for step in at)) for at in offsets)
+            each |= dict.fromkeys(around(sweep.stage.rim, cell) for cell in cells)
         else:
             each |= dict.fromkeys(offsets)
-    return reduce(Shape.hull, boxes) if boxes else tuple(each)
+    return reduce(Shape.hull, several) if several else tuple(each)
 
 
 def _pools(fields: Sequence[str], renames: Mapping[str, str]) -> dict[str, str]:
@@ -210,8 +234,8 @@ def _steps(turn: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 
 def is_near(uses: Sequence[Used]) -> bool:
-    """Whether any of them reads other cells than it writes."""
-    return any(not isinstance(use.map, Here) for _, use in uses)
+    """Whether any of them reads other cells than those of the place."""
+    return any(sweep.is_temporary or not isinstance(use.map, Here) for sweep, use in uses)
 
 
 def _check(sweep: Sweep, written: Mapping[str, int]) -> None:

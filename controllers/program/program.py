@@ -59,6 +59,9 @@ class Program:
     scalars: what each number is that is the same in all cells and changes while a program is used:
     a `Parameter`, or an expression of other scalars and constants.  What stages compute of scalars
     alone is one, too.  grid: where the cells lie, for coordinates.
+    temporaries: fields that hold values within a step alone, which nobody sees; each stage that
+    reads one comes after one that writes it (`controllers.program.storing`).
+    choices: what was decided of stored values, for people.
     math: "strict", which is evaluated as written, or "fast", for floats: generated kernels may
     divide constants beforehand and contract a product and a sum.  The reference is always strict.
     """
@@ -70,12 +73,14 @@ class Program:
     renames: Mapping[str, str] = dataclass_field(default_factory=dict, hash=False)
     scalars: Mapping[str, ScalarRule] = dataclass_field(default_factory=dict, hash=False)
     grid: Coordinates | None = None
+    temporaries: tuple[Field, ...] = ()
+    choices: tuple[str, ...] = dataclass_field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         check_identifier(self.name, "program")
         object.__setattr__(self, "renames", dict(self.renames))     # the caller's may change
-        names = [field.name for field in self.fields]
-        if not names or not self.stages:
+        names = [field.name for field in (*self.fields, *self.temporaries)]
+        if not self.fields or not self.stages:
             raise ValueError(f"program {self.name!r} needs at least one field and one stage")
         if len(set(names)) < len(names):
             raise ValueError(
@@ -129,10 +134,10 @@ class Program:
             )
 
     def _check_fields(self, user: str, used: Iterable[str]) -> None:
-        names = [field.name for field in self.fields]
         for name in used:
-            if name not in names:
-                raise ValueError(f"{user} the field {name!r}, the program has {', '.join(names)}")
+            if name not in self.dtypes:
+                known = ", ".join(self.dtypes)
+                raise ValueError(f"{user} the field {name!r}, the program has {known}")
 
     def _check_renames(self) -> None:
         """Each field has one version when a step ends, and no version has two names."""
@@ -219,8 +224,8 @@ class Program:
 
     @cached_property
     def dtypes(self) -> Mapping[str, str]:
-        """The dtype of each field, by name."""
-        return {field.name: field.dtype for field in self.fields}
+        """The dtype of each field, by name, temporary ones too."""
+        return {field.name: field.dtype for field in (*self.fields, *self.temporaries)}
 
     def dtype_of(self, stage: Stage) -> str:
         """The dtype of the fields that a stage updates; ValueError where they have unlike ones."""
@@ -252,7 +257,7 @@ class Program:
 
     def field(self, name: str) -> Field:
         """The field called `name`; KeyError where there is none."""
-        for field in self.fields:
+        for field in (*self.fields, *self.temporaries):
             if field.name == name:
                 return field
         raise KeyError(f"program {self.name!r} has no field {name!r}")
@@ -265,7 +270,7 @@ class Program:
     @property
     def reach(self) -> Offsets:
         """Per axis, the cells read below and above a computed cell (>= 0), from the reads alone."""
-        every = [offset for field in self.fields for offset in self.offsets(field.name)]
+        every = [offset for field in self.dtypes for offset in self.offsets(field)]
         return tuple(
             (max([0, *(-step for step in steps)]), max([0, *steps]))
             for steps in ([offset[axis] for offset in every] for axis in range(self.n_axes))
@@ -289,5 +294,6 @@ class Program:
         to it; elsewhere those whose declared offsets stay in the domain.  Empty where the domain is
         smaller than the offsets.  With several stages, the hull of theirs.
         """
-        boxes = (stage.updated(domain, periodic, self.boundaries) for stage in self.stages)
+        lasting = (stage for stage in self.stages if not stage.rim)
+        boxes = (stage.updated(domain, periodic, self.boundaries) for stage in lasting)
         return reduce(Shape.hull, boxes)

@@ -59,7 +59,7 @@ def lowered(
         raise ValueError(
             f"launches of {steps_per_launch} steps are for programs of one stage that reads the "
             f"field it writes, whose boundary is keep, periodic, mirror or a number, and uses "
-            f"neither coordinates, indices nor scalars that change from step to step; "
+            f"neither coordinates, indices, OpenCL C nor scalars that change from step to step; "
             f"{program.name!r} needs 1 step per launch: {reason}"
         )
     newest: dict[str, int] = {}
@@ -70,6 +70,12 @@ def lowered(
         parts.append(Sweep.of(stage, cells, steps_per_launch, newest, mirrors))
         newest |= {field: newest.get(field, 0) + 1 for field in stage.updates}
     return Sequence(tuple(parts))
+
+
+def sweeps_of(program: Program) -> tuple[Sweep, ...]:
+    """Those of one step on the smallest domain, for what depends on no cells, as kernels do."""
+    smallest = Shape.of_extent((1,) * program.n_axes)
+    return tuple(sweeps(lowered(program, smallest, program.periodic)))
 
 
 def sweeps(schedule: Schedule) -> Iterator[Sweep]:

@@ -13,7 +13,16 @@ from functools import cached_property
 from typing import TypeAlias
 
 from controllers.program.boundary import Boundary
-from controllers.program.expression import Application, Expression, Given, Read, Symbol, walk
+from controllers.program.element import Element
+from controllers.program.expression import (
+    Application,
+    Expression,
+    Given,
+    Outcome,
+    Read,
+    Symbol,
+    walk,
+)
 from controllers.program.identifier import check_identifier
 from controllers.program.offsets import Offsets, check_offsets
 from hitmap.argument import wrong
@@ -61,8 +70,9 @@ class Stage:
         return hash(self._identity)
 
     @property
-    def _identity(self) -> tuple[str, Offsets, tuple[tuple[str, int], ...]]:
-        return self.name, self.offsets, tuple((f, id(value)) for f, value in self.updates.items())
+    def _identity(self) -> tuple[str, Offsets, Offsets, tuple[tuple[str, int], ...]]:
+        values = ((field, id(value)) for field, value in self.updates.items())
+        return self.name, self.offsets, self.rim, tuple(values)
 
     @cached_property
     def nodes(self) -> tuple[Expression, ...]:
@@ -76,8 +86,14 @@ class Stage:
 
     @cached_property
     def given(self) -> tuple[Given, ...]:
-        """The distinct scalars, indices and coordinates that it uses, in order of first use."""
+        """The distinct scalars, indices, coordinates and outcomes that it uses, by first use."""
         return tuple(node for node in self.nodes if isinstance(node, Given))
+
+    @cached_property
+    def elements(self) -> tuple[Element, ...]:
+        """The distinct element functions in OpenCL C that it calls, in order of first use."""
+        found = (node.element for node in self.nodes if isinstance(node, Outcome))
+        return tuple(dict.fromkeys(found))
 
     @cached_property
     def operations(self) -> Counter[Symbol]:
@@ -88,6 +104,11 @@ class Stage:
     def fields_read(self) -> tuple[str, ...]:
         """The fields it reads, in order of first use; each once."""
         return tuple(dict.fromkeys(read.field for read in self.reads))
+
+    @property
+    def rim(self) -> Offsets:
+        """How far beyond the cells of a place it computes, see `Part`; none."""
+        return ()
 
     @property
     def writes(self) -> str:
@@ -137,3 +158,34 @@ class Stage:
             field in boundaries and boundaries[field].side(axis)[upper].extends
             for field in concerned
         )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Part(Stage):
+    """What remains of a stage, or what is computed before it: values that it reads again.
+
+    whole: the stage as it is described, which says what cells are computed.
+    rim: of temporary values, per axis the first and the last offset at which the cells of the
+        whole need them: each place computes so far around its own cells, instead of an exchange.
+    """
+
+    whole: Stage
+    rim: Offsets = ()
+
+    def updated(
+        self, domain: Shape, periodic: tuple[bool, ...], boundaries: Boundaries | None = None
+    ) -> Shape:
+        """The cells this part computes, with a rim also beyond the domain."""
+        return around(self.rim, self.whole.updated(domain, periodic, boundaries))
+
+
+def around(rim: Offsets, cells: Shape) -> Shape:
+    """The cells at the offsets of a rim from some of `cells`; without a rim, they themselves.
+
+    >>> str(around(((-1, 0), (0, 2)), Shape((0, 0), (4, 4))))
+    '[-1:4, 0:6]'
+    """
+    if not rim or cells.empty:
+        return cells
+    low, high = zip(*rim)
+    return cells.grow(tuple(-first for first in low), high)

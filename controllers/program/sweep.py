@@ -14,7 +14,7 @@ from typing import TypeAlias, Union
 
 from controllers.program.expression import Expression
 from controllers.program.mirrors import NO_MIRRORS, Mirrors
-from controllers.program.stage import Boundaries, Stage
+from controllers.program.stage import Boundaries, Stage, around
 from controllers.program.steps import grown, offsets_read, own_offsets
 from hitmap.shape import Shape
 
@@ -124,7 +124,7 @@ class Sweep:
     stage: whose expressions are computed.
     uses: no two of one field, since expressions read a field by its name.
     cells: those it computes, in the coordinates of launched boxes; the others keep their value.
-        On a periodic axis, all that boxes in the domain need.
+        On a periodic axis, all that boxes in the domain need; with a rim, also those of it.
     mirrors: at the ends of `cells`, where several steps copy what lies behind in between.
     folds: reductions; none so far.
     """
@@ -183,6 +183,25 @@ class Sweep:
     def writes(self) -> tuple[str, ...]:
         """The fields of which it makes versions."""
         return tuple(update.version.field for update in self.updates)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that it reads, and those that it writes."""
+        return *(use.version.field for use in self.uses), *self.writes
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether each place computes what it reads of it by itself, so that none is exchanged."""
+        return bool(self.stage.rim)
+
+    @property
+    def base(self) -> Shape:
+        """The cells for which it is computed: its own, less the rim around them."""
+        return around(tuple((-low, -high) for low, high in self.stage.rim), self.cells)
+
+    def of_place(self, owned: Shape) -> Shape:
+        """The cells that a place computes which owns these."""
+        return around(self.stage.rim, owned & self.base)
 
     def use(self, field: str) -> Use | None:
         """What it reads of `field`."""

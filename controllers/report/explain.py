@@ -19,14 +19,16 @@ from controllers.plan.text import steps
 from controllers.program.formula import expression_text, formula
 from controllers.program.program import Program
 from controllers.program.scalars import Parameter
+from controllers.program.stage import Stage
 from controllers.program.steps import why_single
 from controllers.program.sweep import Version
 from controllers.report.memories import memory_table, numbers
 from controllers.report.report import format_table
-from controllers.report.versions import accesses, pools, staleness
+from controllers.report.versions import accesses, company, pools, staleness
+from hitmap.shape import Shape
 
 MAX_LINES = 40          # of a list
-MAX_TRANSFERS = 120     # of a plan that is printed whole
+MAX_BUNDLES = 120       # of a plan that is printed whole
 
 _T = TypeVar("_T")
 
@@ -56,19 +58,16 @@ def _program(plan: Plan) -> str:
     fields = f"field{'s' if len(program.fields) > 1 else ''} {names}"
     math = "" if program.math == "strict" else f", math {program.math}"
     lines = [f"program {program.name}: {program.dtype_text}{math}, {_axes(program)}, {fields}"]
-    for stage, alike in groupby(program.stages):
-        count = len([*alike])
-        lines.append(f"  stage {stage.name}" + f", {count} times in a row" * (count > 1))
+    for stage, alike in groupby(plan.sweeps, key=lambda sweep: sweep.stage):
+        sweep, *more = alike
+        updated = plan.shortened(sweep, 1).cells
+        count = 1 + len(more)
+        lines.append(f"  stage {sweep.name}" + f", {count} times in a row" * (count > 1))
         lines += [f"    {line}" for line in formula(stage).splitlines()]
         lines.append(f"    {cost(program, stage)}")
-        lines.append(f"    {accesses(stage)}")
-        updated = stage.updated(domain, plan.periodic, program.boundaries)
-        lines.append(
-            f"    computes {updated}, {updated.n_cells} of {domain.n_cells} cells; the others keep "
-            f"their values"
-            if updated != domain
-            else "    computes all cells"
-        )
+        lines.append(f"    {accesses(sweep)}")
+        lines.append(f"    computes {_cells(stage, updated, domain)}")
+    lines += [f"  {text}" for text in program.choices]
     lines += [f"  scalar {text}" for text in _scalars(program)]
     for axis, ((low, high), wraps) in enumerate(zip(program.reach, plan.periodic)):
         boundary = _boundary(program, axis, wraps)
@@ -78,6 +77,17 @@ def _program(plan: Plan) -> str:
     if reason:
         lines.append(f"  a launch computes one step: {reason}")
     return "\n".join(lines)
+
+
+def _cells(stage: Stage, updated: Shape, domain: Shape) -> str:
+    """Those that a stage computes, of a domain."""
+    if stage.rim:
+        rim = " x ".join(f"{low}..{high}" for low, high in stage.rim)
+        return f"what others read of it, {rim} around the cells of each place"
+    if updated == domain:
+        return "all cells"
+    cells = f"{updated.n_cells} of {domain.n_cells} cells"
+    return f"{updated}, {cells}; the others keep their values"
 
 
 def _boundary(program: Program, axis: int, wraps: bool) -> str:
@@ -146,9 +156,10 @@ def _messages(plan: Plan) -> str:
     for (field, (when, *listed)), count in found.items():
         times = f", {count} times" if count > 1 else ""
         lines += [f"messages of field {field}{times} {when}", *listed]
-    still = {*plan.patterns} - {version.field for version in plan.exchanges}
+    exchanged = {version.field for version in plan.exchanges}
+    exchanged |= {field.name for field in plan.program.temporaries}     # of which nothing is sent
     for field in plan.patterns:
-        if field in still:
+        if field not in exchanged:
             lines.append(f"messages of field {field}: none, {staleness(plan, Version(field, 1))}")
     return "\n".join(lines)
 
@@ -165,12 +176,13 @@ def _exchanged(plan: Plan, version: Version) -> tuple[str, ...]:
         f"{_counted(len(pattern.messages), 'message')}, {excess} more than the least possible"
         f"{more}",
         f"  {staleness(plan, version)}",
+        *(f"  {line}" for line in company(plan, version)),
         *(f"  {line}" for line in listed),
     )
 
 
 def _plan(plan: Plan) -> str:
-    if len(plan.transfers) <= MAX_TRANSFERS:
+    if len(plan.bundles) <= MAX_BUNDLES:
         return str(plan)
     rank = _busiest_rank(plan)
     title = f"plan of {plan.program.name}: too long to be printed whole; rank {rank}, as one of all"
@@ -233,9 +245,9 @@ def _figures(size: PlaceSize) -> tuple[int, ...]:
 def _busiest_rank(plan: Plan) -> int:
     """The rank of the place with the most messages."""
     counts = [0] * plan.layout.n_places
-    for transfer in plan.transfers:
-        counts[transfer.message.source] += 1
-        counts[transfer.message.target] += 1
+    for bundle in plan.bundles:
+        counts[bundle.source] += 1
+        counts[bundle.target] += 1
     return plan.locations[counts.index(max(counts))].rank
 
 

@@ -40,7 +40,8 @@ def _kind(plan: Plan, memory: PlanMemory) -> tuple[str, ...]:
     """What memories have in common that share a line; first what they are called."""
     name, cells = str(memory.key), " x ".join(map(str, memory.geometry.box.extent))
     if isinstance(memory.key, StagingKey):
-        name, cells = f"{memory.key.end}s of {plan.transfers[memory.key.message].field}", ""
+        fields = (transfer.field for transfer in plan.bundles[memory.key.bundle].transfers)
+        name, cells = f"{memory.key.end}s of {' and '.join(fields)}", ""
     where = "device" if memory.on_device and not _is_host(plan, memory) else "host"
     return name, memory.kind, cells, memory.dtype, where, memory.lifetime
 

@@ -33,7 +33,7 @@ class Span:
     """One operation: in which row and step, and from when to when, in nanoseconds.
 
     step: counted from 0 over all runs; -1 fills the halos before the first step.
-    number: of the operation in the plan of its rank.  transfer: of the plan of all ranks.
+    number: of the operation in the plan of its rank.  bundle: of the plan of all ranks.
     """
 
     row: Row
@@ -44,7 +44,7 @@ class Span:
     end: int
     place: int
     number: int
-    transfer: int | None
+    bundle: int | None
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _span(engine: Engine, step: int, operation: Operation, profile: Profile) -> 
         engine.on_host_clock(operation, profile.end),
         operation.place,
         operation.number,
-        operation.transfer,
+        operation.bundle,
     )
 
 
@@ -140,9 +140,9 @@ def _row(plan: Plan, operation: Operation) -> Row:
         device = f" ({location.device})" if location.device else ""
         name = f"controller {location.controller}{device}: {operation.lane} queue"
         return Row(location.rank, name)
-    assert operation.transfer is not None
-    message = plan.transfers[operation.transfer].message
+    assert operation.bundle is not None
+    bundle = plan.bundles[operation.bundle]
     sends = operation.verb == "send"
-    other = f"to place {message.target}" if sends else f"from place {message.source}"
-    name = f"place {operation.place}: {operation.verb} {other}, message {operation.transfer}"
+    other = f"to place {bundle.target}" if sends else f"from place {bundle.source}"
+    name = f"place {operation.place}: {operation.verb} {other}, message {operation.bundle}"
     return Row(location.rank, name, is_message=True)

@@ -134,10 +134,10 @@ def _arrows(threads: _Threads, zero: int) -> Iterator[_Event]:
     }  # fmt: skip
     for row, lines in threads.items():
         for span, tid in lines if row.is_message else ():
-            ends[span.verb][span.transfer, span.step].append((span, tid))
+            ends[span.verb][span.bundle, span.step].append((span, tid))
     number = 0
     for key, sends in ends["send"].items():
-        # after a redistribution there may be another transfer of that number in the same step
+        # after a redistribution there may be another bundle of that number in the same step
         receives = _by_time(ends["receive"][key])
         for (send, source), (receive, target) in zip(_by_time(sends), receives):
             # inside the slice, though a viewer may round its start and its duration down

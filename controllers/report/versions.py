@@ -6,27 +6,28 @@ from collections.abc import Iterator, Sequence
 
 from controllers.plan import Plan
 from controllers.program.liveness import is_near
-from controllers.program.stage import Stage
-from controllers.program.sweep import Version
+from controllers.program.sweep import Sweep, Version
 
 MOST_OFFSETS = 9        # of a field that are listed one by one
 
 
-def accesses(stage: Stage) -> str:
-    """What a stage reads, where around a cell, what it writes, and its declared reach per axis.
+def accesses(sweep: Sweep) -> str:
+    """What a sweep reads, where around a cell, what it writes, and its declared reach per axis.
 
-    >>> from controllers.program.expression import Read
-    >>> stage = Stage("s", {"u": Read("u", (0,)) - Read("k", (-1,))}, ((-1, 0),))
-    >>> accesses(stage)
-    'reads u at its own cell, k at (-1); writes u; reach -1..0'
+    >>> from controllers.language.weights import Stencil
+    >>> from controllers.program.schedule import sweeps_of
+    >>> mean = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32")
+    >>> accesses(*sweeps_of(mean))
+    'reads u at (-1), (1); writes u; reach -1..1'
     """
     offsets: dict[str, list[tuple[int, ...]]] = {}
-    for read in stage.reads:
+    for read in sweep.stage.reads:
         offsets.setdefault(read.field, []).append(read.offset)
     listed = (f"{field} at {_where(sorted(around))}" for field, around in offsets.items())
-    reach = " x ".join(f"{low}..{high}" for low, high in stage.offsets)
-    writes = ", ".join(stage.updates)
-    return f"reads {', '.join(listed) or 'nothing'}; writes {writes}; reach {reach}"
+    reach = " x ".join(f"{low}..{high}" for low, high in sweep.stage.offsets)
+    reads, writes = ", ".join(listed) or "nothing", ", ".join(sweep.writes)
+    said = "as declared, " if sweep.stage.elements else ""
+    return f"{said}reads {reads}; writes {writes}; reach {reach}"
 
 
 def _where(offsets: Sequence[tuple[int, ...]]) -> str:
@@ -55,15 +56,31 @@ def staleness(plan: Plan, version: Version) -> str:
     return f"no stage writes it, so that its halo stays as it is filled; {who}"
 
 
+def company(plan: Plan, version: Version) -> Iterator[str]:
+    """With what a version goes to a neighbour, in one message; nothing where it goes alone."""
+    others = {
+        transfer.field: None
+        for bundle in plan.bundles
+        if any(transfer.version == version for transfer in bundle.transfers)
+        for transfer in bundle.transfers
+        if transfer.version != version
+    }
+    if others:
+        yield f"in one message with {', '.join(others)} where these go to the same neighbour"
+
+
 def pools(plan: Plan) -> Iterator[str]:
     """The fields that share buffers, a line for each: how many, whether they turn, renames."""
     program, live = plan.program, plan.liveness
     for pool, count in live.n_buffers.items():
         fields = [field for field, name in live.pools.items() if name == pool]
+        temporary = any(field.name == pool for field in program.temporaries)
         turns = any(plan.newest(f, 1, 0) != plan.newest(f, 0, 0) for f in fields)
         what = f"{count} buffer{'s' * (count > 1)}"
         if turns:
             what += " that change roles from step to step"
+        elif temporary:
+            what += ", for values within a step"
         elif not any(field in program.written for field in fields):
             what += ", only read"
         elif count == 1:

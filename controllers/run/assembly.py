@@ -14,12 +14,13 @@ from controllers.kernel.registry import KernelChoice, agreed_kernel, check_math
 from controllers.kernel.user_kernel import with_domain
 from controllers.kernel.variant import Kernel
 from controllers.placement.capacity import check_capacity, fits
-from controllers.placement.own_kernel import check_boxes, overlap_for
+from controllers.placement.own_kernel import as_planned, check_boxes, overlap_for
 from controllers.placement.placement import Controllers, Placement, open_controllers
 from controllers.placement.places import divide
 from controllers.placement.temporal import agreed_steps, plan_with_steps
 from controllers.plan import Plan
 from controllers.program.program import Program
+from controllers.run.call import together
 from controllers.run.watchdog import Watched
 from controllers.settings.domain import domain_of
 from controllers.settings.execution import Execution
@@ -33,9 +34,13 @@ from hitmap.shape import Shape
 
 @dataclass(frozen=True)
 class Terms:
-    """What all ranks have agreed on, and the controllers that were opened for it."""
+    """What all ranks have agreed on, and the controllers that were opened for it.
+
+    planned: the program as it is planned, perhaps with temporary fields.
+    """
 
     program: Program
+    planned: Program
     domain: Shape
     kernel: KernelChoice
     execution: Execution
@@ -70,7 +75,7 @@ def assemble(
     which only the division changes.
     """
     terms = agree(request, comm) if terms is None else terms
-    layout, placement = divide(terms.controllers, terms.program, terms.domain, request.division)
+    layout, placement = divide(terms.controllers, terms.planned, terms.domain, request.division)
     plan = plan_on(layout, placement, terms, comm)
     engine = bind(plan, placement, terms, messages, watched)
     warm(engine, placement, terms)
@@ -86,8 +91,9 @@ def agree(request: Request, comm: Communicator) -> Terms:
     check_math(execution.math, kernel, checked=execution.checked != "off")
     check_tuning(execution.tune, kernel, program, execution.checked)
     own = with_domain(kernel, domain) if isinstance(kernel, Kernel) else kernel
-    controllers = open_controllers(comm, program, execution, kernel=own)
-    return Terms(program, domain, kernel, execution, controllers)
+    planned = as_planned(program, kernel, execution)
+    controllers = open_controllers(comm, planned, execution, kernel=own)
+    return Terms(program, planned, domain, kernel, execution, controllers)
 
 
 def plan_on(layout: Layout, placement: Placement, terms: Terms, comm: Communicator) -> Plan:
@@ -95,7 +101,7 @@ def plan_on(layout: Layout, placement: Placement, terms: Terms, comm: Communicat
 
     def plan_of(n_steps: int) -> Plan:
         return Plan(
-            terms.program, layout, terms.program.periodic, placement.locations,
+            terms.planned, layout, terms.planned.periodic, placement.locations,
             overlap=overlap_for(terms.execution.overlap, terms.kernel), only_rank=comm.rank,
             steps_per_launch=n_steps,
         )  # fmt: skip
@@ -116,7 +122,8 @@ def bind(
 ) -> Engine:
     """The plan tied to tiles, kernels and messages, and watched by the watchdog."""
     kind = CheckedEngine if terms.is_checked else Engine
-    engine = kind(plan, placement.executors, messages)
+    with together(messages, "binding the plan"):    # one driver may fail to compile
+        engine = kind(plan, placement.executors, messages)
     watched.engine = engine
     if terms.execution.limit_s is not None:
         engine.watch()

@@ -12,7 +12,7 @@ from controllers.device.device import WITHOUT_OPENCL
 from controllers.kernel.configuration import KernelUse, planned_configurations
 from controllers.kernel.registry import KernelChoice, check_math, find_kernel
 from controllers.language.kinds import DTypes
-from controllers.placement.own_kernel import overlap_for
+from controllers.placement.own_kernel import as_planned, overlap_for
 from controllers.placement.temporal import plan_with_steps
 from controllers.plan import Location, Plan
 from controllers.plan.needed import cells_needed
@@ -90,7 +90,7 @@ def dry_run(
     division, execution = request.division, request.execution
     kernel = find_kernel(execution.kernel)
     check_math(execution.math, kernel)
-    planned = request.program.with_math(execution.math)
+    planned = as_planned(request.program.with_math(execution.math), kernel, execution)
     layout = division.layout_of(domain_of(planned, request.sizes), n_controllers)
     wanted = execution.devices or ("gpu",)
     words = [wanted] if isinstance(wanted, str) else list(wanted)

@@ -16,6 +16,7 @@ from controllers.memory.ledger import parse_cap
 from controllers.plan.overlap import Overlap
 from controllers.program.identifier import short
 from controllers.program.program import Math
+from controllers.program.storing import Storing
 from controllers.settings.watchdog import limit, limit_of
 from hitmap.argument import number, one_of, whole, wrong
 
@@ -29,6 +30,7 @@ class ExecutionKeywords(TypedDict, total=False):
     overlap: Overlap
     steps_per_launch: int | None
     math: Math
+    stored: Storing
     kernel: str | Kernel | None
     tune: float
     check: Check
@@ -50,6 +52,8 @@ class Execution:
         and one exchange (docs/performance.md); by default what promises to be fast, and fits.
     math: "strict" (the default: the bits of the reference), or "fast": operations contracted, and
         constants divided beforehand; the bits then depend on the device and on the division.
+    stored: what becomes of values that steps mark by `stored`: "always" (written to memory and read
+        again), "never" (computed again where they are read), or "auto", what promises to be faster.
     kernel: "specialised" (the default: generated for the program), "generic" (one that takes
         any weighted stencil as data), or a kernel of your own, a `Kernel` or the name of a
         registered one; the program then says what it reads, not what it computes.
@@ -74,6 +78,7 @@ class Execution:
     overlap: Overlap = "auto"
     steps_per_launch: int | None = None
     math: Math = "strict"
+    stored: Storing = "auto"
     kernel: str | Kernel | None = None
     tune: float = 0.0
     check: Check = None
@@ -90,6 +95,7 @@ class Execution:
         if self.steps_per_launch is not None:
             check_steps(whole(self.steps_per_launch, "steps_per_launch"))
         one_of(self.math, get_args(Math), "math")
+        one_of(self.stored, get_args(Storing), "stored")
         if not isinstance(self.kernel, (str, Kernel, type(None))):
             remedy = "write kernel=Kernel.of(...)"
             raise wrong("kernel", "a Kernel, or the name of one", self.kernel, remedy)
@@ -123,6 +129,7 @@ class Execution:
             "overlap": self.overlap,
             "steps_per_launch": self.steps_per_launch,
             "math": self.math,
+            "stored": self.stored,
             "tune": self.tune,
             "check": self.checked,
             "watchdog": self.limit_s,

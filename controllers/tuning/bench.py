@@ -56,11 +56,10 @@ class Bench:
         by_numpy: bool = False,
     ) -> None:
         self.program = program
-        self.stage = stage = sweep.stage
+        self.sweep = sweep
         self.executor = executor
-        self._sweep = sweep
         self.launch = executor.launch_of(program, sweep, placed)
-        self.offer = executor.offer(program, stage)
+        self.offer = executor.offer(program, sweep)
         self.key = executor.choices.key(self.offer, self.launch)
         self._box, geometries = placed
         self._around = Surroundings.usual(program, self._box)
@@ -69,7 +68,7 @@ class Bench:
                 field: executor.tile(geometries[field], np.dtype(program.dtypes[field]))
                 for field in fields
             }
-            for fields in (stage.fields_read, stage.updates, stage.updates)
+            for fields in (sweep.stage.fields_read, sweep.writes, sweep.writes)
         )
         self._commands: dict[Candidate, Command] = {}
         is_own = isinstance(self.offer, Own)
@@ -108,14 +107,14 @@ class Bench:
         handle = self.executor.device.handle
         assert handle is not None, "an OpenCL device"
         try:
-            problem = problem_before_build(self.program, self.stage, config, self.launch, handle)
+            problem = problem_before_build(self.program, self.sweep, config, self.launch, handle)
             if problem is not None:
                 return problem
             # the default was tried when the device was opened
             if isinstance(config, OwnCandidate) and config != self.candidates[0]:
-                check_variant(self.executor, self.program, self.stage, config.variant)
+                check_variant(self.executor, self.program, self.sweep, config.variant)
             with self.executor.choices.using(self.key, config):
-                source, built = self.executor.build(self.program, self.stage, self.launch)
+                source, built = self.executor.build(self.program, self.sweep, self.launch)
                 group = source.work_sizes(self._box.extent, self._is_cpu)[1]
                 problem = problem_of_build(built, group, handle)
                 if problem is not None:
@@ -138,7 +137,7 @@ class Bench:
 
     def _bind(self, targets: Mapping[str, Tile]) -> Command:
         return self.executor.launch_command(
-            self.program, self._sweep, self._read, targets, self._box, self._around
+            self.program, self.sweep, self._read, targets, self._box, self._around
         )
 
     def _seconds(self, config: Candidate) -> list[float]:
@@ -173,7 +172,7 @@ class Bench:
         """
         if not self._by_numpy:
             is_judged = isinstance(self.offer, Own) and self.offer.has_single_steps
-            if is_judged and self._sweep.count > 1:
+            if is_judged and self.sweep.count > 1:
                 self._by_single_steps()
             else:
                 self._by_one_kernel()
@@ -183,22 +182,22 @@ class Bench:
             return self.executor.move_from(self._read[field], cells)
 
         values = apply_sweep(
-            self._sweep, cells_of, self._box, self.program.dtypes, self._around
+            self.sweep, cells_of, self._box, self.program.dtypes, self._around
         )
         for field, tile in self._right.items():
             self.executor.move_to(tile, self._box, values[field])
 
     def _by_one_kernel(self) -> None:
         """What "cell" gives, or the default where that is the only one known to be right."""
-        right: Candidate = kgt.config_of("cell", self.program, self.stage)
-        if self._sweep.count > 1 or isinstance(self.offer, Own):
+        right: Candidate = kgt.config_of("cell", self.program, self.sweep.stage)
+        if self.sweep.count > 1 or isinstance(self.offer, Own):
             right = self.candidates[0]
         with self.executor.choices.using(self.key, right):
             self._bind(self._right)(None).wait()
 
     def _by_single_steps(self) -> None:
         """What several steps give, by launches of one."""
-        executor, sweep, field = self.executor, self._sweep, self.stage.writes
+        executor, sweep, (field,) = self.executor, self.sweep, self.sweep.writes
         old = self._read[field]
         everywhere = old.strided(old.geometry.box)
         levels = [executor.tile(old.geometry, old.dtype) for _ in range(2)]
@@ -206,7 +205,7 @@ class Bench:
             executor.copy_command(
                 old.linear, level.linear, old.dtype.itemsize, (everywhere, everywhere)
             )(None).wait()
-        single = Sweep.of(self.stage, sweep.cells)
+        single = Sweep.of(sweep.stage, sweep.cells)
         for n_left in reversed(range(sweep.count)):
             read = {**self._read, field: levels[0]}
             new = {field: levels[1]} if n_left else self._right

@@ -9,19 +9,20 @@ import pyopencl as cl
 from controllers import kgt
 from controllers.kernel.build import Built, compiled
 from controllers.kernel.candidate import Candidate
-from controllers.program.program import Program, Stage
+from controllers.program.program import Program
+from controllers.program.sweep import Sweep
 
 
 def problem_before_build(
-    program: Program, stage: Stage, config: Candidate, launch: kgt.Launch, device: cl.Device
+    program: Program, sweep: Sweep, config: Candidate, launch: kgt.Launch, device: cl.Device
 ) -> str | None:
     """Why a configuration cannot compute the box of `launch`, as far as it says itself."""
-    local_bytes = config.local_bytes(program, stage)
+    local_bytes = config.local_bytes(program, sweep.stage)
     if local_bytes > device.local_mem_size:
         return _local_problem(local_bytes, device.local_mem_size)
     if not config.suits(launch.fields.values()):
         return "does not suit the box"
-    sizes = config.work_sizes(program, stage)
+    sizes = config.work_sizes(program, sweep.stage)
     group = sizes(launch.extent, bool(device.type & cl.device_type.CPU))[1]
     return _group_problem(group, device.max_work_group_size)
 

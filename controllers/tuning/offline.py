@@ -21,7 +21,12 @@ from controllers.kernel.variant import Kernel
 from controllers.kernel.winners import Winner
 from controllers.language.kinds import DTypes
 from controllers.memory.ledger import MemoryCapError
-from controllers.placement.own_kernel import check_boxes, check_mirrors, overlap_for
+from controllers.placement.own_kernel import (
+    as_planned,
+    check_boxes,
+    check_mirrors,
+    overlap_for,
+)
 from controllers.placement.placement import open_controllers
 from controllers.placement.places import divide
 from controllers.placement.temporal import plan_with_steps
@@ -120,6 +125,7 @@ def tune(
     check_math(tuned.math, kernel)
     check_choice(kernel, tuned)
     own = with_domain(kernel, domain) if isinstance(kernel, Kernel) else kernel
+    tuned = as_planned(tuned, kernel, request.execution)
     controllers = open_controllers(comm, tuned, request.execution, kernel=own)
     layout, placement = divide(controllers, tuned, domain, request.division)
     plans = _plans(tuned, layout, placement.locations, comm.rank, kernel)
@@ -162,7 +168,8 @@ def _plans(
     if not can_combine(program, layout.domain):
         return plans
     kinds = {where.kind for where in locations}
-    counts = [set(kgt.step_counts(program, program.stages[0], kind)) for kind in kinds]
+    (sweep,) = plans[1].sweeps
+    counts = [set(kgt.step_counts(program, sweep.stage, kind)) for kind in kinds]
     for n_steps in sorted(set.intersection(*counts) - {1}):
         try:
             plans[n_steps] = plan_with_steps(plan_of, kernel, n_steps)
@@ -205,7 +212,7 @@ class _Search:
         at_once = self._times(Spending(budget.seconds / 2))
         n_steps = min(at_once, key=at_once.__getitem__, default=min(self._plans))
         bench, listed = self._bench(n_steps), tuple(sorted(at_once.items()))
-        where = self._executor.device.name, bench.stage.name, bench.launch.extent, listed
+        where = self._executor.device.name, bench.sweep.name, bench.launch.extent, listed
         candidates = bench.candidates
         if not candidates:
             used = self._executor.choices.configuration(bench.offer, bench.launch)
@@ -234,8 +241,7 @@ class _Search:
         """
         found: dict[int, float] = {}
         plan = self._plans[min(self._plans)]
-        stage = plan.sweeps[self._number].stage
-        usual = self._executor.offer(plan.program, stage).usual_steps()
+        usual = self._executor.offer(plan.program, plan.sweeps[self._number]).usual_steps()
         for n_steps in sorted(self._plans, key=lambda n: abs(n - usual)):
             if found and not spending.fits:
                 break

@@ -27,7 +27,7 @@ def settle(engine: Engine) -> None:
         program, sweep = engine.plan.program, engine.plan.sweeps[launches.sweep]
         executor = launches.executor
         launch = executor.launch_of(program, sweep, launches.placed)
-        used = executor.choices.configuration(executor.offer(program, sweep.stage), launch)
+        used = executor.choices.configuration(executor.offer(program, sweep), launch)
         others = [one for one in used.alike(launch.extent) if one.suits(launch.fields.values())]
         best = _fastest(engine, launches, [used, *others]) if others else used
         if best != used:

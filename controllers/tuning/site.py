@@ -54,10 +54,9 @@ class Site:
         self._engine = engine
         self._choices = launches.executor.choices
         program, sweep = engine.plan.program, engine.plan.sweeps[launches.sweep]
-        stage = sweep.stage
         executor, n_steps = launches.executor, engine.plan.steps_per_launch
         launch = executor.launch_of(program, sweep, launches.placed)
-        offer = executor.offer(program, stage)
+        offer = executor.offer(program, sweep)
         self._used = self._kept = self._choices.configuration(offer, launch)
         found = offer.candidates(launch)
         self._trials = Trials(Space([self._used, *found]), search)
@@ -168,13 +167,13 @@ def chosen_launches(engine: Engine) -> Iterator[KeyedLaunches]:
 def _largest(engine: Engine, executor: OpenCLExecutor, number: int) -> KeyedLaunches | None:
     """The launches of a stage that are like the largest one; None where nothing can be chosen."""
     plan, program, sweep = engine.plan, engine.plan.program, engine.plan.sweeps[number]
-    keys, boxes, offer = {}, {}, executor.offer(program, sweep.stage)
+    keys, boxes, offer = {}, {}, executor.offer(program, sweep)
     for operation in plan.operations:
         if operation.sweep != number or engine.executors.get(operation.place) is not executor:
             continue
         placed = (
             operation.writes[0].cells[0],
-            {field.name: plan.geometry(field.name, operation.place) for field in program.fields},
+            {field: plan.geometry(field, operation.place) for field in program.dtypes},
         )
         launch = executor.launch_of(program, sweep, placed)
         if offer.can_vary(launch):

@@ -142,3 +142,19 @@ def test_importing_controllers_alone_changes_nothing() -> None:
             capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
         assert (job.returncode, job.stderr) == (0, "")
+
+
+def test_where_the_code_of_an_exit_cannot_be_seen_it_is_left_alone() -> None:
+    script = """
+import atexit, gc, sys
+code = vars(SystemExit)["code"]
+gc.get_referents = lambda *objects: []      # as other interpreters may have it
+from hitmap.departure import watch_departure
+watch_departure()
+n_watchers = atexit._ncallbacks()
+watch_departure()
+assert vars(SystemExit)["code"] is code and atexit._ncallbacks() == n_watchers
+sys.exit(3)
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert ended.returncode == 3 and not ended.stderr, ended.stderr

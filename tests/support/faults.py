@@ -135,13 +135,13 @@ def faults_of_data(setting: str) -> Iterator[tuple[str, Fault]]:
     """Whatever their order, the wrong cells are moved, or none."""
 
     def exchanges(operation: Operation) -> bool:
-        return operation.transfer is not None
+        return operation.bundle is not None
 
     def older(operation: Operation, level: int) -> int:
-        return 1 - level if operation.transfer is not None else level
+        return 1 - level if operation.bundle is not None else level
 
     def stuck(operation: Operation, level: int) -> int:
-        return 0 if operation.transfer is None else level
+        return 0 if operation.bundle is None else level
 
     yield "no exchange", by_plan(setting, lambda plan: without_operations(plan, exchanges))
     yield "the older level sent", by_plan(setting, lambda plan: with_levels(plan, older))
@@ -152,17 +152,16 @@ def faults_of_data(setting: str) -> Iterator[tuple[str, Fault]]:
 
 def faults_of_messages(setting: str) -> Iterator[tuple[str, Fault]]:
     """One message left out."""
-    for transfer in SETTINGS[setting].plan().transfers:
+    for bundle in SETTINGS[setting].plan().bundles:
 
-        def belongs(operation: Operation, number: int = transfer.number) -> bool:
-            return operation.transfer == number
+        def belongs(operation: Operation, number: int = bundle.number) -> bool:
+            return operation.bundle == number
 
         def change(plan: Plan, left_out: Callable[[Operation], bool] = belongs) -> Any:
             return without_operations(plan, left_out)
 
-        message = transfer.message
-        corner = " (a corner)" if message.n_cells == 1 else ""
-        what = f"no message from {message.source} to {message.target}{corner}"
+        corner = " (a corner)" if bundle.n_cells == 1 else ""
+        what = f"no message from {bundle.source} to {bundle.target}{corner}"
         yield what, by_plan(setting, change)
 
 
@@ -188,8 +187,8 @@ def faults_of_speed(setting: str) -> Iterator[tuple[str, Fault]]:
 def busy_for(plan: Plan, before: Operation) -> tuple[str, int]:
     """Verb and place to be delayed so that `before` is late."""
     if before.verb == "send":   # it is complete when the other place has room for it
-        assert before.transfer is not None
-        return "launch", plan.transfers[before.transfer].message.target
+        assert before.bundle is not None
+        return "launch", plan.bundles[before.bundle].target
     return (before.verb if before.on_device else "launch"), before.place
 
 

@@ -26,7 +26,7 @@ from controllers.program.program import Program
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
-from hitmap.strided import Geometry, Strided
+from hitmap.strided import Geometry, Strided, elements
 
 UNDER_WAY = 1
 PATIENCE = 50   # polls that find nothing to do but what is held
@@ -218,7 +218,8 @@ class LazyExecutor:
     def copy_command(
         self, source: Linear, target: Linear, itemsize: int, move: tuple[Strided, Strided]
     ) -> Command:
-        taken, given = move[0].view(array(source)), move[1].view(array(target))
+        memories = (elements(array(memory), f"V{itemsize}") for memory in (source, target))
+        taken, given = (end.view(memory) for end, memory in zip(move, memories))
         return self._command(self.compute, "copy", lambda: np.copyto(given, taken))
 
     def download_command(

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from controllers.plan import MemoryCells, Operation, Plan, StagingKey, TileKey
+from controllers.plan import MemoryCells, Operation, Plan, TileKey
+from controllers.plan.moved import moved
 from controllers.program.application import apply_sweep, cells_outside
 from controllers.program.surroundings import Surroundings
 from hitmap import Region, Shape
-from hitmap.strided import packed
+from hitmap.strided import elements
 
 Instance = tuple[int, int]  # (step, number of the operation)
 Array = npt.NDArray[Any]
@@ -30,7 +31,7 @@ class Simulation:
     def __init__(self, plan: Plan, fields: Mapping[str, Array], rng: random.Random) -> None:
         self.plan, self.rng = plan, rng
         self.memory: dict[Any, Array] = {}
-        self.channels: dict[int, deque[Array]] = {}
+        self.channels: dict[int, deque[list[Array]]] = {}
         for memory in plan.memories:
             extent = memory.geometry.box.extent
             dtype = np.dtype(memory.dtype)
@@ -69,7 +70,7 @@ class Simulation:
             return False
         # messages of one channel keep their order, as MPI's do
         if operation.verb in ("send", "receive") and any(
-            o.verb == operation.verb and o.transfer == operation.transfer and s < step
+            o.verb == operation.verb and o.bundle == operation.bundle and s < step
             for (s, _), o in todo.items()
         ):
             return False
@@ -81,15 +82,12 @@ class Simulation:
         elif operation.verb == "fill":
             self._fill(operation)
         elif operation.verb == "send":
-            (access,) = operation.reads
-            parts = [cells.copy() for cells in self._cells(access)]
-            self.channels.setdefault(_number(operation), deque()).append(_flat(parts))
+            parts = [cells.copy() for cells in self._cells(operation, operation.reads)]
+            self.channels.setdefault(_number(operation), deque()).append(parts)
         elif operation.verb == "receive":
-            (access,) = operation.writes
-            self._put(access, self.channels[_number(operation)].popleft())
+            self._put(operation, self.channels[_number(operation)].popleft())
         else:
-            (source,), (target,) = operation.reads, operation.writes
-            self._put(target, _flat(list(self._cells(source))))
+            self._put(operation, [*self._cells(operation, operation.reads)])
 
     def _launch(self, operation: Operation) -> None:
         assert operation.sweep is not None
@@ -126,21 +124,19 @@ class Simulation:
         assert cells in box, f"{cells} are not in the tile {box}"
         return self.memory[key][cells.slices(box.lower)]
 
-    def _cells(self, access: MemoryCells) -> Iterator[Array]:
-        if isinstance(access.memory, TileKey):
-            yield from (self._tile(access.memory, box) for box in access.cells)
-        else:
-            assert isinstance(access.memory, StagingKey)
-            message = self.plan.transfers[access.memory.message].message
-            staging = self.memory[access.memory]
-            yield from (part.view(staging) for part in packed(message.halo))
+    def _cells(self, operation: Operation, accesses: Sequence[MemoryCells]) -> Iterator[Array]:
+        for what in moved(self.plan, operation, accesses):
+            if isinstance(what.memory, TileKey):
+                yield from (self._tile(what.memory, box) for box in what.boxes)
+            else:
+                dtype = self.plan.program.dtypes[what.field]
+                staging = elements(self.memory[what.memory], dtype)
+                yield from (run.view(staging) for run in what.runs)
 
-    def _put(self, access: MemoryCells, values: Array) -> None:
-        first = 0
-        for cells in self._cells(access):
-            cells[...] = values[first : first + cells.size].reshape(cells.shape)
-            first += cells.size
-        assert first == values.size, "source and target have the same cells"
+    def _put(self, operation: Operation, parts: Sequence[Array]) -> None:
+        for cells, values in zip(self._cells(operation, operation.writes), parts, strict=True):
+            assert cells.dtype == values.dtype
+            cells[...] = values.reshape(cells.shape)
 
     def _field(self, field: str, n_steps: int) -> Array:
         dtype = self.plan.program.field(field).dtype
@@ -153,9 +149,5 @@ class Simulation:
 
 
 def _number(operation: Operation) -> int:
-    assert operation.transfer is not None
-    return operation.transfer
-
-
-def _flat(parts: list[Array]) -> Array:
-    return np.concatenate([part.ravel() for part in parts])
+    assert operation.bundle is not None
+    return operation.bundle

@@ -78,7 +78,7 @@ def random_program(number: int) -> ProgramCase:
     writable = [name for name in names if name not in renames]
     if len(writable) > 1 and rng.random() < 0.4:
         writable.pop()      # which is only read
-    drawn = _Drawn(rng, n_axes, dtypes, {name for name in names if rng.random() < 0.7})
+    drawn = Drawn(rng, n_axes, dtypes, {name for name in names if rng.random() < 0.7})
     stages, formulas = [], []
     for position in range(rng.randint(1, 3)):
         formulas.append(drawn.updates(writable))
@@ -94,7 +94,7 @@ def random_program(number: int) -> ProgramCase:
     periodic = tuple(rng.random() < 0.5 for _ in range(n_axes))
     extent = _random_extent(rng, program, periodic)
     values = np.random.default_rng(number)
-    arrays = {name: _random_array(values, dtypes[name], extent) for name in names}
+    arrays = {name: random_array(values, dtypes[name], extent) for name in names}
     return ProgramCase(program, tuple(formulas), arrays, periodic, rng.randint(0, MAX_STEPS))
 
 
@@ -117,7 +117,7 @@ def is_read(formula: Formula) -> bool:
     )
 
 
-class _Drawn:
+class Drawn:
     """Draws the updates of stages: those fields that are in `near` are read at neighbours."""
 
     def __init__(
@@ -137,7 +137,7 @@ class _Drawn:
         updates = {}
         for target in targets:
             whole = self._dtypes[target] in INTEGERS
-            terms = [self._term(only_here, whole) for _ in range(self._rng.randint(1, 4))]
+            terms = [self.term(only_here, whole) for _ in range(self._rng.randint(1, 4))]
             if several and self._rng.random() < 0.7:
                 terms.insert(self._rng.randint(0, 1), shared[whole])
             mean = self._mean(terms, whole)
@@ -172,7 +172,7 @@ class _Drawn:
     def _product(self, only_here: bool, whole: bool) -> Formula:
         return "*", self._read(only_here, whole), self._read(only_here, whole)
 
-    def _term(self, only_here: bool, whole: bool) -> Formula:
+    def term(self, only_here: bool, whole: bool) -> Formula:
         """Of floats at most 1, where all that is read is."""
         kind, value = self._rng.randrange(12), self._read(only_here, whole)
         if kind < 3:
@@ -265,7 +265,7 @@ def _random_extent(
     return tuple(extent)
 
 
-def _random_array(
+def random_array(
     rng: np.random.Generator, dtype: str, extent: tuple[int, ...]
 ) -> npt.NDArray[Any]:
     if dtype in INTEGERS:

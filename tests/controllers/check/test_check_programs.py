@@ -96,10 +96,10 @@ def test_a_renamed_field_that_no_stage_reads_is_looked_at_too() -> None:
 def test_the_halo_of_a_renamed_field_must_have_been_exchanged() -> None:
     near = Stage("near", {"u": Read("u", (0, 0)) - Read("old", (-1, 0))}, ((-1, 0), (0, 0)))
     plan = plan_of(Program("near", FIELDS[:2], (near,), renames={"old": "u"}))
-    assert any(operation.transfer is not None for operation in plan.operations)
+    assert any(operation.bundle is not None for operation in plan.operations)
     plan.__dict__["operations"] = tuple(
         replace(operation, after=()) for operation in plan.operations
-        if operation.transfer is None
+        if operation.bundle is None
     )  # fmt: skip
     engine = engine_of(plan)
     with pytest.raises(CheckError, match="reads old at") as caught:

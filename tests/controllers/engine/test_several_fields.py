@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
+from engine_runs import check_engine, check_orders, compare, fill, layout_of
 from lazy_executor import LazyExecutor, World
 from mpi_jobs import helpers_path, run_ranks
-from plan_simulation import Simulation
 from random_programs import ProgramCase, random_program
 from sample import sample
+from small_kernels import FirstThatSuits, opencl
 
 from controllers import Computation
 from controllers.check import CheckedEngine
-from controllers.device import Device, assign, choose, find_devices, reference_device
+from controllers.device import reference_device
 from controllers.engine import Engine
 from controllers.executor.executor import Executor
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.executor.reference import ReferenceExecutor
-from controllers.kernel.choices import Choices
-from controllers.kgt import Config, Launch
-from controllers.kgt.strategies.cell import CellConfig
-from controllers.kgt.strategies.marching import MarchingConfig
-from controllers.kgt.strategies.rows import RowsConfig
-from controllers.plan import Location, Overlap, Plan
+from controllers.plan import Location, Plan
 from controllers.program.expression import Read
 from controllers.program.program import Field, Program
 from controllers.program.reference import reference_run
@@ -40,76 +31,17 @@ from hitmap import Layout, SerialCommunicator, Shape
 
 N_PLACES = (1, 2, 3, 5)
 N_PROGRAMS = 100
-OVERLAPS: tuple[Overlap, ...] = ("on", "off", "auto")
 STRATEGIES_OF_SEVERAL = "cell", "rows", "marching"
-
-
-def layout_of(case: ProgramCase, n_places: int, rng: random.Random) -> Layout:
-    domain = Shape.of_extent(case.extent)
-    weights = [rng.choice([1, 5, 50]) for _ in range(n_places)]
-    return rng.choice([
-        Layout.bands(domain, n_places),
-        Layout.blocks(domain, n_places),
-        Layout.weighted(domain, weights),
-    ])  # fmt: skip
 
 
 @pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 20))
 def test_every_order_that_a_plan_allows_gives_the_bits_of_the_reference(number: int) -> None:
     case = random_program(number)
     for n_places in N_PLACES:
-        rng = random.Random(1000 * number + n_places)
-        layout = layout_of(case, n_places, rng)
-        shares = {home: rng.random() < 0.5 for home in product(range(3), (0, 1))}
-        homes = sorted((rng.randint(0, 2), rng.randint(0, 1)) for _ in range(n_places))
-        locations = [Location(*home, shares_host=shares[home]) for home in homes]
-        plan = Plan(case.program, layout, case.periodic, locations, overlap=rng.choice(OVERLAPS))
-        got = Simulation(plan, case.arrays, rng).run(case.n_steps)
-        for field, expected in case.expected.items():
-            assert got[field].tobytes() == expected.tobytes(), f"{field}, {n_places} places\n{plan}"
+        check_orders(case, n_places, random.Random(1000 * number + n_places))
 
 
-def check_engine(
-    case: ProgramCase,
-    executors: Sequence[Executor],
-    layout: Layout,
-    kind: type[Engine] = Engine,
-) -> None:
-    """Runs of all steps at once, and of one at a time after the fields are set anew."""
-    numbers = {executor: n for n, executor in enumerate(dict.fromkeys(executors))}
-    locations = [Location(0, numbers[one], one.shares_host) for one in executors]
-    plan = Plan(case.program, layout, case.periodic, locations, overlap="on")
-    engine = kind(plan, dict(enumerate(executors)), SerialCommunicator())
-    for parts in ([case.n_steps], [1] * case.n_steps):
-        fill(engine, case.arrays)
-        for n_steps in parts:
-            engine.run(n_steps)
-        for field, expected in case.expected.items():
-            compare(engine, field, expected)
-    engine.close()
-
-
-def fill(engine: Engine, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """All fields are set."""
-    for place in engine.plan.places:
-        owned = engine.plan.layout.owned[place]
-        for field, values in arrays.items():
-            for tile in engine.to_set(field, place):
-                cells = values[owned.slices((0,) * values.ndim)]
-                engine.executors[place].move_to(tile, owned, cells)
-    engine.loaded()
-
-
-def compare(engine: Engine, field: str, expected: npt.NDArray[Any]) -> None:
-    """A field has these bits at all places."""
-    for place in engine.plan.places:
-        owned = engine.plan.layout.owned[place]
-        got = engine.executors[place].move_from(engine.newest(field, place), owned)
-        right = expected[owned.slices((0,) * expected.ndim)]
-        assert got.tobytes() == right.tobytes(), f"{field} at place {place}\n{engine.plan}"
-
-
-@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 25))
+@pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 50))
 def test_the_engine_gives_the_bits_of_the_reference(number: int) -> None:
     case = random_program(number)
     for n_places in N_PLACES:
@@ -142,6 +74,7 @@ RANKS = """
 import random, sys
 import numpy as np
 from random_programs import random_program
+from controllers.check import CheckedEngine
 from controllers.device import reference_device
 from controllers.engine import Engine
 from controllers.executor.reference import ReferenceExecutor
@@ -157,7 +90,7 @@ for number in map(int, sys.argv[1:]):
     plan = Plan(case.program, layout, case.periodic, locations, only_rank=comm.rank)
     executors = {place: ReferenceExecutor(reference_device()) for place in plan.places}
     messages = comm.Dup()
-    engine = Engine(plan, executors, messages)
+    engine = (CheckedEngine if number % 20 else Engine)(plan, executors, messages)
     for place in plan.places:
         owned = layout.owned[place]
         for field, values in case.arrays.items():
@@ -184,6 +117,24 @@ def test_two_ranks_give_the_bits_of_the_reference(tmp_path: Path) -> None:
     numbers = map(str, range(0, N_PROGRAMS, 10))
     job = run_ranks(2, [str(tmp_path / "job.py"), *numbers], env=helpers_path())
     assert job.returncode == 0 and "wrong: []" in job.stdout, job.stdout + job.stderr
+
+
+def test_fields_of_unlike_dtypes_go_through_one_staging_memory() -> None:
+    make = Stage("make", {"v": Read("u", (0, 1)).astype("float64") * 2, "k": Read("u", (0, 0))},
+                 ((0, 0), (0, 1)))  # fmt: skip
+    use = Stage("use", {"u": Read("v", (1, 0)).astype("float32") - Read("k", (1, 0))},
+                ((0, 1), (0, 0)))  # fmt: skip
+    dtypes = {"u": "float32", "v": "float64", "k": "float32"}
+    program = Program("unlike", tuple(Field(*field) for field in dtypes.items()), (make, use))
+    rng = np.random.default_rng(1)
+    arrays = {name: rng.random((9, 7)).astype(dtype) for name, dtype in dtypes.items()}
+    periodic, layout = (True, False), Layout.bands(Shape.of_extent((9, 7)), 4)
+    case = ProgramCase(program, (), arrays, periodic, 5)
+    separate = [OpenCLExecutor(opencl(False, "other").device, zero_copy=False) for _ in range(2)]
+    world = World(3, eagerness=0.2)
+    lazy = [LazyExecutor(world, shares_host=shares) for shares in (True, False)]
+    for executors, kind in ((separate, CheckedEngine), (lazy, Engine)):
+        check_engine(case, [executors[place % 2] for place in range(4)], layout, kind)
 
 
 TURN = Program(
@@ -263,43 +214,6 @@ def test_a_computation_of_several_fields_goes_on_where_it_is_divided_anew(number
         later = reference_run(case.program, case.arrays, case.n_steps + 3, case.periodic)
         for field, expected in later.items():
             compare(run._engine, field, expected)
-
-
-@cache
-def opencl(zero_copy: bool, kind: str) -> OpenCLExecutor:
-    (device,) = assign(choose(["cpu:0"], find_devices()), 0, 1)
-    return OpenCLExecutor(replace(device, kind=kind), zero_copy=zero_copy)
-
-
-def configs_of(strategy: str, n_axes: int) -> Iterator[Config]:
-    """Small ones, of which the last suits every box."""
-    if strategy == "rows":
-        for lanes, rows, planes, streaming in ((4, 2, 2, True), (4, 2, 1, False), (2, 1, 1, True)):
-            yield RowsConfig(
-                lanes, rows if n_axes > 1 else 1, planes if n_axes > 2 else 1, band=4, depth=4,
-                segment=8, ahead=4 * (streaming and n_axes > 1), streaming=streaming,
-            )  # fmt: skip
-    if strategy == "marching":
-        for lanes, steps, reciprocals in ((4, 2, True), (2, 4, False), (1, 2, True), (1, 1, False)):
-            group = 8, 4 if n_axes > 1 else 1, 1
-            yield MarchingConfig(lanes, steps if n_axes > 1 else 1, 0, group, reciprocals)
-    yield CellConfig()
-
-
-class FirstThatSuits(Choices):
-    """Takes the first configuration of a strategy that suits a box."""
-
-    def __init__(self, device: Device, strategy: str) -> None:
-        super().__init__(device)
-        self._strategy = strategy
-
-    def configuration(
-        self, program: Program, stage: Stage, launch: Launch | None = None
-    ) -> Config:
-        if launch is None:
-            return CellConfig()
-        configs = configs_of(self._strategy, program.n_axes)
-        return next(one for one in configs if one.suits(launch.fields.values()))
 
 
 @pytest.mark.parametrize(

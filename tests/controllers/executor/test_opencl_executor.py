@@ -26,6 +26,7 @@ from controllers.kernel.build import Built
 from controllers.language.weights import Stencil
 from controllers.memory.tile import ALIGNMENT, PAGE, Tile
 from controllers.program.program import Program
+from controllers.program.schedule import sweeps_of
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap import Shape
@@ -332,7 +333,7 @@ def test_a_kernel_is_compiled_once_per_program() -> None:
     first, other = (Stencil.of("mean", [(-1, 1)], [1, 0, 1], n) for n in (2, 3))
 
     def build(program: Program) -> Built:
-        return controller.build(program, program.stages[0])[1]
+        return controller.build(program, sweeps_of(program)[0])[1]
 
     built = build(first.program("float32"))
     assert build(first.program("float32")) is built

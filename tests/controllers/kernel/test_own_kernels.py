@@ -22,6 +22,7 @@ from controllers.kgt.choice import config_of
 from controllers.kgt.launch_line import launch_line
 from controllers.program.expression import Read
 from controllers.program.program import Field, Program, Stage
+from controllers.program.schedule import sweeps_of
 from controllers.run.dry_run import dry_run
 from hitmap import SerialCommunicator, Shape
 
@@ -296,7 +297,7 @@ def test_a_kernel_is_that_of_the_stage_which_it_names_and_binds_its_fields_by_na
     move = Kernel.of("mine", body, stage="move", scalars={"gain": 1.0})
     executor = executor_for(move)
     check_kernel(executor, FLOW, move)
-    flux, update = FLOW.stages
+    flux, update = sweeps_of(FLOW)
     _, built = executor.build(FLOW, update)
     names = [parameter.name for parameter in built.parameters]
     assert names[:3] == ["u", "v", "u_new"] and {"u_first", "v_first"} < {*names}

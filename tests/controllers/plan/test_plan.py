@@ -93,7 +93,7 @@ def without(plan: Plan, number: int, edge: Edge) -> tuple[Operation, ...]:
 def follows_from_other_ranks(plan: Plan, number: int, edge: Edge) -> bool:
     """Whether the messages of other ranks happen to imply an edge; a rank cannot know."""
     operations = without(plan, number, edge)
-    sends = {(o.transfer, o.phase): o.number for o in operations if o.verb == "send"}
+    sends = {(o.bundle, o.phase): o.number for o in operations if o.verb == "send"}
     steps = 4 * plan.n_phases
     todo, seen = [(steps, number)], set()
     while todo:
@@ -104,7 +104,7 @@ def follows_from_other_ranks(plan: Plan, number: int, edge: Edge) -> bool:
         operation = operations[current]
         todo += [(step - e.steps_back, e.number) for e in operation.after]
         if operation.verb == "receive":
-            todo.append((step, sends[operation.transfer, operation.phase]))
+            todo.append((step, sends[operation.bundle, operation.phase]))
     return (steps - edge.steps_back, edge.number) in seen
 
 

@@ -37,8 +37,8 @@ def timed(plan: Plan, step: int, times: Times) -> list[Timed]:
         if operation.verb == "launch":
             (box,) = operation.writes[0].cells
             name = f"{'inner' if box.extent[0] > 1 else 'border'} {operation.place}"
-        elif operation.transfer is not None:
-            name = f"{name} {plan.transfers[operation.transfer].message.source}"
+        elif operation.bundle is not None:
+            name = f"{name} {plan.bundles[operation.bundle].source}"
         if name in times:
             found.append((operation, *times[name]))
     return found
@@ -124,7 +124,6 @@ def test_on_a_device_cells_have_arrived_when_they_are_uploaded_or_unpacked() -> 
     arrivals = ExchangeEnds(plan).arrivals
     assert {by_number[n].verb for n in arrivals} == {"upload", "unpack"}
     for number, (place, neighbour) in arrivals.items():
-        transfer = by_number[number].transfer
-        assert transfer is not None
-        message = plan.transfers[transfer].message
-        assert (message.target, message.source) == (place, neighbour)
+        bundle = by_number[number].bundle
+        assert bundle is not None
+        assert (plan.bundles[bundle].target, plan.bundles[bundle].source) == (place, neighbour)

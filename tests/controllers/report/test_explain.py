@@ -114,7 +114,8 @@ def test_sizes_are_those_of_the_operations_that_a_plan_records(seed: int) -> Non
         staging = {True: 0, False: 0}
         for key in memories:
             if isinstance(key, StagingKey):
-                message = plan.transfers[key.message].message
+                (transfer,) = plan.bundles[key.bundle].transfers
+                message = transfer.message
                 if size.place == (message.source if key.end == "border" else message.target):
                     n = message.n_cells
                     staging[key.on_device] += (-(-n // 8) * 8 if key.on_device else n) * itemsize
@@ -125,7 +126,7 @@ def test_sizes_are_those_of_the_operations_that_a_plan_records(seed: int) -> Non
             assert size.owned + size.halo == geometry.box.n_cells
             assert memory.tiles == 2 * geometry.n_elements * itemsize
     assert sum(s.bytes_sent for s in sizes) == sum(s.bytes_received for s in sizes)
-    assert sum(s.sends + s.copies for s in sizes) == len(plan.transfers)
+    assert sum(s.sends + s.copies for s in sizes) == len(plan.bundles)
     ranks = [operation for operation in step if operation.verb == "send"]
     between_ranks = sum(
         plan.locations[t.message.source].rank != plan.locations[t.message.target].rank

@@ -29,7 +29,7 @@ def configured(engine: Engine) -> StreamingConfig:
     program, (sweep,) = engine.plan.program, engine.plan.sweeps
     launch = launches.executor.launch_of(program, sweep, launches.placed)
     found = launches.executor.choices.configuration(
-        launches.executor.offer(program, sweep.stage), launch
+        launches.executor.offer(program, sweep), launch
     )
     assert isinstance(found, StreamingConfig)
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A stage's launch under inspection: what it may touch follows from the program.
+"""A sweep's launch under inspection: what it may touch follows from the program.
 
 Of a generated kernel every result is compared with the reference; of a user's kernel all that is
 known is what it reads and writes.
@@ -22,14 +22,16 @@ from controllers.kernel.variant import Kernel
 from controllers.memory.tile import Tile
 from controllers.plan import MemoryCells, Operation, TileKey
 from controllers.program.dtypes import given_dtype
+from controllers.program.element import is_specified
 from controllers.program.expression import Given, Read, reads
-from controllers.program.program import Program, Stage
+from controllers.program.program import Program
 from controllers.program.reference import values_of
 from controllers.program.surroundings import Surroundings
+from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 
 
-class StageLaunch:
+class SweepLaunch:
     """The launch of one operation: memories, runs, and what must come out."""
 
     def __init__(
@@ -49,14 +51,16 @@ class StageLaunch:
         fields = [use.version.field for use in self._sweep.uses]
         self._keys = dict(zip(fields, _keys(operation.reads)))
         self._written = dict(zip(self._sweep.writes, _keys(operation.writes)))
-        self._own = own = _own_kernel(executor, self._program, self._sweep.stage)
-        name = self._sweep.name if own is None else own.name
+        self._own = own = _own_kernel(executor, self._program, self._sweep)
+        name = _called(self._sweep) if own is None else own.name
         self._sources = [self._source(field, tiles[key]) for field, key in self._keys.items()]
         self._targets = [self._target(field, tiles[key]) for field, key in self._written.items()]
         self._uses = [*self._sources, *self._targets]
         runs = [Run(0, lambda: command(None))]
         if own is not None:
             runs += self._more_runs(executor, tiles, command)
+        elif self._sweep.stage.elements:
+            runs.append(Run(1, lambda: command(None)))
         self._inspection = Inspection(name, self._uses, runs, self._hearing(name))
 
     def __call__(self) -> tuple[Event, Complaint | None]:
@@ -139,11 +143,11 @@ class StageLaunch:
         for update in self._sweep.updates:
             field = update.version.field
             result = self._results()[field]
-            right = np.broadcast_to(
-                values_of(update.expression, read, dtypes[field], given), result.shape
-            )
-            if self._own is None and (unlike := unlike_bits(result, right)).any():
-                return self._say("bits", field, unlike, "another value than the reference")
+            if self._own is None and is_specified(update.expression):
+                right = values_of(update.expression, read, dtypes[field], given)
+                unlike = unlike_bits(result, np.broadcast_to(right, result.shape))
+                if unlike.any():
+                    return self._say("bits", field, unlike, "another value than the reference")
             if result.dtype.kind == "f":
                 new = np.isnan(result)
                 for node in reads(update.expression):
@@ -159,10 +163,17 @@ class StageLaunch:
         return Complaint(kind, text, field, cell)
 
 
-def _own_kernel(executor: Executor, program: Program, stage: Stage) -> Kernel | None:
-    """The user's kernel that computes a stage; None where a generated one does."""
+def _called(sweep: Sweep) -> str:
+    """The name of a sweep, and where it is written, if that is OpenCL C."""
+    where = ", ".join(element.where for element in sweep.stage.elements)
+    return f"{sweep.name} ({where})" if where else sweep.name
+
+
+def _own_kernel(executor: Executor, program: Program, sweep: Sweep) -> Kernel | None:
+    """The user's kernel that computes a sweep; None where a generated one does."""
     kernel = getattr(executor, "kernel", None)
-    return kernel if isinstance(kernel, Kernel) and kernel.computes(program, stage) else None
+    is_own = isinstance(kernel, Kernel) and kernel.computes(program, sweep.stage)
+    return kernel if is_own else None
 
 
 def _keys(accesses: Iterable[MemoryCells]) -> list[TileKey]:

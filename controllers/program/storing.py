@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: MIT
+"""Stored values: which are written to memory before the stage that reads them, which computed anew.
+
+What `stored` marks in an expression is the value itself, wherever it is kept; so both give the same
+bits, and a program may be turned from one into the other.  Where storing pays, the value becomes a
+temporary field and a stage of its own, a `Part` of the one that reads it.  Each place computes it
+for all cells at which its own ones read it: nothing of it is exchanged, and beyond the domain it is
+the expression of its inputs there, as if it were computed where it is read.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from controllers.program.dtypes import applied, given_dtype
+from controllers.program.expression import Expression, Read, reads
+from controllers.program.functions import STORED
+from controllers.program.identifier import MAX_LENGTH
+from controllers.program.neighbour import shifted
+from controllers.program.offsets import Offsets
+from controllers.program.program import Field, Program
+from controllers.program.stage import Part, Stage
+from controllers.program.stored_values import (
+    centred,
+    cost_of,
+    depths_of,
+    hull_of,
+    inside,
+    replaced,
+)
+
+Storing = Literal["auto", "always", "never"]
+Offset: TypeAlias = tuple[int, ...]
+Seen: TypeAlias = dict[int, dict[Offset, None]]     # by reader, the offsets of its reads
+
+FLOPS_PER_BYTE = 2      # which devices do at least while they move a byte (decision 0034)
+
+
+def with_temporaries(program: Program, storing: Storing = "auto") -> Program:
+    """The same program, whose stored values are temporary fields where that pays.
+
+    storing: "always" for all that are read at several offsets, "never" for none.
+
+    >>> from controllers.program.expression import Application
+    >>> flux = Application(STORED, Read("u", (1,)) - Read("u", (0,)))
+    >>> flow = Stage("flow", {"u": Read("u", (0,)) + flux - shifted(flux, (-1,))}, ((-1, 1),))
+    >>> program = Program("flow", (Field("u", "float64"),), (flow,))
+    >>> with_temporaries(program, "always")
+    <Program flow: u float64; flow_stored_1 sets stored_1, flow sets u; 1 axes, math strict>
+    >>> with_temporaries(program)
+    <Program flow: u float64; flow sets u; 1 axes, math strict>
+    """
+    if not any(STORED in stage.operations for stage in program.stages):
+        return program
+    names = _Names(program)
+    divided: dict[Stage, tuple[Stage, ...]] = {}
+    choices: list[str] = []
+    for stage in program.stages:
+        if stage not in divided:
+            divided[stage] = _parts(program, stage, storing, names, choices)
+    stages = tuple(part for stage in program.stages for part in divided[stage])
+    return replace(
+        program, stages=stages, temporaries=tuple(names.fields), choices=tuple(choices)
+    )
+
+
+def _parts(
+    program: Program, stage: Stage, storing: Storing, names: _Names, choices: list[str]
+) -> tuple[Stage, ...]:
+    """What a stage becomes: stages that write temporary fields, and the rest of it."""
+    if STORED not in stage.operations:
+        return (stage,)
+    n_before = len(names.fields)
+    made = _Division(program, stage, storing, names)
+    dtypes, floats = {**program.dtypes, **names.dtypes}, given_dtype(stage, program.dtypes)
+    if any(part.given and given_dtype(part, dtypes) != floats for part in made.parts):
+        del names.fields[n_before:]
+        made = _Division(program, stage, "never", names)
+        made.choices = [
+            f"{stage.name}: stored values are computed where they are read, since alone they "
+            f"would round what they are given to another dtype"
+        ]
+    choices += made.choices
+    return made.parts
+
+
+class _Names:
+    """The temporary fields; those of one stage are dead before the next one, which reuses them."""
+
+    def __init__(self, program: Program) -> None:
+        self._taken = {*program.dtypes, *program.scalars, *(f"s_{one}" for one in program.scalars)}
+        self.fields: list[Field] = []
+        self.free: list[Field] = []
+
+    @property
+    def dtypes(self) -> dict[str, str]:
+        """Their dtypes, by name."""
+        return {one.name: one.dtype for one in self.fields}
+
+    def of(self, dtype: str) -> str:
+        """One that is free."""
+        for found in self.free:
+            if found.dtype == dtype:
+                self.free.remove(found)
+                return found.name
+        names = (f"stored_{n}" for n in count(len(self.fields) + 1))
+        made = Field(next(name for name in names if name not in self._taken), dtype)
+        self.fields.append(made)
+        return made.name
+
+
+@dataclass
+class _Reader:
+    """What one sweep computes: the rest of the stage, or stored values for cells in a rim."""
+
+    updates: dict[str, Expression]
+    rim: Offsets
+
+
+@dataclass
+class _Group:
+    """Stored values at one depth that are read within the same rim: one sweep, if they are stored.
+
+    seen: where each value is read.
+    """
+
+    rim: Offsets
+    seen: dict[Expression, Seen] = field(default_factory=dict)
+
+    @property
+    def n_offsets(self) -> int:
+        """At how many offsets of all readers they are read."""
+        return len({
+            (reader, at) for seen in self.seen.values() for reader in seen for at in seen[reader]
+        })  # fmt: skip
+
+    def expanded(self) -> Iterator[list[Expression]]:
+        """By reader, what it computes if nothing is stored."""
+        for reader in {reader: None for seen in self.seen.values() for reader in seen}:
+            yield [
+                shifted(value, at) for value, seen in self.seen.items()
+                for at in seen.get(reader, ())
+            ]  # fmt: skip
+
+
+class _Division:
+    """A stage divided: it is decided of each stored value, from the outermost ones inwards.
+
+    parts: those that write temporary fields, the innermost ones first, and the rest.
+    """
+
+    def __init__(self, program: Program, stage: Stage, storing: Storing, names: _Names) -> None:
+        self._stage, self._storing = stage, storing
+        self._dtypes, self._floats = program.dtypes, given_dtype(stage, program.dtypes)
+        names.free = [*names.fields]
+        self._fields = names
+        self._readers = [_Reader({**stage.updates}, ((0, 0),) * len(stage.offsets))]
+        self.choices: list[str] = []
+        for depth in range(max(depths_of(stage.updates.values()).values()), 0, -1):
+            self._decide(depth)
+        self.parts = tuple(self._parts())
+
+    def _parts(self) -> Iterator[Stage]:
+        whole, n_stored = self._stage, len(self._readers) - 1
+        for number in range(n_stored, 0, -1):
+            reader = self._readers[number]
+            name, hull = _numbered(whole.name, n_stored + 1 - number), hull_of(reader.updates)
+            yield Part(name, reader.updates, hull, whole=whole, rim=reader.rim)
+        rest = self._readers[0].updates
+        if n_stored:
+            yield Part(whole.name, rest, hull_of(rest), whole=whole)
+        else:
+            yield replace(whole, updates=rest)
+
+    def _decide(self, depth: int) -> None:
+        """Store the values so deep, or compute them where they are read."""
+        known: dict[Expression, tuple[Expression, Offset]] = {}
+        seen: dict[Expression, Seen] = {}
+        for number, reader in enumerate(self._readers):
+            for node, at in depths_of(reader.updates.values()).items():
+                if at == depth:
+                    known[node] = value, offset = centred(node)
+                    seen.setdefault(value, {}).setdefault(number, {})[offset] = None
+        groups: dict[Offsets, _Group] = {}
+        for value, where in seen.items():
+            rim = self._rim(where)
+            groups.setdefault(rim, _Group(rim)).seen[value] = where
+        names: dict[Expression, str] = {}
+        for group in groups.values():
+            names |= self._chosen(group)
+        found = {
+            node: Read(names[value], offset) if value in names else inside(node)
+            for node, (value, offset) in known.items()
+        }
+        for reader in self._readers:
+            reader.updates = dict(zip(reader.updates, replaced(reader.updates.values(), found)))
+        for group in groups.values():
+            updates = {names[value]: inside(value) for value in group.seen if value in names}
+            if updates:
+                self._readers.append(_Reader(updates, group.rim))
+
+    def _rim(self, where: Seen) -> Offsets:
+        """Per axis, the first and the last offset at which the cells of the whole read a value."""
+        ends: list[Offsets] = []
+        for reader, offsets in where.items():
+            rim = self._readers[reader].rim
+            ends += [
+                tuple((low + step, high + step) for (low, high), step in zip(rim, at))
+                for at in offsets
+            ]
+        return tuple((min(a for a, _ in axis), max(b for _, b in axis)) for axis in zip(*ends))
+
+    def _chosen(self, group: _Group) -> dict[Expression, str]:
+        """The names of those values of a group that are stored."""
+        values = [*group.seen]
+        kinds = [one.kind for one in applied(values, self._dtypes, self._floats)[1]]
+        if any(kind.weak for kind in kinds):    # no field says in which dtype it is
+            strong = [value for value, kind in zip(values, kinds) if not kind.weak]
+            group.seen = {value: group.seen[value] for value in strong}
+            return self._chosen(group) if strong else {}
+        saved = sum(map(cost_of, group.expanded())) - cost_of(values)
+        sizes = [np.dtype(kind.dtype).itemsize for kind in kinds]
+        used = {read.field for read in reads(*values)}
+        nbytes = 2 * sum(sizes) + sum(np.dtype(self._dtypes[name]).itemsize for name in used)
+        if self._storing == "auto":
+            pays = saved > FLOPS_PER_BYTE * nbytes
+        else:
+            pays = self._storing == "always"
+        names = [self._fields.of(kind.dtype) for kind in kinds if pays and group.n_offsets > 1]
+        self._tell(group, names, saved, nbytes)
+        return dict(zip(values, names))
+
+    def _tell(self, group: _Group, names: list[str], saved: int, nbytes: int) -> None:
+        n_values = len(group.seen)
+        what = f"{self._stage.name}: {n_values} stored value{'s' * (n_values > 1)}, read at "
+        what += f"{group.n_offsets} offset{'s' * (group.n_offsets > 1)}"
+        done = f"kept in {', '.join(names)}" if names else "computed where they are read"
+        why = f"it saves {saved} operations and moves {nbytes} bytes more per cell to keep them"
+        if group.n_offsets == 1:
+            why = "there is nothing to save"
+        self.choices.append(f"{what}, {done}: {why}")
+
+
+def _numbered(name: str, number: int) -> str:
+    return f"{name[: MAX_LENGTH - 12].rstrip('_')}_stored_{number}"

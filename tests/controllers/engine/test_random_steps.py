@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""Random traced programs of every pair of options: on any number of places, the same bits."""
+from __future__ import annotations
+
+import random
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from engine_runs import check_engine, layout_of
+from mpi_jobs import helpers_path, run_ranks
+from random_options import N_CASES, OPTIONS, all_pairs, choices, pairs_of
+from random_steps import planned, random_steps
+from sample import sample
+from small_kernels import FirstThatSuits, opencl
+
+from controllers.check import CheckedEngine
+from controllers.device import reference_device
+from controllers.executor.executor import Executor
+from controllers.executor.reference import ReferenceExecutor
+from controllers.program.program import INTEGERS
+
+N_PLACES = (1, 2, 3, 5)
+
+
+def test_every_pair_of_options_that_go_together_occurs() -> None:
+    found = frozenset().union(*map(pairs_of, choices()))
+    assert all_pairs() - found == set(), "make more cases, or choose better"
+    assert found <= all_pairs(), "what does not go together"
+    singles = {(name, value) for name, values in OPTIONS.items() for value in values}
+    assert {one for pair in all_pairs() for one in pair} == singles
+
+
+@pytest.mark.parametrize("number", sample(range(N_CASES), 30))
+def test_a_case_is_what_was_chosen(number: int) -> None:
+    chosen, case = choices()[number], random_steps(number)
+    program = case.program
+    assert (program.n_axes, len(program.fields)) == (chosen["axes"], chosen["fields"])
+    assert len(program.stages) == chosen["stages"]
+    assert bool(program.renames) == (chosen["renames"] != "none")
+    assert any(name.endswith("_a") for name in case.arrays) == chosen["structs"]
+    assert ("rate" in program.scalars) == (chosen["scalars"] == "parameter")
+    assert program.periodic[0] == (chosen["boundary"] == "periodic")
+    dtypes = {dtype in INTEGERS for dtype in program.dtypes.values()}
+    assert (len(dtypes) == 2) == (chosen["dtypes"] == "mixed")
+    for name, values in case.expected.items():
+        written = name in program.written or name in program.renames
+        assert written or np.array_equal(values, case.arrays[name])
+
+
+@pytest.mark.parametrize(("number", "n_places"), sample(product(range(N_CASES), N_PLACES), 41))
+def test_all_numbers_of_places_give_the_bits_of_the_reference(number: int, n_places: int) -> None:
+    case, rng = random_steps(number), random.Random(1000 * number + n_places)
+    one = ReferenceExecutor(reference_device())
+    separate: list[Executor] = [ReferenceExecutor(reference_device()) for _ in range(n_places)]
+    executors, layout = rng.choice([[one] * n_places, separate]), layout_of(case, n_places, rng)
+    per_launch = choices()[number]["steps"]
+    check_engine(
+        case, executors, layout, steps_per_launch=per_launch, program=planned(number)
+    )
+
+
+@pytest.mark.parametrize(("number", "n_places"), sample(product(range(N_CASES), N_PLACES), 301))
+def test_pocl_gives_the_bits_of_the_reference(number: int, n_places: int) -> None:
+    case, chosen = random_steps(number), choices()[number]
+    rng = random.Random(1000 * number + n_places)
+    devices = [opencl(True, "cpu"), opencl(False, "other")]
+    for device in devices:
+        device.choices = FirstThatSuits(device.device, chosen["strategy"])
+    executors: list[Executor] = [rng.choice(devices) for _ in range(n_places)]
+    layout = layout_of(case, n_places, rng)
+    try:
+        check_engine(
+            case, executors, layout, steps_per_launch=chosen["steps"], program=planned(number)
+        )
+    except ValueError as error:     # of several steps, which few kernels compute
+        assert chosen["steps"] > 1 and "no kernel computes" in str(error), error
+        check_engine(case, executors, layout)
+
+
+@pytest.mark.parametrize("number", sample(range(N_CASES), 150))
+def test_the_checked_mode_raises_no_alarm(number: int) -> None:
+    case, rng = random_steps(number), random.Random(number)
+    one = ReferenceExecutor(reference_device())
+    executors: list[Executor] = [one, one, ReferenceExecutor(reference_device())]
+    check_engine(
+        case, executors, layout_of(case, 3, rng), CheckedEngine, program=planned(number)
+    )
+
+
+RANKS = """
+import sys
+from random_boundaries import same
+from random_options import choices
+from random_steps import random_steps
+from controllers import Computation
+
+for number in map(int, sys.argv[1:]):
+    case = random_steps(number)
+    with Computation(
+        case.program, case.extent, devices="reference", places_per_controller=2,
+        partition="blocks", steps_per_launch=choices()[number]["steps"],
+        stored="never" if choices()[number]["stored"] == "never" else "always",
+    ) as run:
+        for name, values in case.arrays.items():
+            run[name].scatter(values if run.comm.rank == 0 else None)
+        run.run(case.n_steps)
+        for name, values in case.expected.items():
+            got = run[name].gather()
+            assert got is None or same(got, values), (number, name)
+print("all right", flush=True)
+"""
+
+
+@pytest.mark.whole
+def test_two_ranks_give_the_bits_of_the_reference(tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(RANKS)
+    numbers = map(str, range(0, N_CASES, 10))
+    job = run_ranks(2, [str(tmp_path / "job.py"), *numbers], env=helpers_path())
+    assert job.returncode == 0 and job.stdout.count("all right") == 2, job.stdout + job.stderr
