@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from controllers.program.dtypes import Applied, Value, applied, check_number, given_dtype, stores
+from controllers.program.expression import Outcome
 from controllers.program.stage import Stage
 
 Math = Literal["strict", "fast"]
@@ -27,6 +28,13 @@ def check_stage(stage: Stage, dtypes: Mapping[str, str], math: Math) -> None:
         raise ValueError(f"stage {stage.name!r}: {error}") from None
     for field, value in zip(stage.updates, values):
         _check_stored(stage, field, dtypes[field], value)
+    used = {*stage.fields_read, *stage.updates}
+    for node in stage.given:
+        if isinstance(node, Outcome) and node.field not in used:
+            raise ValueError(
+                f"stage {stage.name!r} takes {node.name!r} of {node.element.name!r}, in OpenCL C, "
+                f"on the field {node.field!r}, which it neither reads nor updates; let it do one"
+            )
 
 
 def check_outside(stages: Sequence[Stage], field: str, dtype: str) -> None:
