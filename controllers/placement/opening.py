@@ -28,7 +28,11 @@ def open_device(
     execution: Execution = DEFAULT,
     kernel: KernelChoice = SPECIALISED,
 ) -> Executor:
-    """The executor of `device`, its kernels for `program` built."""
+    """The executor of `device`, whose kernels can compute `program`.
+
+    They are compiled when launches are bound to their boxes, on which the texts depend; one of
+    the user's own is tried here.
+    """
     if device.uses_opencl:
         return _opencl(device, program, execution, kernel)
     if isinstance(kernel, Kernel):
@@ -61,7 +65,7 @@ def _opencl(
 
     controller = opened("off")
     for sweep in sweeps_of(program):
-        controller.build(program, sweep)
+        controller.source(program, sweep)
     if isinstance(kernel, Kernel):
         check_kernel(controller, program, kernel)
     check = execution.checked

@@ -134,13 +134,17 @@ class Outline:
         return Geometry.padded(full)
 
     def full(self, field: str, place: int) -> Shape:
-        """The hull of the cells of `field` that a place owns, receives, or computes around them."""
-        made = (
+        """The hull of the cells of `field` that a place owns, receives, or computes around them.
+
+        And of the boxes of launches that read it: kernels count from the first cell of these.
+        """
+        pools = self.liveness.pools
+        boxes = (
             self.updated(sweep, place)
             for sweep in self.sweeps
-            if sweep.is_temporary and field in sweep.writes
+            if sweep.is_temporary and any(pools[f] == pools[field] for f in sweep.fields)
         )
-        return reduce(Shape.hull, made, self.patterns[field].full(place))
+        return reduce(Shape.hull, boxes, self.patterns[field].full(place))
 
     def home(self, staging: StagingKey) -> int:
         """The place whose memory a staging memory is."""

@@ -70,8 +70,9 @@ class Stage:
         return hash(self._identity)
 
     @property
-    def _identity(self) -> tuple[str, Offsets, tuple[tuple[str, int], ...]]:
-        return self.name, self.offsets, tuple((f, id(value)) for f, value in self.updates.items())
+    def _identity(self) -> tuple[str, Offsets, Offsets, tuple[tuple[str, int], ...]]:
+        values = ((field, id(value)) for field, value in self.updates.items())
+        return self.name, self.offsets, self.rim, tuple(values)
 
     @cached_property
     def nodes(self) -> tuple[Expression, ...]:

@@ -2,7 +2,7 @@
 """What the kernel of a stage needs: types, functions, build options; and whether vectors do."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -24,7 +24,7 @@ class _Known:
         self._stage, self._dtypes = stage, dtypes
 
     @cached_property
-    def applied(self) -> list[Applied]:
+    def applied(self) -> Sequence[Applied]:
         """All its operations."""
         floats = given_dtype(self._stage, self._dtypes)
         return applied([*self._stage.updates.values()], self._dtypes, floats)[0]

@@ -45,7 +45,7 @@ def tables_of(stage: Stage) -> tuple[Table, ...]:
     """
     offsets: dict[Placed, list[int]] = {}
     for node in placed(stage):
-        if not _is_own_index(node):
+        if not _is_own_index(node, stage):
             offsets.setdefault(_at_cell(node), []).append(node.offset)
     return tuple(
         Table(_name(node), node, max(0, -min(steps)), max(0, *steps))
@@ -80,7 +80,7 @@ def parameters(stage: Stage, cell: str) -> tuple[Parameter, ...]:
         for table in tables_of(stage)
     )
     scalars = (Parameter(name, cell, "scalar") for name in scalars_of(stage))
-    own = dict.fromkeys(node.axis for node in placed(stage) if _is_own_index(node))
+    own = dict.fromkeys(node.axis for node in placed(stage) if _is_own_index(node, stage))
     looking = (one for one in stage.elements if one.looks)
     seen = dict.fromkeys(one.field_of[name] for one in looking for name in one.offsets)
     reports = (Parameter(f"{REPORT}{field}", "long*", "in") for field in seen)
@@ -103,7 +103,7 @@ def given_text(node: Given, stage: Stage) -> str:
     if isinstance(node, Scalar):
         return PREFIX + node.name
     assert isinstance(node, (Index, Coordinate)), node
-    if _is_own_index(node):
+    if _is_own_index(node, stage):
         return f"(lower_{node.axis} + item_{node.axis})"
     table = next(one for one in tables_of(stage) if one.of is _at_cell(node))
     step = table.low + node.offset
@@ -114,8 +114,9 @@ def _at_cell(node: Placed) -> Placed:
     return Index(node.axis) if isinstance(node, Index) else Coordinate(node.axis, node.half)
 
 
-def _is_own_index(node: Placed) -> bool:
-    return isinstance(node, Index) and not node.offset
+def _is_own_index(node: Placed, stage: Stage) -> bool:
+    """Whether it is where the cell is; with a rim, cells beyond a periodic end are seen again."""
+    return isinstance(node, Index) and not node.offset and not stage.rim
 
 
 def _name(node: Placed) -> str:
