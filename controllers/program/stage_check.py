@@ -20,22 +20,21 @@ def check_stage(stage: Stage, dtypes: Mapping[str, str], math: Math) -> None:
                 f"stage {stage.name!r} gives {field!r} a condition, {expression}, and a field "
                 f"holds numbers; choose them by where(condition, 1, 0)"
             )
-    try:
-        floats = given_dtype(stage, dtypes)
-        used = {field: dtypes[field] for field in (*stage.fields_read, *stage.updates)}
-        operations, values = applied([*stage.updates.values()], used, floats)
-        _check_functions(operations, math)
-    except ValueError as error:
-        raise ValueError(f"stage {stage.name!r}: {error}") from None
-    for field, value in zip(stage.updates, values):
-        _check_stored(stage, field, dtypes[field], value)
-    used = {*stage.fields_read, *stage.updates}
+    used = {field: dtypes[field] for field in (*stage.fields_read, *stage.updates)}
     for node in stage.given:
         if isinstance(node, Outcome) and node.field not in used:
             raise ValueError(
                 f"stage {stage.name!r} takes {node.name!r} of {node.element.name!r}, in OpenCL C, "
                 f"on the field {node.field!r}, which it neither reads nor updates; let it do one"
             )
+    try:
+        floats = given_dtype(stage, dtypes)
+        operations, values = applied([*stage.updates.values()], used, floats)
+        _check_functions(operations, math)
+    except ValueError as error:
+        raise ValueError(f"stage {stage.name!r}: {error}") from None
+    for field, value in zip(stage.updates, values):
+        _check_stored(stage, field, dtypes[field], value)
 
 
 def check_outside(stages: Sequence[Stage], field: str, dtype: str) -> None:
