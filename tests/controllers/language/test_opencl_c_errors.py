@@ -11,6 +11,7 @@ import pytest
 from sample import sample
 
 import controllers as ct
+from controllers.device import find_simulator
 from controllers.language.element_text import ElementText
 from controllers.language.neighbourhood import offsets_of
 from controllers.language.traced import program_of
@@ -157,3 +158,17 @@ def test_the_checked_mode_finds_what_reading_the_text_does_not(
         run.run(2)
     assert error.value.kind == kind and error.value.field == "u"
     assert re.search(words, str(error.value)), error.value
+
+
+@pytest.mark.whole
+@pytest.mark.skipif(find_simulator() is None, reason="Oclgrind is not installed")
+def test_a_simulator_looks_at_offsets_too_and_at_what_is_never_set() -> None:
+    """Nor does it take for a race that two work-groups compute a cell."""
+    for text, kind in (FAULTS[0][:2], (FAULTS[1][0], "uninitialised"), ("u_new = u(0, 1);", "")):
+        with ct.Computation(step("".join(text)), GRID, check="oclgrind", u=1) as run:
+            found = ""
+            try:
+                run.run(1)
+            except ct.CheckError as error:
+                found = error.kind
+        assert found == kind
