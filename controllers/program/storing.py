@@ -235,14 +235,18 @@ class _Division:
         return dict(zip(values, names))
 
     def _tell(self, group: _Group, names: list[str], saved: int, nbytes: int) -> None:
-        n_values = len(group.seen)
-        what = f"{self._stage.name}: {n_values} stored value{'s' * (n_values > 1)}, read at "
-        what += f"{group.n_offsets} offset{'s' * (group.n_offsets > 1)}"
-        done = f"kept in {', '.join(names)}" if names else "computed where they are read"
-        why = f"it saves {saved} operations and moves {nbytes} bytes more per cell to keep them"
-        if group.n_offsets == 1:
-            why = "there is nothing to save"
-        self.choices.append(f"{what}, {done}: {why}")
+        """Write down for people what becomes of a group."""
+        several = len(group.seen) > 1
+        what = f"{len(group.seen)} stored values are" if several else "a stored value is"
+        they = "they are" if several else "it is"
+        figures = f"{saved} operations, and {nbytes} bytes more to move, per cell"
+        if names:
+            text = f"{what} kept in {', '.join(names)}: that saves {figures}"
+        elif group.n_offsets == 1:
+            text = f"{what} computed where {they} read, at one offset alone"
+        else:
+            text = f"{what} computed again where {they} read: storing would save {figures}"
+        self.choices.append(f"{self._stage.name}: {text}")
 
 
 def _numbered(name: str, number: int) -> str:
