@@ -13,7 +13,7 @@ from controllers.device.event import Command, Event
 from controllers.executor.opened_device import OpenedDevice
 from controllers.executor.rect_copy import four_axes
 from controllers.executor.scalar_arguments import ScalarArguments
-from controllers.kernel.build import Built, build, compiled, parameters
+from controllers.kernel.build import BuildError, Built, build, compiled, parameters
 from controllers.kernel.choices import Choices
 from controllers.kernel.configuration import KernelUse, Placed, launch_of, with_launches
 from controllers.kernel.offer import Offer, offer
@@ -167,17 +167,12 @@ class OpenCLExecutor(OpenedDevice):
     ) -> tuple[StageKernel, Built]:
         """The kernel of a sweep for a launch, or else for a large box; compiled once.
 
-        ValueError where the device lacks what strict arithmetic needs or the kernel does not
-        suit the sweep, BuildError where the driver does not compile.
+        Raises what `source` raises, and BuildError where the driver does not compile it.
         """
-        source = stage_kernel(
-            self.kernel, program, sweep.stage, self.device, self.choices, launch, self.accessors
-        )
+        source = self.source(program, sweep, launch)
         key = (source.name, source.source)
         if key not in self._kernels:
-            made = build(
-                self.context, source.title, source.source, source.options, source.file, source.math
-            )
+            made = self._made(source)
             known = source.parameters
             if isinstance(source, UserKernel):
                 known = parameters(compiled(made, source.name), source.roles)
@@ -186,6 +181,28 @@ class OpenCLExecutor(OpenedDevice):
         if isinstance(source, UserKernel):
             source = as_compiled(source, built.parameters, built.group, program)
         return source, built
+
+    def _made(self, source: StageKernel) -> cl.Program:
+        try:
+            return build(
+                self.context, source.title, source.source, source.options, source.file, source.math
+            )
+        except BuildError as error:
+            if source.hint:
+                raise BuildError(f"{error}\n{source.hint}") from None
+            raise
+
+    def source(
+        self, program: Program, sweep: Sweep, launch: Launch | None = None
+    ) -> StageKernel:
+        """The text of the kernel of a sweep for a launch, or else for a large box.
+
+        ValueError where the device lacks what strict arithmetic needs, or the kernel does not
+        suit the sweep.
+        """
+        return stage_kernel(
+            self.kernel, program, sweep.stage, self.device, self.choices, launch, self.accessors
+        )
 
     def configurations(
         self, program: Program, sweep: Sweep, boxes: Iterable[Placed]
@@ -224,7 +241,7 @@ class OpenCLExecutor(OpenedDevice):
 
     def constants_nbytes(self, program: Program, sweep: Sweep) -> int:
         """Bytes of tables that each launch of `sweep` takes."""
-        tables = self.build(program, sweep)[0].tables
+        tables = self.source(program, sweep).tables
         if tables is None:
             return 0
         return sum(array.nbytes for array in tables((1,) * program.n_axes).values())

@@ -21,7 +21,7 @@ def why_single(program: Program, domain: Shape) -> str:
 
     A single stage of a field that it reads, too, can.  What lies outside that field must never
     change, or be its mirror image: no step in between could fill it.  No scalar that is used may
-    change from step to step, nor may the stage use indices or coordinates.
+    change from step to step, nor may the stage use indices, coordinates or OpenCL C.
 
     >>> from controllers.language.weights import Stencil
     >>> from controllers.program.boundary import Boundary
@@ -43,6 +43,8 @@ def why_single(program: Program, domain: Shape) -> str:
         return f"scalars change from step to step, {', '.join(program.changing)}"
     if any(isinstance(node, (Index, Coordinate)) for node in stage.given):
         return "its stage uses indices or coordinates"
+    if stage.elements:
+        return "its stage is written in OpenCL C"
     boundary = program.field(stage.writes).boundary
     for axis in range(program.n_axes):
         for rule in boundary.side(axis):

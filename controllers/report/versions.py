@@ -26,7 +26,8 @@ def accesses(sweep: Sweep) -> str:
     listed = (f"{field} at {_where(sorted(around))}" for field, around in offsets.items())
     reach = " x ".join(f"{low}..{high}" for low, high in sweep.stage.offsets)
     reads, writes = ", ".join(listed) or "nothing", ", ".join(sweep.writes)
-    return f"reads {reads}; writes {writes}; reach {reach}"
+    said = "as declared, " if sweep.stage.elements else ""
+    return f"{said}reads {reads}; writes {writes}; reach {reach}"
 
 
 def _where(offsets: Sequence[tuple[int, ...]]) -> str:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy.typing as npt
+from plan_simulation import Simulation
 from random_boundaries import same
 from random_programs import ProgramCase
 
 from controllers.engine import Engine
 from controllers.executor.executor import Executor
-from controllers.plan import Location, Plan
+from controllers.plan import Location, Overlap, Plan
+from controllers.program.program import Program
 from hitmap import Layout, SerialCommunicator, Shape
+
+OVERLAPS: tuple[Overlap, ...] = ("on", "off", "auto")
 
 
 def layout_of(case: ProgramCase, n_places: int, rng: random.Random) -> Layout:
@@ -28,18 +33,34 @@ def layout_of(case: ProgramCase, n_places: int, rng: random.Random) -> Layout:
     ])  # fmt: skip
 
 
+def check_orders(case: ProgramCase, n_places: int, rng: random.Random) -> None:
+    """One of the orders that a plan allows, over places of any ranks and devices."""
+    layout = layout_of(case, n_places, rng)
+    shares = {home: rng.random() < 0.5 for home in product(range(3), (0, 1))}
+    homes = sorted((rng.randint(0, 2), rng.randint(0, 1)) for _ in range(n_places))
+    locations = [Location(*home, shares_host=shares[home]) for home in homes]
+    plan = Plan(case.program, layout, case.periodic, locations, overlap=rng.choice(OVERLAPS))
+    got = Simulation(plan, case.arrays, rng).run(case.n_steps)
+    for field, expected in case.expected.items():
+        assert same(got[field], expected), f"{field}, {n_places} places\n{plan}"
+
+
 def check_engine(
     case: ProgramCase,
     executors: Sequence[Executor],
     layout: Layout,
     kind: type[Engine] = Engine,
     steps_per_launch: int = 1,
+    program: Program | None = None,
 ) -> None:
-    """Runs of all steps at once, and of one at a time after the fields are set anew."""
+    """Runs of all steps at once, and of one at a time after the fields are set anew.
+
+    program: what is run, where it is not the very one of the case.
+    """
     numbers = {executor: n for n, executor in enumerate(dict.fromkeys(executors))}
     locations = [Location(0, numbers[one], one.shares_host) for one in executors]
     plan = Plan(
-        case.program, layout, case.periodic, locations, overlap="on",
+        program or case.program, layout, case.periodic, locations, overlap="on",
         steps_per_launch=steps_per_launch,
     )  # fmt: skip
     engine = kind(plan, dict(enumerate(executors)), SerialCommunicator())

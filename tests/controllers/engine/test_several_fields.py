@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engine_runs import check_engine, compare, fill, layout_of
+from engine_runs import check_engine, check_orders, compare, fill, layout_of
 from lazy_executor import LazyExecutor, World
 from mpi_jobs import helpers_path, run_ranks
-from plan_simulation import Simulation
 from random_programs import ProgramCase, random_program
 from sample import sample
 from small_kernels import FirstThatSuits, opencl
@@ -23,7 +22,7 @@ from controllers.engine import Engine
 from controllers.executor.executor import Executor
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.executor.reference import ReferenceExecutor
-from controllers.plan import Location, Overlap, Plan
+from controllers.plan import Location, Plan
 from controllers.program.expression import Read
 from controllers.program.program import Field, Program
 from controllers.program.reference import reference_run
@@ -32,7 +31,6 @@ from hitmap import Layout, SerialCommunicator, Shape
 
 N_PLACES = (1, 2, 3, 5)
 N_PROGRAMS = 100
-OVERLAPS: tuple[Overlap, ...] = ("on", "off", "auto")
 STRATEGIES_OF_SEVERAL = "cell", "rows", "marching"
 
 
@@ -40,15 +38,7 @@ STRATEGIES_OF_SEVERAL = "cell", "rows", "marching"
 def test_every_order_that_a_plan_allows_gives_the_bits_of_the_reference(number: int) -> None:
     case = random_program(number)
     for n_places in N_PLACES:
-        rng = random.Random(1000 * number + n_places)
-        layout = layout_of(case, n_places, rng)
-        shares = {home: rng.random() < 0.5 for home in product(range(3), (0, 1))}
-        homes = sorted((rng.randint(0, 2), rng.randint(0, 1)) for _ in range(n_places))
-        locations = [Location(*home, shares_host=shares[home]) for home in homes]
-        plan = Plan(case.program, layout, case.periodic, locations, overlap=rng.choice(OVERLAPS))
-        got = Simulation(plan, case.arrays, rng).run(case.n_steps)
-        for field, expected in case.expected.items():
-            assert got[field].tobytes() == expected.tobytes(), f"{field}, {n_places} places\n{plan}"
+        check_orders(case, n_places, random.Random(1000 * number + n_places))
 
 
 @pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 50))
