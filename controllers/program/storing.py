@@ -30,6 +30,7 @@ from controllers.program.stored_values import (
     depths_of,
     hull_of,
     inside,
+    is_of_element,
     replaced,
 )
 
@@ -216,12 +217,16 @@ class _Division:
 
     def _chosen(self, group: _Group) -> dict[Expression, str]:
         """The names of those values of a group that are stored."""
-        values = [*group.seen]
-        kinds = [one.kind for one in applied(values, self._dtypes, self._floats)[1]]
-        if any(kind.weak for kind in kinds):    # no field says in which dtype it is
-            strong = [value for value, kind in zip(values, kinds) if not kind.weak]
-            group.seen = {value: group.seen[value] for value in strong}
-            return self._chosen(group) if strong else {}
+        found = applied([*group.seen], self._dtypes, self._floats)[1]
+        kind_of = {
+            value: one.kind
+            for value, one in zip(group.seen, found)
+            if not one.kind.weak and not is_of_element(value)   # what no field says the dtype of
+        }
+        values, kinds = [*kind_of], [*kind_of.values()]
+        group.seen = {value: group.seen[value] for value in values}
+        if not values:
+            return {}
         saved = sum(map(cost_of, group.expanded())) - cost_of(values)
         sizes = [np.dtype(kind.dtype).itemsize for kind in kinds]
         used = {read.field for read in reads(*values)}

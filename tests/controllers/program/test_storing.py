@@ -11,6 +11,7 @@ from stored_programs import stored_program
 from controllers.plan import Location, Plan
 from controllers.program.boundary import Boundary
 from controllers.program.coordinates import Coordinates
+from controllers.program.element import Element, Outcome
 from controllers.program.expression import (
     Application,
     Coordinate,
@@ -209,3 +210,10 @@ def test_scalars_of_stored_values_change_without_another_program() -> None:
     made = with_temporaries(program, "always")
     assert [*made.scalars] == [*program.scalars]
     assert [*made.stages[0].given] == [*program.stages[0].given]
+
+
+def test_what_a_function_in_opencl_c_gives_is_computed_where_it_is_set() -> None:
+    fields, reads = (("u", "u"),), (("u", (1,)),)
+    element = Element("move", "NEW(u) = u(1);", "", 0, "a text", fields, reads, ("u",))
+    program = program_of(stored(Outcome(element, "u") * 2) + 1)
+    assert parts(program) == [("u", ())]
