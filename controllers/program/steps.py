@@ -30,11 +30,13 @@ def why_single(program: Program, domain: Shape) -> str:
     ''
     >>> program = program.with_boundaries({"u": Boundary.of("mirror", 1)})
     >>> why_single(program, Shape((0,), (9,)))
-    'it reads 2 cells below and 1 above, where there is a mirror on axis 0'
+    'its stage reads 2 cells below and 1 above, where a mirror is on axis 0'
     """
     (stage, *more) = program.stages
-    if more or program.renames:
-        return "it has several stages, or renames fields"
+    if more:
+        return "the program has several stages"
+    if program.renames:
+        return "the program renames fields"
     if len(stage.updates) > 1:
         return f"its stage updates several fields, {', '.join(stage.updates)}"
     if stage.writes not in stage.fields_read:
@@ -58,7 +60,7 @@ def _why_no_mirrors(stage: Stage, mirrors: Mirrors, domain: Shape) -> str:
     for axis, ((low, high), signs) in enumerate(zip(own_reach(stage), mirrors.signs)):
         if any(signs) and low != high:
             return (
-                f"it reads {low} cells below and {high} above, where there is a mirror on axis "
+                f"its stage reads {low} cells below and {high} above, where a mirror is on axis "
                 f"{axis}"
             )
         if any(signs) and domain.extent[axis] < low:

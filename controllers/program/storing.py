@@ -9,6 +9,7 @@ the expression of its inputs there, as if it were computed where it is read.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -38,13 +39,17 @@ Storing = Literal["auto", "always", "never"]
 Offset: TypeAlias = tuple[int, ...]
 Seen: TypeAlias = dict[int, dict[Offset, None]]     # by reader, the offsets of its reads
 
-FLOPS_PER_BYTE = 2      # which devices do at least while they move a byte (decision 0034)
+# What devices of a kind compute while they move a byte (docs/decisions/0036-...).
+FLOPS_PER_BYTE = {"gpu": 4.0, "cpu": 0.5, "reference": 0.5}
 
 
-def with_temporaries(program: Program, storing: Storing = "auto") -> Program:
+def with_temporaries(
+    program: Program, storing: Storing = "auto", flops_per_byte: float = FLOPS_PER_BYTE["gpu"]
+) -> Program:
     """The same program, whose stored values are temporary fields where that pays.
 
     storing: "always" for all that are read at several offsets, "never" for none.
+    flops_per_byte: operations that are as long as moving a byte.
 
     >>> from controllers.program.expression import Application
     >>> flux = Application(STORED, Read("u", (1,)) - Read("u", (0,)))
@@ -58,11 +63,12 @@ def with_temporaries(program: Program, storing: Storing = "auto") -> Program:
     if not any(STORED in stage.operations for stage in program.stages):
         return program
     names = _Names(program)
+    least = {"always": 0.0, "never": math.inf}.get(storing, flops_per_byte)
     divided: dict[Stage, tuple[Stage, ...]] = {}
     choices: list[str] = []
     for stage in program.stages:
         if stage not in divided:
-            divided[stage] = _parts(program, stage, storing, names, choices)
+            divided[stage] = _parts(program, stage, least, names, choices)
     stages = tuple(part for stage in program.stages for part in divided[stage])
     return replace(
         program, stages=stages, temporaries=tuple(names.fields), choices=tuple(choices)
@@ -70,17 +76,17 @@ def with_temporaries(program: Program, storing: Storing = "auto") -> Program:
 
 
 def _parts(
-    program: Program, stage: Stage, storing: Storing, names: _Names, choices: list[str]
+    program: Program, stage: Stage, least: float, names: _Names, choices: list[str]
 ) -> tuple[Stage, ...]:
     """What a stage becomes: stages that write temporary fields, and the rest of it."""
     if STORED not in stage.operations:
         return (stage,)
     n_before = len(names.fields)
-    made = _Division(program, stage, storing, names)
+    made = _Division(program, stage, least, names)
     dtypes, floats = {**program.dtypes, **names.dtypes}, given_dtype(stage, program.dtypes)
     if any(part.given and given_dtype(part, dtypes) != floats for part in made.parts):
         del names.fields[n_before:]
-        made = _Division(program, stage, "never", names)
+        made = _Division(program, stage, math.inf, names)
         made.choices = [
             f"{stage.name}: stored values are computed where they are read, since alone they "
             f"would round what they are given to another dtype"
@@ -152,10 +158,11 @@ class _Division:
     """A stage divided: it is decided of each stored value, from the outermost ones inwards.
 
     parts: those that write temporary fields, the innermost ones first, and the rest.
+    least: operations that storing must save for each byte that it moves.
     """
 
-    def __init__(self, program: Program, stage: Stage, storing: Storing, names: _Names) -> None:
-        self._stage, self._storing = stage, storing
+    def __init__(self, program: Program, stage: Stage, least: float, names: _Names) -> None:
+        self._stage, self._least = stage, least
         self._dtypes, self._floats = program.dtypes, given_dtype(stage, program.dtypes)
         names.free = [*names.fields]
         self._fields = names
@@ -231,10 +238,7 @@ class _Division:
         sizes = [np.dtype(kind.dtype).itemsize for kind in kinds]
         used = {read.field for read in reads(*values)}
         nbytes = 2 * sum(sizes) + sum(np.dtype(self._dtypes[name]).itemsize for name in used)
-        if self._storing == "auto":
-            pays = saved > FLOPS_PER_BYTE * nbytes
-        else:
-            pays = self._storing == "always"
+        pays = saved >= self._least * nbytes
         names = [self._fields.of(kind.dtype) for kind in kinds if pays and group.n_offsets > 1]
         self._tell(group, names, saved, nbytes)
         return dict(zip(values, names))

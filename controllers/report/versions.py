@@ -47,7 +47,7 @@ def staleness(plan: Plan, version: Version) -> str:
     readers = []
     for sweep, use in uses:
         name = "" if use.version.field == version.field else f" as {use.version.field}"
-        later = " later" if use.version.number == 0 < version.number else ""
+        later = " in the next step" if use.version.number == 0 < version.number else ""
         readers.append(f"{sweep.name}{later}{name}")
     who = f"read by {', '.join(dict.fromkeys(readers))}"
     made = [sweep.name for sweep in plan.sweeps for u in sweep.updates if u.version == version]
