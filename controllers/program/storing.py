@@ -21,6 +21,7 @@ from controllers.program.dtypes import applied, given_dtype
 from controllers.program.expression import Expression, Read, reads
 from controllers.program.functions import STORED
 from controllers.program.identifier import MAX_LENGTH
+from controllers.program.location import by_location
 from controllers.program.neighbour import shifted
 from controllers.program.offsets import Offsets
 from controllers.program.program import Field, Program
@@ -81,6 +82,12 @@ def _parts(
     """What a stage becomes: stages that write temporary fields, and the rest of it."""
     if STORED not in stage.operations:
         return (stage,)
+    if len(by_location(stage, program.boundaries)) > 1:
+        choices.append(
+            f"{stage.name}: stored values are computed where they are read, since its fields lie "
+            f"at unlike locations"
+        )
+        return _Division(program, stage, "never", names).parts
     n_before = len(names.fields)
     made = _Division(program, stage, least, names)
     dtypes, floats = {**program.dtypes, **names.dtypes}, given_dtype(stage, program.dtypes)

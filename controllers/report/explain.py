@@ -52,14 +52,15 @@ def explain(
 
 
 def _program(plan: Plan) -> str:
-    program, domain = plan.program, plan.layout.domain
+    program = plan.program
     names = ", ".join(field.name for field in program.fields)
     fields = f"field{'s' if len(program.fields) > 1 else ''} {names}"
     math = "" if program.math == "strict" else f", math {program.math}"
     lines = [f"program {program.name}: {program.dtype_text}{math}, {_axes(program)}, {fields}"]
+    lines += [f"  {text}" for text in _points(plan)]
     for stage, alike in groupby(plan.sweeps, key=lambda sweep: sweep.stage):
         sweep, *more = alike
-        updated = plan.shortened(sweep, 1).cells
+        updated, domain = plan.shortened(sweep, 1).cells, plan.layout_of(stage.home).domain
         count = 1 + len(more)
         lines.append(f"  stage {sweep.name}" + f", {count} times in a row" * (count > 1))
         lines += [f"    {line}" for line in formula(stage).splitlines()]
@@ -76,6 +77,17 @@ def _program(plan: Plan) -> str:
     if reason:
         lines.append(f"  a launch computes one step: {reason}")
     return "\n".join(lines)
+
+
+def _points(plan: Plan) -> Iterator[str]:
+    """Which fields lie at half points, and how many they have."""
+    program = plan.program
+    names = [*range(program.n_axes)] if program.grid is None else program.grid.axes
+    for field in program.fields:
+        if field.half:
+            axes = " and ".join(str(axis) for axis, half in zip(names, field.half) if half)
+            extent = " x ".join(map(str, plan.layout_of(field.name).domain.extent))
+            yield f"{field.name} lies at half points of {axes}: {extent}"
 
 
 def _cells(sweep: Sweep, updated: Shape, domain: Shape) -> str:
