@@ -13,9 +13,17 @@ from controllers.device.event import Command, Event
 from controllers.executor.opened_device import OpenedDevice
 from controllers.executor.rect_copy import four_axes
 from controllers.executor.scalar_arguments import ScalarArguments
-from controllers.kernel.build import Built, build, compiled, parameters
+from controllers.kernel.build import (
+    BuildError,
+    Built,
+    build,
+    compiled,
+    enqueue_kernel,
+    parameters,
+)
 from controllers.kernel.choices import Choices
 from controllers.kernel.configuration import KernelUse, Placed, launch_of, with_launches
+from controllers.kernel.crash import named
 from controllers.kernel.offer import Offer, offer
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.stage_kernel import box_values, options_of, stage_kernel, tile_values
@@ -167,17 +175,12 @@ class OpenCLExecutor(OpenedDevice):
     ) -> tuple[StageKernel, Built]:
         """The kernel of a sweep for a launch, or else for a large box; compiled once.
 
-        ValueError where the device lacks what strict arithmetic needs or the kernel does not
-        suit the sweep, BuildError where the driver does not compile.
+        Raises what `source` raises, and BuildError where the driver does not compile it.
         """
-        source = stage_kernel(
-            self.kernel, program, sweep.stage, self.device, self.choices, launch, self.accessors
-        )
+        source = self.source(program, sweep, launch)
         key = (source.name, source.source)
         if key not in self._kernels:
-            made = build(
-                self.context, source.title, source.source, source.options, source.file, source.math
-            )
+            made = self._made(source)
             known = source.parameters
             if isinstance(source, UserKernel):
                 known = parameters(compiled(made, source.name), source.roles)
@@ -186,6 +189,28 @@ class OpenCLExecutor(OpenedDevice):
         if isinstance(source, UserKernel):
             source = as_compiled(source, built.parameters, built.group, program)
         return source, built
+
+    def _made(self, source: StageKernel) -> cl.Program:
+        try:
+            return build(
+                self.context, source.title, source.source, source.options, source.file, source.math
+            )
+        except BuildError as error:
+            if source.hint:
+                raise BuildError(f"{error}\n{source.hint}") from None
+            raise
+
+    def source(
+        self, program: Program, sweep: Sweep, launch: Launch | None = None
+    ) -> StageKernel:
+        """The text of the kernel of a sweep for a launch, or else for a large box.
+
+        ValueError where the device lacks what strict arithmetic needs, or the kernel does not
+        suit the sweep.
+        """
+        return stage_kernel(
+            self.kernel, program, sweep.stage, self.device, self.choices, launch, self.accessors
+        )
 
     def configurations(
         self, program: Program, sweep: Sweep, boxes: Iterable[Placed]
@@ -224,7 +249,7 @@ class OpenCLExecutor(OpenedDevice):
 
     def constants_nbytes(self, program: Program, sweep: Sweep) -> int:
         """Bytes of tables that each launch of `sweep` takes."""
-        tables = self.build(program, sweep)[0].tables
+        tables = self.source(program, sweep).tables
         if tables is None:
             return 0
         return sum(array.nbytes for array in tables((1,) * program.n_axes).values())
@@ -255,22 +280,21 @@ class OpenCLExecutor(OpenedDevice):
         """
         kernel = compiled(built.program, built.name)
         kernel.set_args(*arguments)  # type: ignore[arg-type]
-        queue, enqueue, (global_size, local_size) = self.compute, built.enqueue, sizes
+        queue, enqueue, (global_size, local_size) = self.compute, enqueue_kernel, sizes
 
-        def command(
+        def in_native_code(
             wait_for: Sequence[Event] | None = None, keep: object = tuple(arguments)
         ) -> Event:
             # `keep`: a kernel does not hold the buffers that are its arguments
             return enqueue(queue, kernel, global_size, local_size, None, wait_for)
 
+        command: Command = named(built.label, in_native_code)
         if not numbers:
             return command
 
-        def told(
-            wait_for: Sequence[Event] | None = None, keep: object = tuple(arguments)
-        ) -> Event:
+        def told(wait_for: Sequence[Event] | None = None) -> Event:
             numbers.set(kernel)     # what is enqueued already keeps its own
-            return enqueue(queue, kernel, global_size, local_size, None, wait_for)
+            return command(wait_for)
 
         return told
 

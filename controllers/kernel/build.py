@@ -35,7 +35,7 @@ from controllers.process.invoker import keep_invokers_in_memory
 from controllers.program.program import Math
 
 # PyOpenCL's function, with events of any kind
-_enqueue: Callable[..., Event] = cl.enqueue_nd_range_kernel
+enqueue_kernel: Callable[..., Event] = cl.enqueue_nd_range_kernel
 _logger = logging.getLogger(__name__)
 
 _LOG = re.compile(r"Build on [^\n]*:\n\n(.*?)\s*\(options: [^\n]*\)", re.DOTALL)
@@ -80,10 +80,15 @@ class Built:
         return tuple(map(int, cast("list[int]", found)))
 
     @property
+    def label(self) -> str:
+        """What is being done while it is enqueued, for the list of calls that a crash prints."""
+        (device,) = cast("list[cl.Device]", self.program.get_info(cl.program_info.DEVICES))
+        return f"kernel {self.name!r} is launched on {where(device)}"
+
+    @property
     def enqueue(self) -> Callable[..., Event]:
         """PyOpenCL's function that enqueues a kernel; a crash in it tells which."""
-        (device,) = cast("list[cl.Device]", self.program.get_info(cl.program_info.DEVICES))
-        return labelled(f"kernel {self.name!r} is launched on {where(device)}", _enqueue)
+        return labelled(self.label, enqueue_kernel)
 
 
 def build(

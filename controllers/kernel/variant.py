@@ -23,8 +23,8 @@ import numpy as np
 
 from controllers.device.device import Device, DeviceKind
 from controllers.kernel.launch_form import FormKeywords, LaunchForm
-from controllers.kernel.source import KernelSource, SourceLike
 from controllers.kgt.parameter import ROLE_WORDS, TILE_ROLES, Role
+from controllers.language.source import KernelSource, SourceLike
 from controllers.program.program import Program, Stage
 from hitmap.argument import instance, number, one_of, wholes, wrong
 

@@ -2,11 +2,15 @@
 """A program's stage becomes OpenCL C, by one of the strategies."""
 from __future__ import annotations
 
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+from functools import lru_cache
+
 from controllers.kgt.kernel import StageKernel
 from controllers.kgt.naming import clashes, renamed, with_names
 from controllers.kgt.strategies.cell import CellConfig
 from controllers.kgt.strategies.config import Config
-from controllers.program.program import Program, Stage
+from controllers.program.program import Field, Math, Program, Stage
 
 
 def generate(program: Program, stage: Stage, config: Config | None = None) -> StageKernel:
@@ -15,9 +19,25 @@ def generate(program: Program, stage: Stage, config: Config | None = None) -> St
     Without a configuration it computes one cell per work-item.  ValueError where the strategy
     cannot compute the stage.
     """
-    used = config or CellConfig()
-    used.check(program, stage)
+    return _generated(_Asked(stage, program.fields, program.math, config or CellConfig(), program))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a text depends on, and a program that has it."""
+
+    stage: Stage
+    fields: tuple[Field, ...]
+    math: Math
+    config: Config
+    program: Program = dataclass_field(compare=False)
+
+
+@lru_cache(maxsize=64)      # of a plan, most launches are alike
+def _generated(asked: _Asked) -> StageKernel:
+    program, stage, config = asked.program, asked.stage, asked.config
+    config.check(program, stage)
     names = clashes(stage)
     if not names:
-        return used.kernel(program, stage)
-    return with_names(used.kernel(*renamed(program, stage, names)), names)
+        return config.kernel(program, stage)
+    return with_names(config.kernel(*renamed(program, stage, names)), names)

@@ -44,6 +44,9 @@ def located(what: str, function: Callable[..., object]) -> Iterator[None]:
 
 def line_of(function: Callable[..., object]) -> str:
     """Where a function begins: "wave.py:12"; its name, where it has no file."""
+    where = getattr(function, "where", None)
+    if isinstance(where, str):      # of a step in OpenCL C
+        return where
     code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None:
         return str(getattr(function, "__name__", "a function"))

@@ -13,6 +13,7 @@ from controllers.executor.opencl import OpenCLExecutor
 from controllers.executor.reference import ReferenceExecutor
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel
+from controllers.program.expression import Outcome
 from controllers.program.program import Program
 from controllers.program.schedule import sweeps_of
 from controllers.settings.execution import Execution
@@ -27,7 +28,11 @@ def open_device(
     execution: Execution = DEFAULT,
     kernel: KernelChoice = SPECIALISED,
 ) -> Executor:
-    """The executor of `device`, its kernels for `program` built."""
+    """The executor of `device`, whose kernels can compute `program`.
+
+    They are compiled when launches are bound to their boxes, on which the texts depend; one of
+    the user's own is tried here.
+    """
     if device.uses_opencl:
         return _opencl(device, program, execution, kernel)
     if isinstance(kernel, Kernel):
@@ -39,6 +44,9 @@ def open_device(
 
 
 def _reference(device: Device, program: Program, execution: Execution) -> Executor:
+    for node in (node for stage in program.stages for node in stage.given):
+        if isinstance(node, Outcome):
+            node.specified()
     return ReferenceExecutor(device, memory_cap=execution.memory_cap)
 
 
@@ -57,7 +65,7 @@ def _opencl(
 
     controller = opened("off")
     for sweep in sweeps_of(program):
-        controller.build(program, sweep)
+        controller.source(program, sweep)
     if isinstance(kernel, Kernel):
         check_kernel(controller, program, kernel)
     check = execution.checked

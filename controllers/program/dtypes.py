@@ -11,11 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias, Union
 
 import numpy as np
 
-from controllers.program.expression import Expression, Given, Index, Symbol, evaluate_all
+from controllers.program.expression import Expression, Given, Index, Outcome, Symbol, evaluate_all
 from controllers.program.function import BY_SIZE, Function
 from controllers.program.functions import FLOATS, FUNCTIONS, INTEGERS
 from controllers.program.stage import Stage
@@ -107,6 +108,11 @@ def signature(function: Function, kinds: Sequence[Kind]) -> Signature:
     >>> signature(FUNCTIONS["<"], [Kind("uint8"), WEAK_INTEGER])
     Signature(dtype='int64', result=Kind(dtype='bool', weak=False))
     """
+    return _signature(function, *kinds)
+
+
+@lru_cache(maxsize=1024)    # of many operations, most are alike
+def _signature(function: Function, *kinds: Kind) -> Signature:
     values = [kind for kind, condition in zip(kinds, function.takes) if not condition]
     if not values:
         return Signature(CONDITION.dtype, CONDITION)
@@ -174,12 +180,21 @@ class Applied(NamedTuple):
 
 def applied(
     expressions: Sequence[Expression], dtypes: Dtypes, floats: str = "float64"
-) -> tuple[list[Applied], list[Value]]:
+) -> tuple[Sequence[Applied], Sequence[Value]]:
     """All operations of expressions over fields of these dtypes, each once; and what they give.
 
     What is computed of numbers alone is left out.  floats: the dtype of scalars and coordinates.
     ValueError where an operation is not for what it is given.
     """
+    held = dtypes if isinstance(dtypes, str) else tuple(dtypes.items())
+    return _all_applied(tuple(expressions), held, floats)
+
+
+@lru_cache(maxsize=16)      # a program asks, and then its generator
+def _all_applied(
+    expressions: tuple[Expression, ...], held: str | tuple[tuple[str, str], ...], floats: str
+) -> tuple[Sequence[Applied], Sequence[Value]]:
+    dtypes = held if isinstance(held, str) else dict(held)
     found: list[Applied] = []
 
     def operation(symbol: Symbol, *operands: Value) -> Value:
@@ -194,12 +209,25 @@ def applied(
         found.append(Applied(function, operands, dtype, result))
         return Value(result)
 
+    def outcome(node: Outcome, operands: object) -> Value:
+        dtype = dtype_of(dtypes, node.field)
+        if node.specification is not None:
+            (right,) = applied((node.specification,), dtypes, floats)[1]
+            if right.kind.dtype != dtype and not (right.kind.weak and stores(right.kind, dtype)):
+                raise ValueError(
+                    f"the reference of {node.element.name!r} ({node.element.where}) gives "
+                    f"{node.name!r} values of {right.kind.dtype}, and the field holds {dtype}; "
+                    f"convert them, as x.astype({dtype!r})"
+                )
+        return Value(Kind(dtype))
+
     values = evaluate_all(
         expressions,
         lambda read: Value(Kind(dtype_of(dtypes, read.field))),
         lambda number: Value(kind_of_number(number), number),
         operation,
         given=lambda node: Value(kind_of_given(node, floats)),
+        outcome=outcome,
     )
     return found, values
 
@@ -223,14 +251,19 @@ def computed_number(
 
 def check_number(number: float, dtype: str) -> None:
     """ValueError where a plain number cannot be one of `dtype`, whatever it is rounded to."""
-    if dtype in INTEGERS:
-        info = np.iinfo(dtype)
-        low, high, remedy = int(info.min), int(info.max), "convert what it meets to a wider dtype"
-    else:
-        high = int(np.finfo(dtype).max)
-        low, remedy = -high, "use a wider dtype or scale it"
+    low, high = _limits(dtype)
     if not low <= number <= high:
         shown = f"{np.finfo(dtype).max:.7g}" if dtype in FLOATS else f"{low} to {high}"
+        remedy = "use a wider dtype or scale it"
+        if dtype in INTEGERS:
+            remedy = "convert what it meets to a wider dtype"
         raise ValueError(
             f"the constant {number} is beyond the range of {dtype}, {shown}; {remedy}"
         )
+
+
+@lru_cache(maxsize=16)
+def _limits(dtype: str) -> tuple[int, int]:
+    """The least and the largest finite number."""
+    info = np.iinfo(dtype) if dtype in INTEGERS else np.finfo(dtype)
+    return int(info.min), int(info.max)

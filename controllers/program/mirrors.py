@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from controllers.program.boundary import Boundary, Mirror, Rule
@@ -63,7 +62,7 @@ class Mirrors:
                 if sign:
                     cells = over.slab(axis, seen, seen + 1).slices(box.lower)
                     behind = over.slab(axis, at, at + 1).slices(box.lower)
-                    values[behind] = values[cells] if sign > 0 else np.negative(values[cells])
+                    values[behind] = values[cells] if sign > 0 else -values[cells]
 
 
 NO_MIRRORS = Mirrors()

@@ -13,7 +13,16 @@ from functools import cached_property
 from typing import TypeAlias
 
 from controllers.program.boundary import KEPT, Boundary
-from controllers.program.expression import Application, Expression, Given, Read, Symbol, walk
+from controllers.program.element import Element
+from controllers.program.expression import (
+    Application,
+    Expression,
+    Given,
+    Outcome,
+    Read,
+    Symbol,
+    walk,
+)
 from controllers.program.identifier import check_identifier
 from controllers.program.offsets import Offsets, check_offsets
 from hitmap.argument import wrong
@@ -77,8 +86,14 @@ class Stage:
 
     @cached_property
     def given(self) -> tuple[Given, ...]:
-        """The distinct scalars, indices and coordinates that it uses, in order of first use."""
+        """The distinct scalars, indices, coordinates and outcomes that it uses, by first use."""
         return tuple(node for node in self.nodes if isinstance(node, Given))
+
+    @cached_property
+    def elements(self) -> tuple[Element, ...]:
+        """The distinct element functions in OpenCL C that it calls, in order of first use."""
+        found = (node.element for node in self.nodes if isinstance(node, Outcome))
+        return tuple(dict.fromkeys(found))
 
     @cached_property
     def operations(self) -> Counter[Symbol]:

@@ -21,7 +21,8 @@ def check_stage(stage: Stage, dtypes: Mapping[str, str], math: Math) -> None:
             )
     try:
         floats = given_dtype(stage, dtypes)
-        operations, values = applied([*stage.updates.values()], dtypes, floats)
+        used = {field: dtypes[field] for field in (*stage.fields_read, *stage.updates)}
+        operations, values = applied([*stage.updates.values()], used, floats)
         _check_functions(operations, math)
     except ValueError as error:
         raise ValueError(f"stage {stage.name!r}: {error}") from None

@@ -5,7 +5,9 @@ All of it follows from a `Plan`, its kernels' configurations and the sizes of it
 """
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import TypeVar
 
 from controllers.kernel.configuration import KernelUse
@@ -18,6 +20,7 @@ from controllers.program.formula import expression_text, formula
 from controllers.program.program import Program
 from controllers.program.scalars import Parameter
 from controllers.program.stage import Stage
+from controllers.program.steps import why_single
 from controllers.program.sweep import Version
 from controllers.report.memories import memory_table, numbers
 from controllers.report.report import format_table
@@ -56,10 +59,11 @@ def _program(plan: Plan) -> str:
     math = "" if program.math == "strict" else f", math {program.math}"
     lines = [f"program {program.name}: {program.dtype_text}{math}, {_axes(program)}, {fields}"]
     lines += [f"  {text}" for text in _points(plan)]
-    for sweep in plan.sweeps:
-        stage, updated = sweep.stage, plan.shortened(sweep, 1).cells
-        domain = plan.layout_of(stage.home).domain
-        lines.append(f"  stage {sweep.name}")
+    for stage, alike in groupby(plan.sweeps, key=lambda sweep: sweep.stage):
+        sweep, *more = alike
+        updated, domain = plan.shortened(sweep, 1).cells, plan.layout_of(stage.home).domain
+        count = 1 + len(more)
+        lines.append(f"  stage {sweep.name}" + f", {count} times in a row" * (count > 1))
         lines += [f"    {line}" for line in formula(stage).splitlines()]
         lines.append(f"    {cost(program, stage)}")
         lines.append(f"    {accesses(sweep)}")
@@ -70,6 +74,9 @@ def _program(plan: Plan) -> str:
         boundary = _boundary(program, axis, wraps)
         lines.append(f"  axis {axis}: reach {low} below and {high} above, {boundary}")
     lines += [f"  {line}" for line in pools(plan)]
+    reason = why_single(program, domain)
+    if reason:
+        lines.append(f"  a launch computes one step: {reason}")
     return "\n".join(lines)
 
 
@@ -155,27 +162,35 @@ def _row_left_out(count: int) -> tuple[str, ...]:
 
 
 def _messages(plan: Plan) -> str:
+    """What is sent of each field, when and why; versions that are exchanged alike are one."""
+    found = Counter((version.field, _exchanged(plan, version)) for version in plan.exchanges)
     lines = []
+    for (field, (when, *listed)), count in found.items():
+        times = f", {count} times" if count > 1 else ""
+        lines += [f"messages of field {field}{times} {when}", *listed]
     exchanged = {version.field for version in plan.exchanges}
     exchanged |= {field.name for field in plan.program.temporaries}     # of which nothing is sent
-    still = [Version(field, 1) for field in plan.patterns if field not in exchanged]
-    for version in (*plan.exchanges, *still):
-        pattern = plan.exchanges.get(version, plan.patterns[version.field])
-        needed = cells_needed(plan, version) if version in plan.exchanges else 0
-        excess = pattern.n_cells - needed
-        more = f", {excess / needed:.1%}" if excess and needed else ""
-        when = f"per {plan.step_name}" if version.number else "once it is set"
-        lines.append(
-            f"messages of field {version.field} {when}: "
-            f"{_counted(pattern.n_cells, 'cell')} in "
-            f"{_counted(len(pattern.messages), 'message')}, {excess} more than the least possible"
-            f"{more}"
-        )
-        lines.append(f"  {staleness(plan, version)}")
-        lines += [f"  {line}" for line in company(plan, version)]
-        listed = _cut([str(m) for m in pattern.messages], lambda n: f"... {n} more")
-        lines += [f"  {line}" for line in listed]
+    for field in plan.patterns:
+        if field not in exchanged:
+            lines.append(f"messages of field {field}: none, {staleness(plan, Version(field, 1))}")
     return "\n".join(lines)
+
+
+def _exchanged(plan: Plan, version: Version) -> tuple[str, ...]:
+    """When and what is sent of a version, but for the field, and why; then the messages."""
+    pattern, needed = plan.exchanges[version], cells_needed(plan, version)
+    excess = pattern.n_cells - needed
+    more = f", {excess / needed:.1%}" if excess and needed else ""
+    when = f"per {plan.step_name}" if version.number else "once it is set"
+    listed = _cut([str(m) for m in pattern.messages], lambda n: f"... {n} more")
+    return (
+        f"{when}: {_counted(pattern.n_cells, 'cell')} in "
+        f"{_counted(len(pattern.messages), 'message')}, {excess} more than the least possible"
+        f"{more}",
+        f"  {staleness(plan, version)}",
+        *(f"  {line}" for line in company(plan, version)),
+        *(f"  {line}" for line in listed),
+    )
 
 
 def _plan(plan: Plan) -> str:

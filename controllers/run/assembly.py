@@ -20,6 +20,7 @@ from controllers.placement.places import divide
 from controllers.placement.temporal import agreed_steps, plan_with_steps
 from controllers.plan import Plan
 from controllers.program.program import Program
+from controllers.run.call import together
 from controllers.run.watchdog import Watched
 from controllers.settings.domain import domain_of
 from controllers.settings.execution import Execution
@@ -121,7 +122,8 @@ def bind(
 ) -> Engine:
     """The plan tied to tiles, kernels and messages, and watched by the watchdog."""
     kind = CheckedEngine if terms.is_checked else Engine
-    engine = kind(plan, placement.executors, messages)
+    with together(messages, "binding the plan"):    # one driver may fail to compile
+        engine = kind(plan, placement.executors, messages)
     watched.engine = engine
     if terms.execution.limit_s is not None:
         engine.watch()

@@ -117,7 +117,8 @@ class Computation(Overview):
             number = next_number(self.comm)
             self.calls.owner = f"computation {number} ({request.program.name})"
             self._watchdog.connect(self.comm, number)
-            self._begin(request)
+            with overrides().answering():
+                self._begin(request)
         for initial in request.initial:     # arrays are the user's, and not kept
             self._set(initial)
         overrides().made(self)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy.typing as npt
+from plan_simulation import Simulation
 from random_boundaries import same
 from random_programs import ProgramCase
 
 from controllers.engine import Engine
 from controllers.executor.executor import Executor
-from controllers.plan import Location, Plan
+from controllers.plan import Location, Overlap, Plan
 from controllers.program.program import Program
 from hitmap import Layout, SerialCommunicator, Shape
+
+OVERLAPS: tuple[Overlap, ...] = ("on", "off", "auto")
 
 
 def layout_of(case: ProgramCase, n_places: int, rng: random.Random) -> Layout:
@@ -27,6 +31,18 @@ def layout_of(case: ProgramCase, n_places: int, rng: random.Random) -> Layout:
         Layout.weighted(domain, weights),
         Layout.weighted_blocks(domain, weights),
     ])  # fmt: skip
+
+
+def check_orders(case: ProgramCase, n_places: int, rng: random.Random) -> None:
+    """One of the orders that a plan allows, over places of any ranks and devices."""
+    layout = layout_of(case, n_places, rng)
+    shares = {home: rng.random() < 0.5 for home in product(range(3), (0, 1))}
+    homes = sorted((rng.randint(0, 2), rng.randint(0, 1)) for _ in range(n_places))
+    locations = [Location(*home, shares_host=shares[home]) for home in homes]
+    plan = Plan(case.program, layout, case.periodic, locations, overlap=rng.choice(OVERLAPS))
+    got = Simulation(plan, case.arrays, rng).run(case.n_steps)
+    for field, expected in case.expected.items():
+        assert same(got[field], expected), f"{field}, {n_places} places\n{plan}"
 
 
 def check_engine(

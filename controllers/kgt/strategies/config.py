@@ -60,8 +60,8 @@ class Config(Protocol):
             )
         if not cls._takes_given(stage):
             raise ValueError(
-                f"stage {stage.name!r} uses scalars, indices or coordinates in a way that the "
-                f"strategy {cls.strategy!r} does not write; take 'cell', which does"
+                f"stage {stage.name!r} uses scalars, indices, coordinates or OpenCL C in a way "
+                f"that the strategy {cls.strategy!r} does not write; take 'cell', which does"
             )
         if not cls.computes(program, stage):
             raise ValueError(

@@ -87,6 +87,7 @@ def _dtypes(program: Program, stage: Stage) -> str:
 
 def cost(program: Program, stage: Stage) -> str:
     operations, nouns = stage.operations, Counter[str]()
+    in_c = ", ".join(element.name for element in stage.elements)
     for function in FUNCTIONS.values():
         if function.flops:
             nouns[function.noun] += operations[function.name]
@@ -94,6 +95,8 @@ def cost(program: Program, stage: Stage) -> str:
     n_bytes = sum(program.itemsize(field) for field in (*stage.fields_read, *stage.updates))
     unit = "operations" if {*used_dtypes(stage, program.dtypes)} <= {*INTEGERS} else "flops"
     total = f"{flops(operations)} {unit} ({each})" if each else f"no {unit}"
+    if in_c:
+        total = f"{unit} as {in_c} does them" + (f" and {total}" if each else "")
     return f"Per cell: {total}; {n_bytes} bytes, each field read once or written once."
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, Union
 
 from controllers.kgt.parameter import Parameter
+from controllers.kgt.text.report import REPORT
 from controllers.program.expression import Coordinate, Given, Index, Scalar
 from controllers.program.program import Stage
 
@@ -67,6 +68,8 @@ def placed(stage: Stage) -> list[Placed]:
 
 def axes_of(stage: Stage) -> list[int]:
     """The axes along which a kernel must know where in the box its cell is."""
+    if any(element.looks for element in stage.elements):
+        return [*range(len(stage.offsets))]
     return sorted({node.axis for node in placed(stage)})
 
 
@@ -78,7 +81,11 @@ def parameters(stage: Stage, cell: str) -> tuple[Parameter, ...]:
     )
     scalars = (Parameter(name, cell, "scalar") for name in scalars_of(stage))
     own = dict.fromkeys(node.axis for node in placed(stage) if _is_own_index(node, stage))
-    return (*tables, *scalars, *(Parameter(f"lower_{axis}", "long", "scalar") for axis in own))
+    looking = (one for one in stage.elements if one.looks)
+    seen = dict.fromkeys(one.field_of[name] for one in looking for name in one.offsets)
+    reports = (Parameter(f"{REPORT}{field}", "long*", "in") for field in seen)
+    lowers = (Parameter(f"lower_{axis}", "long", "scalar") for axis in own)
+    return (*tables, *reports, *scalars, *lowers)
 
 
 def declarations(stage: Stage, cell: str) -> list[str]:

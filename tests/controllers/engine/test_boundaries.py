@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from engine_runs import check_engine, check_orders, layout_of
 from lazy_executor import LazyExecutor, World
 from mpi_jobs import helpers_path, run_ranks
-from plan_simulation import Simulation
-from random_boundaries import bounded_program, same
+from random_boundaries import bounded_program
 from random_programs import ProgramCase
 from sample import sample
 
@@ -40,7 +40,6 @@ from controllers import (
 from controllers.check import CheckedEngine, CheckError
 from controllers.device import find_devices, reference_device
 from controllers.device.event import Command, HostEvent
-from controllers.engine import Engine
 from controllers.executor.executor import Executor
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.executor.reference import ReferenceExecutor
@@ -48,67 +47,17 @@ from controllers.memory.tile import Tile
 from controllers.plan import Location, Plan
 from controllers.program.extension import Extension
 from controllers.program.surroundings import Surroundings
-from hitmap import Layout, SerialCommunicator, Shape
+from hitmap import Layout, Shape
 
 N_PLACES = (1, 2, 3, 5)
 N_PROGRAMS = 100
-
-
-def layout_of(case: ProgramCase, n_places: int, rng: random.Random) -> Layout:
-    domain = Shape.of_extent(case.extent)
-    weights = [rng.choice([1, 5, 50]) for _ in range(n_places)]
-    return rng.choice([
-        Layout.bands(domain, n_places),
-        Layout.blocks(domain, n_places),
-        Layout.weighted(domain, weights),
-        Layout.weighted_blocks(domain, weights),
-    ])  # fmt: skip
 
 
 @pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 50))
 def test_every_order_that_a_plan_allows_gives_the_bits_of_the_reference(number: int) -> None:
     case = bounded_program(number)
     for n_places in N_PLACES:
-        rng = random.Random(1000 * number + n_places)
-        layout = layout_of(case, n_places, rng)
-        shares = {home: rng.random() < 0.5 for home in product(range(3), (0, 1))}
-        homes = sorted((rng.randint(0, 2), rng.randint(0, 1)) for _ in range(n_places))
-        locations = [Location(*home, shares_host=shares[home]) for home in homes]
-        overlap = rng.choice(["on", "off", "auto"])
-        plan = Plan(case.program, layout, case.periodic, locations, overlap=overlap)
-        got = Simulation(plan, case.arrays, rng).run(case.n_steps)
-        for field, expected in case.expected.items():
-            assert same(got[field], expected), f"{field}, {n_places} places\n{plan}"
-
-
-def check_engine(
-    case: ProgramCase,
-    executors: Sequence[Executor],
-    layout: Layout,
-    kind: type[Engine] = Engine,
-) -> None:
-    """Runs of all steps at once, and of one at a time after the fields are set anew."""
-    numbers = {executor: n for n, executor in enumerate(dict.fromkeys(executors))}
-    locations = [Location(0, numbers[one], one.shares_host) for one in executors]
-    plan = Plan(case.program, layout, case.periodic, locations, overlap="on")
-    engine = kind(plan, dict(enumerate(executors)), SerialCommunicator())
-    for parts in ([case.n_steps], [1] * case.n_steps):
-        for place in plan.places:
-            owned = layout.owned[place]
-            for field, values in case.arrays.items():
-                for tile in engine.to_set(field, place):
-                    cells = values[owned.slices((0,) * values.ndim)]
-                    engine.executors[place].move_to(tile, owned, cells)
-        engine.loaded()
-        for n_steps in parts:
-            engine.run(n_steps)
-        for field, expected in case.expected.items():
-            for place in plan.places:
-                owned = layout.owned[place]
-                got = engine.executors[place].move_from(engine.newest(field, place), owned)
-                right = expected[owned.slices((0,) * expected.ndim)]
-                assert same(got, right), f"{field} at place {place}\n{plan}"
-    engine.close()
+        check_orders(case, n_places, random.Random(1000 * number + n_places))
 
 
 @pytest.mark.parametrize("number", sample(range(N_PROGRAMS), 100))

@@ -49,8 +49,9 @@ def test_random_programs_have_the_bits_of_the_reference_on_all_numbers_of_places
     number: int,
 ) -> None:
     for n_places in N_PLACES:
-        partition = ("bands", "blocks")[number % 2]
-        check(number, places_per_controller=n_places, partition=partition, **ON_HOST)
+        partition, stored = ("bands", "blocks")[number % 2], ("auto", "always")[n_places % 2]
+        options = {"partition": partition, "stored": stored, **ON_HOST}
+        check(number, places_per_controller=n_places, **options)
 
 
 @pytest.mark.parametrize("number", cases(1, 20))

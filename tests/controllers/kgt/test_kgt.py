@@ -24,6 +24,7 @@ from controllers.kgt.text.comment import head_comment
 from controllers.kgt.text.emitter import assignment, has_exact_reciprocal, literal
 from controllers.language.pattern_file import read_patterns
 from controllers.language.weights import Stencil
+from controllers.program.boundary import Boundary
 from controllers.program.expression import SYMBOLS, Application, Constant, Expression, Read
 from controllers.program.program import Field, Program, Stage
 from controllers.program.reference import values_of
@@ -154,6 +155,19 @@ def generate_text(stencil: Stencil, dtype: str = "float32") -> str:
 def statements(source: str) -> str:
     """The source without comments and line breaks, for what must not be in it."""
     return " ".join(re.sub(r"//.*", "", source).split())
+
+
+def test_a_text_that_was_made_before_is_that_of_the_same_fields_and_arithmetic() -> None:
+    def programs() -> list[Program]:
+        mean = Stencil.of("mean", [(-1, 1)] * 2, [0, 1, 0, 1, 0, 1, 0, 1, 0], 3)
+        strict = mean.program("float32")
+        double = Program("mean", (Field("u", "float64"),), strict.stages)
+        mirrored = strict.with_boundaries({"u": Boundary.of("mirror", 2)})
+        return [strict, double, strict.with_math("fast"), mirrored]
+
+    config = config_of("wavefront", programs()[0], programs()[0].stages[0])
+    again = [generate(one, one.stages[0], config).source for _ in "ab" for one in programs()]
+    assert again[:4] == again[4:] and len(set(again)) == 4
 
 
 def test_the_kernel_has_no_loop_no_zero_weight_and_no_product_by_one() -> None:

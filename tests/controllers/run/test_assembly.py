@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""From a request to what runs: what is built when, and what one rank alone cannot do."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+import pytest
+from mpi_jobs import SOON_S, run_ranks
+
+from controllers import Computation, Stencil
+from controllers.executor import opencl
+from controllers.kernel import build as kernel_build
+
+MEAN = Stencil.of("mean", [(-1, 1)] * 2, [0, 1, 0, 1, 0, 1, 0, 1, 0], 4)
+PROGRAM = """
+from controllers import Computation, Stencil
+from controllers.executor import opencl
+from controllers.kernel.build import BuildError
+from hitmap import default_communicator
+
+compiled, comm = opencl.build, default_communicator()
+
+def build(context, name, *rest):
+    if comm.rank == 1:
+        raise BuildError(f"kernel {name!r} does not compile")
+    return compiled(context, name, *rest)
+
+opencl.build = build
+try:
+    Computation(Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2), (9,), devices="cpu")
+except (BuildError, ValueError) as error:
+    print(f"{type(error).__name__} on rank {comm.rank}: {error}")
+"""
+
+
+def test_only_what_is_launched_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = list[str]()
+
+    def build(context: cl.Context, name: str, *rest: Any) -> cl.Program:
+        names.append(name)
+        return kernel_build.build(context, name, *rest)
+
+    monkeypatch.setattr(opencl, "build", build)
+    start = np.ones((7, 5), np.float32)     # too narrow for the kernel of large boxes
+    with Computation(MEAN, start, devices="cpu", boundary="periodic", places_per_controller=2):
+        assert names == ["kgt_mean", "copy_box"]
+
+
+def test_a_kernel_that_one_rank_cannot_compile_is_an_error_on_both() -> None:
+    job = run_ranks(2, PROGRAM, SOON_S)
+    assert job.returncode == 0, job.stderr
+    assert sorted(job.stdout.splitlines()) == [
+        "BuildError on rank 1: kernel 'kgt_mean' does not compile",
+        "ValueError on rank 0: rank 1: binding the plan: BuildError: kernel 'kgt_mean' does not "
+        "compile",
+    ]
