@@ -13,14 +13,7 @@ from controllers.device.event import Command, Event
 from controllers.executor.opened_device import OpenedDevice
 from controllers.executor.rect_copy import four_axes
 from controllers.executor.scalar_arguments import ScalarArguments
-from controllers.kernel.build import (
-    BuildError,
-    Built,
-    build,
-    compiled,
-    enqueue_kernel,
-    parameters,
-)
+from controllers.kernel.build import Built, build, compiled, enqueue_kernel, parameters
 from controllers.kernel.choices import Choices
 from controllers.kernel.configuration import KernelUse, Placed, launch_of, with_launches
 from controllers.kernel.crash import named
@@ -126,9 +119,7 @@ class OpenCLExecutor(OpenedDevice):
         kernel = outside_kernel(extension, dtype)
         key = (name, kernel.source)
         if key not in self._kernels:
-            options = options_of(
-                kernel.stage, dtype, program.math, self.device, kernel.divides
-            )
+            options = options_of(kernel.stage, dtype, program.math, self.device, kernel.divides)
             made = build(self.context, name, kernel.source, options, "", program.math)
             self._kernels[key] = Built(name, made, kernel.parameters)
         real = given_dtype(kernel.stage, dtype)
@@ -180,7 +171,8 @@ class OpenCLExecutor(OpenedDevice):
         source = self.source(program, sweep, launch)
         key = (source.name, source.source)
         if key not in self._kernels:
-            made = self._made(source)
+            told = source.title, source.source, source.options, source.file, source.math, source.hint
+            made = build(self.context, *told)
             known = source.parameters
             if isinstance(source, UserKernel):
                 known = parameters(compiled(made, source.name), source.roles)
@@ -189,16 +181,6 @@ class OpenCLExecutor(OpenedDevice):
         if isinstance(source, UserKernel):
             source = as_compiled(source, built.parameters, built.group, program)
         return source, built
-
-    def _made(self, source: StageKernel) -> cl.Program:
-        try:
-            return build(
-                self.context, source.title, source.source, source.options, source.file, source.math
-            )
-        except BuildError as error:
-            if source.hint:
-                raise BuildError(f"{error}\n{source.hint}") from None
-            raise
 
     def source(
         self, program: Program, sweep: Sweep, launch: Launch | None = None
