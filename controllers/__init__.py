@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from controllers.language.derivatives import derivative, gradient, laplacian
     from controllers.language.grid import Grid
     from controllers.language.integrators import heun, leapfrog, rk3
+    from controllers.language.opencl_c import opencl_c
     from controllers.language.pattern_file import PatternFileError, read_patterns
     from controllers.language.point import point
     from controllers.language.profile import fixed
@@ -101,6 +102,7 @@ _HOMES = {
     "laplacian": "controllers.language.derivatives",
     "leapfrog": "controllers.language.integrators",
     "mirror": "controllers.program.rule",
+    "opencl_c": "controllers.language.opencl_c",
     "parity": "controllers.language.step",
     "point": "controllers.language.point",
     "read_patterns": "controllers.language.pattern_file",
@@ -123,8 +125,8 @@ __all__ = [
     "Kernel", "KernelError", "MemoryCapError", "NoDeviceError", "Parameter", "PatternFileError",
     "Plan", "Program", "Read", "Report", "Scalar", "Selection", "Stage", "Stencil", "Step",
     "TiedTile", "TileView", "Time", "custom", "derivative", "devices", "dry_run", "extrapolate",
-    "fixed", "gradient", "heun", "keep", "laplacian", "leapfrog", "mirror", "parity", "point",
-    "read_patterns", "reading", "reference_run", "register_stencil", "repeat", "rk3",
+    "fixed", "gradient", "heun", "keep", "laplacian", "leapfrog", "mirror", "opencl_c", "parity",
+    "point", "read_patterns", "reading", "reference_run", "register_stencil", "repeat", "rk3",
     "stencil_computation", "step", "stored", "struct", "tune", "updating", "writing",
 ]  # fmt: skip
 

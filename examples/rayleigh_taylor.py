@@ -1,14 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Compressible Euler, Rayleigh-Taylor: a field of structs, limited slopes, Heun, gravity, walls.
-
-    python examples/rayleigh_taylor.py [STEPS] [PICTURE.png]
-    mpiexec -n 4 python examples/rayleigh_taylor.py
-
-Heavy gas sinks through light gas in fingers; what is checked is that no mass is lost and that the
-fingers are symmetric, as they begin.
-"""
-import sys
-
+"""Compressible Euler, Rayleigh-Taylor: a field of structs, limited slopes, Heun, gravity, walls."""
 import numpy as np
 
 import controllers as ct
@@ -34,36 +25,18 @@ def face(q, axis):                                  # Rusanov between limited st
 
 
 def rate(q):
-    out = 0
-    for axis in grid.axes:
-        f = face(q, axis)
-        out = out + (f - f.at(axis, -1)) / grid.dx
+    out = sum((f - f.at(axis, -1)) / grid.dx for axis in grid.axes for f in [face(q, axis)])
     return dict(q=g * ct.struct(Gas, rho=0, my=q.rho, mx=0, energy=q.my) - out)
 
 
 def start(y, x):
     rho = np.where(y > 0, 2.0, 1.0)
-    vy = 0.01 * (1 + np.cos(4 * np.pi * x)) * (1 + np.cos(4 / 3 * np.pi * y)) / 4
+    vy = 0.01 * (np.cos(2 * np.pi * x) * np.cos(2 / 3 * np.pi * y)) ** 2
     energy = (2.5 + g * rho * y) / (gamma - 1) + rho * vy**2 / 2
-    return dict(rho=rho, my=rho * vy, mx=0 * rho, energy=energy)
+    return dict(rho=rho, my=rho * vy, mx=0, energy=energy)
 
 
-def main(n_steps=2500, picture=None):
-    walls = dict(y=ct.mirror(my=-1), x="periodic")  # what goes through the wall changes its sign
-    heun = ct.heun(rate, dt=0.3 * grid.dx / 2)
-    with ct.Computation(heun, grid, boundary=walls, dtype=Gas, q=start) as run:
-        before = run.q_rho.get()
-        run.run(n_steps, progress=True)
-        after = run.q_rho.get()
-    if after is None:                               # rank 0 has them
-        return
-    print(f"density from {after.min():.3f} to {after.max():.3f}")
-    assert abs(after.sum() / before.sum() - 1) < 1e-12, "mass"
-    assert np.allclose(after, after[:, ::-1], atol=1e-6), "symmetry"
-    if picture:
-        import matplotlib.pyplot as plt
-        plt.imsave(picture, after, origin="lower")
-
-
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:2]), *sys.argv[2:3])
+walls = dict(y=ct.mirror(my=-1), x="periodic")      # what goes through the wall changes its sign
+with ct.Computation(ct.heun(rate, dt=0.0015), grid, boundary=walls, dtype=Gas, q=start) as run:
+    run.run(2500, progress=True)
+    run.q_rho.save("rayleigh_taylor.npy")

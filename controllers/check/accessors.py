@@ -14,12 +14,15 @@ from typing import TypeAlias
 import numpy as np
 
 from controllers.kgt.text.fixed import accessors
-from controllers.program.offsets import MAX_AXES
+from controllers.kgt.text.report import (
+    OUTSIDE,
+    REPORT,
+    UNDECLARED,
+    complain,
+    is_declared,
+    touched,
+)
 from hitmap.shape import Shape
-
-REPORT = "cell_report_"     # and the name of a tile: a parameter
-UNDECLARED, OUTSIDE = 1, 2  # kinds of faults
-REPORT_LONGS = 1 + 2 * MAX_AXES     # the kind, the cell that is touched, the work-item's own one
 
 # The offsets at which each tile may be read, by its parameter.
 Declared: TypeAlias = Mapping[str, Sequence[tuple[int, ...]]]
@@ -60,11 +63,11 @@ def _functions(n_axes: int, declared: Declared | None) -> list[str]:
     given = ", ".join(name for _, name in where + cells)
     inside = " && ".join(f"low_{axis} <= i_{axis} && i_{axis} < high_{axis}" for axis in axes)
     return [
-        *_complain(n_axes, ", ".join(f"{kind}{name}" for kind, name in cells)),
+        *complain(n_axes),
         f"long cell_inside({parameters})",
         "{",
         f"    if ({inside}) return {_element('i_{}', n_axes)};",
-        f"    cell_complain(report, {OUTSIDE}, {_touched(n_axes)});",
+        f"    cell_complain(report, {OUTSIDE}, {touched(n_axes)}, 0);",
         f"    return {_element('low_{}', n_axes)};",
         "}",
         *_tests(n_axes, declared, parameters, given),
@@ -78,37 +81,14 @@ def _tests(
     for name, offsets in (declared or {}).items():
         yield f"long cell_declared_{name}({parameters})"
         yield "{"
-        yield f"    if ({_is_declared(offsets)}) return cell_inside({given});"
-        yield f"    cell_complain(report, {UNDECLARED}, {_touched(n_axes)});"
+        yield f"    if ({is_declared(offsets)}) return cell_inside({given});"
+        yield f"    cell_complain(report, {UNDECLARED}, {touched(n_axes)}, 0);"
         yield f"    return {_element('own_{}', n_axes)};"
         yield "}"
 
 
 def _touched(n_axes: int) -> str:
     return ", ".join(f"{name}_{axis}" for name in ("i", "own") for axis in range(n_axes))
-
-
-def _complain(n_axes: int, cells: str) -> list[str]:
-    """The function that writes the first fault to the report."""
-    facts = [(1 + axis, f"i_{axis}") for axis in range(n_axes)]
-    facts += [(1 + MAX_AXES + axis, f"own_{axis}") for axis in range(n_axes)]
-    return [
-        f"void cell_complain(__global const long *report, const int kind, {cells})",
-        "{",
-        "    if (atomic_cmpxchg((volatile __global int *)report, 0, kind) != 0) return;",
-        "    __global long *facts = (__global long *)report;",
-        *(f"    facts[{position}] = {name};" for position, name in facts),
-        "}",
-    ]
-
-
-def _is_declared(declared: Sequence[tuple[int, ...]]) -> str:
-    """Whether a cell is at one of the offsets from the work-item's own, in OpenCL C."""
-    offsets = (
-        " && ".join(f"i_{axis} - own_{axis} == {step}L" for axis, step in enumerate(offset))
-        for offset in declared
-    )
-    return " || ".join(f"({offset})" for offset in offsets) or "0"
 
 
 def _element(name: str, n_axes: int) -> str:

@@ -12,16 +12,10 @@ import numpy.typing as npt
 import pyopencl as cl
 
 from controllers.check import oclgrind
-from controllers.check.accessors import (
-    OUTSIDE,
-    REPORT,
-    REPORT_LONGS,
-    Declared,
-    box_arguments,
-    checked_accessors,
-)
+from controllers.check.accessors import Declared, box_arguments, checked_accessors
 from controllers.check.finding import Complaint, Index
 from controllers.check.inspection import TileUse
+from controllers.check.looking import looking
 from controllers.check.memory import GuardedTile
 from controllers.device import Device
 from controllers.executor.opencl import OpenCLExecutor
@@ -30,6 +24,7 @@ from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.kgt import Launch, StageKernel
 from controllers.kgt.text.emitter import used_fields
+from controllers.kgt.text.report import LINE, OUTSIDE, REPORT, REPORT_LONGS
 from controllers.memory.allocation import device_memory
 from controllers.memory.tile import PAGE, Tile, host_tile_memory
 from controllers.program.offsets import MAX_AXES
@@ -105,7 +100,8 @@ class CheckedExecutor(OpenCLExecutor):
     ) -> tuple[StageKernel, Built]:
         kernel, stage = self.kernel, sweep.stage
         if not isinstance(kernel, Kernel) or not kernel.computes(program, stage):
-            return super().build(program, sweep, launch)
+            seen = looking(sweep, self.simulated) if stage.elements else sweep
+            return super().build(program, seen, launch)
         self._declared = {field: kernel.offsets(stage, field) for field in used_fields(stage)}
         return self.looking(lambda: super(CheckedExecutor, self).build(program, sweep, launch))
 
@@ -183,9 +179,10 @@ def _reported(
         return Complaint("bounds", what, field, cell)
     offset = tuple(int(n) for n in touched - own)
     item = tuple(int(n) for n in own + over.lower)
+    line = f", in line {facts[LINE]}" if facts[LINE] else ""
     what = (
         f"kernel {kernel!r} reads {name} at the offset {offset} of cell {item}, which is not "
-        f"declared"
+        f"declared{line}"
     )
     return Complaint("undeclared", what, field, item)
 

@@ -22,6 +22,7 @@ from controllers.kernel.variant import Kernel
 from controllers.memory.tile import Tile
 from controllers.plan import MemoryCells, Operation, TileKey
 from controllers.program.dtypes import given_dtype
+from controllers.program.element import is_specified
 from controllers.program.expression import Given, Read, reads
 from controllers.program.program import Program
 from controllers.program.reference import values_of
@@ -51,13 +52,15 @@ class SweepLaunch:
         self._keys = dict(zip(fields, _keys(operation.reads)))
         self._written = dict(zip(self._sweep.writes, _keys(operation.writes)))
         self._own = own = _own_kernel(executor, self._program, self._sweep)
-        name = self._sweep.name if own is None else own.name
+        name = _called(self._sweep) if own is None else own.name
         self._sources = [self._source(field, tiles[key]) for field, key in self._keys.items()]
         self._targets = [self._target(field, tiles[key]) for field, key in self._written.items()]
         self._uses = [*self._sources, *self._targets]
         runs = [Run(0, lambda: command(None))]
         if own is not None:
             runs += self._more_runs(executor, tiles, command)
+        elif self._sweep.stage.elements:
+            runs.append(Run(1, lambda: command(None)))
         self._inspection = Inspection(name, self._uses, runs, self._hearing(name))
 
     def __call__(self) -> tuple[Event, Complaint | None]:
@@ -140,11 +143,11 @@ class SweepLaunch:
         for update in self._sweep.updates:
             field = update.version.field
             result = self._results()[field]
-            right = np.broadcast_to(
-                values_of(update.expression, read, dtypes[field], given), result.shape
-            )
-            if self._own is None and (unlike := unlike_bits(result, right)).any():
-                return self._say("bits", field, unlike, "another value than the reference")
+            if self._own is None and is_specified(update.expression):
+                right = values_of(update.expression, read, dtypes[field], given)
+                unlike = unlike_bits(result, np.broadcast_to(right, result.shape))
+                if unlike.any():
+                    return self._say("bits", field, unlike, "another value than the reference")
             if result.dtype.kind == "f":
                 new = np.isnan(result)
                 for node in reads(update.expression):
@@ -158,6 +161,12 @@ class SweepLaunch:
         cell = tuple(int(n) + lower for n, lower in zip(at, self._over.lower))
         text = f"the launch of {self._sweep.name} gives {field} at {cell} {what}"
         return Complaint(kind, text, field, cell)
+
+
+def _called(sweep: Sweep) -> str:
+    """The name of a sweep, and where it is written, if that is OpenCL C."""
+    where = ", ".join(element.where for element in sweep.stage.elements)
+    return f"{sweep.name} ({where})" if where else sweep.name
 
 
 def _own_kernel(executor: Executor, program: Program, sweep: Sweep) -> Kernel | None:

@@ -24,6 +24,11 @@ from controllers.settings.domain import bounded, check_some_computed, domain_of
 from controllers.settings.execution import Execution
 from controllers.settings.request import merged
 
+_FOR_PROGRAMS = {
+    "run": "a program is run without --size and --input",
+    "tune": "a program is tuned as it runs, by controllers run FILE.py --tune SECONDS",
+}
+
 
 @dataclass(frozen=True)
 class Job:
@@ -112,8 +117,7 @@ def _stencil(options: argparse.Namespace) -> Stencil:
             USAGE, f"{options.pattern}: {reason(error)}; give a pattern file"
         ) from None
     except ValueError as error:
-        hint = "; a program is run without --size and --input" if options.name == "run" else ""
-        raise Failure(USAGE, f"{error}{hint}") from None
+        raise Failure(USAGE, f"{error}; {_FOR_PROGRAMS[options.name]}") from None
     if options.stencil is None and len(stencils) == 1:
         return next(iter(stencils.values()))
     if options.stencil not in stencils:

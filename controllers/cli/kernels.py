@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from controllers.cli.outcome import FAILED, Failure, on_root
+from controllers.cli.files import reason
+from controllers.cli.outcome import FAILED, USAGE, Failure, on_root
 from controllers.kgt.command import write_kernels
 
 if TYPE_CHECKING:
@@ -31,4 +32,6 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
     try:
         write_kernels(folder, texts)
     except OSError as error:
-        raise Failure(FAILED, f"--kgt-out {folder}: {error}") from None
+        cannot = isinstance(error, (FileExistsError, NotADirectoryError, PermissionError))
+        code = USAGE if cannot else FAILED
+        raise Failure(code, f"--kgt-out {folder}: {reason(error)}; give a folder") from None

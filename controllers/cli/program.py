@@ -24,11 +24,14 @@ from controllers.cli.kernels import write_kernels_of
 from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, on_root
 from controllers.device import NoDeviceError
 from controllers.language.pattern_file import is_literal
+from controllers.memory.ledger import MemoryCapError
 from controllers.run.computation import Computation
 from controllers.settings.division import Division
 from controllers.settings.execution import Execution
 from controllers.settings.overrides import Overrides, overriding
 from hitmap.comm import Communicator
+
+_USAGE = (ValueError, TypeError, MemoryCapError)    # of options, as for patterns
 
 
 class _Explained(BaseException):
@@ -40,7 +43,7 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
     on_root(comm, lambda: _check(options))
     run = _Run(options)
     with _as_main(options.pattern, options.arguments), overriding(run.overrides()):
-        _execute(options.pattern)
+        _execute(options.pattern, run)
     if not run.n_made:
         raise Failure(
             USAGE,
@@ -60,6 +63,7 @@ class _Run:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.n_made = self.n_closed = 0
+        self.refusals: list[Exception] = []     # of what the options say
         self._options = options
 
     def overrides(self) -> Overrides:
@@ -71,7 +75,7 @@ class _Run:
             execution["devices"] = tuple(options.device)
         return Overrides(
             _known(given, Division), execution, options.iterations,
-            self._made, self._runs, self._closes,
+            self._made, self._runs, self._closes, self.refusals.append,
         )  # fmt: skip
 
     def _made(self, computation: Computation) -> None:
@@ -123,6 +127,13 @@ def _check(options: argparse.Namespace) -> None:
             USAGE, f"{path}: is a pattern file: one of --input --size is required"
         )
     check_targets({"--trace": options.trace}, {"the program": path})
+    for option in ("iterations", "trace", "tune"):
+        if options.explain and getattr(options, option) is not None:
+            raise Failure(
+                USAGE,
+                f"--{option}: --explain ends a program before its first steps; leave out one of "
+                f"the two",
+            )
 
 
 @contextmanager
@@ -137,7 +148,7 @@ def _as_main(path: Path, arguments: list[str]) -> Iterator[None]:
         sys.argv, sys.path[:] = before
 
 
-def _execute(path: Path) -> None:
+def _execute(path: Path, run: _Run) -> None:
     try:
         runpy.run_path(str(path), run_name="__main__")
     except _Explained:
@@ -154,6 +165,8 @@ def _execute(path: Path) -> None:
     except SyntaxError as error:
         raise Failure(USAGE, _told(path, error)) from None
     except Exception as error:
+        if any(error is one for one in run.refusals) and isinstance(error, _USAGE):
+            raise Failure(USAGE, f"{path}: {error}") from None
         raise Failure(FAILED, _told(path, error)) from None
 
 

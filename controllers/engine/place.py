@@ -10,7 +10,11 @@ from controllers.engine.course import Course
 from controllers.engine.samples import Log
 from controllers.engine.task import Awaited, Task
 
-LEAD = 16   # steps between two marks; a place is at most two marks ahead of its device
+# Steps between two marks; a place is at most two marks ahead of its device.  To wait for a mark
+# takes as long as some small steps, so that it comes after so many cells where steps are small.
+LEAD = 16
+MOST_LEAD = 128
+MARK_CELLS = 1 << 20
 
 
 class PlaceRun:
@@ -36,6 +40,9 @@ class PlaceRun:
             [task for task in tasks if task.operation.phase == phase]
             for phase in range(len(opening))
         ]
+        # where one in-order device does all of a step, nothing of it is ever waited for
+        self._is_free = all(task.is_free for task in tasks)
+        self.lead = self._steps_between_marks()
         self.step = -1
         self._course, self._prepare = course, prepare
         self.waiting: list[Task] = []
@@ -57,7 +64,12 @@ class PlaceRun:
     def watch(self) -> None:
         """From now on remember the launches of as many steps as a place may be ahead."""
         per_step = sum(task.launches for task in self.tasks) // len(self._phases)
-        self.recent = deque(maxlen=2 * LEAD * max(1, per_step))
+        self.recent = deque(maxlen=2 * self.lead * max(1, per_step))
+
+    def _steps_between_marks(self) -> int:
+        launched = (task.operation.writes[0].cells[0] for task in self.tasks if task.launches)
+        n_cells = sum(box.n_cells for box in launched) // len(self._phases)
+        return min(max(LEAD, MARK_CELLS // max(1, n_cells)), MOST_LEAD)
 
     def begin(
         self, first: int, logs: Mapping[int, Sequence[Log]], *, opening: bool = False
@@ -83,11 +95,28 @@ class PlaceRun:
         while True:
             if self.waiting:
                 moved = self._start_ready() or moved
+            if not self.waiting and self._is_free:
+                moved = self._start_steps() or moved
             until = self._course.until
             if self.waiting or not self._next_step():
                 return moved
             if self._course.until != until:
                 return True
+
+    def _start_steps(self) -> bool:
+        """Start whole steps, to the next mark, gate or log; whether there were any."""
+        step, phases, until = self.step, self._phases, self._course.until
+        first = step
+        while step % self.lead and step < until and step + 1 not in self._logs:
+            if self._prepare is not None and self._prepare(step + 1) is not None:
+                break
+            self.step = step = step + 1
+            for task in phases[step % len(phases)]:
+                event = task.start(step)
+                if task.launches:
+                    self._newest = event
+                    self.recent.append(event)
+        return step > first
 
     def _start_ready(self) -> bool:
         """Start the tasks of the open step that nothing blocks; whether there were any."""
@@ -127,7 +156,7 @@ class PlaceRun:
             if missing is not None:
                 self.blockers = [missing]
                 return False
-        if self.step % LEAD == 0 and self._newest is not None:
+        if self.step % self.lead == 0 and self._newest is not None:
             if self._mark is not None and not self._mark.complete():
                 self.blockers = [self._mark]
                 return False

@@ -84,6 +84,13 @@ class Task(Awaited):
         self._events.clear()
         self._completed.clear()
 
+    @property
+    def is_free(self) -> bool:
+        """Whether it can start in any step as soon as those before it in its place's list have."""
+        place = self.operation.place
+        mine = all(task.operation.place == place for task, _ in self._started)
+        return mine and not self._completed and not self._is_message
+
     def blocker(self, step: int) -> Awaited | None:
         """A task that this one still has to wait for before it starts in `step`."""
         for task, back in self._started:
@@ -96,10 +103,11 @@ class Task(Awaited):
 
     def start(self, step: int) -> Event:
         """Enqueue or do the work of `step`; nothing blocks it."""
-        wait_for = [task.event for task in self._events if task.event is not None]
-        command, short = self._command, self._short
-        if short is not None and short[0] == step:
-            command = short[1]
-        self.event = event = command(wait_for or None)
+        command, wait_for = self._command, None
+        if self._short is not None and self._short[0] == step:
+            command = self._short[1]
+        if self._events:
+            wait_for = [task.event for task in self._events if task.event is not None] or None
+        self.event = event = command(wait_for)
         self.step = step
         return event

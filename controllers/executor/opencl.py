@@ -13,9 +13,10 @@ from controllers.device.event import Command, Event
 from controllers.executor.opened_device import OpenedDevice
 from controllers.executor.rect_copy import four_axes
 from controllers.executor.scalar_arguments import ScalarArguments
-from controllers.kernel.build import Built, build, compiled, parameters
+from controllers.kernel.build import Built, build, compiled, enqueue_kernel, parameters
 from controllers.kernel.choices import Choices
 from controllers.kernel.configuration import KernelUse, Placed, launch_of, with_launches
+from controllers.kernel.crash import named
 from controllers.kernel.offer import Offer, offer
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.stage_kernel import box_values, options_of, stage_kernel, tile_values
@@ -118,9 +119,7 @@ class OpenCLExecutor(OpenedDevice):
         kernel = outside_kernel(extension, dtype)
         key = (name, kernel.source)
         if key not in self._kernels:
-            options = options_of(
-                kernel.stage, dtype, program.math, self.device, kernel.divides
-            )
+            options = options_of(kernel.stage, dtype, program.math, self.device, kernel.divides)
             made = build(self.context, name, kernel.source, options, "", program.math)
             self._kernels[key] = Built(name, made, kernel.parameters)
         real = given_dtype(kernel.stage, dtype)
@@ -173,8 +172,9 @@ class OpenCLExecutor(OpenedDevice):
         key = (source.name, source.source)
         if key not in self._kernels:
             made = build(
-                self.context, source.title, source.source, source.options, source.file, source.math
-            )
+                self.context, source.title, source.source, source.options, source.file,
+                source.math, source.hint,
+            )  # fmt: skip
             known = source.parameters
             if isinstance(source, UserKernel):
                 known = parameters(compiled(made, source.name), source.roles)
@@ -264,22 +264,21 @@ class OpenCLExecutor(OpenedDevice):
         """
         kernel = compiled(built.program, built.name)
         kernel.set_args(*arguments)  # type: ignore[arg-type]
-        queue, enqueue, (global_size, local_size) = self.compute, built.enqueue, sizes
+        queue, enqueue, (global_size, local_size) = self.compute, enqueue_kernel, sizes
 
-        def command(
+        def in_native_code(
             wait_for: Sequence[Event] | None = None, keep: object = tuple(arguments)
         ) -> Event:
             # `keep`: a kernel does not hold the buffers that are its arguments
             return enqueue(queue, kernel, global_size, local_size, None, wait_for)
 
+        command: Command = named(built.label, in_native_code)
         if not numbers:
             return command
 
-        def told(
-            wait_for: Sequence[Event] | None = None, keep: object = tuple(arguments)
-        ) -> Event:
+        def told(wait_for: Sequence[Event] | None = None) -> Event:
             numbers.set(kernel)     # what is enqueued already keeps its own
-            return enqueue(queue, kernel, global_size, local_size, None, wait_for)
+            return command(wait_for)
 
         return told
 

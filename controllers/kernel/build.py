@@ -35,7 +35,7 @@ from controllers.process.invoker import keep_invokers_in_memory
 from controllers.program.program import Math
 
 # PyOpenCL's function, with events of any kind
-_enqueue: Callable[..., Event] = cl.enqueue_nd_range_kernel
+enqueue_kernel: Callable[..., Event] = cl.enqueue_nd_range_kernel
 _logger = logging.getLogger(__name__)
 
 _LOG = re.compile(r"Build on [^\n]*:\n\n(.*?)\s*\(options: [^\n]*\)", re.DOTALL)
@@ -80,10 +80,15 @@ class Built:
         return tuple(map(int, cast("list[int]", found)))
 
     @property
+    def label(self) -> str:
+        """What is being done while it is enqueued, for the list of calls that a crash prints."""
+        (device,) = cast("list[cl.Device]", self.program.get_info(cl.program_info.DEVICES))
+        return f"kernel {self.name!r} is launched on {where(device)}"
+
+    @property
     def enqueue(self) -> Callable[..., Event]:
         """PyOpenCL's function that enqueues a kernel; a crash in it tells which."""
-        (device,) = cast("list[cl.Device]", self.program.get_info(cl.program_info.DEVICES))
-        return labelled(f"kernel {self.name!r} is launched on {where(device)}", _enqueue)
+        return labelled(self.label, enqueue_kernel)
 
 
 def build(
@@ -93,13 +98,15 @@ def build(
     options: Sequence[str] = (),
     file: str = "",
     math: Math = "strict",
+    hint: str = "",
 ) -> cl.Program:
     """Compile `source` for the one device of `context`.
 
-    `name` is the kernel's in messages, and `file` where a user's source comes from.  The
-    driver's own cache is used where it has one, else `controllers.kernel.build_cache`; neither of
-    PyOpenCL's, which keep pickles (`controllers.process.invoker`).  Options that the environment
-    adds are heeded where `math` is "fast" only (`controllers.process.foreign_options`).
+    `name` is the kernel's in messages, `file` where a user's source comes from, and `hint` what
+    else is said where it does not compile.  The driver's own cache is used where it has one, else
+    `controllers.kernel.build_cache`; neither of PyOpenCL's, which keep pickles
+    (`controllers.process.invoker`).  Options that the environment adds are heeded where `math` is
+    "fast" only (`controllers.process.foreign_options`).
     """
     device = context.devices[0]
     keep_invokers_in_memory()
@@ -117,10 +124,11 @@ def build(
             break
         time.sleep(random.Random().uniform(0, 0.1) * attempt)   # leaves the user's seed alone
     of_file = f" ({file})" if file else ""
-    hint = "" if "error" in log.lower() else f"\n{_NO_REASON}"
+    hints = [hint, "" if "error" in log.lower() else _NO_REASON]
     raise BuildError(
         f"kernel {name!r}{of_file} does not compile on {device.name.strip()!r} "
-        f"with options {' '.join(options) or 'none'}:\n{with_lines(log, source)}{hint}"
+        f"with options {' '.join(options) or 'none'}:\n"
+        + "\n".join([with_lines(log, source), *filter(None, hints)])
     )
 
 

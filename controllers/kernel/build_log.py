@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 
 MAX_QUOTED = 8      # lines of the source
 _POSITION = re.compile(r":(\d+):(\d+):")
-_NUMBERED = re.compile(r'^#line 1 "(?P<file>.*)"\n', re.MULTILINE)
+_NUMBERED = re.compile(r'^#line (?P<first>\d+) "(?P<file>.*)"\n', re.MULTILINE)
 _COUNTS = re.compile(
     rb"^\d+ (?:warnings?|errors?)(?: and \d+ errors?)? generated\.\r?\n", re.MULTILINE
 )
@@ -30,23 +30,33 @@ def with_lines(log: str, source: str) -> str:
         2 | x = y;
           |     ^
     """
-    numbered = _NUMBERED.search(source)
-    lines = (source[numbered.end() :] if numbered else source).split("\n")
+    parts = [*_parts(source)]
     said: list[str] = []
     quoted: set[int] = set()
     for message in log.split("\n"):
         said.append(message)
         position = _POSITION.search(message)
-        if position is None or (numbered and numbered["file"] not in message):
+        if position is None or len(quoted) == MAX_QUOTED:
             continue
         number, column = int(position[1]), int(position[2])
-        if 1 <= number <= len(lines) and number not in quoted and len(quoted) < MAX_QUOTED:
-            line = lines[number - 1]
-            if line.strip() and line.strip() not in log:    # some compilers quote it themselves
-                quoted.add(number)
+        for file, first, lines in parts:
+            if file not in message or not 0 <= number - first < len(lines):
+                continue
+            line = lines[number - first]
+            if line.strip() and line.strip() not in log and number not in quoted:
+                quoted.add(number)      # some compilers quote it themselves
                 tabs = "".join("\t" if sign == "\t" else " " for sign in line[: column - 1])
                 said += [f"{number:5} | {line}", f"{'':5} | {tabs}^"]
     return "\n".join(said)
+
+
+def _parts(source: str) -> Iterator[tuple[str, int, list[str]]]:
+    """What is numbered by itself: the file, the number of its first line, the lines."""
+    marks = [*_NUMBERED.finditer(source)]
+    if not marks:
+        yield "", 1, source.split("\n")
+    for mark, end in zip(marks, [*(mark.start() for mark in marks[1:]), len(source)]):
+        yield mark["file"], int(mark["first"]), source[mark.end() : end].split("\n")
 
 
 @contextmanager

@@ -12,9 +12,10 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 _R = TypeVar("_R")
+_Work = TypeVar("_Work", bound=Callable[..., object])
 _ERROR_OUTPUT = 2
 
 
@@ -24,8 +25,17 @@ def labelled(label: str, work: Callable[..., _R]) -> Callable[..., _R]:
     def in_native_code(*args: Any) -> _R:
         return work(*args)
 
-    code = in_native_code.__code__.replace(co_filename=label)
-    return FunctionType(code, {}, closure=in_native_code.__closure__)
+    return named(label, in_native_code)
+
+
+def named(label: str, work: _Work) -> _Work:
+    """A function under that name, without a call more; `work` is written in Python."""
+    function = cast(FunctionType, work)
+    code = function.__code__.replace(co_filename=label)
+    made = FunctionType(
+        code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    return cast(_Work, made)
 
 
 def tell_of_crashes() -> None:

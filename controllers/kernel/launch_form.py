@@ -14,10 +14,10 @@ from math import prod
 from typing import TYPE_CHECKING, TypedDict
 
 from controllers import kgt
-from controllers.kernel.source import KernelSource
 from controllers.kernel.space import combinations
 from controllers.kgt.launch_line import launched_like
 from controllers.kgt.strategies.cell.config import work_sizes
+from controllers.language.source import KernelSource
 from controllers.program.offsets import MAX_AXES
 from controllers.program.program import Program, Stage
 from hitmap.argument import short, sizes_of, whole, wrong

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, TypeAlias, Union
 
 from controllers.kernel.launch_form import FormKeywords
-from controllers.kernel.source import SourceLike
 from controllers.kernel.variant import ANY, Kernel
+from controllers.language.source import SourceLike
 from controllers.program.identifier import short
 from controllers.program.program import Math
 from hitmap.agreement import agree, raise_together

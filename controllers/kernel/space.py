@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from math import prod
 
-from controllers.kernel.source import KernelSource
 from controllers.kgt.text.fixed import fixed_source
+from controllers.language.source import KernelSource
 from controllers.program.identifier import check_identifier
 from hitmap.argument import short, wholes, wrong
 

@@ -23,8 +23,8 @@ import numpy as np
 
 from controllers.device.device import Device, DeviceKind
 from controllers.kernel.launch_form import FormKeywords, LaunchForm
-from controllers.kernel.source import KernelSource, SourceLike
 from controllers.kgt.parameter import ROLE_WORDS, TILE_ROLES, Role
+from controllers.language.source import KernelSource, SourceLike
 from controllers.program.program import Program, Stage
 from hitmap.argument import instance, number, one_of, wholes, wrong
 
@@ -237,6 +237,12 @@ class Kernel:
             raise ValueError(
                 f"program {program.name!r} has the stages {', '.join(names)}, and the kernel "
                 f"{self.name!r} {got}; say stage={names[0]!r}, for example"
+            )
+        if any(len(parts) > 1 for parts in program.by_location):
+            raise ValueError(
+                f"program {program.name!r} has a stage that updates fields which lie at unlike "
+                f"places, and no kernel of one's own computes them at once; write a stage for each "
+                f"place, or leave out the kernel {self.name!r}"
             )
         return self.stage in ("", stage.name)
 

@@ -30,6 +30,7 @@ class StageKernel:
     options: of its build on a device, where one is known.
     origin: where the text comes from, for people.
     math: strict arithmetic is built without options that the environment adds.
+    hint: what a user's text in it may name, for errors of the compiler.
     """
 
     name: str
@@ -43,6 +44,7 @@ class StageKernel:
     options: tuple[str, ...] = ()
     origin: str = ""
     math: Math = "strict"
+    hint: str = ""
 
     @property
     def title(self) -> str:

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from controllers.kgt.kernel import StageKernel
-from controllers.program.expression import Application, Expression, Read
+from controllers.kgt.text.report import REPORT
+from controllers.program.expression import Application, Expression, Outcome, Read
 from controllers.program.node import ordered
 from controllers.program.program import Program, Stage
 
@@ -49,6 +50,9 @@ def renamed(program: Program, stage: Stage, names: Mapping[str, str]) -> tuple[P
             made[node] = Read(names.get(node.field, node.field), node.offset)
         elif isinstance(node, Application):
             made[node] = Application(node.symbol, *(made[operand] for operand in node.operands))
+        elif isinstance(node, Outcome):
+            element, given = node.element.renamed(names), node.arguments
+            made[node] = Outcome(element, node.name, [made[one] for one in given])
         else:
             made[node] = node
     updates = {names.get(field, field): made[value] for field, value in stage.updates.items()}
@@ -67,11 +71,12 @@ def renamed(program: Program, stage: Stage, names: Mapping[str, str]) -> tuple[P
 def with_names(kernel: StageKernel, names: Mapping[str, str]) -> StageKernel:
     """`kernel`, written for other names, with the parameters of the users' ones."""
     old = {new: name for name, new in names.items()}
-    words = re.compile(rf"({'|'.join(map(re.escape, old))})(_new|_first|_pitch_\d)?")
+    each = "|".join(map(re.escape, old))
+    words = re.compile(rf"({REPORT})?({each})(_new|_first|_pitch_\d)?")
 
     def called(name: str) -> str:
         found = words.fullmatch(name)
-        return name if found is None else old[found[1]] + (found[2] or "")
+        return name if found is None else (found[1] or "") + old[found[2]] + (found[3] or "")
 
     parameters = (replace(one, name=called(one.name)) for one in kernel.parameters)
     return replace(kernel, parameters=tuple(parameters))

@@ -13,6 +13,7 @@ from controllers.executor.opencl import OpenCLExecutor
 from controllers.executor.reference import ReferenceExecutor
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel
+from controllers.program.expression import Outcome
 from controllers.program.program import Program
 from controllers.program.schedule import sweeps_of
 from controllers.settings.execution import Execution
@@ -43,6 +44,9 @@ def open_device(
 
 
 def _reference(device: Device, program: Program, execution: Execution) -> Executor:
+    for node in (node for stage in program.stages for node in stage.given):
+        if isinstance(node, Outcome):
+            node.specified()
     return ReferenceExecutor(device, memory_cap=execution.memory_cap)
 
 

@@ -33,10 +33,11 @@ def _openings(plan: Outline) -> Iterator[str]:
         if extension is not None and extension.boundary.is_steady:
             boxes = [box for n in range(plan.layout.n_places) for box in pattern.outside(n)]
             n_cells = sum(box.n_cells for box in boxes)
-            yield (
-                f"before the first step, once {field} is set: {n_cells} cells outside the domain, "
-                f"in all buffers"
-            )
+            if n_cells:
+                yield (
+                    f"before the first step, once {field} is set: {n_cells} cells outside the "
+                    f"domain, in all buffers"
+                )
 
 
 def _head(plan: Outline) -> Iterator[str]:

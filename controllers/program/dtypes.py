@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias, Union
 
 import numpy as np
 
-from controllers.program.expression import Expression, Given, Index, Symbol, evaluate_all
+from controllers.program.expression import Expression, Given, Index, Outcome, Symbol, evaluate_all
 from controllers.program.function import BY_SIZE, Function
 from controllers.program.functions import FLOATS, FUNCTIONS, INTEGERS
 from controllers.program.stage import Stage
@@ -209,12 +209,25 @@ def _all_applied(
         found.append(Applied(function, operands, dtype, result))
         return Value(result)
 
+    def outcome(node: Outcome, operands: object) -> Value:
+        dtype = dtype_of(dtypes, node.field)
+        if node.specification is not None:
+            (right,) = applied((node.specification,), dtypes, floats)[1]
+            if right.kind.dtype != dtype and not (right.kind.weak and stores(right.kind, dtype)):
+                raise ValueError(
+                    f"the reference of {node.element.name!r} ({node.element.where}) gives "
+                    f"{node.name!r} values of {right.kind.dtype}, and the field holds {dtype}; "
+                    f"convert them, as x.astype({dtype!r})"
+                )
+        return Value(Kind(dtype))
+
     values = evaluate_all(
         expressions,
         lambda read: Value(Kind(dtype_of(dtypes, read.field))),
         lambda number: Value(kind_of_number(number), number),
         operation,
         given=lambda node: Value(kind_of_given(node, floats)),
+        outcome=outcome,
     )
     return found, values
 

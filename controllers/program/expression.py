@@ -11,10 +11,11 @@ nodes: a sum over a 7x7x7x7 pattern is 2400 levels deep, and 60 levels of x + x 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import TypeVar
 
+from controllers.program.element import Outcome
 from controllers.program.functions import FUNCTIONS, SYMBOLS
 from controllers.program.given import Coordinate, Index, Scalar
 from controllers.program.node import (
@@ -32,8 +33,8 @@ from controllers.program.node import (
 
 __all__ = [
     "Application", "SYMBOLS", "Constant", "Coordinate", "Expression", "Given", "Index", "Node",
-    "Operand", "Read", "Scalar", "Symbol", "count", "evaluate", "evaluate_all", "flops", "reads",
-    "walk", "where",
+    "Operand", "Outcome", "Read", "Scalar", "Symbol", "count", "evaluate", "evaluate_all", "flops",
+    "reads", "walk", "where",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -46,20 +47,22 @@ def evaluate(
     operation: Callable[..., T],
     shared: Callable[[T], T] | None = None,
     given: Callable[[Given], T] | None = None,
+    outcome: Callable[[Outcome, Sequence[T]], T] | None = None,
 ) -> T:
     """The value of an expression, given what its leaves and its operations mean.
 
     The one walk that the reference (on arrays) and the generator (on text) share: each node once,
     operands before their operation, the left one first.  `operation` gets the symbol and the
     values of the operands; `shared` makes of the value of an operation that is used several times
-    what is used instead; `given` is for scalars, indices and coordinates, where there may be some.
+    what is used instead; `given` is for scalars, indices and coordinates, where there may be some,
+    `outcome` for what element functions set, with the values of all that these are given.
     A value is dropped after its last use.
 
     >>> tree = (Read("u", (0,)) + Read("u", (1,))) / 2
     >>> evaluate(tree, lambda read: f"u{read.offset[0]}", str, lambda s, a, b: f"({a} {s} {b})")
     '((u0 + u1) / 2)'
     """
-    (value,) = evaluate_all((expression,), read, constant, operation, shared, given)
+    (value,) = evaluate_all((expression,), read, constant, operation, shared, given, outcome)
     return value
 
 
@@ -70,11 +73,12 @@ def evaluate_all(
     operation: Callable[..., T],
     shared: Callable[[T], T] | None = None,
     given: Callable[[Given], T] | None = None,
+    outcome: Callable[[Outcome, Sequence[T]], T] | None = None,
 ) -> list[T]:
     """The values of several expressions; what they share is computed once, see `evaluate`."""
     order = ordered(*expressions)
     left = Counter(expressions)     # uses to come
-    left.update(chain.from_iterable(n.operands for n in order if isinstance(n, Application)))
+    left.update(chain.from_iterable(node.operands for node in order))
     values: dict[Expression, T] = {}
     for node in order:
         if isinstance(node, Read):
@@ -82,17 +86,28 @@ def evaluate_all(
         elif isinstance(node, Constant):
             values[node] = constant(node.value)
         elif isinstance(node, Given):
-            if given is None:
-                raise ValueError(f"an expression cannot have {node} here; leave it out")
-            values[node] = given(node)
+            values[node] = _of_given(node, values, given, outcome)
         else:
             value = operation(node.symbol, *[values[operand] for operand in node.operands])
             values[node] = shared(value) if shared and left[node] > 1 else value
-            for operand in node.operands:
-                left[operand] -= 1
-                if not left[operand]:
-                    del values[operand]
+        for operand in node.operands:
+            left[operand] -= 1
+            if not left[operand]:
+                del values[operand]
     return [values[expression] for expression in expressions]
+
+
+def _of_given(
+    node: Given,
+    values: Mapping[Expression, T],
+    given: Callable[[Given], T] | None,
+    outcome: Callable[[Outcome, Sequence[T]], T] | None,
+) -> T:
+    if isinstance(node, Outcome) and outcome is not None:
+        return outcome(node, [values[operand] for operand in node.operands])
+    if isinstance(node, Outcome) or given is None:
+        raise ValueError(f"an expression cannot have {node} here; leave it out")
+    return given(node)
 
 
 def walk(*expressions: Expression) -> list[Expression]:
@@ -103,8 +118,7 @@ def walk(*expressions: Expression) -> list[Expression]:
         node = todo.pop()
         if node not in found:
             found[node] = None
-            if isinstance(node, Application):
-                todo += node.operands[::-1]
+            todo += node.operands[::-1]
     return [*found]
 
 

@@ -9,6 +9,7 @@ from controllers.program.expression import (
     Expression,
     Given,
     Index,
+    Outcome,
     Read,
     Scalar,
     Symbol,
@@ -66,14 +67,17 @@ def expression_text(expression: Expression) -> str:
         named.append(f"t{len(named)} = {text[0]}")
         return f"t{len(named) - 1}", ATOM
 
+    def outcome(node: Outcome, operands: object) -> _Text:
+        return f"{node.name} of {node.element.name}, in OpenCL C ({node.element.where})", CHOICE
+
     n_written = evaluate(
         expression, lambda read: 0, lambda value: 0, lambda name, *n: (name != WIDENED) + sum(n),
-        given=lambda node: 0,
+        given=lambda node: 0, outcome=lambda node, operands: 0,
     )
     shared = name if n_written > MAX_OPERATIONS else None
     text, _ = evaluate(
         expression, lambda read: (cell(read), ATOM), _constant, _joined, shared,
-        lambda node: (given_text(node), ATOM),
+        lambda node: (given_text(node), ATOM), outcome,
     )  # fmt: skip
     return f"{text} with {', '.join(named)}" if named else text
 

@@ -6,7 +6,7 @@ are allowed there, and kernels take one argument for all of it.
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
@@ -15,6 +15,7 @@ from controllers.program.expression import (
     Application,
     Constant,
     Expression,
+    Outcome,
     Scalar,
     Symbol,
     evaluate_all,
@@ -78,12 +79,21 @@ class _Host:
     def without(self, updates: Mapping[str, Expression]) -> dict[str, Expression]:
         """The same updates, with scalars for what is computed of scalars alone."""
         values = evaluate_all(
-            [*updates.values()], self._same, Constant, self._operation, given=self._same
-        )
+            [*updates.values()], self._same, Constant, self._operation,
+            given=self._same, outcome=self._outcome,
+        )  # fmt: skip
         return {field: self._taken_out(value) for field, value in zip(updates, values)}
 
     def _same(self, leaf: Expression) -> Expression:
         return leaf
+
+    def _outcome(self, node: Outcome, operands: Sequence[Expression]) -> Outcome:
+        arguments = operands[len(operands) - len(node.arguments) :]
+        given = [self._taken_out(argument) for argument in arguments]
+        right = node.specification
+        if right is not None:
+            right = self.without({node.name: right})[node.name]
+        return Outcome(node.element, node.name, given, right)
 
     def _operation(self, symbol: Symbol, *operands: Expression) -> Expression:
         if all(self._is_alone(operand) for operand in operands):

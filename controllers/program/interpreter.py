@@ -10,18 +10,27 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
 from controllers.program.boundary import KEPT
+from controllers.program.dtypes import applied
 from controllers.program.expression import Read
+from controllers.program.offsets import Offsets
 from controllers.program.reference import extended, neighbours, values_of
 from controllers.program.schedule import Repeat, Schedule
 from controllers.program.stage import Boundaries
-from controllers.program.steps import own_ends
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep, Version
 
 Arrays = dict[str, npt.NDArray[Any]]
+
+
+class Known(NamedTuple):
+    """A version: over the domain, or a temporary one, whose array has so many cells before it."""
+
+    array: npt.NDArray[Any]
+    first: tuple[int, ...] | None = None
 
 
 class Ends(NamedTuple):
@@ -63,21 +72,22 @@ def _after(schedule: Schedule, now: Arrays, ends: Ends) -> Arrays:
             if schedule.until is not None and schedule.until(now):
                 break
         return now
-    known: dict[Version, npt.NDArray[Any]] = {}
+    known: dict[Version, Known] = {}
     for part in (schedule,) if isinstance(schedule, Sweep) else schedule.parts:
         if isinstance(part, Sweep):
-            known = known or {Version(name, 0): array for name, array in now.items()}
+            known = known or {Version(name, 0): Known(array) for name, array in now.items()}
             made = _swept(part, known, ends)
             known |= made
-            now = now | {version.field: array for version, array in made.items()}
+            if not part.is_temporary:
+                now = now | {version.field: one.array for version, one in made.items()}
         else:
             now, known = _after(part, now, ends), {}
     return now
 
 
 def _swept(
-    sweep: Sweep, known: Mapping[Version, npt.NDArray[Any]], ends: Ends
-) -> dict[Version, npt.NDArray[Any]]:
+    sweep: Sweep, known: Mapping[Version, Known], ends: Ends
+) -> dict[Version, Known]:
     """The versions that `sweep` makes."""
     if sweep.count > 1:
         raise ValueError(
@@ -87,9 +97,11 @@ def _swept(
     used = {}
     for use in sweep.uses:
         field = use.version.field
-        boundary = ends.boundaries.get(field, KEPT)
-        used[field] = extended(known[use.version], field, boundary, own_ends(sweep.stage, field),
-                               ends.around)  # fmt: skip
+        array, first = known[use.version]
+        if first is None:
+            boundary = ends.boundaries.get(field, KEPT)
+            array, first = extended(array, field, boundary, _reach(sweep, field, ends), ends.around)
+        used[field] = array, first
 
     def read(node: Read) -> npt.NDArray[Any]:
         array, first = used[node.field]
@@ -97,12 +109,27 @@ def _swept(
 
     made = {}
     for version, expression in ((update.version, update.expression) for update in sweep.updates):
-        array = known[Version(version.field, version.number - 1)].copy()
-        dtype = str(array.dtype)
+        if sweep.is_temporary:
+            dtypes = {field: array.dtype.name for field, (array, _) in used.items()}
+            dtype = applied([expression], dtypes)[1][0].kind.dtype
+        else:
+            array = known[Version(version.field, version.number - 1)].array.copy()
+            dtype = str(array.dtype)
         given = None
         if ends.around is not None:
             given = partial(ends.around.value, box=sweep.cells, dtype=dtype)
         values = values_of(expression, read, dtype, given)
-        array[sweep.cells.slices((0,) * array.ndim)] = values
-        made[version] = array
+        if sweep.is_temporary:
+            first = tuple(-lower for lower in sweep.cells.lower)
+            made[version] = Known(np.broadcast_to(values, sweep.cells.extent), first)
+        else:
+            array[sweep.cells.slices((0,) * array.ndim)] = values
+            made[version] = Known(array)
     return made
+
+
+def _reach(sweep: Sweep, field: str, ends: Ends) -> Offsets:
+    """Per axis, how far a field is read below its first cell and above its last one."""
+    own = sweep.stage.ends(field, ends.boundaries)
+    rim = sweep.stage.rim or ((0, 0),) * len(own)
+    return tuple((a + low, b + high) for (low, high), (a, b) in zip(own, rim))

@@ -2,7 +2,14 @@
 """An expression at a neighbour of the cell: all that it reads, seen from there."""
 from __future__ import annotations
 
-from controllers.program.expression import Application, Coordinate, Expression, Index, Read
+from controllers.program.expression import (
+    Application,
+    Coordinate,
+    Expression,
+    Index,
+    Outcome,
+    Read,
+)
 from controllers.program.node import ordered
 from controllers.program.offsets import MAX_OFFSET
 
@@ -35,6 +42,11 @@ def _leaf(node: Expression, offset: tuple[int, ...]) -> Expression:
                 f"smaller offsets"
             )
         return Read(node.field, at)
+    if isinstance(node, Outcome):
+        raise ValueError(
+            f"{node.name!r} of {node.element.name!r} is written in OpenCL C and known in its own "
+            f"cell alone, so that it has no neighbours; make it a step before this one"
+        )
     if isinstance(node, Index):
         return Index(node.axis, node.offset + offset[node.axis])
     if isinstance(node, Coordinate):

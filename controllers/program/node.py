@@ -38,6 +38,7 @@ class Node(NDArrayOperatorsMixin):
     __slots__ = _SLOTS
     __hash__ = object.__hash__
     is_condition = False    # what comparisons give; no value
+    operands: tuple[Expression, ...] = ()
     __iadd__ = __isub__ = __imul__ = __itruediv__ = __iand__ = __ior__ = __ixor__ = _build
     __imatmul__ = __ifloordiv__ = __imod__ = __ipow__ = __ilshift__ = __irshift__ = _build
 
@@ -230,7 +231,7 @@ def ordered(*expressions: Expression) -> list[Expression]:
     todo = [*reversed(expressions)]
     while todo:
         node, n_todo = todo[-1], len(todo)
-        if node not in found and isinstance(node, Application):
+        if node not in found:
             for operand in reversed(node.operands):
                 if operand not in found:
                     todo.append(operand)

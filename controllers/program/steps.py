@@ -21,7 +21,7 @@ def why_single(program: Program, domain: Shape) -> str:
 
     A single stage of a field that it reads, too, can.  What lies outside that field must never
     change, or be its mirror image: no step in between could fill it.  No scalar that is used may
-    change from step to step, nor may the stage use indices or coordinates.
+    change from step to step, nor may the stage use indices, coordinates or OpenCL C.
 
     >>> from controllers.language.weights import Stencil
     >>> from controllers.program.boundary import Boundary
@@ -30,19 +30,25 @@ def why_single(program: Program, domain: Shape) -> str:
     ''
     >>> program = program.with_boundaries({"u": Boundary.of("mirror", 1)})
     >>> why_single(program, Shape((0,), (9,)))
-    'it reads 2 cells below and 1 above, where there is a mirror on axis 0'
+    'its stage reads 2 cells below and 1 above, where a mirror is on axis 0'
     """
     (stage, *more) = program.stages
-    if more or program.renames:
-        return "it has several stages, or renames fields"
+    if more:
+        return "the program has several stages"
+    if program.renames:
+        return "the program renames fields"
     if len(stage.updates) > 1:
         return f"its stage updates several fields, {', '.join(stage.updates)}"
     if stage.writes not in stage.fields_read:
         return f"its stage does not read the field that it writes, {stage.writes}"
     if program.changing:
         return f"scalars change from step to step, {', '.join(program.changing)}"
+    if any(field.half for field in program.fields):
+        return "fields lie at half points"
     if any(isinstance(node, (Index, Coordinate)) for node in stage.given):
         return "its stage uses indices or coordinates"
+    if stage.elements:
+        return "its stage is written in OpenCL C"
     boundary = program.field(stage.writes).boundary
     for axis in range(program.n_axes):
         for rule in boundary.side(axis):
@@ -56,7 +62,7 @@ def _why_no_mirrors(stage: Stage, mirrors: Mirrors, domain: Shape) -> str:
     for axis, ((low, high), signs) in enumerate(zip(own_reach(stage), mirrors.signs)):
         if any(signs) and low != high:
             return (
-                f"it reads {low} cells below and {high} above, where there is a mirror on axis "
+                f"its stage reads {low} cells below and {high} above, where a mirror is on axis "
                 f"{axis}"
             )
         if any(signs) and domain.extent[axis] < low:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
-from controllers.program.expression import evaluate_all
+from controllers.program.expression import Outcome, evaluate_all
 from controllers.program.extension import check_boundary
 from controllers.program.program import Program, Stage
 from controllers.program.scalars import Parameter, ScalarRule
@@ -20,11 +21,17 @@ def structure(program: Program, stage: Stage) -> str:
     """
     values = evaluate_all(
         [*stage.updates.values()], lambda read: f"{read.field}{read.offset}", repr, _digest,
-        given=repr,
+        given=repr, outcome=_outcome,
     )  # fmt: skip
     fields = {field: program.dtypes[field] for field in (*stage.fields_read, *stage.updates)}
     unlike = repr(fields) if len({*fields.values()}) > 1 else next(iter(fields.values()))
     return _digest(unlike, program.math, repr(stage.offsets), *stage.updates, *values)
+
+
+def _outcome(node: Outcome, operands: Sequence[str]) -> str:
+    one = node.element
+    return _digest(one.text, repr(one.fields), repr(one.writes), repr(one.arguments),
+                   node.name, *operands)  # fmt: skip
 
 
 def described(program: Program) -> str:

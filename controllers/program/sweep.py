@@ -185,6 +185,11 @@ class Sweep:
         return tuple(update.version.field for update in self.updates)
 
     @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that it reads, and those that it writes."""
+        return *(use.version.field for use in self.uses), *self.writes
+
+    @property
     def is_temporary(self) -> bool:
         """Whether each place computes what it reads of it by itself, so that none is exchanged."""
         return bool(self.stage.rim)

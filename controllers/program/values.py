@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from controllers.program.arithmetic import converted
 from controllers.program.dtypes import CONDITION, Kind, kind_of_number, signature
-from controllers.program.expression import Expression, Given, Read, Symbol, evaluate
+from controllers.program.expression import Expression, Given, Outcome, Read, Symbol, evaluate
 from controllers.program.functions import FUNCTIONS
 
 
@@ -48,8 +48,14 @@ def values_of(
         values = given(node)
         return _Values(Kind(values.dtype.name, weak=True), values)
 
+    def of(expression: Expression) -> _Values:
+        return evaluate(expression, seen, number, _operation, given=weak, outcome=specified)
+
+    def specified(node: Outcome, operands: object) -> _Values:
+        return of(node.specified())
+
     with np.errstate(all="ignore"):
-        result = evaluate(expression, seen, number, _operation, given=weak)
+        result = of(expression)
     return np.asarray(_as(result, dtype))
 
 

@@ -5,7 +5,9 @@ All of it follows from a `Plan`, its kernels' configurations and the sizes of it
 """
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import TypeVar
 
 from controllers.kernel.configuration import KernelUse
@@ -17,10 +19,12 @@ from controllers.plan.text import steps
 from controllers.program.formula import expression_text, formula
 from controllers.program.program import Program
 from controllers.program.scalars import Parameter
-from controllers.program.sweep import Version
+from controllers.program.steps import why_single
+from controllers.program.sweep import Sweep, Version
 from controllers.report.memories import memory_table, numbers
 from controllers.report.report import format_table
 from controllers.report.versions import accesses, company, pools, staleness
+from hitmap.shape import Shape
 
 MAX_LINES = 40          # of a list
 MAX_BUNDLES = 120       # of a plan that is printed whole
@@ -48,29 +52,53 @@ def explain(
 
 
 def _program(plan: Plan) -> str:
-    program, domain = plan.program, plan.layout.domain
+    program = plan.program
     names = ", ".join(field.name for field in program.fields)
     fields = f"field{'s' if len(program.fields) > 1 else ''} {names}"
     math = "" if program.math == "strict" else f", math {program.math}"
     lines = [f"program {program.name}: {program.dtype_text}{math}, {_axes(program)}, {fields}"]
-    for sweep in plan.sweeps:
-        stage, updated = sweep.stage, plan.shortened(sweep, 1).cells
-        lines.append(f"  stage {sweep.name}")
+    lines += [f"  {text}" for text in _points(plan)]
+    for stage, alike in groupby(plan.sweeps, key=lambda sweep: sweep.stage):
+        sweep, *more = alike
+        updated, domain = plan.shortened(sweep, 1).cells, plan.layout_of(stage.home).domain
+        count = 1 + len(more)
+        lines.append(f"  stage {sweep.name}" + f", {count} times in a row" * (count > 1))
         lines += [f"    {line}" for line in formula(stage).splitlines()]
         lines.append(f"    {cost(program, stage)}")
         lines.append(f"    {accesses(sweep)}")
-        lines.append(
-            f"    computes {updated}, {updated.n_cells} of {domain.n_cells} cells; the others keep "
-            f"their values"
-            if updated != domain
-            else "    computes all cells"
-        )
+        lines.append(f"    computes {_cells(sweep, updated, domain)}")
+    lines += [f"  {text}" for text in program.choices]
     lines += [f"  scalar {text}" for text in _scalars(program)]
     for axis, ((low, high), wraps) in enumerate(zip(program.reach, plan.periodic)):
         boundary = _boundary(program, axis, wraps)
         lines.append(f"  axis {axis}: reach {low} below and {high} above, {boundary}")
     lines += [f"  {line}" for line in pools(plan)]
+    reason = why_single(program, domain)
+    if reason:
+        lines.append(f"  a launch computes one step: {reason}")
     return "\n".join(lines)
+
+
+def _points(plan: Plan) -> Iterator[str]:
+    """Which fields lie at half points, and how many they have."""
+    program = plan.program
+    names = [*range(program.n_axes)] if program.grid is None else program.grid.axes
+    for field in program.fields:
+        if field.half:
+            axes = " and ".join(str(axis) for axis, half in zip(names, field.half) if half)
+            extent = " x ".join(map(str, plan.layout_of(field.name).domain.extent))
+            yield f"{field.name} lies at half points of {axes}: {extent}"
+
+
+def _cells(sweep: Sweep, updated: Shape, domain: Shape) -> str:
+    """Those that a sweep computes, of a domain."""
+    if sweep.is_temporary:
+        rim = " x ".join(f"{low}..{high}" for low, high in sweep.stage.rim)
+        return f"what others read of it, {rim} around the cells of each place"
+    if updated == domain:
+        return "all cells"
+    cells = f"{updated.n_cells} of {domain.n_cells} cells"
+    return f"{updated}, {cells}; the others keep their values"
 
 
 def _boundary(program: Program, axis: int, wraps: bool) -> str:
@@ -133,26 +161,35 @@ def _row_left_out(count: int) -> tuple[str, ...]:
 
 
 def _messages(plan: Plan) -> str:
+    """What is sent of each field, when and why; versions that are exchanged alike are one."""
+    found = Counter((version.field, _exchanged(plan, version)) for version in plan.exchanges)
     lines = []
+    for (field, (when, *listed)), count in found.items():
+        times = f", {count} times" if count > 1 else ""
+        lines += [f"messages of field {field}{times} {when}", *listed]
     exchanged = {version.field for version in plan.exchanges}
-    still = [Version(field, 1) for field in plan.patterns if field not in exchanged]
-    for version in (*plan.exchanges, *still):
-        pattern = plan.exchanges.get(version, plan.patterns[version.field])
-        needed = cells_needed(plan, version) if version in plan.exchanges else 0
-        excess = pattern.n_cells - needed
-        more = f", {excess / needed:.1%}" if excess and needed else ""
-        when = f"per {plan.step_name}" if version.number else "once it is set"
-        lines.append(
-            f"messages of field {version.field} {when}: "
-            f"{_counted(pattern.n_cells, 'cell')} in "
-            f"{_counted(len(pattern.messages), 'message')}, {excess} more than the least possible"
-            f"{more}"
-        )
-        lines.append(f"  {staleness(plan, version)}")
-        lines += [f"  {line}" for line in company(plan, version)]
-        listed = _cut([str(m) for m in pattern.messages], lambda n: f"... {n} more")
-        lines += [f"  {line}" for line in listed]
+    exchanged |= {field.name for field in plan.program.temporaries}     # of which nothing is sent
+    for field in plan.patterns:
+        if field not in exchanged:
+            lines.append(f"messages of field {field}: none, {staleness(plan, Version(field, 1))}")
     return "\n".join(lines)
+
+
+def _exchanged(plan: Plan, version: Version) -> tuple[str, ...]:
+    """When and what is sent of a version, but for the field, and why; then the messages."""
+    pattern, needed = plan.exchanges[version], cells_needed(plan, version)
+    excess = pattern.n_cells - needed
+    more = f", {excess / needed:.1%}" if excess and needed else ""
+    when = f"per {plan.step_name}" if version.number else "once it is set"
+    listed = _cut([str(m) for m in pattern.messages], lambda n: f"... {n} more")
+    return (
+        f"{when}: {_counted(pattern.n_cells, 'cell')} in "
+        f"{_counted(len(pattern.messages), 'message')}, {excess} more than the least possible"
+        f"{more}",
+        f"  {staleness(plan, version)}",
+        *(f"  {line}" for line in company(plan, version)),
+        *(f"  {line}" for line in listed),
+    )
 
 
 def _plan(plan: Plan) -> str:

@@ -26,7 +26,8 @@ def accesses(sweep: Sweep) -> str:
     listed = (f"{field} at {_where(sorted(around))}" for field, around in offsets.items())
     reach = " x ".join(f"{low}..{high}" for low, high in sweep.stage.offsets)
     reads, writes = ", ".join(listed) or "nothing", ", ".join(sweep.writes)
-    return f"reads {reads}; writes {writes}; reach {reach}"
+    said = "as declared, " if sweep.stage.elements else ""
+    return f"{said}reads {reads}; writes {writes}; reach {reach}"
 
 
 def _where(offsets: Sequence[tuple[int, ...]]) -> str:
@@ -46,7 +47,7 @@ def staleness(plan: Plan, version: Version) -> str:
     readers = []
     for sweep, use in uses:
         name = "" if use.version.field == version.field else f" as {use.version.field}"
-        later = " later" if use.version.number == 0 < version.number else ""
+        later = " in the next step" if use.version.number == 0 < version.number else ""
         readers.append(f"{sweep.name}{later}{name}")
     who = f"read by {', '.join(dict.fromkeys(readers))}"
     made = [sweep.name for sweep in plan.sweeps for u in sweep.updates if u.version == version]
@@ -73,10 +74,13 @@ def pools(plan: Plan) -> Iterator[str]:
     program, live = plan.program, plan.liveness
     for pool, count in live.n_buffers.items():
         fields = [field for field, name in live.pools.items() if name == pool]
+        temporary = any(field.name == pool for field in program.temporaries)
         turns = any(plan.newest(f, 1, 0) != plan.newest(f, 0, 0) for f in fields)
         what = f"{count} buffer{'s' * (count > 1)}"
         if turns:
             what += " that change roles from step to step"
+        elif temporary:
+            what += ", for values within a step"
         elif not any(field in program.written for field in fields):
             what += ", only read"
         elif count == 1:

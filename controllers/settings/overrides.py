@@ -28,7 +28,7 @@ class Overrides:
 
     division, execution: fields of these, by name.  n_steps: what every run takes.
     made, runs, closes: told of each computation, on all ranks alike: when it is made, before it
-    runs steps, before it is closed.
+    runs steps, before it is closed.  refused: told why one cannot be made as is said here.
     """
 
     division: Mapping[str, Any] = field(default_factory=dict)
@@ -37,6 +37,7 @@ class Overrides:
     made: Callable[[Any], None] = _nothing
     runs: Callable[[Any], None] = _nothing
     closes: Callable[[Any], None] = _nothing
+    refused: Callable[[Exception], None] = _nothing
 
     def divided(self, division: Division) -> Division:
         """`division` as it is to be; who says how to cut says all of that.
@@ -44,13 +45,24 @@ class Overrides:
         >>> Overrides({"weights": [1, 2]}).divided(Division("blocks", align=4))
         Division(partition=None, weights=(1, 2), align=4, block=None, dims=None, layout=None, ...
         """
-        if any(name in self.division for name in _CUTS):
-            return replace(division, **{**dict.fromkeys(_CUTS), **self.division})
-        return replace(division, **self.division)
+        cuts = any(name in self.division for name in _CUTS)
+        with self.answering():
+            return replace(division, **{**(dict.fromkeys(_CUTS) if cuts else {}), **self.division})
 
     def executed(self, execution: Execution) -> Execution:
         """`execution` as it is to be."""
-        return replace(execution, **self.execution)
+        with self.answering():
+            return replace(execution, **self.execution)
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """In here a computation is made as is said here, which answers for what is refused."""
+        try:
+            yield
+        except Exception as error:
+            if self.division or self.execution:
+                self.refused(error)
+            raise
 
 
 _current: ContextVar[Overrides | None] = ContextVar("controllers.overrides", default=None)

@@ -6,9 +6,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import Any
 
-import numpy.typing as npt
 import pyopencl as cl
 
 from controllers import kgt
@@ -22,7 +21,6 @@ from controllers.kernel.variant import Kernel
 from controllers.kernel.winners import Winner
 from controllers.memory.ledger import MemoryCapError
 from controllers.placement.own_kernel import (
-    as_planned,
     check_boxes,
     check_mirrors,
     overlap_for,
@@ -36,7 +34,8 @@ from controllers.program.steps import can_combine
 from controllers.settings.division import Division
 from controllers.settings.domain import Boundaries, domain_of
 from controllers.settings.execution import Execution
-from controllers.settings.request import Described, Request, Sizes
+from controllers.settings.initial import Given
+from controllers.settings.request import Described, DTypes, Request, Sizes
 from controllers.tuning.bench import Bench
 from controllers.tuning.search import search_named
 from controllers.tuning.site import WORTH
@@ -47,11 +46,6 @@ from controllers.tuning.trials import tune as try_out
 from hitmap.agreement import agree, raise_together
 from hitmap.comm import Communicator, default_communicator
 from hitmap.layout import Layout
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from controllers.settings.request import Keywords
 
 
 @dataclass(frozen=True)
@@ -91,21 +85,24 @@ def tune(
     program: Described,
     sizes: Sizes,
     *,
-    dtype: npt.DTypeLike | None = None,
+    dtype: DTypes = None,
     boundary: Boundaries = None,
+    dt: float | None = None,
+    init: Mapping[str, Given] | None = None,
     comm: Communicator | None = None,
     seconds: float = 30.0,
     search: str = "hill_climb",
     seed: int = 0,
     division: Division | None = None,
     execution: Execution | None = None,
-    **keywords: Unpack[Keywords],
+    **keywords: Any,
 ) -> list[Tuned]:
     """Find the fastest configurations of a program's kernels, and keep them for later runs.
 
-    The other arguments are those of `Computation`; of the execution the devices, the memory cap,
-    the arithmetic and the kernel matter.  A kernel of your own is tuned if it has several variants
-    for a device, or a space of values (docs/kernels.md).
+    The other arguments are those of `Computation`, initial values and parameters by their names
+    included; of the values only the dtypes matter, and none need be given.  Of the execution the
+    devices, the memory cap, the arithmetic and the kernel matter.  A kernel of your own is tuned if
+    it has several variants for a device, or a space of values (docs/kernels.md).
 
     seconds: of the search for each stage on each device; nothing is begun that would exceed them,
     as far as can be told from what came before.
@@ -113,8 +110,8 @@ def tune(
     Returns what all ranks have found.  Collective.
     """
     request = Request.of(
-        program, sizes, dtype=dtype, boundary=boundary, division=division, execution=execution,
-        keywords=keywords,
+        program, sizes, dtype=dtype, boundary=boundary, dt=dt, init=init, division=division,
+        execution=execution, keywords=keywords,
     )  # fmt: skip
     comm = default_communicator() if comm is None else comm
     facts = request.program.name, seconds, search, seed, *sorted(request.facts.items())
@@ -126,8 +123,8 @@ def tune(
     check_math(tuned.math, kernel)
     check_choice(kernel, tuned)
     own = with_domain(kernel, domain) if isinstance(kernel, Kernel) else kernel
-    tuned = as_planned(tuned, kernel, request.execution)
     controllers = open_controllers(comm, tuned, request.execution, kernel=own)
+    tuned = controllers.program
     layout, placement = divide(controllers, tuned, domain, request.division)
     plans = _plans(tuned, layout, placement.locations, comm.rank, kernel)
     for plan in plans.values():

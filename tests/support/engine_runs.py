@@ -15,6 +15,7 @@ from random_programs import ProgramCase
 from controllers.engine import Engine
 from controllers.executor.executor import Executor
 from controllers.plan import Location, Overlap, Plan
+from controllers.program.program import Program
 from hitmap import Layout, SerialCommunicator, Shape
 
 OVERLAPS: tuple[Overlap, ...] = ("on", "off", "auto")
@@ -50,12 +51,16 @@ def check_engine(
     layout: Layout,
     kind: type[Engine] = Engine,
     steps_per_launch: int = 1,
+    program: Program | None = None,
 ) -> None:
-    """Runs of all steps at once, and of one at a time after the fields are set anew."""
+    """Runs of all steps at once, and of one at a time after the fields are set anew.
+
+    program: what is run, where it is not the very one of the case.
+    """
     numbers = {executor: n for n, executor in enumerate(dict.fromkeys(executors))}
     locations = [Location(0, numbers[one], one.shares_host) for one in executors]
     plan = Plan(
-        case.program, layout, case.periodic, locations, overlap="on",
+        program or case.program, layout, case.periodic, locations, overlap="on",
         steps_per_launch=steps_per_launch,
     )  # fmt: skip
     engine = kind(plan, dict(enumerate(executors)), SerialCommunicator())

@@ -29,16 +29,20 @@ def whole_half(inside: Inside, distance: int) -> Value:
 
 def bounded_program(number: int) -> ProgramCase:
     """Random program `number` with rules on its axes that are not periodic."""
-    case = random_program(number)
+    return bounded(random_program(number), number)
+
+
+def bounded(case: ProgramCase, number: int) -> ProgramCase:
+    """A case with random rules, which follow from a number, on its axes that are not periodic."""
     for trial in range(50):
         rng = random.Random(f"{number} {trial}")
-        bounded = replace(case, program=case.program.with_boundaries(_boundaries(case, rng)))
+        ruled = replace(case, program=case.program.with_boundaries(_boundaries(case, rng)))
         try:
-            assert bounded.expected
+            assert ruled.expected
         except ValueError as error:     # a domain too short for the rules
             assert "larger domain" in str(error), error
             continue
-        return bounded
+        return ruled
     raise AssertionError("no rules suit the domain")
 
 

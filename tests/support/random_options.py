@@ -18,7 +18,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "over": ("all", "box", "parity", "mask"),
     "structs": (False, True),
     "renames": ("none", "earlier", "swap"),
-    "stored": (False, True),
+    "stored": ("none", "never", "always"),      # what `stored` marks is kept in memory
     "scalars": ("none", "parameter", "time", "coordinate", "point"),
     "strategy": ("cell", "rows", "marching"),
     "steps": (1, 2, 3, 4),          # of a launch
@@ -44,7 +44,7 @@ def allowed(chosen: Choice) -> bool:
         return False                # a rename is of all cells
     return chosen.get("steps", 1) == 1 or (
         chosen.get("stages", 1) == 1 and renames == "none" and not structs
-        and not chosen.get("stored", False)
+        and chosen.get("stored", "none") == "none"
         and chosen.get("over", "all") in ("all", "mask")
         and chosen.get("scalars", "none") in ("none", "parameter")
         and chosen.get("boundary", "keep") in ("keep", "periodic", "fixed")

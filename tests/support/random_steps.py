@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import random
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,20 @@ from random_programs import (
 
 import controllers as ct
 from controllers.language.traced import program_of
-from controllers.program.program import DTYPES, FLOATS, INTEGERS
+from controllers.program.program import DTYPES, FLOATS, INTEGERS, Program
+from controllers.program.storing import with_temporaries
 
 LENGTHS = {1: (9, 50), 2: (6, 15), 3: (4, 8)}
 _NO_DEFAULT = inspect.Parameter.empty
 
 
+def planned(number: int) -> Program:
+    """The program of a case as it is run: what is stored is kept in memory, or is not."""
+    storing = choices()[number]["stored"]
+    return with_temporaries(random_steps(number).program, "auto" if storing == "none" else storing)
+
+
+@cache
 def random_steps(number: int) -> ProgramCase:
     """Case `number` of `choices()`, the same every time."""
     for trial in range(50):
@@ -138,7 +147,7 @@ class _Steps:
         own, extra = (first, here), []
         if chosen["steps"] > 1:
             extra.append(own)
-        if storing and chosen["stored"]:
+        if storing and chosen["stored"] != "none":
             term = ("stored", ("+", drawn.term(False, self.dtypes[first] in INTEGERS), own))
             offset = (*(rng.choice([-1, 0, 1]) for _ in here[1:]), 1)
             extra.append(("-", ("at", term, offset), term))

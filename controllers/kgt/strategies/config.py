@@ -60,8 +60,8 @@ class Config(Protocol):
             )
         if not cls._takes_given(stage):
             raise ValueError(
-                f"stage {stage.name!r} uses scalars, indices or coordinates in a way that the "
-                f"strategy {cls.strategy!r} does not write; take 'cell', which does"
+                f"stage {stage.name!r} uses scalars, indices, coordinates or OpenCL C in a way "
+                f"that the strategy {cls.strategy!r} does not write; take 'cell', which does"
             )
         if not cls.computes(program, stage):
             raise ValueError(
@@ -145,7 +145,9 @@ class Config(Protocol):
 
     def origin(self, stage: Stage) -> str:
         """Where the text of the kernel comes from, for people."""
-        return f"generated, {self.described()}"
+        texts = ", ".join(element.where for element in stage.elements)
+        around = f" around OpenCL C ({texts})" if texts else ""
+        return f"generated{around}, {self.described()}"
 
     def name(self, stage: Stage) -> str:
         """What the kernel is called in OpenCL C."""

@@ -11,7 +11,7 @@ from controllers.kgt.text.given import placed
 from controllers.kgt.text.integer import wide_type
 from controllers.kgt.text.literals import OPENCL_TYPES, has_exact_reciprocal
 from controllers.program.dtypes import Applied, Dtypes, applied, dtype_of, given_dtype
-from controllers.program.expression import Application, Index
+from controllers.program.expression import Application, Coordinate, Scalar
 from controllers.program.functions import DTYPES, FLOATS, FUNCTIONS, INTEGERS, Function
 from controllers.program.helpers import WHOLE_NUMBER
 from controllers.program.program import Stage
@@ -64,7 +64,7 @@ def arithmetic_type(stage: Stage, dtypes: Dtypes) -> str:
 def used_dtypes(stage: Stage, dtypes: Dtypes) -> tuple[str, ...]:
     """All dtypes of fields, operations and what it is given, each once."""
     found = {dtype_of(dtypes, field) for field in (*stage.fields_read, *stage.updates)}
-    if any(not isinstance(node, Index) for node in stage.given):
+    if any(isinstance(node, (Scalar, Coordinate)) for node in stage.given):
         found.add(given_dtype(stage, dtypes))
     for operation in known(stage, dtypes).applied:
         found |= {operation.dtype, operation.result.dtype}
@@ -73,7 +73,7 @@ def used_dtypes(stage: Stage, dtypes: Dtypes) -> tuple[str, ...]:
 
 def divides(stage: Stage, dtypes: Dtypes) -> bool:
     """Whether a division is left in the generated code, or what else `loose` drivers round so."""
-    return bool(loose_functions(stage, dtypes))
+    return bool(loose_functions(stage, dtypes) or stage.elements)
 
 
 def loose_functions(stage: Stage, dtypes: Dtypes) -> tuple[Function, ...]:

@@ -87,6 +87,7 @@ def _dtypes(program: Program, stage: Stage) -> str:
 
 def cost(program: Program, stage: Stage) -> str:
     operations, nouns = stage.operations, Counter[str]()
+    in_c = ", ".join(element.name for element in stage.elements)
     for function in FUNCTIONS.values():
         if function.flops:
             nouns[function.noun] += operations[function.name]
@@ -94,12 +95,16 @@ def cost(program: Program, stage: Stage) -> str:
     n_bytes = sum(program.itemsize(field) for field in (*stage.fields_read, *stage.updates))
     unit = "operations" if {*used_dtypes(stage, program.dtypes)} <= {*INTEGERS} else "flops"
     total = f"{flops(operations)} {unit} ({each})" if each else f"no {unit}"
+    if in_c:
+        total = f"{unit} as {in_c} does them" + (f" and {total}" if each else "")
     return f"Per cell: {total}; {n_bytes} bytes, each field read once or written once."
 
 
 def _pattern(program: Program, stage: Stage) -> list[str]:
     """What each drawing shows, and the drawings: one for a weighted sum of one field."""
     offsets = _shape_text(stage)
+    if stage.elements:
+        return [f"Written in OpenCL C, which declares to read over the offsets {offsets}."]
     if len(stage.updates) > 1:
         fields = " and ".join(stage.updates)
         return [f"Updates {fields} at once; reads over the offsets {offsets}."]

@@ -16,6 +16,7 @@ from functools import lru_cache
 from controllers.kgt.text.analysis import divides as divides
 from controllers.kgt.text.analysis import known
 from controllers.kgt.text.c_text import Text, plus
+from controllers.kgt.text.element import Calls
 from controllers.kgt.text.given import given_text
 from controllers.kgt.text.lanes import SCALAR, Lanes
 from controllers.kgt.text.literals import OPENCL_TYPES as OPENCL_TYPES
@@ -24,7 +25,7 @@ from controllers.kgt.text.literals import has_exact_reciprocal as has_exact_reci
 from controllers.kgt.text.literals import literal as literal
 from controllers.kgt.text.values import Values
 from controllers.program.dtypes import Dtypes, Kind, dtype_of, given_dtype, kind_of_given
-from controllers.program.expression import Given, Read, Symbol, evaluate_all
+from controllers.program.expression import Given, Index, Outcome, Read, Symbol, evaluate_all
 from controllers.program.functions import ATOM
 from controllers.program.program import Stage
 
@@ -105,7 +106,8 @@ def assignments(
         text = given_text(node, stage)
         return Text((text,), ATOM, 1, kind=kind, type_name=OPENCL_TYPES[kind.dtype])
 
-    texts = evaluate_all(expressions, read, values.number, operation, temporary, given)
+    outcome = _outcomes(stage, dtypes, values, lines)
+    texts = evaluate_all(expressions, read, values.number, operation, temporary, given, outcome)
     stored = [
         values.stored(text, dtype_of(dtypes, field))
         for field, text in zip(stage.updates, texts, strict=True)
@@ -113,6 +115,25 @@ def assignments(
     for field, text in zip(stage.updates, stored):
         lines += statement(targets[field], text.parts)
     return lines
+
+
+def _outcomes(
+    stage: Stage, dtypes: Dtypes, values: Values, lines: list[str]
+) -> Callable[[Outcome, Sequence[Text]], Text]:
+    """The texts of what element functions set; the calls of these are added to `lines`."""
+    calls = Calls(stage, dtypes, lambda field: cell_index(field, stage))
+    floats = given_dtype(stage, dtypes)
+
+    def outcome(node: Outcome, operands: Sequence[Text]) -> Text:
+        arguments = operands[len(operands) - len(node.arguments) :]
+        given = [one if isinstance(argument, Index) else values.converted(one, floats)
+                 for argument, one in zip(node.arguments, arguments)]  # fmt: skip
+        name, made = calls.value(node, [" ".join(one.parts) for one in given])
+        lines.extend(made)
+        dtype = dtype_of(dtypes, node.field)
+        return Text((name,), ATOM, 1, kind=Kind(dtype), type_name=OPENCL_TYPES[dtype])
+
+    return outcome
 
 
 def _element_of(stage: Stage) -> Callable[[Read], str]:

@@ -42,7 +42,9 @@ def stage_of(program: Program, stage: Stage) -> Stage:
         return Application(symbol, *operands)
 
     updates = {
-        field: evaluate(expression, _same, Constant, operation, given=_same)
+        field: evaluate(
+            expression, _same, Constant, operation, given=_same, outcome=lambda node, _: node
+        )
         for field, expression in stage.updates.items()
     }
     return replace(stage, updates=updates)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, Union
 
 from controllers.kgt.parameter import Parameter
+from controllers.kgt.text.report import REPORT
 from controllers.program.expression import Coordinate, Given, Index, Scalar
 from controllers.program.program import Stage
 
@@ -44,7 +45,7 @@ def tables_of(stage: Stage) -> tuple[Table, ...]:
     """
     offsets: dict[Placed, list[int]] = {}
     for node in placed(stage):
-        if not _is_own_index(node):
+        if not _is_own_index(node, stage):
             offsets.setdefault(_at_cell(node), []).append(node.offset)
     return tuple(
         Table(_name(node), node, max(0, -min(steps)), max(0, *steps))
@@ -67,6 +68,8 @@ def placed(stage: Stage) -> list[Placed]:
 
 def axes_of(stage: Stage) -> list[int]:
     """The axes along which a kernel must know where in the box its cell is."""
+    if any(element.looks for element in stage.elements):
+        return [*range(len(stage.offsets))]
     return sorted({node.axis for node in placed(stage)})
 
 
@@ -77,8 +80,12 @@ def parameters(stage: Stage, cell: str) -> tuple[Parameter, ...]:
         for table in tables_of(stage)
     )
     scalars = (Parameter(name, cell, "scalar") for name in scalars_of(stage))
-    own = dict.fromkeys(node.axis for node in placed(stage) if _is_own_index(node))
-    return (*tables, *scalars, *(Parameter(f"lower_{axis}", "long", "scalar") for axis in own))
+    own = dict.fromkeys(node.axis for node in placed(stage) if _is_own_index(node, stage))
+    looking = (one for one in stage.elements if one.looks)
+    seen = dict.fromkeys(one.field_of[name] for one in looking for name in one.offsets)
+    reports = (Parameter(f"{REPORT}{field}", "long*", "in") for field in seen)
+    lowers = (Parameter(f"lower_{axis}", "long", "scalar") for axis in own)
+    return (*tables, *reports, *scalars, *lowers)
 
 
 def declarations(stage: Stage, cell: str) -> list[str]:
@@ -96,7 +103,7 @@ def given_text(node: Given, stage: Stage) -> str:
     if isinstance(node, Scalar):
         return PREFIX + node.name
     assert isinstance(node, (Index, Coordinate)), node
-    if _is_own_index(node):
+    if _is_own_index(node, stage):
         return f"(lower_{node.axis} + item_{node.axis})"
     table = next(one for one in tables_of(stage) if one.of is _at_cell(node))
     step = table.low + node.offset
@@ -107,8 +114,9 @@ def _at_cell(node: Placed) -> Placed:
     return Index(node.axis) if isinstance(node, Index) else Coordinate(node.axis, node.half)
 
 
-def _is_own_index(node: Placed) -> bool:
-    return isinstance(node, Index) and not node.offset
+def _is_own_index(node: Placed, stage: Stage) -> bool:
+    """Whether it is where the cell is; with a rim, cells beyond a periodic end are seen again."""
+    return isinstance(node, Index) and not node.offset and not stage.rim
 
 
 def _name(node: Placed) -> str:

@@ -23,7 +23,7 @@ from controllers.program.dtypes import (
     kind_of_number,
     signature,
 )
-from controllers.program.expression import Expression, Given, Read, Symbol, evaluate_all
+from controllers.program.expression import Expression, Given, Outcome, Read, Symbol, evaluate_all
 from controllers.program.functions import BEYOND, FUNCTIONS, INTEGERS, Range
 
 _MOST_CELLS = 2**60     # which an index may count
@@ -61,7 +61,10 @@ def wide_type(expressions: Sequence[Expression], dtypes: Dtypes) -> str:
     ['int', 'long', 'ulong']
     """
     values = _Ranges(dtypes)
-    evaluate_all(expressions, values.read, values.number, values.operation, given=values.given)
+    evaluate_all(
+        expressions, values.read, values.number, values.operation,
+        given=values.given, outcome=values.outcome,
+    )  # fmt: skip
     ranges = values.of_int64
     low, high = min((low for low, _ in ranges), default=0), max((n for _, n in ranges), default=0)
     return next((name for name, limit in _TYPES if -limit <= low and high < limit), "ulong")
@@ -87,6 +90,10 @@ class _Ranges:
 
     def given(self, node: Given) -> _Ranged:
         return self._ranged(kind_of_given(node, "float64"), (-_MOST_CELLS, _MOST_CELLS))
+
+    def outcome(self, node: Outcome, operands: object) -> _Ranged:
+        dtype = dtype_of(self._dtypes, node.field)
+        return self._ranged(Kind(dtype), _all_of(dtype))
 
     def number(self, value: float) -> _Ranged:
         at = int(value) if isinstance(value, int) else 0

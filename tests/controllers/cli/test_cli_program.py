@@ -26,6 +26,11 @@ def heat(u, *, k=0.1):
     return dict(u=u + k * (u[-1] + u[1] - 2 * u))
 
 grid = ct.Grid(x=40, boundary="periodic")
+if "catch" in sys.argv:
+    try:
+        ct.Computation(heat, grid, u=beside.start)
+    except ValueError:
+        raise RuntimeError("mine") from None
 for devices in ("reference", ["reference"]):
     with ct.Computation(heat, grid, u=beside.start, devices=devices, dims=(1,)) as run:
         while run.step < 10:
@@ -112,9 +117,21 @@ def test_kernels_are_written(tmp_path: Path) -> None:
         ("nothing.py", 2, "it has made no computation"),
         ("heat.py --trace t.json -- leave 0", 2, "it has closed no computation"),
         ("heat.py --iterations 10 -- leave 7", 7, "heat.py: exit code 7"),
-        ("heat.py -- wrong", 1, r'has failed\n  File "heat.py", line 20(.|\n)*IndexError: the'),
-        ("heat.py --weights 1,2,3", 1, "ValueError: .*weights, got 3"),
-        ("heat.py --device bogus", 1, "no device fits 'bogus'"),
+        ("heat.py -- wrong", 1, r'has failed\n  File "heat.py", line 25(.|\n)*IndexError: the'),
+        ("heat.py --weights 1,2,3", 2, "^controllers: error: heat.py: weighted: .*, got 3"),
+        ("heat.py --device bogus", 2, "^controllers: error: heat.py: no device fits 'bogus'"),
+        ("heat.py --memory-cap 9", 2, 'error: heat.py: field "u" needs .*the cap is 9 B'),
+        ("heat.py --tune 1 --check", 2, "error: heat.py: tune searches among"),
+        ("heat.py --steps-per-launch 2 --check", 2, "error: heat.py: the checked mode looks"),
+        ("heat.py --explain --trace t.json", 2, "--trace: --explain ends a program before"),
+        ("heat.py --explain --iterations 3", 2, "--iterations: --explain ends a program"),
+        ("heat.py --kgt-out heat.py", 2, "--kgt-out heat.py: File exists; give a folder"),
+        ("heat.py --stencil s", 2, "--stencil is for a pattern.*a program says that itself"),
+        ("heat.py --output u.npy", 2, "--output is for a pattern"),
+        ("heat.py --boundary mirror", 2, "--boundary is for a pattern"),
+        ("heat.py --dtype float32", 2, "--dtype is for a pattern"),
+        ("heat.py --kernel generic", 2, "--kernel is for a pattern"),
+        ("heat.py --weights 1,2 -- catch", 1, "heat.py has failed(.|\n)*RuntimeError: mine"),
         ("heat.py --no-such", 2, "unknown option '--no-such'"),
     ],
 )
@@ -136,6 +153,24 @@ def test_two_ranks_run_a_program_and_fail_together() -> None:
     assert job.returncode == 1
     assert said(job.stdout) == ["PROGRAM __main__ wrong 10 2 800.000000"]
     assert job.stderr.count("IndexError: the index (0, 0) has more than 1 axes") == 1
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        ("--weights 1,2,3", 2, "error: heat.py: weighted: 2 places need as many weights, got 3"),
+        ("--device cpu --steps-per-launch 60", 2, "error: heat.py: no kernel computes 60 steps"),
+        ("--explain --tune 1", 2, "--tune: --explain ends a program"),
+        ("--kgt-out heat.py --device cpu", 2, "--kgt-out heat.py: File exists"),
+        ("--partition bands --trace t.json --kgt-out k --check --watchdog 100 --json -v", 0, ""),
+    ],
+)
+def test_two_ranks_say_once_what_does_not_fit(options: str, code: int, words: str) -> None:
+    job = run_ranks(2, ["-m", "controllers", "run", "heat.py", *options.split()])
+    assert job.returncode == code, job.stderr
+    assert job.stderr.count("controllers: error") == bool(code)
+    assert re.search(words, job.stderr), job.stderr
 
 
 def test_who_says_how_to_cut_says_all_of_that() -> None:

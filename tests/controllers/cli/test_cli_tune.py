@@ -145,3 +145,10 @@ def test_configurations_are_named_in_json_as_in_python(
     assert kgt.config_from(found["winner"]) == usual
     assert [n for n, _ in found["at_once"]] == [8]      # others are not begun in no time
     assert (found["n_configurations"], found["kept"]) == (6, False)
+
+
+def test_a_program_is_tuned_as_it_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("heat.py").write_text("import numpy\n", encoding="utf-8")
+    assert tune("heat.py --size 9") == 2
+    assert "heat.py:1: " in (said := capsys.readouterr().err)
+    assert "a program is tuned as it runs, by controllers run FILE.py --tune" in said

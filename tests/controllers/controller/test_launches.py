@@ -12,7 +12,7 @@ from sample import sample
 from controllers import Controller, Kernel
 from controllers.controller import user_launch as module
 from controllers.controller.footprint import touches
-from controllers.kernel.source import KernelSource
+from controllers.language.source import KernelSource
 from hitmap.shape import Shape
 
 

@@ -15,7 +15,7 @@ from sample import cases, sample
 from controllers.device import assign, choose, find_devices, reference_device
 from controllers.device.event import HostEvent
 from controllers.engine import Engine
-from controllers.engine.place import LEAD
+from controllers.engine import place as engine_place
 from controllers.executor.executor import Executor
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.executor.reference import ReferenceExecutor
@@ -243,21 +243,26 @@ class Started(LazyExecutor):
 
 
 @pytest.mark.parametrize("first", [0, 5])
-def test_a_place_is_at_most_two_marks_ahead_of_its_device(first: int) -> None:
+def test_a_place_is_at_most_two_marks_ahead_of_its_device(
+    first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_place, "MARK_CELLS", 24 * DOMAIN.n_cells)
     world = World(eagerness=0)
     alone = Started(world)
     job = Job(STAR, Layout.bands(DOMAIN, 1), [alone])
     job.engine.run(first)
-    alone.largest_lead = 0
-    job.engine.run(7 * LEAD)
-    assert LEAD < alone.largest_lead <= 2 * LEAD + 1     # the one that was just started
-    assert np.array_equal(job.result(), job.expected(first + 7 * LEAD))
+    alone.largest_lead, lead = 0, job.engine.places[0].lead
+    assert engine_place.LEAD < lead < engine_place.MOST_LEAD
+    job.engine.run(7 * lead)
+    assert lead < alone.largest_lead <= 2 * lead + 1     # the one that was just started
+    assert np.array_equal(job.result(), job.expected(first + 7 * lead))
 
 
-def test_one_device_is_waited_for_and_not_polled() -> None:
+def test_one_device_is_waited_for_and_not_polled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_place, "MARK_CELLS", 0)
     world = World(eagerness=0)
     job = Job(STAR, Layout.bands(DOMAIN, 1), [LazyExecutor(world)])
-    job.engine.run(20 * LEAD)
+    job.engine.run(20 * engine_place.LEAD)
     assert world.waits >= 18
     assert world.polls <= 4 * world.waits + len(job.plan.operations)
     world.polls = world.waits = 0

@@ -122,12 +122,12 @@ def test_what_a_launch_cannot_copy_is_refused_with_the_reason() -> None:
     upwind = Program("upwind", (field,), (Stage("s", {"u": (u[0] + u[1]) / 2}, ((-1, 0),)),))
     wide = Stage("s", {"u": (Read("u", (-3,)) + Read("u", (3,))) / 2}, ((-3, 3),))
     for program, reason in (
-        (upwind, "1 cells below and 0 above, where there is a mirror on axis 0"),
+        (upwind, "its stage reads 1 cells below and 0 above, where a mirror is on axis 0"),
         (Program("wide", (field,), (wide,)), "a mirror on axis 0 shows more cells than there are"),
     ):
         with Computation(program, (2,), devices="reference") as run:
             assert run.plan.steps_per_launch == 1
-        with pytest.raises(ValueError, match=f"needs 1 step per launch: (it reads )?{reason}"):
+        with pytest.raises(ValueError, match=f"needs 1 step per launch: {reason}"):
             Computation(program, (2,), devices="reference", steps_per_launch=2)
     own = Kernel.of("line", TWICE, steps_per_launch=2)
     mean = Program("mean", (field,), (Stage("s", {"u": (u[0] + u[2]) / 2}, ((-1, 1),)),))

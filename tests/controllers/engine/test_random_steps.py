@@ -11,7 +11,7 @@ import pytest
 from engine_runs import check_engine, layout_of
 from mpi_jobs import helpers_path, run_ranks
 from random_options import N_CASES, OPTIONS, all_pairs, choices, pairs_of
-from random_steps import random_steps
+from random_steps import planned, random_steps
 from sample import sample
 from small_kernels import FirstThatSuits, opencl
 
@@ -19,6 +19,7 @@ from controllers.check import CheckedEngine
 from controllers.device import reference_device
 from controllers.executor.executor import Executor
 from controllers.executor.reference import ReferenceExecutor
+from controllers.program.program import INTEGERS
 
 N_PLACES = (1, 2, 3, 5)
 
@@ -41,7 +42,7 @@ def test_a_case_is_what_was_chosen(number: int) -> None:
     assert any(name.endswith("_a") for name in case.arrays) == chosen["structs"]
     assert ("rate" in program.scalars) == (chosen["scalars"] == "parameter")
     assert program.periodic[0] == (chosen["boundary"] == "periodic")
-    dtypes = {np.dtype(dtype).kind for dtype in program.dtypes.values()}
+    dtypes = {dtype in INTEGERS for dtype in program.dtypes.values()}
     assert (len(dtypes) == 2) == (chosen["dtypes"] == "mixed")
     for name, values in case.expected.items():
         written = name in program.written or name in program.renames
@@ -54,7 +55,10 @@ def test_all_numbers_of_places_give_the_bits_of_the_reference(number: int, n_pla
     one = ReferenceExecutor(reference_device())
     separate: list[Executor] = [ReferenceExecutor(reference_device()) for _ in range(n_places)]
     executors, layout = rng.choice([[one] * n_places, separate]), layout_of(case, n_places, rng)
-    check_engine(case, executors, layout, steps_per_launch=choices()[number]["steps"])
+    per_launch = choices()[number]["steps"]
+    check_engine(
+        case, executors, layout, steps_per_launch=per_launch, program=planned(number)
+    )
 
 
 @pytest.mark.parametrize(("number", "n_places"), sample(product(range(N_CASES), N_PLACES), 301))
@@ -67,7 +71,9 @@ def test_pocl_gives_the_bits_of_the_reference(number: int, n_places: int) -> Non
     executors: list[Executor] = [rng.choice(devices) for _ in range(n_places)]
     layout = layout_of(case, n_places, rng)
     try:
-        check_engine(case, executors, layout, steps_per_launch=chosen["steps"])
+        check_engine(
+            case, executors, layout, steps_per_launch=chosen["steps"], program=planned(number)
+        )
     except ValueError as error:     # of several steps, which few kernels compute
         assert chosen["steps"] > 1 and "no kernel computes" in str(error), error
         check_engine(case, executors, layout)
@@ -78,7 +84,9 @@ def test_the_checked_mode_raises_no_alarm(number: int) -> None:
     case, rng = random_steps(number), random.Random(number)
     one = ReferenceExecutor(reference_device())
     executors: list[Executor] = [one, one, ReferenceExecutor(reference_device())]
-    check_engine(case, executors, layout_of(case, 3, rng), CheckedEngine)
+    check_engine(
+        case, executors, layout_of(case, 3, rng), CheckedEngine, program=planned(number)
+    )
 
 
 RANKS = """
@@ -93,6 +101,7 @@ for number in map(int, sys.argv[1:]):
     with Computation(
         case.program, case.extent, devices="reference", places_per_controller=2,
         partition="blocks", steps_per_launch=choices()[number]["steps"],
+        stored="never" if choices()[number]["stored"] == "never" else "always",
     ) as run:
         for name, values in case.arrays.items():
             run[name].scatter(values if run.comm.rank == 0 else None)

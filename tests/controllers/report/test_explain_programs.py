@@ -38,9 +38,10 @@ def test_stages_say_what_they_read_and_write_and_exchanges_why_they_happen() -> 
         "reach -1..1 x -1..1",
         "    reads u at its own cell, v at its own cell, old at (0, -1); writes u; "
         "reach -1..1 x -1..1",
-        "  move makes the halo stale, read by push later, move later as old",
+        "  move makes the halo stale, read by push in the next step, move in the next step as old",
         "  no stage writes it, so that its halo stays as it is filled; read by move",
-        "  no stage reads a neighbour of k",
+        "messages of field k: none, no stage reads a neighbour of k",
+        "  a launch computes one step: the program has several stages",
         "  u, old: 3 buffers that change roles from step to step; old is renamed from u, without "
         "a copy; 80 cells that no stage computes are copied along in each step",
         "  k: 1 buffer, only read",
@@ -48,6 +49,14 @@ def test_stages_say_what_they_read_and_write_and_exchanges_why_they_happen() -> 
     ):
         assert f"\n{line}\n" in text, text
     assert "reads u at 25 offsets within -2..2 x -2..2; writes u" in explain(plan_of(NINE), [])
+
+
+def test_stages_and_exchanges_that_are_alike_are_said_once() -> None:
+    relax = Stage("relax", {"u": (U(-1, 0) + U(1, 0) + V(0, 0)) / 3}, STAR)
+    text = explain(plan_of(Program("p", FIELDS[:2], (relax,) * 9)), [])
+    assert text.count("stage relax") == text.count("\n  stage relax, 9 times in a row\n") == 1
+    assert "\nmessages of field u, 8 times per step: " in text
+    assert "\nmessages of field u per step: " in text and text.count("relax makes the halo") == 2
 
 
 def test_what_is_read_in_the_same_step_is_told_apart_from_later() -> None:

@@ -9,15 +9,15 @@ vectorises.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.cell.body import cell_body
 from controllers.kgt.strategies.config import Config
-from controllers.kgt.text import fast, frame
-from controllers.program.expression import Coordinate, Given, Index, Scalar
+from controllers.kgt.text import element, fast, frame
+from controllers.program.expression import Coordinate, Given, Index, Outcome, Scalar
 from controllers.program.program import Program, Stage
 
 # Work-groups: items along the last axis, and items in all where that axis is short.  Measured on
@@ -37,7 +37,7 @@ class CellConfig(Config):
     strategy: ClassVar[str] = "cell"
     about: ClassVar[str] = "one cell per work-item (default)"
     several: ClassVar[bool] = True
-    given: ClassVar[tuple[type[Given], ...]] = (Scalar, Index, Coordinate)
+    given: ClassVar[tuple[type[Given], ...]] = (Scalar, Index, Coordinate, Outcome)
 
     @classmethod
     def default(
@@ -59,7 +59,11 @@ class CellConfig(Config):
         """The kernel of `stage` that computes one cell per work-item."""
         stage = fast.stage_of(program, stage)
         body = cell_body(program, stage)
-        return frame.kernel(program, stage, "one cell per work-item", body, work_sizes)
+        kernel = frame.kernel(
+            program, stage, "one cell per work-item", body, work_sizes,
+            helpers=element.functions(stage, program.dtypes),
+        )  # fmt: skip
+        return replace(kernel, hint=element.hint(stage))
 
 
 def work_sizes(extent: tuple[int, ...], is_cpu: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controllers.kernel.source import BODY_NAME, KernelSource
+from controllers.language.source import BODY_NAME, KernelSource
 
 TWO = "kernel void a(int x) {}\n__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void b() {}"
 

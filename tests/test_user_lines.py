@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""The programs whose lines docs/programs.md counts have so many, and compute what they should."""
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from docs_programs import blocks
+
+PAGE = Path(__file__).parents[1] / "docs" / "programs.md"
+HEAT, WAVE = blocks(PAGE, "python")[-2:]
+
+
+def lines_of(program: str) -> int:
+    """Those that hold anything but comments."""
+    idle = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+    tokens = tokenize.generate_tokens(io.StringIO(program).readline)
+    kept = [t for t in tokens if t.type not in (*idle, tokenize.ENDMARKER)]
+    return len({line for token in kept for line in range(token.start[0], token.end[0] + 1)})
+
+
+def test_the_table_says_how_many_lines_they_have() -> None:
+    row = re.search(r"\| this page \| heat: (\d+) \| (\d+) \|", PAGE.read_text("utf-8"))
+    assert row and (lines_of(HEAT), lines_of(WAVE)) == (int(row[1]), int(row[2]))
+
+
+def test_comments_and_empty_lines_do_not_count() -> None:
+    assert lines_of("# one\n\nx = (1,\n     2)  # two\n\n\n") == 2
+
+
+def saved(program: str, name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.chdir(folder)
+    exec(compile(program, str(PAGE), "exec"), {})
+    return np.load(name)
+
+
+@pytest.mark.whole
+def test_the_heat_is_that_of_plain_numpy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    u = np.zeros((102, 102))
+    u[41:61, 41:61] = 1
+    for _ in range(1000):
+        near = (u[:-2, 1:-1] + u[1:-1, :-2]) - 4 * u[1:-1, 1:-1] + u[1:-1, 2:] + u[2:, 1:-1]
+        u[1:-1, 1:-1] += 0.1 * near
+    assert np.array_equal(saved(HEAT, "heat.npy", tmp_path, monkeypatch), u[1:-1, 1:-1])
+
+
+@pytest.mark.whole
+def test_the_wave_is_that_of_plain_numpy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = (np.arange(40) + 0.5) * 0.1
+    u = old = np.exp(-4 * (at[:, None, None] ** 2 + at[:, None] ** 2 + at**2))
+    weights = [-205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560]
+    for _ in range(100):
+        wide, curved = np.pad(u, 4, "symmetric"), 3 * weights[0] * u
+        for axis in range(3):
+            for k, weight in enumerate(weights[1:], 1):
+                for step in (-k, k):
+                    near = np.roll(wide, step, axis)[4:-4, 4:-4, 4:-4]
+                    curved = curved + weight * near
+        u, old = 2 * u - old + (0.03 / 0.1) ** 2 * curved, u
+    got = saved(WAVE, "wave.npy", tmp_path, monkeypatch)
+    assert np.allclose(got, u, rtol=0, atol=1e-12) and 0.01 < abs(got).max() < 2
