@@ -171,8 +171,10 @@ class OpenCLExecutor(OpenedDevice):
         source = self.source(program, sweep, launch)
         key = (source.name, source.source)
         if key not in self._kernels:
-            told = source.title, source.source, source.options, source.file, source.math, source.hint
-            made = build(self.context, *told)
+            made = build(
+                self.context, source.title, source.source, source.options, source.file,
+                source.math, source.hint,
+            )  # fmt: skip
             known = source.parameters
             if isinstance(source, UserKernel):
                 known = parameters(compiled(made, source.name), source.roles)

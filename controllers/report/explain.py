@@ -19,9 +19,8 @@ from controllers.plan.text import steps
 from controllers.program.formula import expression_text, formula
 from controllers.program.program import Program
 from controllers.program.scalars import Parameter
-from controllers.program.stage import Stage
 from controllers.program.steps import why_single
-from controllers.program.sweep import Version
+from controllers.program.sweep import Sweep, Version
 from controllers.report.memories import memory_table, numbers
 from controllers.report.report import format_table
 from controllers.report.versions import accesses, company, pools, staleness
@@ -67,7 +66,7 @@ def _program(plan: Plan) -> str:
         lines += [f"    {line}" for line in formula(stage).splitlines()]
         lines.append(f"    {cost(program, stage)}")
         lines.append(f"    {accesses(sweep)}")
-        lines.append(f"    computes {_cells(stage, updated, domain)}")
+        lines.append(f"    computes {_cells(sweep, updated, domain)}")
     lines += [f"  {text}" for text in program.choices]
     lines += [f"  scalar {text}" for text in _scalars(program)]
     for axis, ((low, high), wraps) in enumerate(zip(program.reach, plan.periodic)):
@@ -91,10 +90,10 @@ def _points(plan: Plan) -> Iterator[str]:
             yield f"{field.name} lies at half points of {axes}: {extent}"
 
 
-def _cells(stage: Stage, updated: Shape, domain: Shape) -> str:
-    """Those that a stage computes, of a domain."""
-    if stage.rim:
-        rim = " x ".join(f"{low}..{high}" for low, high in stage.rim)
+def _cells(sweep: Sweep, updated: Shape, domain: Shape) -> str:
+    """Those that a sweep computes, of a domain."""
+    if sweep.stage.rim:
+        rim = " x ".join(f"{low}..{high}" for low, high in sweep.stage.rim)
         return f"what others read of it, {rim} around the cells of each place"
     if updated == domain:
         return "all cells"

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from controllers.language.half_points import Locations
-from controllers.language.kinds import DTypes
+from controllers.language.kinds import DTypes as DTypes
 from controllers.program.program import Program
 from controllers.settings.division import Division, DivisionKeywords
 from controllers.settings.domain import Boundaries

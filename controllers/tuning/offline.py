@@ -19,7 +19,6 @@ from controllers.kernel.registry import KernelChoice, agreed_kernel, check_math
 from controllers.kernel.user_kernel import with_domain
 from controllers.kernel.variant import Kernel
 from controllers.kernel.winners import Winner
-from controllers.language.kinds import DTypes
 from controllers.memory.ledger import MemoryCapError
 from controllers.placement.own_kernel import (
     as_planned,
@@ -37,7 +36,7 @@ from controllers.settings.division import Division
 from controllers.settings.domain import Boundaries, domain_of
 from controllers.settings.execution import Execution
 from controllers.settings.initial import Given
-from controllers.settings.request import Described, Request, Sizes
+from controllers.settings.request import Described, DTypes, Request, Sizes
 from controllers.tuning.bench import Bench
 from controllers.tuning.search import search_named
 from controllers.tuning.site import WORTH

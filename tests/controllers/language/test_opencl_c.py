@@ -268,5 +268,5 @@ def test_what_is_explained_and_written_says_where_it_comes_from() -> None:
     assert "flops as react does them; 16 bytes" in text
     assert "as declared, reads u at (-1, -1), (-1, 0)" in text
     assert f'#line {LINE} "test_opencl_c.py"' in made.text and "FP_CONTRACT OFF" in made.text
-    with pytest.raises(ValueError, match="neither coordinates, indices, OpenCL C"):
+    with pytest.raises(ValueError, match="neither coordinates, indices, half points, OpenCL C"):
         ct.Computation(react(), RING, devices="cpu:0", steps_per_launch=2, **seeds(RING))
