@@ -59,7 +59,7 @@ def lowered(
         raise ValueError(
             f"launches of {steps_per_launch} steps are for programs of one stage that reads the "
             f"field it writes, whose boundary is keep, periodic, mirror or a number, and uses "
-            f"neither coordinates, indices, OpenCL C, half points nor scalars that change from "
+            f"neither coordinates, indices, half points, OpenCL C nor scalars that change from "
             f"step to step; {program.name!r} needs 1 step per launch: {reason}"
         )
     newest: dict[str, int] = {}
