@@ -42,7 +42,8 @@ class ElementCall:
     def check(self, what: str) -> None:
         """ValueError where names have two meanings, or the reference takes what is not there."""
         for one in (*self.fields, *self.scalars):
-            if one in _OWN_WORDS or (one in self.fields and one in self.scalars):
+            is_new = one.removesuffix("_new") != one and one in self.scalars
+            if one in _OWN_WORDS or (one in self.fields and one in self.scalars) or is_new:
                 raise ValueError(
                     f"{what}: {one!r} has a meaning already; rename the field or scalar"
                 )
@@ -86,10 +87,11 @@ class ElementCall:
                 around[one] = offsets_of(where, places.axes, said)
         writes = [one for said in self.writes for one in _named(said, fields, "writes")]
         self.text.check(around, writes, tuple(parts), places.n_axes)
+        bound = {one: _field(part, self.name) for one, part in parts.items()}
         indices = [f"{INDEX}{axis}" for axis in range(places.n_axes)] if self.text.indexed else []
         return Element(
             self.name, self.text.text, self.text.file, self.text.line, self.where,
-            tuple((one, _field(part, self.name)) for one, part in parts.items()),
+            tuple((one, field) for one, field in bound.items() if around.get(one) or one in writes),
             tuple((one, offset) for one, offsets in around.items() for offset in offsets),
             tuple(dict.fromkeys(writes)), (*self.scalars, *indices),
         )  # fmt: skip

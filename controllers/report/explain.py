@@ -92,7 +92,7 @@ def _points(plan: Plan) -> Iterator[str]:
 
 def _cells(sweep: Sweep, updated: Shape, domain: Shape) -> str:
     """Those that a sweep computes, of a domain."""
-    if sweep.stage.rim:
+    if sweep.is_temporary:
         rim = " x ".join(f"{low}..{high}" for low, high in sweep.stage.rim)
         return f"what others read of it, {rim} around the cells of each place"
     if updated == domain:

@@ -92,13 +92,14 @@ def dry_run(
     division, execution = request.division, request.execution
     kernel = find_kernel(execution.kernel)
     check_math(execution.math, kernel)
-    planned = as_planned(request.program.with_math(execution.math), kernel, execution)
-    layout = division.layout_of(domain_of(planned, request.sizes), n_controllers)
+    asked = request.program.with_math(execution.math)
+    layout = division.layout_of(domain_of(asked, request.sizes), n_controllers)
     wanted = execution.devices or ("gpu",)
     words = [wanted] if isinstance(wanted, str) else list(wanted)
     ranks = [_location(rank, words[rank % len(words)]) for rank in range(n_controllers)]
     n_each = 1 if division.is_dealt else division.places_per_controller
     locations = [ranks[place // n_each % n_controllers] for place in range(layout.n_places)]
+    planned = as_planned(asked, kernel, execution, {where.kind for where in locations})
 
     def plan_of(n_steps: int) -> Plan:
         return Plan(
