@@ -135,7 +135,8 @@ def unknown(name: str, known: Sequence[str], what: str) -> str:
     """A message: there is no such field."""
     close = get_close_matches(name, known, 1)
     meant = f"; did you mean {close[0]!r}?" if close else "; make it a parameter of a step"
-    return f"{what} {name!r}, but the steps have the fields {', '.join(known)}{meant}"
+    there = f"the fields {', '.join(known)}" if known else "no field at all"
+    return f"{what} {name!r}, but the steps have {there}{meant}"
 
 
 def by_field(dtype: DTypes) -> Mapping[str, Any] | None:

@@ -133,7 +133,10 @@ def _node(value: Any, name: str, half: Half, grid: Grid, what: str) -> Expressio
         got = "a struct; take one of its components" if isinstance(value, Struct) else short(value)
         raise TypeError(f"{what} gives {name!r} one value per cell or a number, got {got}")
     if not isinstance(value, Value):
-        return Constant(plain(value))
+        try:
+            return Constant(plain(value))
+        except ValueError as error:     # it is infinite
+            raise ValueError(f"{what} gives {name!r} no value of its dtype: {error}") from None
     if value.places != grid.places:
         raise ValueError(
             f"{what} gives {name!r} a value of another grid, {value.places}; use the grid of the "

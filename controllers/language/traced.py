@@ -90,6 +90,7 @@ class _Trace:
         self._renames = Renames()
         self._scalars: dict[str, float | None] = {}
         self._names: list[str] = []
+        self._first = ""    # step, and where it is
 
     @cached_property
     def _sides(self) -> dict[str, Sides]:
@@ -106,6 +107,7 @@ class _Trace:
     def add(self, step: Step) -> None:
         """Call a step, and write down what it does."""
         what = _what(step)
+        self._first = self._first or what
         self._take_scalars(step, what)
         returned = self.returned(step)
         over = None if step.over is None else cache(partial(self._over, step))
@@ -134,8 +136,8 @@ class _Trace:
         self._renames.check()
         if not self._stages:
             raise ValueError(
-                f"the steps {', '.join(self._names)} compute nothing new; return new values by "
-                f"names, as dict(u=...)"
+                f"{self._first}: the steps {', '.join(self._names)} compute nothing new; return "
+                f"new values by names, as dict(u=...)"
             )
         renames = self._renames.all
         sides, halves = shared(self._sides, renames), self._kinds.program_halves

@@ -12,10 +12,10 @@ from typing import Any, ClassVar, NoReturn, Union
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from controllers.language.half_points import Half, common, halves, moved, settled
 from controllers.language.neighbour import MAX_NODES, check_count, shifted
+from controllers.language.refusals import Refusals
 from controllers.program.coordinates import Coordinates
 from controllers.program.expression import Application, Constant, Expression, Read
 from hitmap.argument import short
@@ -27,19 +27,21 @@ _set = object.__setattr__   # values refuse theirs
 Operand = Union["Value", float]
 
 
-class Components(NDArrayOperatorsMixin):
+class Components(Refusals):
     """What values of structs are: an operand of theirs is not for `Value` to handle."""
 
     __slots__ = ()
+    what = "a struct"
 
 
-class Value(NDArrayOperatorsMixin):
+class Value(Refusals):
     """A number per cell, while a step is traced: a field, a scalar, or what is computed of them.
 
     half: along which axes it lies at half points; None where it lies nowhere yet.
     """
 
     __slots__ = ("depth", "half", "node", "places")
+    what = "a field"
     __hash__: ClassVar[Any] = object.__hash__   # of `==`, which builds a comparison
     node: Expression
     places: Coordinates
@@ -83,15 +85,14 @@ class Value(NDArrayOperatorsMixin):
 
     def __getitem__(self, offset: Any) -> Value:
         """The neighbour at so many cells along each axis, in their order."""
-        steps = offset if isinstance(offset, tuple) else (offset,)
+        steps = tuple(map(_step, offset if isinstance(offset, tuple) else (offset,)))
         axes = self.places.axes
         if len(steps) != len(axes):
             raise IndexError(
                 f"a neighbour has one offset for each of the axes {', '.join(axes)}, got "
                 f'{len(steps)}: {short(offset)}; along one axis it is f.at("{axes[-1]}", 1)'
             )
-        node = shifted(self.node, tuple(map(_step, steps)))
-        return Value(node, self.places, self.depth, self.half)
+        return Value(shifted(self.node, steps), self.places, self.depth, self.half)
 
     def at(self, axis: str, step: float) -> Value:
         """The neighbour so many cells along an axis, by its name; half cells lie elsewhere.
@@ -108,46 +109,6 @@ class Value(NDArrayOperatorsMixin):
     def astype(self, dtype: npt.DTypeLike) -> Value:
         """The same in another dtype: integers wrap, floats become integers by truncation."""
         return Value(self.node.astype(dtype), self.places, self.depth + 1, self.half)
-
-    def __bool__(self) -> NoReturn:
-        raise TypeError(
-            "a field has no truth value while a step is traced, so `if`, `while`, `and`, `or`, "
-            "`not`, `in`, min(), max() and a < b < c cannot ask for one; choose by "
-            "np.where(condition, a, b) or np.minimum(a, b), combine conditions by & | ~"
-        )
-
-    def __float__(self) -> NoReturn:
-        raise TypeError(
-            "a field is no single number while a step is traced, so float(), int(), round() and "
-            "the functions of `math` cannot take it; use NumPy's, such as np.sqrt"
-        )
-
-    __int__ = __complex__ = __round__ = __trunc__ = __floor__ = __ceil__ = __float__
-
-    def __index__(self) -> NoReturn:
-        raise TypeError(
-            "a field is no whole number while a step is traced, so range() and indices cannot "
-            "take it; offsets are constants, as in u[0, 1], and a choice is np.where"
-        )
-
-    def __iter__(self) -> NoReturn:
-        raise TypeError(
-            "a field cannot be looped over: a step says what happens to one cell; its neighbours "
-            "are u[0, 1] and the like"
-        )
-
-    __len__ = __contains__ = __reversed__ = __iter__
-
-    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise TypeError(
-            "a field has no values while a step is traced, so it cannot become an array, be "
-            "printed or plotted; look at it after a run"
-        )
-
-    def __setitem__(self, offset: Any, value: Any) -> NoReturn:
-        raise TypeError(
-            "a step assigns to no cell: it returns the new values by name, return dict(u=...)"
-        )
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):   # what Python and NumPy look for
@@ -189,7 +150,11 @@ def applied(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
     if function is np.where and isinstance(operands[0], (bool, np.bool_)):
         return operands[1] if operands[0] else operands[2]
     places = places_of(*operands)
-    assert places is not None, "or NumPy would have computed it"
+    if places is None:
+        raise TypeError(
+            f"np.{function.__name__} gets fields in a list or an array, and a step knows them one "
+            f"by one; write what happens to each, and choose by np.where"
+        )
     depth = 1 + max(operand.depth for operand in operands if isinstance(operand, Value))
     if depth > MAX_NODES:
         check_count(depth)
@@ -201,7 +166,7 @@ def applied(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
 
 
 def node_at(value: Value, half: Half | None) -> Expression:
-    """The expression of a value at some place: where it lies, or where what lies nowhere gets."""
+    """The expression of a value at a location: its own, or the one that what lies nowhere gets."""
     return value.node if half is None or value.half is not None else settled(value.node, half)
 
 
@@ -231,6 +196,8 @@ def _step(value: Any) -> int:
 
 def plain(operand: Any) -> Any:
     """Truth values are 0 and 1 here, as in NumPy's arithmetic; all else is as it is."""
+    if isinstance(operand, np.ndarray) and operand.ndim == 0:
+        operand = operand[()]
     return int(operand) if isinstance(operand, (bool, np.bool_)) else operand
 
 
