@@ -55,8 +55,8 @@ class Struct(Components):
         """The neighbour at so many cells along each axis, in their order."""
         return self._each(lambda value: value[offset])
 
-    def at(self, axis: str, step: int) -> Struct:
-        """The neighbour so many cells along an axis, by its name."""
+    def at(self, axis: str, step: float) -> Struct:
+        """The neighbour so many cells along an axis, by its name; see `Value.at`."""
         return self._each(lambda value: value.at(axis, step))
 
     def _each(self, function: Callable[[Value], Operand]) -> Struct:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NoReturn, Union
 import numpy as np
 import numpy.typing as npt
 
+from controllers.language.half_points import Half, common, halves, moved, settled
 from controllers.language.neighbour import MAX_NODES, check_count, shifted
 from controllers.language.refusals import Refusals
 from controllers.program.coordinates import Coordinates
@@ -34,19 +35,26 @@ class Components(Refusals):
 
 
 class Value(Refusals):
-    """A number per cell, while a step is traced: a field, a scalar, or what is computed of them."""
+    """A number per cell, while a step is traced: a field, a scalar, or what is computed of them.
 
-    __slots__ = ("depth", "node", "places")
+    half: along which axes it lies at half points; None where it lies nowhere yet.
+    """
+
+    __slots__ = ("depth", "half", "node", "places")
     what = "a field"
     __hash__: ClassVar[Any] = object.__hash__   # of `==`, which builds a comparison
     node: Expression
     places: Coordinates
     depth: int
+    half: Half | None
 
-    def __init__(self, node: Expression, places: Coordinates, depth: int = 0) -> None:
+    def __init__(
+        self, node: Expression, places: Coordinates, depth: int = 0, half: Half | None = None
+    ) -> None:
         _set(self, "node", node)
         _set(self, "places", places)
         _set(self, "depth", depth)
+        _set(self, "half", half)
 
     def __array_ufunc__(
         self, ufunc: Callable[..., Any], method: str, *inputs: Any, **kwargs: Any
@@ -84,15 +92,23 @@ class Value(Refusals):
                 f"a neighbour has one offset for each of the axes {', '.join(axes)}, got "
                 f'{len(steps)}: {short(offset)}; along one axis it is f.at("{axes[-1]}", 1)'
             )
-        return Value(shifted(self.node, steps), self.places, self.depth)
+        return Value(shifted(self.node, steps), self.places, self.depth, self.half)
 
-    def at(self, axis: str, step: int) -> Value:
-        """The neighbour so many cells along an axis, by its name."""
-        return self[along(self.places.axes, axis, step)]
+    def at(self, axis: str, step: float) -> Value:
+        """The neighbour so many cells along an axis, by its name; half cells lie elsewhere.
+
+        `p.at("x", 1/2)` of a value at cells lies at the half points of x: it is that of the cell
+        above each; of a value at half points it lies at cells, and is that of the point above each.
+        """
+        twice = halves(step)
+        if twice is None:
+            return self[along(self.places.axes, axis, step)]
+        node, half = moved(self.node, self.half, along(self.places.axes, axis, twice))
+        return Value(node, self.places, self.depth, half)
 
     def astype(self, dtype: npt.DTypeLike) -> Value:
         """The same in another dtype: integers wrap, floats become integers by truncation."""
-        return Value(self.node.astype(dtype), self.places, self.depth + 1)
+        return Value(self.node.astype(dtype), self.places, self.depth + 1, self.half)
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):   # what Python and NumPy look for
@@ -144,11 +160,17 @@ def applied(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         check_count(depth)
     of_truths = any(one.node.is_condition for one in operands if isinstance(one, Value))
     number = _truth if of_truths and function in _COMBINATIONS else plain
-    nodes = [one.node if isinstance(one, Value) else number(one) for one in operands]
-    return Value(function(*nodes), places, depth)
+    half = common([one.half for one in operands if isinstance(one, Value)], places.axes)
+    nodes = [node_at(one, half) if isinstance(one, Value) else number(one) for one in operands]
+    return Value(function(*nodes), places, depth, half)
 
 
-def along(axes: Sequence[str], axis: str, step: int) -> tuple[int, ...]:
+def node_at(value: Value, half: Half | None) -> Expression:
+    """The expression of a value at a location: its own, or the one that what lies nowhere gets."""
+    return value.node if half is None or value.half is not None else settled(value.node, half)
+
+
+def along(axes: Sequence[str], axis: str, step: Any) -> tuple[Any, ...]:
     """The offset of so many cells along one of the axes."""
     if axis not in axes:
         raise ValueError(f"there is no axis {axis!r}; there are {', '.join(axes)}")
@@ -165,7 +187,7 @@ def _step(value: Any) -> int:
         )
     got = "a slice" if isinstance(value, slice) else f"{type(value).__name__} {short(value)}"
     remedy = (
-        "half cells are for staggered fields, which do not exist yet"
+        'half cells are for staggered fields, and lie elsewhere: u.at("x", 1/2)'
         if isinstance(value, (float, np.floating)) else
         "u[0, 1] is the next cell along the last axis, and u.at(\"x\", 1) the one along x"
     )  # fmt: skip
@@ -196,7 +218,7 @@ def _exponent(value: Any) -> int | None:
 def _product(value: Value, exponent: int) -> Any:
     """Products, whatever computes them: x^n is (x^(n/2))^2, times x where n is odd."""
     if exponent <= 0:
-        one = Value(Constant(1), value.places)
+        one = Value(Constant(1), value.places, half=value.half)
         return one if exponent == 0 else one / _product(value, -exponent)
     result = value
     for bit in bin(exponent)[3:]:

@@ -414,3 +414,20 @@ def test_a_step_and_a_pattern_of_weights_are_one_kernel(strategy: str) -> None:
             config = config_of(strategy, program, program.stages[0])
             texts.append(generate(program, program.stages[0], config).source)
         assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_derivatives_and_wide_patterns_of_volumes_are_one_kernel(strategy: str, dtype: str) -> None:
+    line, weights = [-1 / 12, 4 / 3, -5 / 2, 4 / 3, -1 / 12], np.zeros((5, 5, 5))
+    weights[:, 2, 2] = weights[2, :, 2] = weights[2, 2, :] = line
+    weights[2, 2, 2] = -15 / 2
+    pattern = ct.Stencil.of("wide", [(-2, 2)] * 3, weights.ravel().tolist()).program(dtype)
+    wide = ct.step(lambda u: dict(u=ct.laplacian(u, accuracy=4)))
+    grid = ct.Grid(z=9, y=9, x=9, boundary=ct.keep())
+    traced = program_of(replace(wide, name="wide"), grid, dtype=dtype).program
+    sources = [
+        generate(program, program.stages[0], config_of(strategy, program, program.stages[0])).source
+        for program in (pattern, traced)
+    ]
+    assert sources[0] == sources[1]
