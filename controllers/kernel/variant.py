@@ -240,9 +240,9 @@ class Kernel:
             )
         if any(len(parts) > 1 for parts in program.by_location):
             raise ValueError(
-                f"program {program.name!r} has a stage that updates fields which lie at unlike "
-                f"places, and no kernel of one's own computes them at once; write a stage for each "
-                f"place, or leave out the kernel {self.name!r}"
+                f"program {program.name!r} has a stage that updates fields of unlike locations, "
+                f"which no kernel of one's own computes at once; write a stage for each, or leave "
+                f"out the kernel {self.name!r}"
             )
         return self.stage in ("", stage.name)
 

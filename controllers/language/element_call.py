@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from controllers.language.element_text import ElementText
+from controllers.language.half_points import Half, common
 from controllers.language.neighbourhood import Around, offsets_of
 from controllers.language.step import Step
 from controllers.language.struct import Struct
-from controllers.language.value import Value, is_value, plain
+from controllers.language.value import Value, is_value, node_at, plain
 from controllers.program.coordinates import Coordinates
 from controllers.program.element import INDEX, Element, Outcome
 from controllers.program.expression import Constant, Expression, Index, Read, walk
@@ -65,11 +66,13 @@ class ElementCall:
         places = next(iter(parts.values())).places
         element = self._element(fields, parts, places)
         arguments = self._arguments(scalars)
-        nodes = [_plain_node(arguments[name]) for name in self.scalars]
+        half = common([parts[one].half for one in element.writes], places.axes)
+        assert half is not None, "fields lie somewhere"
+        nodes = [_plain_node(arguments[name], half) for name in self.scalars]
         if element.arguments[len(nodes) :]:
             nodes += [Index(axis) for axis in range(places.n_axes)]
-        right = self._specifications(element, fields, arguments)
-        found = {one: Value(Outcome(element, one, nodes, right.get(one)), places)
+        right = self._specifications(element, fields, arguments, half)
+        found = {one: Value(Outcome(element, one, nodes, right.get(one)), places, half=half)
                  for one in element.writes}  # fmt: skip
         return {name: _whole(name, value, found) for name, value in fields.items()
                 if any(one in found for one, _ in _parts(name, value))}  # fmt: skip
@@ -112,7 +115,11 @@ class ElementCall:
         return found
 
     def _specifications(
-        self, element: Element, fields: Mapping[str, Any], arguments: Mapping[str, Any]
+        self,
+        element: Element,
+        fields: Mapping[str, Any],
+        arguments: Mapping[str, Any],
+        half: Half,
     ) -> dict[str, Expression]:
         """What the reference gives for each field that is set."""
         if self.reference is None:
@@ -127,7 +134,7 @@ class ElementCall:
         found: dict[str, Expression] = {}
         for name, value in returned.items():
             for one, part in _parts(str(name), value):
-                found[one] = _plain_node(part)
+                found[one] = _plain_node(part, half)
         missing = [one for one in element.writes if one not in found]
         if missing:
             raise ValueError(
@@ -144,12 +151,13 @@ class ElementCall:
         return found
 
 
-def _plain_node(value: Any) -> Expression:
-    """The expression of a value, or of a number."""
+def _plain_node(value: Any, half: Half) -> Expression:
+    """The expression of a value, where what is set lies, or of a number."""
     if isinstance(value, Value):
         if value.node.is_condition:
             raise TypeError("a condition is no value; choose by np.where(condition, 1, 0)")
-        return value.node
+        common([value.half, half], value.places.axes)
+        return node_at(value, half)
     if not is_value(value):
         raise wrong("a value", "one value per cell or a number", value)
     return Constant(plain(value))

@@ -56,7 +56,7 @@ def described(half: Half, axes: Sequence[str]) -> str:
 
 
 def common(halves: Sequence[Half | None], axes: Sequence[str]) -> Half | None:
-    """Where operands lie together; ValueError where they lie at unlike places."""
+    """Where operands lie together; ValueError where their locations differ."""
     known = [*dict.fromkeys(half for half in halves if half is not None)]
     if len(known) > 1:
         axis = next(name for name, a, b in zip(axes, *known) if a != b)
@@ -97,7 +97,7 @@ def moved(
 
 
 def settled(node: Expression, half: Half) -> Expression:
-    """What lies nowhere, at some place: its coordinates are those there."""
+    """What lies nowhere, at a location: its coordinates are those there."""
     for axis, on in enumerate(half):
         if on:
             node = _between(node, axis, to_half=True)

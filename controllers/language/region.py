@@ -97,7 +97,7 @@ class Mask:
             if value.half not in (None, half):
                 raise ValueError(
                     f"over: the condition lies {described(value.half, grid.axes)}, and what is "
-                    f"computed {described(half, grid.axes)}; write a step for each place"
+                    f"computed {described(half, grid.axes)}; write a step for each location"
                 )
             return node_at(value, half)
         raise wrong("over", "a condition", value, "compare, as in lambda u: u > 0")

@@ -166,7 +166,7 @@ def applied(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
 
 
 def node_at(value: Value, half: Half | None) -> Expression:
-    """The expression of a value at some place: where it lies, or where what lies nowhere gets."""
+    """The expression of a value at a location: its own, or the one that what lies nowhere gets."""
     return value.node if half is None or value.half is not None else settled(value.node, half)
 
 

@@ -167,13 +167,13 @@ class Stage:
             return int(wall)
         low, high = self.offsets[axis]
         if len({boundaries.get(f, KEPT).half for f in (*past, *self.updates)}) > 1:
-            return max(int(wall), *past.values())   # offsets are from one place to another
+            return max(int(wall), *past.values())   # offsets are from one location to another
         return max(int(wall), high if upper else -low)
 
     def ends(self, field: str, boundaries: Boundaries) -> Offsets:
         """Per axis, how far the outermost cells read a field below its first and above its last.
 
-        These are the first and the last offset where it lies at the same place as what is computed;
+        These are the first and the last offset where its location is that of what is computed;
         the last one of n + 1 points reads beyond n cells at the offset 0.
         """
         own, theirs = (boundaries.get(f, KEPT) for f in (self.home, field))

@@ -87,7 +87,7 @@ def _parts(
             f"{stage.name}: stored values are computed where they are read, since its fields lie "
             f"at unlike locations"
         )
-        return _Division(program, stage, "never", names).parts
+        return _Division(program, stage, math.inf, names).parts
     n_before = len(names.fields)
     made = _Division(program, stage, least, names)
     dtypes, floats = {**program.dtypes, **names.dtypes}, given_dtype(stage, program.dtypes)

@@ -66,7 +66,7 @@ def put_section(
 def put_values(engine: Engine, fields: Sequence[str], place: int, values_of: ValuesOf) -> None:
     """Set all cells that a place owns, some at a time; ValueError where a value does not fit.
 
-    The fields lie at the same place.
+    The fields have one location.
     """
     for box in consecutive(engine.plan.owned(fields[0], place), CHUNK_CELLS):
         values = values_of(box)

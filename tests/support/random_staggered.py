@@ -95,14 +95,18 @@ def _step(
         ]
         for target in targets
     }
-    by_place = rng.random() < 0.4
+    by_place, keeps = rng.random() < 0.4, rng.random() < 0.4
 
     def function(fields: Mapping[str, Any], x: Any) -> dict[str, Any]:
         made = {}
         for target, terms in drawn.items():
             total = 0.0 * fields[target] + (x / 8 if by_place else 0)
             for name, offset in terms:
-                total = total + near(fields[name], location[name], location[target], offset)
+                term = near(fields[name], location[name], location[target], offset)
+                if keeps:       # where the target lies, and read at two of its neighbours
+                    kept = ct.stored(term * abs(term))
+                    term = (kept.at("x", 1) + kept) / 2
+                total = total + term
             made[target] = total / (len(terms) + 1)
         return made
 

@@ -49,8 +49,9 @@ def test_random_programs_have_the_bits_of_the_reference_on_all_numbers_of_places
     number: int,
 ) -> None:
     for n_places in N_PLACES:
-        partition = ("bands", "blocks")[number % 2]
-        check(number, places_per_controller=n_places, partition=partition, **ON_HOST)
+        partition, stored = ("bands", "blocks")[number % 2], ("auto", "always")[n_places % 2]
+        options = {"partition": partition, "stored": stored, **ON_HOST}
+        check(number, places_per_controller=n_places, **options)
 
 
 @pytest.mark.parametrize("number", cases(1, 20))
@@ -145,3 +146,51 @@ print("alike")
 """, env=helpers_path())
     assert job.returncode == 0, job.stderr
     assert job.stdout.split() == ["alike"] * 2
+
+
+def test_a_step_in_opencl_c_counts_points_and_cells_by_their_numbers() -> None:
+    left = ct.opencl_c(
+        "vx_new = vx(0, 0) - (VALUE)0.5 * (p(0, 0) - p(0, -1));",
+        reads=dict(vx=0, p=[(0, 0), (0, -1)]), writes=("vx",), reference=push, name="left",
+    )  # fmt: skip
+    start: dict[str, Any] = {"p": lambda y, x: y * x, "vx": lambda x: np.sin(x)}
+    options: dict[str, Any] = {"boundary": dict(p=ct.mirror()), "location": dict(vx="x")}
+    found = []
+    for first in (push, left):
+        with ct.Computation(
+            [first, squeeze], GRID, places_per_controller=2, devices="cpu:0", **options, **start
+        ) as run:
+            run.run(4)
+            found.append((run.p[...], run.vx[...]))
+    assert all(map(np.array_equal, *found))
+
+
+def test_no_kernel_of_ones_own_computes_fields_of_unlike_locations() -> None:
+    both = ct.step(lambda p, vx: dict(p=p / 2, vx=vx / 2))
+    kernel = ct.Kernel.of("half", "NEW(p) = HERE(p) / 2; NEW(vx) = HERE(vx) / 2;")
+    with pytest.raises(ValueError, match="unlike locations, which no kernel of one's own"):
+        dry_run(both, GRID, 1, location=dict(vx="x"), kernel=kernel)
+    with pytest.raises(ValueError, match="fields lie at half points"):
+        dry_run(ct.step(lambda vx: dict(vx=vx / 2)), GRID, 1, location=dict(vx="x"),
+                steps_per_launch=2)  # fmt: skip
+
+
+def test_what_is_stored_at_half_points_is_computed_around_the_cells_of_each_place() -> None:
+    @ct.step
+    def diffuse(p: Any, k: Any) -> Any:
+        flux = ct.stored(k * (p.at("x", 1 / 2) - p.at("x", -1 / 2)))
+        return dict(p=p + flux.at("x", 1 / 2) - flux.at("x", -1 / 2))
+
+    p, k = np.random.default_rng(3).random((2, 6, 9))
+    k = np.column_stack([k, k[:, 0]])
+    options: dict[str, Any] = {"boundary": dict(p=ct.fixed(0.5)), "location": dict(k="x")}
+    with ct.Computation(
+        diffuse, GRID, stored="always", places_per_controller=5, partition="blocks", p=p, k=k,
+        **ON_HOST, **options,
+    ) as run:  # fmt: skip
+        assert run.plan.program.temporaries
+        run.run(3)
+        for _ in range(3):
+            flux = k * np.diff(np.pad(p, ((0, 0), (1, 1)), constant_values=0.5), axis=1)
+            p = p + flux[:, 1:] - flux[:, :-1]
+        assert np.array_equal(run.p, p)

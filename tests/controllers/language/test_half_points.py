@@ -122,7 +122,7 @@ def test_other_rules_go_on_from_the_last_point() -> None:
     assert np.array_equal(found["vx"], wide[:, :-2] + wide[:, 2:])
 
 
-def test_coordinates_are_those_of_the_place_where_they_meet_a_field() -> None:
+def test_coordinates_are_those_of_the_location_where_they_meet_a_field() -> None:
     @ct.step
     def where(p: Any, vx: Any, q: Any, *, x: Any, y: Any) -> Any:
         ahead = (10 * x).at("x", 1 / 2)     # lies nowhere until it meets a field
@@ -163,11 +163,11 @@ def test_temporary_fields_and_components_lie_where_their_fields_do() -> None:
 
 
 REFUSED: dict[str, tuple[Any, dict[str, Any], list[str]]] = {
-    "operands at unlike places": (
+    "operands of unlike locations": (
         lambda p, vx: dict(p=p + vx), {},
         ["test_half_points.py:", "at cells and at half points of x", 'f.at("x", 1/2)'],
     ),
-    "a value for another place": (
+    "a value for another location": (
         lambda p, vx: dict(vx=2 * p), {},
         ["gives 'vx', which lies at half points of x, a value at cells", "location=dict(...)"],
     ),
@@ -213,7 +213,7 @@ def test_what_cannot_be_is_refused_with_the_remedy(what: str) -> None:
         assert text in str(caught.value)
 
 
-def test_a_mask_of_another_place_is_refused() -> None:
+def test_a_mask_of_another_location_is_refused() -> None:
     masked = ct.step(lambda p, vx: dict(vx=0 * vx), over=lambda p: p > 0)
     with pytest.raises(ValueError, match="condition lies at cells"):
         program_of(masked, GRID, location=dict(vx="x"))
