@@ -14,6 +14,7 @@ from kernel_ways import extreme
 from controllers import Computation, kgt
 from controllers.kgt import Config, Launch, choose, generate
 from controllers.kgt.choice import config_of
+from controllers.kgt.strategies.cell import CellConfig
 from controllers.kgt.strategies.marching import MarchingConfig
 from controllers.kgt.strategies.rows import RowsConfig
 from controllers.program.coordinates import Coordinates
@@ -122,10 +123,14 @@ def test_vectors_of_memory_surround_the_text_of_one_cell() -> None:
     assert kgt.STRATEGIES["wavefront"].computes(program, stage) is False
 
 
-def test_vectors_have_at_most_sixteen_cells_however_narrow_these_are() -> None:
+def test_vectors_have_at_most_sixteen_cells_however_narrow_these_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     here = Read("u", (0,))
     stage = Stage("s", {"u": where(here > 3, here, 0).astype("uint8")}, ((0, 0),))
     program = Program("narrow", (Field("u", "uint8"),), (stage,))
+    assert choose(program, stage, "cpu") == CellConfig()    # whose vectors may be wider
+    chosen(config_of("rows", program, stage), monkeypatch)
     field = np.arange(200, dtype="uint8")
     with Computation(program, field.shape, devices="cpu") as run:
         run.scatter(field)

@@ -72,7 +72,13 @@ class RowsConfig(RowsParameters, Config):
 
     @classmethod
     def chosen(cls, program: Program, stage: Stage, launch: Launch | None) -> RowsConfig | None:
-        """One step of boxes whose rows are not very short, where "cell" is about as fast."""
+        """One step of boxes whose rows are not very short, where "cell" is about as fast.
+
+        Nor of bytes cell by cell: there "cell" becomes vectors of more than 16 cells.
+        """
+        narrow = all(program.dtypes[field] == "uint8" for field in stage.updates)
+        if narrow and not in_vectors(stage, program.dtypes):
+            return None
         if launch is None:
             return cls.default(program, stage, exceeds_cache=True)
         config = cls.default(program, stage, launch.exceeds_cache)
