@@ -54,9 +54,11 @@ class Binder:
         (source,), (target,) = operation.reads, operation.writes
         if operation.verb == "download":
             download = self._device(operation.place).download_command
-            return download(self._linear(source.memory), self._run(source), self._host(target))
+            host = self._in_cells_of(source, self._host(target))
+            return download(self._linear(source.memory), self._run(source), host)
         upload = self._device(operation.place).upload_command
-        return upload(self._host(source), self._linear(target.memory), self._run(target))
+        host = self._in_cells_of(target, self._host(source))
+        return upload(host, self._linear(target.memory), self._run(target))
 
     def surroundings(self) -> Surroundings:
         """What one place is given next to its cells, as it begins."""
@@ -181,6 +183,14 @@ class Binder:
         """The cells of `access`, one contiguous run, as a flat host array."""
         run = self._run(access)
         return self._memory(access.memory)[run.first : run.first + run.n_cells]
+
+    def _in_cells_of(
+        self, access: MemoryCells, host: npt.NDArray[Any]
+    ) -> npt.NDArray[Any]:
+        """Host memory as values of the field whose cells `access` is: staging may hold bytes."""
+        if not isinstance(access.memory, TileKey):
+            return host
+        return elements(host, self.plan.program.dtypes[access.memory.field])
 
     def _run(self, access: MemoryCells) -> Strided:
         """Where the cells of `access`, one contiguous run, lie: of staging memory all its parts."""

@@ -49,17 +49,12 @@ def kernel(
     )
     types = {field: OPENCL_TYPES[dtypes[field]] for field in fields}
     real = OPENCL_TYPES[given_dtype(stage, dtypes)]
-    doubles = "float64" in used_dtypes(stage, dtypes)
     called = helper_functions(stage, dtypes)
     used = [*called, *helpers, *body]
     name = _free(f"kgt_{stage.name}", [*helpers, *body, *given.declarations(stage, real)])
     lines = [
-        *(
-            f"// {line}".rstrip()
-            for line in head_comment(program, stage, how, steps_per_launch)
-        ),
-        f"#pragma OPENCL FP_CONTRACT {CONTRACTION[program.math]}",
-        *(["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if doubles else []),
+        *(f"// {line}".rstrip() for line in head_comment(program, stage, how, steps_per_launch)),
+        *_pragmas(program, stage),
         "",
         *(clang_functions(used, used_dtypes(stage, dtypes)) if own_functions else ()),
         *quotient_for([*helpers, *body], lanes),
@@ -85,6 +80,15 @@ def kernel(
         name, "\n".join(lines), parameters, work_sizes, steps_per_launch,
         divides(stage, dtypes), scalars or {},
     )  # fmt: skip
+
+
+def _pragmas(program: Program, stage: Stage) -> list[str]:
+    """C lines: which arithmetic the compiler may use."""
+    doubles = "float64" in used_dtypes(stage, program.dtypes)
+    return [
+        f"#pragma OPENCL FP_CONTRACT {CONTRACTION[program.math]}",
+        *(["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if doubles else []),
+    ]
 
 
 def _free(name: str, lines: Sequence[str]) -> str:

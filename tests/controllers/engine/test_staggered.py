@@ -194,3 +194,11 @@ def test_what_is_stored_at_half_points_is_computed_around_the_cells_of_each_plac
             flux = k * np.diff(np.pad(p, ((0, 0), (1, 1)), constant_values=0.5), axis=1)
             p = p + flux[:, 1:] - flux[:, :-1]
         assert np.array_equal(run.p, p)
+
+    @ct.step
+    def both(p: Any, k: Any) -> Any:
+        flux = ct.stored(k * k + 1)
+        return dict(p=flux.at("x", 1 / 2) - flux.at("x", -1 / 2), k=flux.at("x", 1))
+
+    text = str(dry_run(both, GRID, 1, stored="always", boundary=ct.mirror(), location=dict(k="x")))
+    assert "both: stored values are computed where they are read, since its fields lie" in text

@@ -120,3 +120,14 @@ def test_vectors_of_memory_surround_the_text_of_one_cell() -> None:
     assert "typedef struct { kgt_cells u; kgt_cells_double v; } kgt_values;" in rows
     assert "KGT_STORE_ANYWHERE_double(item_values[item].v, v_new + c_v[item] + item_x);" in rows
     assert kgt.STRATEGIES["wavefront"].computes(program, stage) is False
+
+
+def test_vectors_have_at_most_sixteen_cells_however_narrow_these_are() -> None:
+    here = Read("u", (0,))
+    stage = Stage("s", {"u": where(here > 3, here, 0).astype("uint8")}, ((0, 0),))
+    program = Program("narrow", (Field("u", "uint8"),), (stage,))
+    field = np.arange(200, dtype="uint8")
+    with Computation(program, field.shape, devices="cpu") as run:
+        run.scatter(field)
+        run.run(1)
+        assert np.array_equal(run.gather(), np.where(field > 3, field, 0))

@@ -57,9 +57,8 @@ def _end(axis: int, cells: int) -> list[str]:
 
 def _block(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
     """C lines: one block of the item."""
-    fields, last = used_fields(stage), program.n_axes - 1
-    n_rows = config.planes * config.rows
-    starts = {f"c_{field}": f"start_{field}" for field in fields}
+    last, n_rows = program.n_axes - 1, config.planes * config.rows
+    starts = {f"c_{field}": f"start_{field}" for field in used_fields(stage)}
     starts |= {PLACE: f"start_{last}"} if last in axes_of(stage) else {}
     return block("""
         long $starts;  // of each row, where the loop starts
@@ -91,16 +90,19 @@ def _block(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
         u=_first(stage), cell=OPENCL_TYPES[program.dtypes[_first(stage)]],
         lanes=config.lanes, most=config.lanes - 1, n_rows=n_rows,
         starts=", ".join(f"{name}[{n_rows}]" for name in starts),
-        rows=[
-            *(line for field in fields for line in _row(field, config, last)),
-            *_places(stage, config, last),
-        ],
+        rows=_rows(stage, config, last),
         first=[f"{name}[item] = {start} + item_skip;" for name, start in starts.items()],
         vectors=_vectors(program, stage, config),
         ahead_of_first=_ahead_of_edge(program, stage, config, ""),
         ahead_of_last=_ahead_of_edge(program, stage, config, "item_cells - 1"),
         **_ends(program, stage, config.lanes),
     )
+
+
+def _rows(stage: Stage, config: RowsParameters, last: int) -> list[str]:
+    """C lines: where a row of the block lies, in each field and in the domain."""
+    rows = [line for field in used_fields(stage) for line in _row(field, config, last)]
+    return [*rows, *_places(stage, config, last)]
 
 
 def _first(stage: Stage) -> str:

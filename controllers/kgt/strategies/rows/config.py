@@ -132,7 +132,8 @@ def _lanes(program: Program, stage: Stage) -> int:
     """The cells of a vector: 64 bytes of what is computed, or half as many cell by cell."""
     if in_vectors(stage, program.dtypes):
         return 64 // _BYTES[arithmetic_type(stage, program.dtype_of(stage))]
-    return 64 // max(np.dtype(program.dtypes[field]).itemsize for field in stage.updates) // 2
+    widest = max(np.dtype(program.dtypes[field]).itemsize for field in stage.updates)
+    return min(16, 32 // widest)
 
 
 def work_sizes(config: RowsConfig, n_axes: int) -> WorkSizes:
