@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -53,9 +54,11 @@ class Binder:
         (source,), (target,) = operation.reads, operation.writes
         if operation.verb == "download":
             download = self._device(operation.place).download_command
-            return download(self._linear(source.memory), self._run(source), self._host(target))
+            host = self._in_cells_of(source, self._host(target))
+            return download(self._linear(source.memory), self._run(source), host)
         upload = self._device(operation.place).upload_command
-        return upload(self._host(source), self._linear(target.memory), self._run(target))
+        host = self._in_cells_of(target, self._host(source))
+        return upload(host, self._linear(target.memory), self._run(target))
 
     def surroundings(self) -> Surroundings:
         """What one place is given next to its cells, as it begins."""
@@ -123,9 +126,13 @@ class Binder:
         ]
         if operation.lane == "compute":
             copy = self.executors[operation.place].copy_command
+            alike = groupby(ends, lambda end: (end[0].memory, end[1].memory, end[0].field))
             return in_order([
-                copy(self._linear(a.memory), self._linear(b.memory), self._itemsize(a), run)
-                for a, b, run in ends
+                copy(
+                    self._linear(a), self._linear(b), self.plan.program.itemsize(field),
+                    *(run for _, _, run in each),
+                )
+                for (a, b, field), each in alike
             ])  # fmt: skip
         moves = [(self._cells(a, run[0]), self._cells(b, run[1])) for a, b, run in ends]
 
@@ -134,9 +141,6 @@ class Binder:
                 np.copyto(room, cells)
 
         return _by_host(move)
-
-    def _itemsize(self, what: Moved) -> int:
-        return self.plan.program.itemsize(what.field)
 
     def _cells(self, what: Moved, run: Strided) -> npt.NDArray[Any]:
         """Cells of a field in host memory, as a view."""
@@ -179,6 +183,14 @@ class Binder:
         """The cells of `access`, one contiguous run, as a flat host array."""
         run = self._run(access)
         return self._memory(access.memory)[run.first : run.first + run.n_cells]
+
+    def _in_cells_of(
+        self, access: MemoryCells, host: npt.NDArray[Any]
+    ) -> npt.NDArray[Any]:
+        """Host memory as values of the field whose cells `access` is: staging may hold bytes."""
+        if not isinstance(access.memory, TileKey):
+            return host
+        return elements(host, self.plan.program.dtypes[access.memory.field])
 
     def _run(self, access: MemoryCells) -> Strided:
         """Where the cells of `access`, one contiguous run, lie: of staging memory all its parts."""

@@ -40,7 +40,7 @@ Storing = Literal["auto", "always", "never"]
 Offset: TypeAlias = tuple[int, ...]
 Seen: TypeAlias = dict[int, dict[Offset, None]]     # by reader, the offsets of its reads
 
-# What devices of a kind compute while they move a byte (docs/decisions/0036-...).
+# What devices of a kind compute while they move a byte (docs/decisions/0038-...).
 FLOPS_PER_BYTE = {"gpu": 4.0, "cpu": 0.5, "reference": 0.5}
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from engine_runs import check_engine, layout_of
+from lazy_executor import LazyExecutor, World
 from mpi_jobs import helpers_path, run_ranks
 from random_options import N_CASES, OPTIONS, all_pairs, choices, pairs_of
 from random_steps import planned, random_steps
@@ -77,6 +78,18 @@ def test_pocl_gives_the_bits_of_the_reference(number: int, n_places: int) -> Non
     except ValueError as error:     # of several steps, which few kernels compute
         assert chosen["steps"] > 1 and "no kernel computes" in str(error), error
         check_engine(case, executors, layout)
+
+
+# 42: fields of two dtypes share staging memory, and go one by one before the first step
+@pytest.mark.parametrize("number", sample([42, *range(N_CASES)], N_CASES + 1))
+def test_devices_that_run_at_any_time_give_the_bits_of_the_reference(number: int) -> None:
+    case, rng = random_steps(number), random.Random(number)
+    world = World(number, eagerness=[0.07, 0.2, 0.6][number % 3])
+    executors = [
+        LazyExecutor(world, shares_host=rng.random() < 0.5, name=str(place)) for place in range(4)
+    ]
+    layout = layout_of(case, 5, rng)
+    check_engine(case, [*executors, executors[0]], layout, program=planned(number))
 
 
 @pytest.mark.parametrize("number", sample(range(N_CASES), 150))

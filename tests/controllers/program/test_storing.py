@@ -108,6 +108,8 @@ def test_what_saves_much_and_moves_little_is_stored() -> None:
         "flow: a stored value is kept in stored_1: that saves 120 operations, and 24 bytes more to "
         "move, per cell",
     )
+    few = program_of(difference(stored(U * NEXT * 3 + U * 7)))
+    assert [len(with_temporaries(few, "auto", worth).stages) for worth in (0.1, 4)] == [2, 1]
     choices = with_temporaries(program_of(U + stored(value))).choices
     assert choices == (
         "flow: a stored value is computed where it is read, at one offset alone",
