@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, reduce
 from hashlib import blake2b
 from itertools import product
-from typing import Protocol
+from operator import or_
+from typing import Protocol, Union
 
 from hitmap.comm import Communicator, SerialCommunicator
 from hitmap.exchange import Arrays, Exchange, holders
@@ -23,6 +24,8 @@ from hitmap.scatter import MESSAGE_NBYTES
 from hitmap.shape import Shape
 
 _Shift = tuple[int, ...]
+_Offsets = Union[Shape, "Iterable[_Shift | Shape]"]
+Reader = tuple[Layout, _Offsets, Shape]     # places that read at offsets around these cells
 
 
 class Beyond(Protocol):
@@ -54,10 +57,11 @@ class HaloPattern:
     def __init__(
         self,
         layout: Layout,
-        offsets: Iterable[tuple[int, ...] | Shape] | Shape,
+        offsets: _Offsets,
         periodic: tuple[bool, ...],
         updated: Shape | None = None,
         beyond: Beyond | None = None,
+        also: Sequence[Reader] = (),
     ) -> None:
         """`offsets`, boxes of them or each, are read around each cell of `updated`.
 
@@ -65,12 +69,10 @@ class HaloPattern:
 
         Reads that leave the domain on an axis that is not periodic are dropped, but for the cells
         that are made `beyond` it: what these are made of is received in their place.
+        also: who else reads, places that compute cells of other layouts.
         """
-        each = frozenset(map(_box, [offsets] if isinstance(offsets, Shape) else offsets))
-        updated = layout.domain if updated is None else updated
-        _check(layout.domain, each, periodic, updated)
-        # a dense stencil is a single box
-        read = _regions_read(layout, Region.of(each).boxes, updated)
+        readers = ((layout, offsets, layout.domain if updated is None else updated), *also)
+        read = [reduce(or_, of) for of in zip(*(_regions_read(*r, periodic) for r in readers))]
         self._outside = [_outside(region, beyond) for region in read]
         needed = (region.boxes if beyond is None else _sources(region, beyond) for region in read)
         exact = _exact_regions(layout, needed, periodic)
@@ -183,9 +185,15 @@ def _check(
 
 
 def _regions_read(
-    layout: Layout, offset_boxes: tuple[Shape, ...], updated: Shape
+    layout: Layout,
+    offsets: _Offsets,
+    updated: Shape,
+    periodic: tuple[bool, ...],
 ) -> list[Region]:
     """By place, all cells that it reads, its own and those that do not exist too."""
+    each = frozenset(map(_box, [offsets] if isinstance(offsets, Shape) else offsets))
+    _check(layout.domain, each, periodic, updated)
+    offset_boxes = Region.of(each).boxes    # a dense stencil is a single one
     reads: dict[tuple[int, ...], Region] = {}  # by extent: most places have one of a few
     found = []
     for owned in layout.owned:

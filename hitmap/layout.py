@@ -161,6 +161,23 @@ class Layout:
         ]
         return cls(domain, _boxes_between(domain, cuts), Topology(dims))
 
+    def grown(self, more: Sequence[int]) -> Layout:
+        """The same with so many more cells at the upper end of each axis, for the last places.
+
+        >>> print(Layout.bands(Shape.of_extent((4, 2)), 2).grown((1, 0)))
+        place 0: [0:2, 0:2]
+        place 1: [2:5, 0:2]
+        """
+        if not any(more):
+            return self
+        nothing, last = (0,) * self.domain.n_axes, self.domain.upper
+        owned = (
+            box.grow(nothing, tuple(n * (a == b) for n, a, b in zip(more, box.upper, last)))
+            if not box.empty else box
+            for box in self.owned
+        )  # fmt: skip
+        return Layout(self.domain.grow(nothing, tuple(more)), tuple(owned), self.topology)
+
     @property
     def n_places(self) -> int:
         """Places, with and without cells."""

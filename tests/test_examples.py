@@ -19,7 +19,7 @@ from controllers.program.reference import reference_run
 EXAMPLES = Path(__file__).parents[1] / "examples"
 TERRAIN = EXAMPLES / "terrain"
 # of programs of traced steps; more show more
-STEPS = {"red_black": 480, "lattice_boltzmann": 8000}
+STEPS = {"red_black": 480, "lattice_boltzmann": 8000, "acoustic": 64}
 
 needs_two_cores = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="divides a CPU in two")
 

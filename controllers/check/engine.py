@@ -42,7 +42,7 @@ class CheckedEngine(Engine):
         super().loaded(n_steps)
         self._monitor.first = n_steps - self._n_done
         for key, tile in self.tiles.items():
-            executor, owned = self.executors[key.place], self.plan.layout.owned[key.place]
+            executor, owned = self.executors[key.place], self.plan.owned(key.field, key.place)
             memory, field = TileMemory(executor, tile), self._held(key)
             self._monitor.forget(key)
             if field is None:
@@ -81,7 +81,7 @@ class CheckedEngine(Engine):
         """What the owned cells hold now is what will be looked at."""
         self._monitor.finished(self._n_done)
         for field, place in product(self.plan.liveness.pools, self.plan.places):
-            key, owned = self.plan.newest(field, self._n_done, place), self.plan.layout.owned[place]
+            key, owned = self.plan.newest(field, self._n_done, place), self.plan.owned(field, place)
             values = self.executors[place].move_from(self.tiles[key], owned)
             self._monitor.compare(key, field, owned, values, np.zeros(owned.extent, np.bool_))
 

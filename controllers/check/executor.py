@@ -100,7 +100,8 @@ class CheckedExecutor(OpenCLExecutor):
     ) -> tuple[StageKernel, Built]:
         kernel, stage = self.kernel, sweep.stage
         if not isinstance(kernel, Kernel) or not kernel.computes(program, stage):
-            return super().build(program, looking(sweep) if stage.elements else sweep, launch)
+            seen = looking(sweep, self.simulated) if stage.elements else sweep
+            return super().build(program, seen, launch)
         self._declared = {field: kernel.offsets(stage, field) for field in used_fields(stage)}
         return self.looking(lambda: super(CheckedExecutor, self).build(program, sweep, launch))
 

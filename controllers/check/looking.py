@@ -14,12 +14,16 @@ from controllers.program.expression import (
 from controllers.program.sweep import Sweep
 
 
-def looking(sweep: Sweep) -> Sweep:
-    """The same, whose element functions report what they read and do not declare."""
+def looking(sweep: Sweep, simulated: bool) -> Sweep:
+    """The same, whose element functions report what they read and do not declare.
+
+    They begin with what lies in memory, so that it shows what they do not set.  A simulator sees
+    that by itself, and would take this for a race: two groups may compute a cell.
+    """
     updates = sweep.stage.updates
 
     def outcome(node: Outcome, operands: object) -> Expression:
-        element = replace(node.element, looks=True)
+        element = replace(node.element, looks=True, recalls=not simulated)
         return Outcome(element, node.name, node.arguments, node.specification)
 
     values = evaluate_all(

@@ -8,6 +8,7 @@ its stage reads the value of that very cell and of the step before.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import reduce
 from itertools import chain
 
 import numpy as np
@@ -45,8 +46,10 @@ class Monitor:
         self.complaint_step = 0
         program = plan.program
         extensions = {field.name: plan.extension(field.name) for field in program.fields}
+        domains = (plan.layout_of(field).domain for field in extensions)
+        domain = reduce(Shape.hull, domains)    # of all fields, so that stamps are told apart
         self.versions = Versions(
-            plan.sweeps, plan.layout.domain, program.renames, plan.host_tasks, extensions
+            plan.sweeps, domain, program.renames, plan.host_tasks, extensions
         )
         self._executors = executors
         self._comm = comm
@@ -81,7 +84,7 @@ class Monitor:
         self, key: TileKey, field: str, values: Array, holds: Bits, n_steps: int
     ) -> None:
         """The owned cells of a tile have these values, `field` after `n_steps` where `holds`."""
-        cells, owned = self.cells(key), self.plan.layout.owned[key.place]
+        cells, owned = self.cells(key), self.plan.owned(field, key.place)
         stamps = self.versions.stamps(field, owned, n_steps * self.versions.n_sweeps)
         where = self.plan.geometry(key.field, key.place).strided(owned)
         cells.put(where, np.stack([np.where(holds, stamps, NEVER), bits_of(values)]))
@@ -98,7 +101,7 @@ class Monitor:
                 continue
             for place in self.plan.places:
                 key = self.plan.newest(field, n_done, place)
-                (part,) = self.parts(MemoryCells(key, (self.plan.layout.owned[place],)), field)
+                (part,) = self.parts(MemoryCells(key, (self.plan.owned(field, place),)), field)
                 self.expect(part, time, f"place {place} ends with")
 
     def wrote(self, key: TileKey, box: Shape, values: Array) -> None:

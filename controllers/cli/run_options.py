@@ -22,6 +22,7 @@ from controllers.cli.words import (
 )
 from controllers.memory.ledger import ENVIRONMENT
 from controllers.program.program import DTYPES, Math
+from controllers.program.storing import Storing
 from controllers.settings.division import PARTITIONS
 from controllers.settings.execution import MOST_STEPS
 from hitmap.comm import Communicator
@@ -106,6 +107,9 @@ def _execution_options(parser: argparse.ArgumentParser) -> None:
         help="strict (the default): the bits of the NumPy reference; fast, for generated kernels "
         "and float fields: constants are divided beforehand, a product and a sum may be rounded "
         "once; the bits then depend on the device and on how the field is cut")
+    add("--stored", choices=get_args(Storing),
+        help="what becomes of values that steps mark by stored(): always kept in memory, or never, "
+        "but computed again where they are read (default: auto, what promises to be faster)")
     add("--overlap", choices=("auto", "on", "off"),
         help="exchange while the inner cells are computed (default: auto, where it pays)")
     add("--steps-per-launch", metavar="N", type=n_steps,

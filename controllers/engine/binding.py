@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -125,9 +126,13 @@ class Binder:
         ]
         if operation.lane == "compute":
             copy = self.executors[operation.place].copy_command
+            alike = groupby(ends, lambda end: (end[0].memory, end[1].memory, end[0].field))
             return in_order([
-                copy(self._linear(a.memory), self._linear(b.memory), self._itemsize(a), run)
-                for a, b, run in ends
+                copy(
+                    self._linear(a), self._linear(b), self.plan.program.itemsize(field),
+                    *(run for _, _, run in each),
+                )
+                for (a, b, field), each in alike
             ])  # fmt: skip
         moves = [(self._cells(a, run[0]), self._cells(b, run[1])) for a, b, run in ends]
 
@@ -136,9 +141,6 @@ class Binder:
                 np.copyto(room, cells)
 
         return _by_host(move)
-
-    def _itemsize(self, what: Moved) -> int:
-        return self.plan.program.itemsize(what.field)
 
     def _cells(self, what: Moved, run: Strided) -> npt.NDArray[Any]:
         """Cells of a field in host memory, as a view."""

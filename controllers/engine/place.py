@@ -13,8 +13,8 @@ from controllers.engine.task import Awaited, Task
 # Steps between two marks; a place is at most two marks ahead of its device.  To wait for a mark
 # takes as long as some small steps, so that it comes after so many cells where steps are small.
 LEAD = 16
-MOST_LEAD = 128
-MARK_CELLS = 1 << 20
+MOST_LEAD = 256
+MARK_CELLS = 1 << 22
 
 
 class PlaceRun:

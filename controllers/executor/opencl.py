@@ -9,18 +9,11 @@ import numpy as np
 import pyopencl as cl
 
 from controllers.device import Device
-from controllers.device.event import Command, Event
+from controllers.device.event import Command, Event, in_order
+from controllers.executor.copies import Copies
 from controllers.executor.opened_device import OpenedDevice
-from controllers.executor.rect_copy import four_axes
 from controllers.executor.scalar_arguments import ScalarArguments
-from controllers.kernel.build import (
-    BuildError,
-    Built,
-    build,
-    compiled,
-    enqueue_kernel,
-    parameters,
-)
+from controllers.kernel.build import Built, build, compiled, enqueue_kernel, parameters
 from controllers.kernel.choices import Choices
 from controllers.kernel.configuration import KernelUse, Placed, launch_of, with_launches
 from controllers.kernel.crash import named
@@ -33,7 +26,7 @@ from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.outside import outside_kernel
 from controllers.kgt.parameter import bind
 from controllers.kgt.strategies.cell.config import work_sizes
-from controllers.kgt.text.fixed import accessors, fixed_source
+from controllers.kgt.text.fixed import accessors
 from controllers.kgt.text.given import Table, tables_of
 from controllers.memory.tile import Linear, Tile
 from controllers.program.dtypes import given_dtype
@@ -43,8 +36,6 @@ from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Strided
-
-CELL_TYPES = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 
 
 class SharedKernel:
@@ -71,7 +62,7 @@ class OpenCLExecutor(OpenedDevice):
         self.kernel = kernel    # how sweeps are computed
         self.choices = Choices(device)      # and how these kernels are configured
         self._kernels: dict[tuple[str, str], Built] = {}
-        self._copies: dict[int, Built] = {}
+        self._copies = Copies(self.context, device.kind == "cpu", self.constants)
 
     def __repr__(self) -> str:
         return f"<OpenCLExecutor {self.device.name!r}>"
@@ -126,9 +117,7 @@ class OpenCLExecutor(OpenedDevice):
         kernel = outside_kernel(extension, dtype)
         key = (name, kernel.source)
         if key not in self._kernels:
-            options = options_of(
-                kernel.stage, dtype, program.math, self.device, kernel.divides
-            )
+            options = options_of(kernel.stage, dtype, program.math, self.device, kernel.divides)
             made = build(self.context, name, kernel.source, options, "", program.math)
             self._kernels[key] = Built(name, made, kernel.parameters)
         real = given_dtype(kernel.stage, dtype)
@@ -155,20 +144,11 @@ class OpenCLExecutor(OpenedDevice):
         return {**tile_values(name, where)}
 
     def copy_command(
-        self, source: Linear, target: Linear, itemsize: int, move: tuple[Strided, Strided]
+        self, source: Linear, target: Linear, itemsize: int, *moves: tuple[Strided, Strided]
     ) -> Command:
-        """Copy one box of cells between two buffers of this controller."""
-        if itemsize not in self._copies:
-            options = [f"-DCELL={CELL_TYPES[itemsize]}"]
-            text = fixed_source("copy_box")
-            built = build(self.context, "copy_box", text, options)
-            self._copies[itemsize] = Built("copy_box", built, ())
-        four = [four_axes(end) for end in move]
-        extent = four[0].extent
-        scalars = [value for end in four for value in (end.first, *end.pitches)]
-        sizes = work_sizes((extent[0] * extent[1], *extent[2:]), self.device.kind == "cpu")
-        arguments = [source, target, *map(np.int64, (*scalars, *extent))]
-        return self.kernel_command(self._copies[itemsize], arguments, sizes)
+        """Copy boxes of cells between two buffers of this controller."""
+        launches = self._copies.launches(source, target, itemsize, moves)
+        return in_order([self.kernel_command(*launch) for launch in launches])
 
     def build(
         self, program: Program, sweep: Sweep, launch: Launch | None = None
@@ -180,7 +160,10 @@ class OpenCLExecutor(OpenedDevice):
         source = self.source(program, sweep, launch)
         key = (source.name, source.source)
         if key not in self._kernels:
-            made = self._made(source)
+            made = build(
+                self.context, source.title, source.source, source.options, source.file,
+                source.math, source.hint,
+            )  # fmt: skip
             known = source.parameters
             if isinstance(source, UserKernel):
                 known = parameters(compiled(made, source.name), source.roles)
@@ -189,16 +172,6 @@ class OpenCLExecutor(OpenedDevice):
         if isinstance(source, UserKernel):
             source = as_compiled(source, built.parameters, built.group, program)
         return source, built
-
-    def _made(self, source: StageKernel) -> cl.Program:
-        try:
-            return build(
-                self.context, source.title, source.source, source.options, source.file, source.math
-            )
-        except BuildError as error:
-            if source.hint:
-                raise BuildError(f"{error}\n{source.hint}") from None
-            raise
 
     def source(
         self, program: Program, sweep: Sweep, launch: Launch | None = None

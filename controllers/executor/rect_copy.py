@@ -2,7 +2,10 @@
 """Rectangular copies in OpenCL's terms: three axes counted in bytes; four for our own kernel."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
 
 from hitmap.strided import Strided
 
@@ -23,6 +26,20 @@ def four_axes(where: Strided) -> Strided:
     """A box of one to four axes as one of four, which is what copy_box.cl copies."""
     missing = 4 - len(where.extent)
     return Strided(where.first, (0,) * missing + where.pitches, (1,) * missing + where.extent)
+
+
+def boxes_of(moves: Sequence[tuple[Strided, Strided]]) -> npt.NDArray[np.int64]:
+    """What copy_boxes.cl must know of boxes and where they go, a row for each.
+
+    >>> boxes_of([(Strided(8, (1,), (3,)), Strided(2, (5,), (3,)))]).tolist()
+    [[3, 8, 0, 0, 0, 1, 2, 0, 0, 0, 5, 1, 1, 1, 3]]
+    """
+    rows = []
+    for move in moves:
+        source, target = map(four_axes, move)
+        ends = (value for end in (source, target) for value in (end.first, *end.pitches))
+        rows.append([source.n_cells, *ends, *source.extent])
+    return np.array(rows, np.int64)
 
 
 def rectangles(buffer: Strided, host: Strided, itemsize: int) -> Iterator[dict[str, object]]:

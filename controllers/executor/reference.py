@@ -88,16 +88,18 @@ class ReferenceExecutor:
         return _at_once(compute)
 
     def copy_command(
-        self, source: Linear, target: Linear, itemsize: int, move: tuple[Strided, Strided]
+        self, source: Linear, target: Linear, itemsize: int, *moves: tuple[Strided, Strided]
     ) -> Command:
-        """Copy one box of cells between two arrays."""
+        """Copy boxes of cells between two arrays."""
         assert isinstance(source, np.ndarray) and isinstance(target, np.ndarray)
-        of_size = f"V{itemsize}"
-        taken, given = (
-            end.view(elements(memory, of_size))
-            for end, memory in zip(move, (source, target))
-        )
-        return _at_once(lambda: np.copyto(given, taken))
+        taken, given = (elements(memory, f"V{itemsize}") for memory in (source, target))
+        views = [(to.view(given), at.view(taken)) for at, to in moves]
+
+        def move() -> None:
+            for room, cells in views:
+                np.copyto(room, cells)
+
+        return _at_once(move)
 
     def constants_nbytes(self, program: Program, sweep: Sweep) -> int:
         """Bytes of tables that a launch of a sweep takes: none."""

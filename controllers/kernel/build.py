@@ -98,13 +98,15 @@ def build(
     options: Sequence[str] = (),
     file: str = "",
     math: Math = "strict",
+    hint: str = "",
 ) -> cl.Program:
     """Compile `source` for the one device of `context`.
 
-    `name` is the kernel's in messages, and `file` where a user's source comes from.  The
-    driver's own cache is used where it has one, else `controllers.kernel.build_cache`; neither of
-    PyOpenCL's, which keep pickles (`controllers.process.invoker`).  Options that the environment
-    adds are heeded where `math` is "fast" only (`controllers.process.foreign_options`).
+    `name` is the kernel's in messages, `file` where a user's source comes from, and `hint` what
+    else is said where it does not compile.  The driver's own cache is used where it has one, else
+    `controllers.kernel.build_cache`; neither of PyOpenCL's, which keep pickles
+    (`controllers.process.invoker`).  Options that the environment adds are heeded where `math` is
+    "fast" only (`controllers.process.foreign_options`).
     """
     device = context.devices[0]
     keep_invokers_in_memory()
@@ -122,10 +124,11 @@ def build(
             break
         time.sleep(random.Random().uniform(0, 0.1) * attempt)   # leaves the user's seed alone
     of_file = f" ({file})" if file else ""
-    hint = "" if "error" in log.lower() else f"\n{_NO_REASON}"
+    hints = [hint, "" if "error" in log.lower() else _NO_REASON]
     raise BuildError(
         f"kernel {name!r}{of_file} does not compile on {device.name.strip()!r} "
-        f"with options {' '.join(options) or 'none'}:\n{with_lines(log, source)}{hint}"
+        f"with options {' '.join(options) or 'none'}:\n"
+        + "\n".join([with_lines(log, source), *filter(None, hints)])
     )
 
 

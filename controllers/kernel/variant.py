@@ -238,6 +238,12 @@ class Kernel:
                 f"program {program.name!r} has the stages {', '.join(names)}, and the kernel "
                 f"{self.name!r} {got}; say stage={names[0]!r}, for example"
             )
+        if any(len(parts) > 1 for parts in program.by_location):
+            raise ValueError(
+                f"program {program.name!r} has a stage that updates fields of unlike locations, "
+                f"which no kernel of one's own computes at once; write a stage for each, or leave "
+                f"out the kernel {self.name!r}"
+            )
         return self.stage in ("", stage.name)
 
     def offsets(self, stage: Stage, field: str) -> tuple[tuple[int, ...], ...]:

@@ -6,23 +6,28 @@ field that is read beyond the grid where no rule is has no values there; such pr
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from controllers.language.grid import Grid
+from controllers.language.half_points import Half
 from controllers.language.profile import Profile
 from controllers.program.boundary import KEEP, PERIODIC, Boundary, Side
-from controllers.program.expression import Read
+from controllers.program.expression import Read, walk
 from controllers.program.rule import Rule
+from controllers.program.stage import Stage
 from hitmap.argument import short
 
 Sides = tuple[Side | None, ...]     # per axis; None where nothing is said
+RING: Side = (PERIODIC, PERIODIC)
 
 
-def sides_of(boundary: object, fields: Sequence[str], grid: Grid) -> dict[str, Sides]:
+def sides_of(boundary: object, fields: Mapping[str, Half], grid: Grid) -> dict[str, Sides]:
     """The rules of each field, as they are said; the grid's where they are said by field.
 
-    >>> grid = Grid(y=8, x=8)
-    >>> [*map(bool, sides_of({"u": {"x": "mirror"}}, ["u", "v"], grid)["u"])]
+    fields: where they lie.
+
+    >>> grid, cells = Grid(y=8, x=8), (False, False)
+    >>> [*map(bool, sides_of({"u": {"x": "mirror"}}, {"u": cells, "v": cells}, grid)["u"])]
     [False, True]
     """
     nothing: Sides = (None,) * len(grid.axes)
@@ -30,14 +35,14 @@ def sides_of(boundary: object, fields: Sequence[str], grid: Grid) -> dict[str, S
     return usual | _said(boundary, fields, grid)
 
 
-def _said(boundary: object, fields: Sequence[str], grid: Grid) -> dict[str, Sides]:
+def _said(boundary: object, fields: Mapping[str, Half], grid: Grid) -> dict[str, Sides]:
     """Of those fields of which something is said."""
     if boundary is None:
         return {}
-    if not _by_field(boundary, fields, grid):
-        return dict.fromkeys(fields, _sides(boundary, grid))
+    if not _by_field(boundary, [*fields], grid):
+        return {field: _sides(boundary, grid, half) for field, half in fields.items()}
     assert isinstance(boundary, Mapping), "as it has fields"
-    return {field: _sides(spelling, grid) for field, spelling in boundary.items()}
+    return {field: _sides(said, grid, fields[field]) for field, said in boundary.items()}
 
 
 def shared(sides: Mapping[str, Sides], renames: Mapping[str, str]) -> dict[str, Sides]:
@@ -48,9 +53,9 @@ def shared(sides: Mapping[str, Sides], renames: Mapping[str, str]) -> dict[str, 
         for one, other in ((new, old), (old, new)):
             found[one] = tuple(a or b for a, b in zip(found[one], found[other]))
     for axis in range(n_axes):
-        if any(one[axis] == (PERIODIC, PERIODIC) for one in found.values()):
+        if any(one[axis] == RING for one in found.values()):
             for field, axes in found.items():
-                ring = axes[axis] or (PERIODIC, PERIODIC)
+                ring = axes[axis] or RING
                 found[field] = (*axes[:axis], ring, *axes[axis + 1 :])
     return found
 
@@ -60,11 +65,20 @@ def boundary_of(sides: Sides) -> Boundary:
     return Boundary(tuple(side or (KEEP, KEEP) for side in sides))
 
 
-def check_reads(reads: Iterable[Read], sides: Mapping[str, Sides], grid: Grid, what: str) -> None:
-    """ValueError where one of the reads sees cells beyond the grid that no rule says."""
-    for read in reads:
+def check_reads(
+    stage: Stage, sides: Mapping[str, Sides], halves: Mapping[str, Half], grid: Grid, what: str
+) -> None:
+    """ValueError where a stage reads cells beyond the grid that no rule says."""
+    every = {
+        (read, halves[field]): None
+        for field, value in stage.updates.items()
+        for read in walk(value)
+        if isinstance(read, Read)
+    }
+    for read, own in every:
         for axis, step in enumerate(read.offset):
-            if step and sides[read.field][axis] is None:
+            above = step + own[axis] - halves[read.field][axis]     # of the last cell
+            if (step < 0 or above > 0) and sides[read.field][axis] is None:
                 name = grid.axes[axis]
                 raise ValueError(
                     f"{what} reads {read.field!r} at {read.offset}, which is beyond the grid at "
@@ -94,17 +108,17 @@ def _by_field(boundary: object, fields: Sequence[str], grid: Grid) -> bool:
     return bool(named)
 
 
-def _sides(spelling: object, grid: Grid) -> Sides:
+def _sides(spelling: object, grid: Grid, half: Half) -> Sides:
     """What one field's spelling says per axis."""
     said = Boundary.of(spelling, grid.axes)     # type: ignore[arg-type]
     some = isinstance(spelling, Mapping)
     return tuple(
         None
         if some and name not in spelling and axis not in spelling   # type: ignore[operator]
-        else (_on(grid, said.side(axis)[0]), _on(grid, said.side(axis)[1]))
+        else (_on(grid, said.side(axis)[0], half), _on(grid, said.side(axis)[1], half))
         for axis, name in enumerate(grid.axes)
     )
 
 
-def _on(grid: Grid, rule: Rule) -> Rule:
-    return rule.on(grid) if isinstance(rule, Profile) else rule
+def _on(grid: Grid, rule: Rule, half: Half) -> Rule:
+    return rule.on(grid, half) if isinstance(rule, Profile) else rule

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from controllers.language.element_text import ElementText
+from controllers.language.half_points import Half, common
 from controllers.language.neighbourhood import Around, offsets_of
 from controllers.language.step import Step
 from controllers.language.struct import Struct
-from controllers.language.value import Value, is_value, plain
+from controllers.language.value import Value, is_value, node_at, plain
 from controllers.program.coordinates import Coordinates
 from controllers.program.element import INDEX, Element, Outcome
 from controllers.program.expression import Constant, Expression, Index, Read, walk
@@ -41,7 +42,8 @@ class ElementCall:
     def check(self, what: str) -> None:
         """ValueError where names have two meanings, or the reference takes what is not there."""
         for one in (*self.fields, *self.scalars):
-            if one in _OWN_WORDS or (one in self.fields and one in self.scalars):
+            is_new = one.removesuffix("_new") != one and one in self.scalars
+            if one in _OWN_WORDS or (one in self.fields and one in self.scalars) or is_new:
                 raise ValueError(
                     f"{what}: {one!r} has a meaning already; rename the field or scalar"
                 )
@@ -64,11 +66,13 @@ class ElementCall:
         places = next(iter(parts.values())).places
         element = self._element(fields, parts, places)
         arguments = self._arguments(scalars)
-        nodes = [_plain_node(arguments[name]) for name in self.scalars]
+        half = common([parts[one].half for one in element.writes], places.axes)
+        assert half is not None, "fields lie somewhere"
+        nodes = [_plain_node(arguments[name], half) for name in self.scalars]
         if element.arguments[len(nodes) :]:
             nodes += [Index(axis) for axis in range(places.n_axes)]
-        right = self._specifications(element, fields, arguments)
-        found = {one: Value(Outcome(element, one, nodes, right.get(one)), places)
+        right = self._specifications(element, fields, arguments, half)
+        found = {one: Value(Outcome(element, one, nodes, right.get(one)), places, half=half)
                  for one in element.writes}  # fmt: skip
         return {name: _whole(name, value, found) for name, value in fields.items()
                 if any(one in found for one, _ in _parts(name, value))}  # fmt: skip
@@ -83,10 +87,11 @@ class ElementCall:
                 around[one] = offsets_of(where, places.axes, said)
         writes = [one for said in self.writes for one in _named(said, fields, "writes")]
         self.text.check(around, writes, tuple(parts), places.n_axes)
+        bound = {one: _field(part, self.name) for one, part in parts.items()}
         indices = [f"{INDEX}{axis}" for axis in range(places.n_axes)] if self.text.indexed else []
         return Element(
             self.name, self.text.text, self.text.file, self.text.line, self.where,
-            tuple((one, _field(part, self.name)) for one, part in parts.items()),
+            tuple((one, field) for one, field in bound.items() if around.get(one) or one in writes),
             tuple((one, offset) for one, offsets in around.items() for offset in offsets),
             tuple(dict.fromkeys(writes)), (*self.scalars, *indices),
         )  # fmt: skip
@@ -110,7 +115,11 @@ class ElementCall:
         return found
 
     def _specifications(
-        self, element: Element, fields: Mapping[str, Any], arguments: Mapping[str, Any]
+        self,
+        element: Element,
+        fields: Mapping[str, Any],
+        arguments: Mapping[str, Any],
+        half: Half,
     ) -> dict[str, Expression]:
         """What the reference gives for each field that is set."""
         if self.reference is None:
@@ -125,7 +134,7 @@ class ElementCall:
         found: dict[str, Expression] = {}
         for name, value in returned.items():
             for one, part in _parts(str(name), value):
-                found[one] = _plain_node(part)
+                found[one] = _plain_node(part, half)
         missing = [one for one in element.writes if one not in found]
         if missing:
             raise ValueError(
@@ -142,12 +151,13 @@ class ElementCall:
         return found
 
 
-def _plain_node(value: Any) -> Expression:
-    """The expression of a value, or of a number."""
+def _plain_node(value: Any, half: Half) -> Expression:
+    """The expression of a value, where what is set lies, or of a number."""
     if isinstance(value, Value):
         if value.node.is_condition:
             raise TypeError("a condition is no value; choose by np.where(condition, 1, 0)")
-        return value.node
+        common([value.half, half], value.places.axes)
+        return node_at(value, half)
     if not is_value(value):
         raise wrong("a value", "one value per cell or a number", value)
     return Constant(plain(value))

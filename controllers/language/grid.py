@@ -150,10 +150,11 @@ class Grid:
         """Where the cells lie, as programs keep it."""
         return self._places
 
-    def coordinates(self, axis: str) -> npt.NDArray[np.float64]:
-        """The centres of the cells along an axis."""
+    def coordinates(self, axis: str, half: bool = False) -> npt.NDArray[np.float64]:
+        """The centres of the cells along an axis; `half`: the points between them and on the ends.
+        """
         number = self.number(axis)
-        return self._places.along(number, 0, self._shape[number])
+        return self._places.along(number, 0, self._shape[number] + half, half)
 
     def number(self, axis: str) -> int:
         """Which axis has this name: 0 is the first one."""

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from controllers.language.boundaries import Sides, sides_of
 from controllers.language.dtype import dtype_name
 from controllers.language.grid import Grid
+from controllers.language.half_points import Half, Locations, halves_of
 from controllers.language.step import Step
 from controllers.language.struct import Struct, components_of, is_structured
 from controllers.language.value import Value
@@ -27,14 +28,23 @@ DTypes = Union[npt.DTypeLike, Mapping[str, npt.DTypeLike], None]
 
 @dataclass(frozen=True)
 class Kinds:
-    """dtypes: by the names that users give; alike: of temporary fields, which they begin as."""
+    """dtypes, halves: by the names that users give, what a field holds and where it lies.
+
+    alike: of temporary fields, which they begin as.
+    """
 
     dtypes: Mapping[str, np.dtype[Any]]
+    halves: Mapping[str, Half]
     alike: Mapping[str, str]
 
     @classmethod
     def of(
-        cls, steps: Sequence[Step], dtype: DTypes, fields: Mapping[str, npt.DTypeLike | None]
+        cls,
+        steps: Sequence[Step],
+        axes: Sequence[str],
+        dtype: DTypes,
+        location: Locations,
+        fields: Mapping[str, npt.DTypeLike | None],
     ) -> Kinds:
         """Of all that the steps call fields, and all of `fields`, which have initial values."""
         names = dict.fromkeys(name for step in steps for name in step.signature.fields)
@@ -48,12 +58,17 @@ class Kinds:
         for name in each or ():
             if name not in names:
                 raise ValueError(unknown(name, [*names], "a dtype is given for"))
+        for name in location if isinstance(location, Mapping) else ():
+            if name not in names:
+                raise ValueError(unknown(name, [*names], "a location is given for"))
+        halves = halves_of(location, [*names], axes)
         found: dict[str, np.dtype[Any]] = {}
         for name in names:
             source = alike.get(name, name)
             given: Any = dtype if each is None else each.get(source)
             found[name] = _dtype(given if given is not None else fields.get(source), name)
-        return cls(found, alike)._checked()
+            halves[name] = halves[source]
+        return cls(found, halves, alike)._checked()
 
     def _checked(self) -> Kinds:
         plain = [name for name, dtype in self.dtypes.items() if dtype.names is None]
@@ -76,22 +91,33 @@ class Kinds:
                 found[f"{name}_{part}" if part else name] = str(one)
         return found
 
+    @cached_property
+    def program_halves(self) -> dict[str, Half]:
+        """The fields of the program and where they lie."""
+        return {
+            f"{name}_{part}" if part else name: self.halves[name]
+            for name, dtype in self.dtypes.items()
+            for part in dtype.names or ("",)
+        }
+
     def values(self, places: Coordinates) -> dict[str, Value | Struct]:
         """What stands for each field while a step is traced."""
         here = (0,) * places.n_axes
         found: dict[str, Value | Struct] = {}
         for name, dtype in self.dtypes.items():
+            half = self.halves[name]
             if dtype.names is None:
-                found[name] = Value(Read(name, here), places)
+                found[name] = Value(Read(name, here), places, half=half)
             else:
-                found[name] = Struct(
-                    {part: Value(Read(f"{name}_{part}", here), places) for part in dtype.names}
-                )
+                found[name] = Struct({
+                    part: Value(Read(f"{name}_{part}", here), places, half=half)
+                    for part in dtype.names
+                })  # fmt: skip
         return found
 
     def sides(self, boundary: object, grid: Grid) -> dict[str, Sides]:
         """The rules of each field of the program, as far as they are said."""
-        given = [name for name in self.dtypes if name not in self.alike]
+        given = {name: half for name, half in self.halves.items() if name not in self.alike}
         said = sides_of(boundary, given, grid)
         found: dict[str, Sides] = {}
         for name, dtype in self.dtypes.items():
@@ -109,7 +135,8 @@ def unknown(name: str, known: Sequence[str], what: str) -> str:
     """A message: there is no such field."""
     close = get_close_matches(name, known, 1)
     meant = f"; did you mean {close[0]!r}?" if close else "; make it a parameter of a step"
-    return f"{what} {name!r}, but the steps have the fields {', '.join(known)}{meant}"
+    there = f"the fields {', '.join(known)}" if known else "no field at all"
+    return f"{what} {name!r}, but the steps have {there}{meant}"
 
 
 def by_field(dtype: DTypes) -> Mapping[str, Any] | None:

@@ -20,6 +20,7 @@ _OURS = tuple(
     for package in (controllers, hitmap, np)
 )
 _EXAMPLES = f"{_OURS[0]}examples{os.sep}"
+_LIBRARY = f"{os.path.dirname(os.path.abspath(os.__file__))}{os.sep}"
 _PLAIN = (AttributeError, IndexError, TypeError, ValueError)
 
 
@@ -32,6 +33,12 @@ def located(what: str, function: Callable[..., object]) -> Iterator[None]:
     """
     try:
         yield
+    except RecursionError as error:
+        where = _users_line(error.__traceback__) or line_of(function)
+        raise RecursionError(
+            f"{where}, in {what}: a function calls itself too often ({error}); a step is traced "
+            f"once, so write what it does as a loop, or as several steps"
+        ) from None
     except _PLAIN as error:
         if type(error) not in _PLAIN:
             raise
@@ -58,8 +65,19 @@ def _line(trace: TracebackType | None) -> str | None:
     frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(trace)]
     if not frames or not _is_ours(frames[-1][0]):
         return None
-    users = [(name, line) for name, line in frames if not _is_ours(name)]
+    return _users_line(trace)
+
+
+def _users_line(trace: TracebackType | None) -> str:
+    """The innermost line that neither the packages nor Python itself wrote; "" without any."""
+    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(trace)]
+    users = [(name, line) for name, line in frames if not (_is_ours(name) or _is_pythons(name))]
     return f"{os.path.basename(users[-1][0])}:{users[-1][1]}" if users else ""
+
+
+def _is_pythons(name: str) -> bool:
+    """Whether a file is of Python's own library, of which installed packages are none."""
+    return name.startswith((_LIBRARY, "<frozen")) and f"{os.sep}site-packages{os.sep}" not in name
 
 
 def _is_ours(name: str) -> bool:

@@ -12,11 +12,12 @@ from hitmap.argument import instance
 
 
 def point(grid: Grid, position: PerAxis) -> Value:
-    """1 in the cell that holds a position, 0 in all others; for use in a step.
+    """1 in the cell that holds a position, 0 in all others; for use in a step, with cells.
 
     position: a coordinate per axis, in their order or by name; ValueError outside the grid.
     """
     instance(grid, Grid, "point: grid", "write point(grid, position)")
     cell = grid.cell(position)
     conditions = [Index(axis) == number for axis, number in enumerate(cell)]
-    return Value(where(reduce(and_, conditions), 1, 0), grid.places)
+    at_cells = (False,) * len(cell)
+    return Value(where(reduce(and_, conditions), 1, 0), grid.places, half=at_cells)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controllers.language.grid import Grid
+from controllers.language.half_points import Half, settled
 from controllers.language.location import line_of, located
 from controllers.language.value import Value, is_value, plain
 from controllers.program import rule
@@ -22,8 +23,11 @@ class Profile(Rule):
 
     function: Callable[..., Any]
 
-    def on(self, grid: Grid) -> Fixed:
-        """The rule on a grid: the function is called once, with what its parameters stand for."""
+    def on(self, grid: Grid, half: Half) -> Fixed:
+        """The rule of a field on a grid, which lies at half points along some axes.
+
+        The function is called once, with what its parameters stand for.
+        """
         given = {name: Value(Coordinate(axis), grid.places) for axis, name in enumerate(grid.axes)}
         names = inspect.signature(self.function).parameters
         what = f"fixed ({line_of(self.function)})"
@@ -33,7 +37,7 @@ class Profile(Rule):
             )
         if not is_value(found) or (isinstance(found, Value) and found.node.is_condition):
             raise wrong(what, "a value of coordinates and scalars", found)
-        return Fixed(found.node if isinstance(found, Value) else plain(found))
+        return Fixed(settled(found.node, half) if isinstance(found, Value) else plain(found))
 
     def outside(self, inside: Inside, distance: int) -> Expression:
         """It has no value before a grid is known."""

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias, Union
 import numpy as np
 
 from controllers.language.grid import Grid
-from controllers.language.value import Value
+from controllers.language.half_points import Half, described
+from controllers.language.value import Value, node_at
 from controllers.program.expression import Expression, Index
 from hitmap.argument import wrong
 from hitmap.shape import Shape
@@ -26,11 +27,16 @@ class Box:
 
     slices: tuple[slice, ...] | Mapping[str, slice]
 
-    def condition(self, grid: Grid, given: Given) -> Expression | None:
-        """Whether a cell is in it; None where all cells are."""
+    def condition(
+        self, grid: Grid, given: Given, half: Half, points: Sequence[int]
+    ) -> Expression | None:
+        """Whether a cell is in it, of a field that lies there; None where all cells are.
+
+        points: how many the field has along each axis.
+        """
         slices = self._by_axis(grid)
         parts = []
-        for axis, (cells, count) in enumerate(zip(slices, grid.shape)):
+        for axis, (cells, count) in enumerate(zip(slices, points)):
             first, end, stride = cells.indices(count)
             if stride != 1:
                 raise ValueError(
@@ -61,7 +67,9 @@ class Parity:
 
     number: int
 
-    def condition(self, grid: Grid, given: Given) -> Expression:
+    def condition(
+        self, grid: Grid, given: Given, half: Half, points: Sequence[int]
+    ) -> Expression:
         """Whether a cell is one of them."""
         total = reduce(add, (Index(axis) for axis in range(len(grid.axes))))
         return total % 2 == self.number     # type: ignore[no-any-return]
@@ -73,8 +81,10 @@ class Mask:
 
     function: Callable[..., Any]
 
-    def condition(self, grid: Grid, given: Given) -> Expression:
-        """Whether a cell is one of them."""
+    def condition(
+        self, grid: Grid, given: Given, half: Half, points: Sequence[int]
+    ) -> Expression:
+        """Whether a cell is one of them, of a field that lies there."""
         names = [*inspect.signature(self.function).parameters]
         for name in names:
             if name not in given:
@@ -84,7 +94,12 @@ class Mask:
                 )
         value = self.function(**{name: given[name] for name in names})
         if isinstance(value, Value) and value.node.is_condition:
-            return value.node
+            if value.half not in (None, half):
+                raise ValueError(
+                    f"over: the condition lies {described(value.half, grid.axes)}, and what is "
+                    f"computed {described(half, grid.axes)}; write a step for each location"
+                )
+            return node_at(value, half)
         raise wrong("over", "a condition", value, "compare, as in lambda u: u > 0")
 
 

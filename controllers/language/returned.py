@@ -2,14 +2,15 @@
 """What a step returns: new values of fields, by their names, and fields under other names."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from controllers.language.grid import Grid
+from controllers.language.half_points import Half, described
 from controllers.language.kinds import Kinds, unknown
 from controllers.language.struct import Struct
-from controllers.language.value import Value, is_value, plain
+from controllers.language.value import Value, is_value, node_at, plain
 from controllers.program.expression import Constant, Expression, Read, where
 from controllers.program.scalars import TIME_STEP
 from hitmap.argument import short
@@ -21,12 +22,12 @@ def changes(
     returned: Mapping[str, Any],
     kinds: Kinds,
     grid: Grid,
-    condition: Expression | None,
+    over: Callable[[Half], Expression | None] | None,
     what: str,
 ) -> tuple[Updates, dict[str, str]]:
     """What the fields of the program become, and which get which other ones; `what` is the step.
 
-    condition: of the cells that are computed; None where all are.
+    over: the condition of the cells that are computed, by where they lie; None where all are.
     """
     here = (0,) * len(grid.axes)
     updates: Updates = {}
@@ -35,7 +36,9 @@ def changes(
         own = Read(name, here)
         if node is own:
             continue
-        if isinstance(node, Read) and node.offset == here:
+        lies = kinds.program_halves
+        condition = None if over is None else over(lies[name])
+        if isinstance(node, Read) and node.offset == here and lies[node.field] == lies[name]:
             if condition is not None:
                 raise ValueError(
                     f"{what} gives {name!r} the field {node.field!r} itself, which renames all of "
@@ -107,9 +110,9 @@ def _parts(
 ) -> Iterator[tuple[str, Expression]]:
     """The fields of the program with their new values."""
     for name, value in returned.items():
-        names = kinds.dtypes[name].names
+        names, half = kinds.dtypes[name].names, kinds.halves[name]
         if names is None:
-            yield name, _node(value, name, grid, what)
+            yield name, _node(value, name, half, grid, what)
         elif isinstance(value, Struct):
             parts = value.parts
             if sorted(parts) != sorted(names):
@@ -118,19 +121,22 @@ def _parts(
                     f"{', '.join(names)}; build it by ct.struct(dtype, ...)"
                 )
             for part in names:
-                yield f"{name}_{part}", _node(parts[part], f"{name}.{part}", grid, what)
+                yield f"{name}_{part}", _node(parts[part], f"{name}.{part}", half, grid, what)
         else:
             for part in names:
-                yield f"{name}_{part}", _node(value, name, grid, what)
+                yield f"{name}_{part}", _node(value, name, half, grid, what)
 
 
-def _node(value: Any, name: str, grid: Grid, what: str) -> Expression:
+def _node(value: Any, name: str, half: Half, grid: Grid, what: str) -> Expression:
     """The expression of a value for one field."""
     if not is_value(value):
         got = "a struct; take one of its components" if isinstance(value, Struct) else short(value)
         raise TypeError(f"{what} gives {name!r} one value per cell or a number, got {got}")
     if not isinstance(value, Value):
-        return Constant(plain(value))
+        try:
+            return Constant(plain(value))
+        except ValueError as error:     # it is infinite
+            raise ValueError(f"{what} gives {name!r} no value of its dtype: {error}") from None
     if value.places != grid.places:
         raise ValueError(
             f"{what} gives {name!r} a value of another grid, {value.places}; use the grid of the "
@@ -141,4 +147,11 @@ def _node(value: Any, name: str, grid: Grid, what: str) -> Expression:
             f"{what} gives {name!r} a condition, and a field holds numbers; choose them by "
             f"np.where(condition, 1, 0)"
         )
-    return value.node
+    if value.half not in (None, half):
+        axis = next(axis for axis, a, b in zip(grid.axes, value.half, half) if a != b)
+        raise ValueError(
+            f"{what} gives {name!r}, which lies {described(half, grid.axes)}, a value "
+            f"{described(value.half, grid.axes)}; take it half a cell away, f.at({axis!r}, 1/2), "
+            f"or say where the field lies: location=dict(...)"
+        )
+    return node_at(value, half)

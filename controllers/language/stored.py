@@ -35,4 +35,5 @@ def stored(expression: V) -> V:
         raise wrong("stored", "numbers", expression, "choose them by np.where(condition, 1, 0)")
     if isinstance(node, Read) or not any(isinstance(one, Read) for one in ordered(node)):
         return expression
-    return Value(Application(STORED, node), expression.places, expression.depth + 1)
+    kept = Application(STORED, node)
+    return Value(kept, expression.places, expression.depth + 1, expression.half)

@@ -55,8 +55,8 @@ class Struct(Components):
         """The neighbour at so many cells along each axis, in their order."""
         return self._each(lambda value: value[offset])
 
-    def at(self, axis: str, step: int) -> Struct:
-        """The neighbour so many cells along an axis, by its name."""
+    def at(self, axis: str, step: float) -> Struct:
+        """The neighbour so many cells along an axis, by its name; see `Value.at`."""
         return self._each(lambda value: value.at(axis, step))
 
     def _each(self, function: Callable[[Value], Operand]) -> Struct:
@@ -74,21 +74,13 @@ class Struct(Components):
             )
         return self.parts[name]
 
+    def __delattr__(self, name: str) -> None:
+        setattr(self, name, None)
+
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(
             f"a component is not assigned, got a new {name!r}; build a struct by "
             f"ct.struct(dtype, {name}=...)"
-        )
-
-    def __bool__(self) -> NoReturn:
-        raise TypeError(
-            "a struct has no truth value while a step is traced, so `if`, `and`, `or`, `not` "
-            "cannot ask for one; choose by np.where(condition, a, b)"
-        )
-
-    def __iter__(self) -> NoReturn:
-        raise TypeError(
-            f"a struct cannot be looped over; its components are {', '.join(self.parts)}"
         )
 
     def __repr__(self) -> str:
@@ -143,6 +135,11 @@ def components_of(dtype: npt.DTypeLike) -> dict[str, np.dtype[Any]]:
 
 def _componentwise(function: Callable[..., Any], operands: Sequence[Any]) -> Struct:
     structs = [operand for operand in operands if isinstance(operand, Struct)]
+    if not structs:
+        raise TypeError(
+            f"np.{function.__name__} gets structs in a list or an array, and a step knows them "
+            f"one by one; write what happens to each"
+        )
     names = [*structs[0].parts]
     for other in structs[1:]:
         if [*other.parts] != names:

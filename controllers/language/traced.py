@@ -9,21 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 from itertools import count
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from controllers.language.boundaries import boundary_of, check_reads, shared
+from controllers.language.boundaries import RING, Sides, boundary_of, check_reads, shared
 from controllers.language.grid import Grid
+from controllers.language.half_points import Half, Locations
 from controllers.language.kinds import DTypes, Kinds, by_field
 from controllers.language.location import line_of, located
 from controllers.language.neighbour import check_count
 from controllers.language.returned import Renames, changes, checked
 from controllers.language.step import Method, Step, Steps, steps_of
 from controllers.language.value import Value
-from controllers.program.expression import Coordinate, Read, Scalar, walk
+from controllers.program.expression import Coordinate, Expression, Read, Scalar, walk
 from controllers.program.identifier import MAX_LENGTH
 from controllers.program.offsets import Offsets
 from controllers.program.program import Field, Math, Program, Stage
@@ -56,6 +58,7 @@ def program_of(
     *,
     dtype: DTypes = None,
     boundary: object = None,
+    location: Locations = None,
     fields: Mapping[str, npt.DTypeLike | None] | None = None,
     dt: float | None = None,
     math: Math = "strict",
@@ -64,27 +67,35 @@ def program_of(
 
     dtype: of all fields, or by field; by default that of the initial values, else float64.
     boundary: what lies beyond the grid, for all fields, by field, by axis; by default the grid's.
+    location: the axes along whose half points fields lie, by field; the others lie at cells.
     fields: those that have initial values, with their dtypes where they are known.
     dt: the time step.
     """
-    every = _expanded(steps_of(steps), grid, dtype, fields or {})
-    kinds = Kinds.of(every, dtype, fields or {})
-    trace = _Trace(grid, kinds)
+    every = _expanded(steps_of(steps), grid, dtype, location, fields or {})
+    kinds = Kinds.of(every, grid.axes, dtype, location, fields or {})
+    trace = _Trace(grid, kinds, boundary)
     for step in every:
         trace.add(step)
-    return Traced(trace.program(boundary, dt, math), grid, kinds.dtypes, kinds.alike)
+    return Traced(trace.program(dt, math), grid, kinds.dtypes, kinds.alike)
 
 
 class _Trace:
     """What has been traced so far."""
 
-    def __init__(self, grid: Grid, kinds: Kinds) -> None:
+    def __init__(self, grid: Grid, kinds: Kinds, boundary: object = None) -> None:
         self._grid, self._kinds = grid, kinds
+        self._boundary = boundary
         self._fields = kinds.values(grid.places)
         self._stages: list[tuple[Stage, Step]] = []
         self._renames = Renames()
         self._scalars: dict[str, float | None] = {}
         self._names: list[str] = []
+        self._first = ""    # step, and where it is
+
+    @cached_property
+    def _sides(self) -> dict[str, Sides]:
+        """The rules of each field of the program, as far as they are said."""
+        return self._kinds.sides(self._boundary, self._grid)
 
     def returned(self, step: Step) -> Mapping[str, Any]:
         """Call a step: the new values by the names of fields."""
@@ -96,13 +107,11 @@ class _Trace:
     def add(self, step: Step) -> None:
         """Call a step, and write down what it does."""
         what = _what(step)
+        self._first = self._first or what
         self._take_scalars(step, what)
         returned = self.returned(step)
-        condition = None
-        if step.over is not None:
-            with located(f"step {step.name!r}", step.function):
-                condition = step.over.condition(self._grid, self._fields | self._coordinates())
-        updates, renames = changes(returned, self._kinds, self._grid, condition, what)
+        over = None if step.over is None else cache(partial(self._over, step))
+        updates, renames = changes(returned, self._kinds, self._grid, over, what)
         nodes = walk(*updates.values())
         with located(f"step {step.name!r}", step.function):
             check_count(len(nodes))
@@ -113,20 +122,29 @@ class _Trace:
             stage = Stage(step.name, updates, _offsets(reads, len(self._grid.axes)))
             self._stages.append((self._named(stage), step))
 
-    def program(self, boundary: object, dt: float | None, math: Math) -> Program:
+    def _over(self, step: Step, half: Half) -> Expression | None:
+        """The condition of the cells that a step computes of a field that lies there."""
+        assert step.over is not None, "which all cells have"
+        grid, sides = self._grid, self._sides.values()
+        rings = [any(one[axis] == RING for one in sides) for axis in range(len(half))]
+        points = [n + (on and not ring) for n, on, ring in zip(grid.shape, half, rings)]
+        with located(f"step {step.name!r}", step.function):
+            return step.over.condition(grid, self._fields | self._coordinates(), half, points)
+
+    def program(self, dt: float | None, math: Math) -> Program:
         """All of it."""
         self._renames.check()
         if not self._stages:
             raise ValueError(
-                f"the steps {', '.join(self._names)} compute nothing new; return new values by "
-                f"names, as dict(u=...)"
+                f"{self._first}: the steps {', '.join(self._names)} compute nothing new; return "
+                f"new values by names, as dict(u=...)"
             )
         renames = self._renames.all
-        sides = shared(self._kinds.sides(boundary, self._grid), renames)
+        sides, halves = shared(self._sides, renames), self._kinds.program_halves
         for stage, step in self._stages:
-            check_reads(stage.reads, sides, self._grid, _what(step))
+            check_reads(stage, sides, halves, self._grid, _what(step))
         fields = (
-            Field(name, dtype, boundary_of(sides[name]))
+            Field(name, dtype, boundary_of(sides[name]), halves[name])
             for name, dtype in self._kinds.program_dtypes.items()
         )
         rules = {name: Parameter(default) for name, default in self._scalars.items()}
@@ -195,6 +213,7 @@ def _expanded(
     steps: Sequence[Step | Method],
     grid: Grid,
     dtype: DTypes,
+    location: Locations,
     fields: Mapping[str, npt.DTypeLike | None],
 ) -> list[Step]:
     """The steps, in place of methods those that they are for the fields that their rates give."""
@@ -207,7 +226,11 @@ def _expanded(
         each = by_field(dtype)
         known = {**fields, **(each or {})}
         of_rate = {name: known[name] for name in names if name in known}
-        kinds = Kinds.of([part.rate], dtype if each is None else None, of_rate)
+        whole = dtype if each is None else None
+        lie = location
+        if isinstance(location, Mapping):
+            lie = {name: location[name] for name in names if name in location}
+        kinds = Kinds.of([part.rate], grid.axes, whole, lie, of_rate)
         found += part.steps([*_Trace(grid, kinds).returned(part.rate)])
     return found
 

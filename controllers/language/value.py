@@ -12,9 +12,10 @@ from typing import Any, ClassVar, NoReturn, Union
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from controllers.language.half_points import Half, common, halves, moved, settled
 from controllers.language.neighbour import MAX_NODES, check_count, shifted
+from controllers.language.refusals import Refusals
 from controllers.program.coordinates import Coordinates
 from controllers.program.expression import Application, Constant, Expression, Read
 from hitmap.argument import short
@@ -26,25 +27,34 @@ _set = object.__setattr__   # values refuse theirs
 Operand = Union["Value", float]
 
 
-class Components(NDArrayOperatorsMixin):
+class Components(Refusals):
     """What values of structs are: an operand of theirs is not for `Value` to handle."""
 
     __slots__ = ()
+    what = "a struct"
 
 
-class Value(NDArrayOperatorsMixin):
-    """A number per cell, while a step is traced: a field, a scalar, or what is computed of them."""
+class Value(Refusals):
+    """A number per cell, while a step is traced: a field, a scalar, or what is computed of them.
 
-    __slots__ = ("depth", "node", "places")
+    half: along which axes it lies at half points; None where it lies nowhere yet.
+    """
+
+    __slots__ = ("depth", "half", "node", "places")
+    what = "a field"
     __hash__: ClassVar[Any] = object.__hash__   # of `==`, which builds a comparison
     node: Expression
     places: Coordinates
     depth: int
+    half: Half | None
 
-    def __init__(self, node: Expression, places: Coordinates, depth: int = 0) -> None:
+    def __init__(
+        self, node: Expression, places: Coordinates, depth: int = 0, half: Half | None = None
+    ) -> None:
         _set(self, "node", node)
         _set(self, "places", places)
         _set(self, "depth", depth)
+        _set(self, "half", half)
 
     def __array_ufunc__(
         self, ufunc: Callable[..., Any], method: str, *inputs: Any, **kwargs: Any
@@ -75,62 +85,30 @@ class Value(NDArrayOperatorsMixin):
 
     def __getitem__(self, offset: Any) -> Value:
         """The neighbour at so many cells along each axis, in their order."""
-        steps = offset if isinstance(offset, tuple) else (offset,)
+        steps = tuple(map(_step, offset if isinstance(offset, tuple) else (offset,)))
         axes = self.places.axes
         if len(steps) != len(axes):
             raise IndexError(
                 f"a neighbour has one offset for each of the axes {', '.join(axes)}, got "
                 f'{len(steps)}: {short(offset)}; along one axis it is f.at("{axes[-1]}", 1)'
             )
-        return Value(shifted(self.node, tuple(map(_step, steps))), self.places, self.depth)
+        return Value(shifted(self.node, steps), self.places, self.depth, self.half)
 
-    def at(self, axis: str, step: int) -> Value:
-        """The neighbour so many cells along an axis, by its name."""
-        return self[along(self.places.axes, axis, step)]
+    def at(self, axis: str, step: float) -> Value:
+        """The neighbour so many cells along an axis, by its name; half cells lie elsewhere.
+
+        `p.at("x", 1/2)` of a value at cells lies at the half points of x: it is that of the cell
+        above each; of a value at half points it lies at cells, and is that of the point above each.
+        """
+        twice = halves(step)
+        if twice is None:
+            return self[along(self.places.axes, axis, step)]
+        node, half = moved(self.node, self.half, along(self.places.axes, axis, twice))
+        return Value(node, self.places, self.depth, half)
 
     def astype(self, dtype: npt.DTypeLike) -> Value:
         """The same in another dtype: integers wrap, floats become integers by truncation."""
-        return Value(self.node.astype(dtype), self.places, self.depth + 1)
-
-    def __bool__(self) -> NoReturn:
-        raise TypeError(
-            "a field has no truth value while a step is traced, so `if`, `while`, `and`, `or`, "
-            "`not`, `in`, min(), max() and a < b < c cannot ask for one; choose by "
-            "np.where(condition, a, b) or np.minimum(a, b), combine conditions by & | ~"
-        )
-
-    def __float__(self) -> NoReturn:
-        raise TypeError(
-            "a field is no single number while a step is traced, so float(), int(), round() and "
-            "the functions of `math` cannot take it; use NumPy's, such as np.sqrt"
-        )
-
-    __int__ = __complex__ = __round__ = __trunc__ = __floor__ = __ceil__ = __float__
-
-    def __index__(self) -> NoReturn:
-        raise TypeError(
-            "a field is no whole number while a step is traced, so range() and indices cannot "
-            "take it; offsets are constants, as in u[0, 1], and a choice is np.where"
-        )
-
-    def __iter__(self) -> NoReturn:
-        raise TypeError(
-            "a field cannot be looped over: a step says what happens to one cell; its neighbours "
-            "are u[0, 1] and the like"
-        )
-
-    __len__ = __contains__ = __reversed__ = __iter__
-
-    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise TypeError(
-            "a field has no values while a step is traced, so it cannot become an array, be "
-            "printed or plotted; look at it after a run"
-        )
-
-    def __setitem__(self, offset: Any, value: Any) -> NoReturn:
-        raise TypeError(
-            "a step assigns to no cell: it returns the new values by name, return dict(u=...)"
-        )
+        return Value(self.node.astype(dtype), self.places, self.depth + 1, self.half)
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):   # what Python and NumPy look for
@@ -172,17 +150,27 @@ def applied(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
     if function is np.where and isinstance(operands[0], (bool, np.bool_)):
         return operands[1] if operands[0] else operands[2]
     places = places_of(*operands)
-    assert places is not None, "or NumPy would have computed it"
+    if places is None:
+        raise TypeError(
+            f"np.{function.__name__} gets fields in a list or an array, and a step knows them one "
+            f"by one; write what happens to each, and choose by np.where"
+        )
     depth = 1 + max(operand.depth for operand in operands if isinstance(operand, Value))
     if depth > MAX_NODES:
         check_count(depth)
     of_truths = any(one.node.is_condition for one in operands if isinstance(one, Value))
     number = _truth if of_truths and function in _COMBINATIONS else plain
-    nodes = [one.node if isinstance(one, Value) else number(one) for one in operands]
-    return Value(function(*nodes), places, depth)
+    half = common([one.half for one in operands if isinstance(one, Value)], places.axes)
+    nodes = [node_at(one, half) if isinstance(one, Value) else number(one) for one in operands]
+    return Value(function(*nodes), places, depth, half)
 
 
-def along(axes: Sequence[str], axis: str, step: int) -> tuple[int, ...]:
+def node_at(value: Value, half: Half | None) -> Expression:
+    """The expression of a value at a location: its own, or the one that what lies nowhere gets."""
+    return value.node if half is None or value.half is not None else settled(value.node, half)
+
+
+def along(axes: Sequence[str], axis: str, step: Any) -> tuple[Any, ...]:
     """The offset of so many cells along one of the axes."""
     if axis not in axes:
         raise ValueError(f"there is no axis {axis!r}; there are {', '.join(axes)}")
@@ -199,7 +187,7 @@ def _step(value: Any) -> int:
         )
     got = "a slice" if isinstance(value, slice) else f"{type(value).__name__} {short(value)}"
     remedy = (
-        "half cells are for staggered fields, which do not exist yet"
+        'half cells are for staggered fields, and lie elsewhere: u.at("x", 1/2)'
         if isinstance(value, (float, np.floating)) else
         "u[0, 1] is the next cell along the last axis, and u.at(\"x\", 1) the one along x"
     )  # fmt: skip
@@ -208,6 +196,8 @@ def _step(value: Any) -> int:
 
 def plain(operand: Any) -> Any:
     """Truth values are 0 and 1 here, as in NumPy's arithmetic; all else is as it is."""
+    if isinstance(operand, np.ndarray) and operand.ndim == 0:
+        operand = operand[()]
     return int(operand) if isinstance(operand, (bool, np.bool_)) else operand
 
 
@@ -228,7 +218,7 @@ def _exponent(value: Any) -> int | None:
 def _product(value: Value, exponent: int) -> Any:
     """Products, whatever computes them: x^n is (x^(n/2))^2, times x where n is odd."""
     if exponent <= 0:
-        one = Value(Constant(1), value.places)
+        one = Value(Constant(1), value.places, half=value.half)
         return one if exponent == 0 else one / _product(value, -exponent)
     result = value
     for bit in bin(exponent)[3:]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
@@ -77,13 +77,15 @@ class TileView:
 
     `arrays` has the cells of each field, writable, without halo; `box` says which these are, in
     global indices, possibly none; `domain` the extents of the whole field.  `tile["v"]` is the same
-    of one field, `tile.array` the cells where there is only one.
+    of one field, `tile.array` the cells where there is only one.  Of several fields, some of them
+    at half points, `box` and `domain` are those of cells, and `tile["v"]` has its own.
     """
 
     arrays: Mapping[str, npt.NDArray[Any]]
     box: Shape
     domain: tuple[int, ...]
     place: int
+    boxes: Mapping[str, tuple[Shape, tuple[int, ...]]] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}: {array.dtype}" for name, array in self.arrays.items())
@@ -92,7 +94,8 @@ class TileView:
     def __getitem__(self, field: str) -> TileView:
         if field not in self.arrays:
             raise KeyError(f"there is no field {field!r} here; there are {', '.join(self.arrays)}")
-        return replace(self, arrays={field: self.arrays[field]})
+        box, domain = self.boxes.get(field, (self.box, self.domain))
+        return replace(self, arrays={field: self.arrays[field]}, box=box, domain=domain)
 
     @property
     def array(self) -> npt.NDArray[Any]:

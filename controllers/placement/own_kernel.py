@@ -2,28 +2,31 @@
 """What a kernel of the user's own asks of a plan: steps per launch, boxes that it can compute."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from controllers.executor.executor import Executor
 from controllers.kernel.registry import KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.plan import Overlap, Plan
 from controllers.program.program import Program
-from controllers.program.storing import with_temporaries
+from controllers.program.storing import FLOPS_PER_BYTE, with_temporaries
 from controllers.settings.execution import Execution
 from hitmap.agreement import raise_together
 from hitmap.argument import short
 from hitmap.comm import Communicator
 
 
-def as_planned(program: Program, kernel: KernelChoice, execution: Execution) -> Program:
-    """The program with temporary fields for stored values, where `execution` has kernels for it.
+def as_planned(
+    program: Program, kernel: KernelChoice, execution: Execution, kinds: Collection[str]
+) -> Program:
+    """The program with temporary fields for stored values, where that pays on devices of all kinds.
 
     A kernel of the user's own computes a stage as it is described; several steps at once are those
     of a single stage.
     """
     is_whole = isinstance(kernel, Kernel) or (execution.steps_per_launch or 1) > 1
-    return with_temporaries(program, "never" if is_whole else execution.stored)
+    worth = max(FLOPS_PER_BYTE.get(kind, FLOPS_PER_BYTE["gpu"]) for kind in kinds)
+    return with_temporaries(program, "never" if is_whole else execution.stored, worth)
 
 
 def declared_steps(kernel: Kernel, wanted: int | None, watched: bool) -> int:

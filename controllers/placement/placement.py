@@ -27,6 +27,7 @@ from controllers.kernel.build import BuildError, where
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.memory.ledger import MemoryCapError
 from controllers.placement.opening import DEFAULT, open_device
+from controllers.placement.own_kernel import as_planned
 from controllers.plan import Location
 from controllers.process.errand import errand
 from controllers.process.foreign_options import foreign_options, left_out
@@ -70,12 +71,16 @@ class Placement:
 
 @dataclass(frozen=True)
 class Controllers:
-    """The controllers of all ranks, in order of rank, and the executors of this rank's ones."""
+    """The controllers of all ranks, in order of rank, and the executors of this rank's ones.
+
+    program: as it is planned for them.
+    """
 
     rank: int
     locations: tuple[Location, ...]
     executors: tuple[Executor, ...]
     largest_bytes: int      # the largest single allocation that all of them allow
+    program: Program
 
     def consecutive(self, n_each: int = 1) -> Placement:
         """The first `n_each` places on the first controller, the next ones on the second ..."""
@@ -164,6 +169,8 @@ def open_controllers(
         agree(comm, "build options of the environment", sorted(foreign_options().items()))
     devices = assigned_devices(comm, execution.devices, execution.checked)
     _warn_once(comm, left_out(comm.rank, program.math))
+    kinds = {kind for rank in comm.allgather([one.kind for one in devices]) for kind in rank}
+    program = as_planned(program, kernel, execution, kinds)
     executors: list[Executor] = []
     failure: Exception | None = None
     try:
@@ -184,7 +191,7 @@ def open_controllers(
         for controller, (shares_host, name, kind, _) in enumerate(controllers)
     )
     largest_bytes = min(nbytes for controllers in everyone for *_, nbytes in controllers)
-    return Controllers(comm.rank, locations, tuple(executors), largest_bytes)
+    return Controllers(comm.rank, locations, tuple(executors), largest_bytes, program)
 
 
 def _crowded(devices: Sequence[Device], rank: int) -> list[str]:

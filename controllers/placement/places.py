@@ -57,6 +57,9 @@ def largest_tile(program: Program, layout: Layout) -> int:
     With its halo on all sides, and rows padded as in the memory of a device.
     """
     low, high = zip(*program.reach)
+    boundaries, n_axes = program.boundaries.values(), program.n_axes
+    points = (any(one.is_half(axis) for one in boundaries) for axis in range(n_axes))
+    high = tuple(map(sum, zip(high, points)))
     tiles = [owned.grow(low, high) for owned in layout.owned if not owned.empty]
     most = max(Geometry.padded(tile).n_elements for tile in tiles)
     return most * program.largest_itemsize

@@ -27,8 +27,13 @@ def relocate(moves: Redistribution, old: Engine, new: Engine, comm: Communicator
     What stays on a controller is copied there and never sees the host.  The rest passes through
     the host in pieces: cells that change the controller, each of them once.
     """
+    known = {new.plan.layout.domain: moves}
     for field in new.plan.program.fields:
-        _Relocation(moves, old, new, field.name).run(comm)
+        after = new.plan.layout_of(field.name)
+        if after.domain not in known:
+            before = old.plan.layout_of(field.name)
+            known[after.domain] = Redistribution(before, after, moves.old_ranks, moves.new_ranks)
+        _Relocation(known[after.domain], old, new, field.name).run(comm)
     new.loaded(old.n_steps)
     new.numbers.go_on_from(old.numbers)
     program, n_places = new.plan.program, len(new.plan.layout.owned)
@@ -69,7 +74,7 @@ class _Relocation:
         """The other buffers: cells that no step computes are read from any of them."""
         newest, *others = self._new.to_set(self._field, place)
         for tile in others:
-            owned = self._new.plan.layout.owned[place]
+            owned = self._new.plan.owned(self._field, place)
             self._copy(self._new.executors[place], newest, tile, owned)
 
     def _copy(self, executor: Executor, source: Tile, target: Tile, box: Shape) -> None:

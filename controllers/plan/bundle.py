@@ -85,12 +85,17 @@ def bundles(
     program: Program,
     is_direct: Callable[[Message], bool],
 ) -> tuple[Bundle, ...]:
-    """All transfers, each in one bundle; `is_direct` says which are copies without the host."""
+    """All transfers, each in one bundle; `is_direct` says which are copies without the host.
+
+    What a place copies to its own halo of a field, where an axis is periodic, is one bundle.
+    """
     groups: dict[object, list[Transfer]] = {}
     for transfer in transfers:
         message, version = transfer.message, transfer.version
         key: object = transfer.number
-        if not is_direct(message):
+        if message.source == message.target:
+            key = message.source, version
+        elif not is_direct(message):
             first = liveness.first_near(version) if version.number else None
             key = message.source, message.target, message.shift, first
         groups.setdefault(key, []).append(transfer)

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 
 from controllers.plan.bundle import Bundle, bundles
+from controllers.plan.field_layouts import FieldLayouts
 from controllers.plan.operation import HostTask, Location, StagingKey, TileKey, Transfer
 from controllers.plan.overlap import Overlap, pays
-from controllers.program.boundary import closed
 from controllers.program.extension import Extension
 from controllers.program.liveness import Liveness, Used, is_near, offsets_of
 from controllers.program.program import Program
@@ -25,7 +25,7 @@ from hitmap.shape import Shape
 from hitmap.strided import Geometry
 
 
-class Outline:
+class Outline(FieldLayouts):
     """A program on places: where its versions lie, what is launched and what is sent.
 
     `locations` says where each place lives.  With `only_rank` only the places of that rank are
@@ -52,24 +52,22 @@ class Outline:
                 f"the layout has {layout.n_places} places but {len(locations)} locations are "
                 f"given; give one per place"
             )
-        self.program = program
-        self.layout = layout
+        super().__init__(program, layout, periodic)
         self.steps_per_launch = steps_per_launch
-        self.periodic = periodic = closed(periodic, program.boundaries, program.n_axes)
         self.locations = tuple(locations)
         self.overlap = overlap
         self.only_rank = only_rank
         self.halo_capacity = tuple(halo_capacity) or ((0, 0),) * program.n_axes
         self.host_tasks = tuple(host_tasks)
-        self.schedule = lowered(program, layout.domain, periodic, steps_per_launch)
+        self.schedule = lowered(program, layout.domain, self.periodic, steps_per_launch)
         self.sweeps = tuple(sweeps(self.schedule))
-        fields = [*program.dtypes]
-        self.liveness = Liveness(fields, self.sweeps, layout.domain, program.renames)
+        domains = {field: self.layout_of(field).domain for field in program.dtypes}
+        self.liveness = Liveness(domains, self.sweeps, program.renames)
         self.n_phases = self.liveness.period
         self._check_host_tasks()
         temporary = {field.name for field in program.temporaries}   # never received
         self.patterns = {
-            f: self._pattern(f, () if f in temporary else self._all_uses(f)) for f in fields
+            f: self._pattern(f, () if f in temporary else self._all_uses(f)) for f in domains
         }
         self.exchanges = {version: self._exchange(version) for version in self.liveness.exchanged}
         self.transfers = tuple(
@@ -122,7 +120,7 @@ class Outline:
         that start at multiples of PITCH_MULTIPLE elements, as kernels read vectors there; and all
         fields with the same cell, as kernels of several fields ask for rows that are aligned alike.
         """
-        owned, full = self.layout.owned[place], self.full(field, place)
+        owned, full = self.owned(field, place), self.full(field, place)
         if not owned.empty:
             low, high = zip(*self.halo_capacity)
             full = full.hull(owned.grow(low, high))
@@ -138,11 +136,12 @@ class Outline:
 
         And of the boxes of launches that read it: kernels count from the first cell of these.
         """
-        pools = self.liveness.pools
+        pools, own = self.liveness.pools, self.layout_of(field)
         boxes = (
             self.updated(sweep, place)
             for sweep in self.sweeps
-            if sweep.is_temporary and any(pools[f] == pools[field] for f in sweep.fields)
+            if (sweep.is_temporary or self.layout_of(sweep.stage.home) is not own)
+            and any(pools[f] == pools[field] for f in sweep.fields)
         )
         return reduce(Shape.hull, boxes, self.patterns[field].full(place))
 
@@ -168,10 +167,9 @@ class Outline:
             for number in range(len(self.sweeps))
         )
 
-
     def updated(self, sweep: Sweep, place: int) -> Shape:
         """The cells that `sweep` computes at `place`."""
-        return sweep.of_place(self.layout.owned[place])
+        return sweep.of_place(self.owned(sweep.stage.home, place))
 
     def boxes(self, sweep: Sweep, place: int) -> tuple[tuple[Shape, ...], Shape]:
         """What is launched at `place` before the borders are handed over, and what after."""
@@ -253,12 +251,18 @@ class Outline:
         return self.patterns[version.field] if same else self._pattern(version.field, uses)
 
     def _pattern(self, field: str, uses: Sequence[Used]) -> HaloPattern:
+        own, extension = self.layout_of(field), self._extension(field, uses)
+        groups: dict[Shape, tuple[Layout, list[Used]]] = {own.domain: (own, [])}
+        for used in uses:
+            layout = self.layout_of(used[0].stage.home)
+            groups.setdefault(layout.domain, (layout, []))[1].append(used)
         nothing = Shape.of_extent((0,) * self.program.n_axes)
-        boxes = [sweep.base & self.layout.domain for sweep, _ in uses]
-        updated = reduce(Shape.hull, boxes, nothing)
-        return HaloPattern(
-            self.layout, offsets_of(uses), self.periodic, updated, self._extension(field, uses)
+        (_, offsets, updated), *others = (
+            (layout, offsets_of(group), reduce(Shape.hull, boxes, nothing))
+            for layout, group in groups.values()
+            for boxes in [[sweep.base & layout.domain for sweep, _ in group]]
         )
+        return HaloPattern(own, offsets, self.periodic, updated, extension, others)
 
     def extension(self, field: str) -> Extension | None:
         """The cells of `field` outside the domain that its readers need; None without any."""
@@ -273,7 +277,7 @@ class Outline:
         if not uses or not boundary.extends:
             return None
         within = reduce(Shape.hull, (sweep.read(use, sweep.cells) for sweep, use in uses))
-        return Extension(field, boundary, self.layout.domain, within, self.periodic)
+        return Extension(field, boundary, self.layout_of(field).domain, within, self.periodic)
 
     def outside(self, version: Version, place: int) -> tuple[Shape, ...]:
         """The cells outside the domain that readers of `version` need at `place`."""

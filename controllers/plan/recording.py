@@ -20,7 +20,7 @@ def record_step(plan: Outline, recorder: Recorder, phase: int) -> None:
         for place in plan.places:
             read, written = (
                 [
-                    MemoryCells(plan.newest(f, phase + 1, place), (plan.layout.owned[place],))
+                    MemoryCells(plan.newest(f, phase + 1, place), (plan.owned(f, place),))
                     for f in fs
                 ]
                 for fs in (task.reads, task.writes)
@@ -132,7 +132,7 @@ def _carry(plan: Outline, recorder: Recorder, version: Version, phase: int) -> N
     region = plan.liveness.carried(version, phase)
     before = Version(version.field, version.number - 1)
     for place in plan.places if not region.empty else ():
-        cells = (region & plan.layout.owned[place]).boxes
+        cells = (region & plan.owned(version.field, place)).boxes
         if cells:
             source = MemoryCells(plan.tile(before, phase, place), cells)
             target = MemoryCells(plan.tile(version, phase, place), cells)

@@ -59,13 +59,13 @@ def place_sizes(plan: Plan) -> tuple[PlaceSize, ...]:
 
 def _of_cells(plan: Plan, place: int) -> PlaceSize:
     """Cells and memory; a place without cells has neither."""
-    owned = plan.layout.owned[place]
     size = PlaceSize(place, plan.memory(place))
-    if owned.empty:
+    if plan.layout.owned[place].empty:
         return size
     for field in plan.patterns:
-        size.owned += owned.n_cells
-        size.halo += plan.full(field, place).n_cells - owned.n_cells
+        n_owned = plan.owned(field, place).n_cells
+        size.owned += n_owned
+        size.halo += plan.full(field, place).n_cells - n_owned
     for sweep in plan.sweeps:
         first, inner = plan.boxes(sweep, place)
         n_first = sum(box.n_cells for box in first)

@@ -6,7 +6,7 @@ Axis 0 is extended first, then axis 1 over that, and so on: the last axis decide
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from controllers.program.expression import Expression, Node
@@ -30,6 +30,7 @@ from controllers.program.rule import (
     rule_of,
 )
 from hitmap.argument import short
+from hitmap.shape import Shape
 
 __all__ = [
     "KEEP", "KEPT", "PERIODIC", "Boundary", "Custom", "Extrapolate", "Fixed", "Inside", "Keep",
@@ -46,9 +47,12 @@ class Boundary:
     """The rules of a field: per axis that of the lower and that of the upper side.
 
     Without axes it is keep on all of them.
+    half: along which axes the field lies at half points, so that it has a point on either end;
+        without any it lies at cells.
     """
 
     axes: tuple[Side, ...] = ()
+    half: tuple[bool, ...] = ()
 
     def __post_init__(self) -> None:
         for axis, (lower, upper) in enumerate(self.axes):
@@ -103,7 +107,40 @@ class Boundary:
 
     def component(self, name: str) -> Boundary:
         """The rules of one component of a field of structs."""
-        return Boundary(tuple((_of(low, name), _of(high, name)) for low, high in self.axes))
+        return replace(
+            self, axes=tuple((_of(low, name), _of(high, name)) for low, high in self.axes)
+        )
+
+    def placed(self, half: tuple[bool, ...]) -> Boundary:
+        """The same for a field that lies at half points along these axes."""
+        if not any(half):
+            half = (False,) * len(self.axes)
+        along = ((*side, at) for side, at in zip(self.axes, half))
+        axes = tuple((low.placed(at), high.placed(at)) for low, high, at in along)
+        return Boundary(axes or self.axes, half if any(half) else ())
+
+    def is_half(self, axis: int) -> bool:
+        """Whether the field lies at half points along an axis."""
+        return bool(self.half) and self.half[axis]
+
+    def points(self, cells: Shape, periodic: Sequence[bool]) -> Shape:
+        """The indices of the field over a domain: one more at half points, but on a ring.
+
+        >>> str(Boundary(half=(False, True)).points(Shape((0, 0), (4, 8)), (False, False)))
+        '[0:4, 0:9]'
+        """
+        more = (self.is_half(axis) and not ring for axis, ring in enumerate(periodic))
+        return cells.grow((0,) * cells.n_axes, tuple(map(int, more)))
+
+    @property
+    def walls(self) -> tuple[tuple[int, int], ...]:
+        """The ends, as (axis, 0 or 1), on which the field is 0."""
+        return tuple(
+            (axis, upper)
+            for axis, side in enumerate(self.axes)
+            for upper, rule in enumerate(side)
+            if rule.is_wall
+        )
 
     def with_values(self, values: Mapping[Expression, Expression]) -> Boundary:
         """The same with other expressions for those of fixed values."""
@@ -113,7 +150,7 @@ class Boundary:
                 return Fixed(values[rule.value])
             return rule
 
-        return Boundary(tuple((of(low), of(high)) for low, high in self.axes))
+        return replace(self, axes=tuple((of(low), of(high)) for low, high in self.axes))
 
     @property
     def values(self) -> tuple[Expression, ...]:

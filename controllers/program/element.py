@@ -28,6 +28,7 @@ class Element:
     writes: the names of the fields that it sets.
     arguments: the names of what it is given beside, scalars and coordinates, in order.
     looks: whether its accessors look at what they touch, as the checked mode wants.
+    recalls: whether what it sets begins as what lies in memory, so that what it leaves out shows.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Element:
     writes: tuple[str, ...]
     arguments: tuple[str, ...] = ()
     looks: bool = False
+    recalls: bool = False
 
     @cached_property
     def field_of(self) -> Mapping[str, str]:

@@ -77,6 +77,11 @@ def _near(boundary: Boundary, field: str, n_axes: int) -> list[Stage]:
             f"field {field!r} has a boundary of {len(boundary.axes)} axes, the program has "
             f"{n_axes}; give a pair of rules for each"
         )
+    if boundary.half and len(boundary.half) != n_axes:
+        raise ValueError(
+            f"field {field!r}: half says True or False for each of the {n_axes} axes, got "
+            f"{boundary.half}"
+        )
     return [
         outside(rule, field, axis, n_axes, bool(upper), distance)
         for axis, side in enumerate(boundary.axes)

@@ -20,7 +20,6 @@ from controllers.program.offsets import Offsets
 from controllers.program.reference import extended, neighbours, values_of
 from controllers.program.schedule import Repeat, Schedule
 from controllers.program.stage import Boundaries
-from controllers.program.steps import own_ends
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep, Version
 
@@ -101,7 +100,7 @@ def _swept(
         array, first = known[use.version]
         if first is None:
             boundary = ends.boundaries.get(field, KEPT)
-            array, first = extended(array, field, boundary, _reach(sweep, field), ends.around)
+            array, first = extended(array, field, boundary, _reach(sweep, field, ends), ends.around)
         used[field] = array, first
 
     def read(node: Read) -> npt.NDArray[Any]:
@@ -129,9 +128,8 @@ def _swept(
     return made
 
 
-def _reach(sweep: Sweep, field: str) -> Offsets:
-    """Per axis, the first and the last offset at which a field is read around the cells of a step.
-    """
-    ends = own_ends(sweep.stage, field)
-    rim = sweep.stage.rim or ((0, 0),) * len(ends)
-    return tuple((a + low, b + high) for (low, high), (a, b) in zip(ends, rim))
+def _reach(sweep: Sweep, field: str, ends: Ends) -> Offsets:
+    """Per axis, how far a field is read below its first cell and above its last one."""
+    own = sweep.stage.ends(field, ends.boundaries)
+    rim = sweep.stage.rim or ((0, 0),) * len(own)
+    return tuple((a + low, b + high) for (low, high), (a, b) in zip(own, rim))

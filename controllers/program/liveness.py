@@ -41,19 +41,20 @@ class Liveness:
     >>> back = Stage("back", {"u": Read("u", (0,)) - Read("v", (0,))}, ((-1, 1),))
     >>> domain, inner = Shape((0,), (10,)), Shape((1,), (9,))
     >>> step = [Sweep.of(mean, inner), Sweep.of(back, inner, 1, {"v": 1})]
-    >>> live = Liveness(("u", "v"), step, domain)
+    >>> live = Liveness({"u": domain, "v": domain}, step)
     >>> live.n_buffers, live.period, live.exchanged
     ({'u': 2, 'v': 1}, 2, (Version(field='u', number=1),))
     """
 
     def __init__(
         self,
-        fields: Sequence[str],
+        domains: Mapping[str, Shape],
         sweeps: Sequence[Sweep],
-        domain: Shape,
         renames: Mapping[str, str] | None = None,
     ) -> None:
-        self._sweeps, self._domain, self._renames = tuple(sweeps), domain, dict(renames or {})
+        """`domains`: all cells of each field."""
+        self._sweeps, self._domains, self._renames = tuple(sweeps), domains, dict(renames or {})
+        fields = [*domains]
         self._writers: dict[str, list[int]] = {field: [] for field in fields}
         for number, sweep in enumerate(self._sweeps):
             _check(sweep, {field: len(writers) for field, writers in self._writers.items()})
@@ -123,16 +124,16 @@ class Liveness:
         before = Version(field, number)
         if number < 0 or self.buffer(before, phase) == at:
             return Region.of([])
-        own = self._writer(version).cells
+        own, domain = self._writer(version).cells, self._domains[field]
         if self.shares(field):      # who knows what another field left there
-            return Region.of([self._domain]) - own
+            return Region.of([domain]) - own
         computed: list[Shape] = []
         while self.buffer(Version(field, number), step) != at:
             if number == 0:
                 number, step = count, step + self.period - 1
             computed.append(self._writer(Version(field, number)).cells)
             number -= 1
-        return (Region.of(computed) & self._domain) - own
+        return (Region.of(computed) & domain) - own
 
     def _writer(self, version: Version) -> Sweep:
         return self._sweeps[self.maker(version)]

@@ -13,38 +13,24 @@ from typing import get_args
 
 import numpy as np
 
-from controllers.program.boundary import KEPT, Boundary, check_rings
+from controllers.program.boundary import Boundary, check_rings
 from controllers.program.coordinates import Coordinates
 from controllers.program.expression import Scalar, flops
 from controllers.program.extension import check_boundary, scalars_of
+from controllers.program.field import Field as Field
 from controllers.program.functions import DTYPES as DTYPES
 from controllers.program.functions import FLOATS as FLOATS
 from controllers.program.functions import INTEGERS as INTEGERS
 from controllers.program.given_use import check_given
 from controllers.program.hoisting import hoisted_with
-from controllers.program.identifier import check_field_name, check_identifier
+from controllers.program.identifier import check_identifier
+from controllers.program.location import by_location
 from controllers.program.offsets import Offsets
 from controllers.program.scalars import TIME, ScalarRule, ScalarRules
 from controllers.program.stage import Stage as Stage
 from controllers.program.stage_check import Math as Math
 from controllers.program.stage_check import check_outside, check_stage
 from hitmap.shape import Shape
-
-
-@dataclass(frozen=True)
-class Field:
-    """A named array over the domain; `dtype` is one of DTYPES, `boundary` what lies outside."""
-
-    name: str
-    dtype: str
-    boundary: Boundary = KEPT
-
-    def __post_init__(self) -> None:
-        check_field_name(self.name)
-        if self.dtype not in DTYPES:
-            raise ValueError(
-                f"field {self.name!r}: the dtype is one of {', '.join(DTYPES)}, got {self.dtype!r}"
-            )
 
 
 @dataclass(frozen=True)
@@ -153,6 +139,11 @@ class Program:
                     f"program {self.name!r} renames {old!r} to {new!r}, which holds "
                     f"{self.dtypes[new]} and not {self.dtypes[old]}; give both the same dtype"
                 )
+            if self.field(new).half != self.field(old).half:
+                raise ValueError(
+                    f"program {self.name!r} renames {old!r} to {new!r}, which lies elsewhere; give "
+                    f"both the same location"
+                )
             if self.field(new).boundary != self.field(old).boundary:
                 raise ValueError(
                     f"program {self.name!r} renames {old!r} to {new!r}, whose boundaries differ "
@@ -207,6 +198,11 @@ class Program:
     def boundaries(self) -> dict[str, Boundary]:
         """The rules of each field."""
         return {field.name: field.boundary for field in self.fields}
+
+    @cached_property
+    def by_location(self) -> tuple[tuple[Stage, ...], ...]:
+        """Each stage as stages of fields that lie at one location; see `by_location`."""
+        return tuple(by_location(stage, self.boundaries) for stage in self.stages)
 
     @property
     def rules(self) -> ScalarRules:
@@ -294,6 +290,8 @@ class Program:
         to it; elsewhere those whose declared offsets stay in the domain.  Empty where the domain is
         smaller than the offsets.  With several stages, the hull of theirs.
         """
-        lasting = (stage for stage in self.stages if not stage.rim)
-        boxes = (stage.updated(domain, periodic, self.boundaries) for stage in lasting)
+        lasting = (apart for apart in self.by_location if not apart[0].rim)
+        boxes = (
+            stage.updated(domain, periodic, self.boundaries) for apart in lasting for stage in apart
+        )
         return reduce(Shape.hull, boxes)

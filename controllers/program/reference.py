@@ -23,7 +23,6 @@ from controllers.program.offsets import Offsets
 from controllers.program.program import Program
 from controllers.program.scalars import TIME_STEP
 from controllers.program.stage import Stage
-from controllers.program.steps import own_ends
 from controllers.program.surroundings import Positions, Surroundings
 from controllers.program.values import values_of as values_of
 from hitmap.argument import instance, sequence, whole, wrong
@@ -104,7 +103,10 @@ def reference_run(
     periodic = closed(periodic, program.boundaries, program.n_axes)
     known = {**scalars, **({} if dt is None else {TIME_STEP: dt})}
     parameters = program.rules.complete(program.rules.given(known))
-    domain = Shape.of_extent(next(iter(state.values())).shape)
+    domain = _domain(program, state, periodic)
+    for name, array in state.items():
+        for axis, upper in program.boundaries[name].walls:
+            array[(slice(None),) * axis + (-upper,)] = 0
     positions = Positions(domain, periodic, program.grid)
     for step in range(n_steps):
         numbers = program.rules.at(parameters, step * parameters.get(TIME_STEP, 0.0))
@@ -139,10 +141,28 @@ def _checked(
                 f"the array holds {array.dtype}, the field {name!r} {program.dtypes[name]}; "
                 f"convert it"
             )
-    if len({array.shape for array in arrays.values()}) > 1:
-        shapes = ", ".join(f"{name}: {arrays[name].shape}" for name in names)
-        raise ValueError(f"the arrays have unlike shapes ({shapes}); give all fields the same one")
     return {name: arrays[name].copy() for name in names}
+
+
+def _domain(
+    program: Program, arrays: Mapping[str, npt.NDArray[Any]], periodic: tuple[bool, ...]
+) -> Shape:
+    """The cells of the arrays, of which those at half points have one more along an axis."""
+    unit, boundaries = Shape.of_extent((0,) * program.n_axes), program.boundaries
+    more = {name: boundaries[name].points(unit, periodic).upper for name in arrays}
+    cells = {
+        tuple(n - one for n, one in zip(array.shape, more[name])) if array.ndim == program.n_axes
+        else array.shape
+        for name, array in arrays.items()
+    }  # fmt: skip
+    if len(cells) > 1:
+        shapes = ", ".join(f"{name}: {array.shape}" for name, array in arrays.items())
+        points = any(any(one) for one in more.values())
+        remedy = "one more along the axes where they lie at half points" if points else (
+            "give all fields the same one"
+        )
+        raise ValueError(f"the arrays have unlike shapes ({shapes}); {remedy}")
+    return Shape.of_extent(cells.pop())
 
 
 def _after_step(
@@ -151,28 +171,45 @@ def _after_step(
     """The fields after a step; no array of `before` is changed, but some are handed on."""
     now, boundaries = dict(before), program.boundaries
     domain, periodic = around.positions.domain, around.positions.periodic
-    for stage in program.stages:
-        box = stage.updated(domain, periodic, boundaries)
-        seen = {
-            field: extended(now[field], field, boundaries[field], own_ends(stage, field), around)
-            for field in stage.fields_read
-        }
-
-        def read(node: Read, box: Shape = box, seen: Seen = seen) -> npt.NDArray[Any]:
-            array, first = seen[node.field]
-            return neighbours(array, box.shift(first), periodic, node)
-
-        def given(node: Given, box: Shape = box, stage: Stage = stage) -> Any:
-            return around.value(node, box, given_dtype(stage, program.dtypes))
-
-        values = {
-            field: values_of(expression, read, program.dtypes[field], given)
-            for field, expression in stage.updates.items()
-        }
-        for field, value in values.items():     # only now: all updates read the old values
+    for parts in program.by_location:
+        values: dict[str, tuple[Shape, npt.NDArray[Any]]] = {}
+        for stage in parts:
+            box = stage.updated(domain, periodic, boundaries)
+            made = _made(program, stage, box, now, around)
+            values |= {field: (box, value) for field, value in made.items()}
+        for field, (box, value) in values.items():  # only now: all updates read the old values
             now[field] = now[field].copy()
             now[field][box.slices(domain.lower)] = value
     return {**now, **{new: before[old] for new, old in program.renames.items()}}
+
+
+def _made(
+    program: Program,
+    stage: Stage,
+    box: Shape,
+    now: Mapping[str, npt.NDArray[Any]],
+    around: Surroundings,
+) -> dict[str, npt.NDArray[Any]]:
+    """What the cells of `box` become in the fields that a stage updates."""
+    boundaries, periodic = program.boundaries, around.positions.periodic
+    seen: Seen = {
+        field: extended(
+            now[field], field, boundaries[field], stage.ends(field, boundaries), around
+        )
+        for field in stage.fields_read
+    }
+
+    def read(node: Read) -> npt.NDArray[Any]:
+        array, first = seen[node.field]
+        return neighbours(array, box.shift(first), periodic, node)
+
+    def given(node: Given) -> Any:
+        return around.value(node, box, given_dtype(stage, program.dtypes))
+
+    return {
+        field: values_of(expression, read, program.dtypes[field], given)
+        for field, expression in stage.updates.items()
+    }
 
 
 def extended(

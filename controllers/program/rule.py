@@ -8,7 +8,7 @@ exchanged, what the reference computes and what devices do.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import ClassVar, TypeAlias, Union
 
@@ -30,6 +30,15 @@ class Rule:
     def is_steady(self) -> bool:
         """Whether these never change."""
         return False
+
+    @property
+    def is_wall(self) -> bool:
+        """Whether the field is 0 on the end itself, where it has a point."""
+        return False
+
+    def placed(self, half: bool) -> Rule:
+        """The same for a field that has a point on the end itself, or a last cell before it."""
+        return self
 
     def outside(self, inside: Inside, distance: int) -> Value:
         """The value of the cell `distance` cells beyond the end; 1 is the first one.
@@ -104,18 +113,29 @@ class Mirror(Rule):
     """The cells inside, seen in a mirror at the face of the last one, times `sign`, 1 or -1.
 
     components: the signs of some components of a field of structs, where they are others.
+    half: whether the field has a point on that face: the mirror is there, and -1 makes it 0.
     """
 
     sign: int = 1
     components: tuple[tuple[str, int], ...] = ()
+    half: bool = False
 
     def __post_init__(self) -> None:
         for name, sign in (("sign", self.sign), *self.components):
             if whole(sign, f"mirror: {name}") not in (1, -1):
                 raise ValueError(f"mirror: {name} is 1 or -1, got {sign}; scale by custom(...)")
 
+    @property
+    def is_wall(self) -> bool:
+        """Whether it is odd about a point of the field."""
+        return self.half and self.sign < 0
+
+    def placed(self, half: bool) -> Rule:
+        return replace(self, half=half)
+
     def outside(self, inside: Inside, distance: int) -> Value:
-        return inside(distance - 1) if self.sign == 1 else -inside(distance - 1)
+        seen = inside(distance if self.half else distance - 1)
+        return seen if self.sign == 1 else -seen
 
     def __str__(self) -> str:
         given = [*(["-1"] if self.sign < 0 else []), *(f"{n}={s}" for n, s in self.components)]

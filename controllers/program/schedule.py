@@ -51,23 +51,24 @@ def lowered(
 ) -> Sequence:
     """The sweeps of one step of `program`, in order; of so many time steps where that is over 1.
 
-    One per stage, which reads the newest versions.  ValueError where several steps cannot be one
-    sweep.
+    One per stage, or per part of it, which reads the newest versions of before the stage.
+    ValueError where several steps cannot be one sweep.
     """
     reason = why_single(program, domain) if steps_per_launch > 1 else ""
     if reason:
         raise ValueError(
             f"launches of {steps_per_launch} steps are for programs of one stage that reads the "
             f"field it writes, whose boundary is keep, periodic, mirror or a number, and uses "
-            f"neither coordinates, indices, OpenCL C nor scalars that change from step to step; "
-            f"{program.name!r} needs 1 step per launch: {reason}"
+            f"neither coordinates, indices, half points, OpenCL C nor scalars that change from "
+            f"step to step; {program.name!r} needs 1 step per launch: {reason}"
         )
     newest: dict[str, int] = {}
     parts = []
-    for stage in program.stages:
-        cells = cells_of(stage, domain, periodic, steps_per_launch, program.boundaries)
-        mirrors = mirrors_of(stage, program.boundaries, steps_per_launch)
-        parts.append(Sweep.of(stage, cells, steps_per_launch, newest, mirrors))
+    for stage, apart in zip(program.stages, program.by_location):
+        for part in apart:
+            cells = cells_of(part, domain, periodic, steps_per_launch, program.boundaries)
+            mirrors = mirrors_of(part, program.boundaries, steps_per_launch)
+            parts.append(Sweep.of(part, cells, steps_per_launch, newest, mirrors))
         newest |= {field: newest.get(field, 0) + 1 for field in stage.updates}
     return Sequence(tuple(parts))
 

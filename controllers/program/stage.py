@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from controllers.program.boundary import Boundary
+from controllers.program.boundary import KEPT, Boundary
 from controllers.program.element import Element
 from controllers.program.expression import (
     Application,
@@ -111,6 +111,11 @@ class Stage:
         return ()
 
     @property
+    def home(self) -> str:
+        """A field that lies where it computes."""
+        return next(iter(self.updates))
+
+    @property
     def writes(self) -> str:
         """The field it updates; ValueError where there are several."""
         return self._one_update[0]
@@ -133,31 +138,49 @@ class Stage:
     def updated(
         self, domain: Shape, periodic: tuple[bool, ...], boundaries: Boundaries | None = None
     ) -> Shape:
-        """The cells this stage computes; see `Program.updated`."""
+        """The cells this stage computes; see `Program.updated`.
+
+        All fields that it updates lie at the same location (`Program.by_location`).
+        """
         if not len(self.offsets) == len(domain.extent) == len(periodic):
             raise ValueError(
                 f"stage {self.name!r} has {len(self.offsets)} axes, got a domain of "
                 f"{len(domain.extent)} and {len(periodic)} boundaries; give one per axis"
             )
+        known = boundaries or {}
+        domain = known.get(self.home, KEPT).points(domain, periodic)
         ends = [
-            (
-                0 if p or self._extended(axis, 0, boundaries or {}) else max(0, -low),
-                0 if p or self._extended(axis, 1, boundaries or {}) else max(0, high),
-            )
-            for axis, ((low, high), p) in enumerate(zip(self.offsets, periodic))
+            tuple(0 if ring else self._margin(axis, upper, known) for upper in (0, 1))
+            for axis, ring in enumerate(periodic)
         ]
         lower = tuple(first + margin for first, (margin, _) in zip(domain.lower, ends))
         upper = tuple(last - margin for last, (_, margin) in zip(domain.upper, ends))
         return Shape(lower, tuple(max(a, b) for a, b in zip(lower, upper)))
 
-    def _extended(self, axis: int, upper: int, boundaries: Boundaries) -> bool:
-        """Whether the fields that it reads beyond an end, or else reads, or writes, go on there."""
-        beyond = {r.field for r in self.reads if (r.offset[axis] if upper else -r.offset[axis]) > 0}
-        concerned = beyond or {*self.fields_read} or {*self.updates}
-        return all(
-            field in boundaries and boundaries[field].side(axis)[upper].extends
-            for field in concerned
-        )
+    def _margin(self, axis: int, upper: int, boundaries: Boundaries) -> int:
+        """How many cells before an end are not computed."""
+        wall = any((axis, upper) in boundaries.get(f, KEPT).walls for f in self.updates)
+        ends = {field: self.ends(field, boundaries)[axis] for field in self.fields_read}
+        past = {field: high if upper else -low for field, (low, high) in ends.items()}
+        concerned = {f for f, n in past.items() if n > 0} or {*past} or {*self.updates}
+        if all(f in boundaries and boundaries[f].side(axis)[upper].extends for f in concerned):
+            return int(wall)
+        low, high = self.offsets[axis]
+        if len({boundaries.get(f, KEPT).half for f in (*past, *self.updates)}) > 1:
+            return max(int(wall), *past.values())   # offsets are from one location to another
+        return max(int(wall), high if upper else -low)
+
+    def ends(self, field: str, boundaries: Boundaries) -> Offsets:
+        """Per axis, how far the outermost cells read a field below its first and above its last.
+
+        These are the first and the last offset where its location is that of what is computed;
+        the last one of n + 1 points reads beyond n cells at the offset 0.
+        """
+        own, theirs = (boundaries.get(f, KEPT) for f in (self.home, field))
+        offsets = [read.offset for read in self.reads if read.field == field]
+        more = (own.is_half(a) - theirs.is_half(a) for a in range(len(self.offsets)))
+        along = zip(*offsets)
+        return tuple((min(steps), max(steps) + n) for steps, n in zip(along, more))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -171,6 +194,10 @@ class Part(Stage):
 
     whole: Stage
     rim: Offsets = ()
+
+    @property
+    def home(self) -> str:
+        return self.whole.home
 
     def updated(
         self, domain: Shape, periodic: tuple[bool, ...], boundaries: Boundaries | None = None

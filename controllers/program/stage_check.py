@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from controllers.program.dtypes import Applied, Value, applied, check_number, given_dtype, stores
+from controllers.program.expression import Outcome
 from controllers.program.stage import Stage
 
 Math = Literal["strict", "fast"]
@@ -19,9 +20,15 @@ def check_stage(stage: Stage, dtypes: Mapping[str, str], math: Math) -> None:
                 f"stage {stage.name!r} gives {field!r} a condition, {expression}, and a field "
                 f"holds numbers; choose them by where(condition, 1, 0)"
             )
+    used = {field: dtypes[field] for field in (*stage.fields_read, *stage.updates)}
+    for node in stage.given:
+        if isinstance(node, Outcome) and node.field not in used:
+            raise ValueError(
+                f"stage {stage.name!r} takes {node.name!r} of {node.element.name!r}, in OpenCL C, "
+                f"on the field {node.field!r}, which it neither reads nor updates; let it do one"
+            )
     try:
         floats = given_dtype(stage, dtypes)
-        used = {field: dtypes[field] for field in (*stage.fields_read, *stage.updates)}
         operations, values = applied([*stage.updates.values()], used, floats)
         _check_functions(operations, math)
     except ValueError as error:

@@ -43,6 +43,8 @@ def why_single(program: Program, domain: Shape) -> str:
         return f"its stage does not read the field that it writes, {stage.writes}"
     if program.changing:
         return f"scalars change from step to step, {', '.join(program.changing)}"
+    if any(field.half for field in program.fields):
+        return "fields lie at half points"
     if any(isinstance(node, (Index, Coordinate)) for node in stage.given):
         return "its stage uses indices or coordinates"
     if stage.elements:

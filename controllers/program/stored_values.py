@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from controllers.program.expression import Application, Expression, reads
+from controllers.program.expression import Application, Expression, Outcome, reads
 from controllers.program.functions import FUNCTIONS, STORED, Function
 from controllers.program.neighbour import shifted
 from controllers.program.node import ordered
@@ -36,10 +36,20 @@ def inside(node: Expression) -> Expression:
 
 
 def centred(node: Expression) -> tuple[Expression, Offset]:
-    """A value where its reads lie around the cell, the same for all neighbours; and how far off."""
+    """A value where its reads lie around the cell, the same for all neighbours; and how far off.
+
+    What functions in OpenCL C give is known in the cell itself alone.
+    """
+    if is_of_element(node):
+        return node, (0,) * len(reads(node)[0].offset)
     offsets = zip(*(read.offset for read in reads(node)))
     centre = tuple((min(axis) + max(axis)) // 2 for axis in offsets)
     return shifted(node, tuple(-step for step in centre)), centre
+
+
+def is_of_element(node: Expression) -> bool:
+    """Whether functions in OpenCL C take part in it."""
+    return any(isinstance(one, Outcome) for one in ordered(node))
 
 
 def replaced(

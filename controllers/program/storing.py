@@ -9,6 +9,7 @@ the expression of its inputs there, as if it were computed where it is read.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -20,6 +21,7 @@ from controllers.program.dtypes import applied, given_dtype
 from controllers.program.expression import Expression, Read, reads
 from controllers.program.functions import STORED
 from controllers.program.identifier import MAX_LENGTH
+from controllers.program.location import by_location
 from controllers.program.neighbour import shifted
 from controllers.program.offsets import Offsets
 from controllers.program.program import Field, Program
@@ -30,6 +32,7 @@ from controllers.program.stored_values import (
     depths_of,
     hull_of,
     inside,
+    is_of_element,
     replaced,
 )
 
@@ -37,13 +40,17 @@ Storing = Literal["auto", "always", "never"]
 Offset: TypeAlias = tuple[int, ...]
 Seen: TypeAlias = dict[int, dict[Offset, None]]     # by reader, the offsets of its reads
 
-FLOPS_PER_BYTE = 2      # which devices do at least while they move a byte (decision 0034)
+# What devices of a kind compute while they move a byte (docs/decisions/0038-...).
+FLOPS_PER_BYTE = {"gpu": 4.0, "cpu": 0.5, "reference": 0.5}
 
 
-def with_temporaries(program: Program, storing: Storing = "auto") -> Program:
+def with_temporaries(
+    program: Program, storing: Storing = "auto", flops_per_byte: float = FLOPS_PER_BYTE["gpu"]
+) -> Program:
     """The same program, whose stored values are temporary fields where that pays.
 
     storing: "always" for all that are read at several offsets, "never" for none.
+    flops_per_byte: operations that are as long as moving a byte.
 
     >>> from controllers.program.expression import Application
     >>> flux = Application(STORED, Read("u", (1,)) - Read("u", (0,)))
@@ -57,11 +64,12 @@ def with_temporaries(program: Program, storing: Storing = "auto") -> Program:
     if not any(STORED in stage.operations for stage in program.stages):
         return program
     names = _Names(program)
+    least = {"always": 0.0, "never": math.inf}.get(storing, flops_per_byte)
     divided: dict[Stage, tuple[Stage, ...]] = {}
     choices: list[str] = []
     for stage in program.stages:
         if stage not in divided:
-            divided[stage] = _parts(program, stage, storing, names, choices)
+            divided[stage] = _parts(program, stage, least, names, choices)
     stages = tuple(part for stage in program.stages for part in divided[stage])
     return replace(
         program, stages=stages, temporaries=tuple(names.fields), choices=tuple(choices)
@@ -69,17 +77,23 @@ def with_temporaries(program: Program, storing: Storing = "auto") -> Program:
 
 
 def _parts(
-    program: Program, stage: Stage, storing: Storing, names: _Names, choices: list[str]
+    program: Program, stage: Stage, least: float, names: _Names, choices: list[str]
 ) -> tuple[Stage, ...]:
     """What a stage becomes: stages that write temporary fields, and the rest of it."""
     if STORED not in stage.operations:
         return (stage,)
+    if len(by_location(stage, program.boundaries)) > 1:
+        choices.append(
+            f"{stage.name}: stored values are computed where they are read, since its fields lie "
+            f"at unlike locations"
+        )
+        return _Division(program, stage, math.inf, names).parts
     n_before = len(names.fields)
-    made = _Division(program, stage, storing, names)
+    made = _Division(program, stage, least, names)
     dtypes, floats = {**program.dtypes, **names.dtypes}, given_dtype(stage, program.dtypes)
     if any(part.given and given_dtype(part, dtypes) != floats for part in made.parts):
         del names.fields[n_before:]
-        made = _Division(program, stage, "never", names)
+        made = _Division(program, stage, math.inf, names)
         made.choices = [
             f"{stage.name}: stored values are computed where they are read, since alone they "
             f"would round what they are given to another dtype"
@@ -151,10 +165,11 @@ class _Division:
     """A stage divided: it is decided of each stored value, from the outermost ones inwards.
 
     parts: those that write temporary fields, the innermost ones first, and the rest.
+    least: operations that storing must save for each byte that it moves.
     """
 
-    def __init__(self, program: Program, stage: Stage, storing: Storing, names: _Names) -> None:
-        self._stage, self._storing = stage, storing
+    def __init__(self, program: Program, stage: Stage, least: float, names: _Names) -> None:
+        self._stage, self._least = stage, least
         self._dtypes, self._floats = program.dtypes, given_dtype(stage, program.dtypes)
         names.free = [*names.fields]
         self._fields = names
@@ -216,33 +231,38 @@ class _Division:
 
     def _chosen(self, group: _Group) -> dict[Expression, str]:
         """The names of those values of a group that are stored."""
-        values = [*group.seen]
-        kinds = [one.kind for one in applied(values, self._dtypes, self._floats)[1]]
-        if any(kind.weak for kind in kinds):    # no field says in which dtype it is
-            strong = [value for value, kind in zip(values, kinds) if not kind.weak]
-            group.seen = {value: group.seen[value] for value in strong}
-            return self._chosen(group) if strong else {}
+        found = applied([*group.seen], self._dtypes, self._floats)[1]
+        kind_of = {
+            value: one.kind
+            for value, one in zip(group.seen, found)
+            if not one.kind.weak and not is_of_element(value)   # what no field says the dtype of
+        }
+        values, kinds = [*kind_of], [*kind_of.values()]
+        group.seen = {value: group.seen[value] for value in values}
+        if not values:
+            return {}
         saved = sum(map(cost_of, group.expanded())) - cost_of(values)
         sizes = [np.dtype(kind.dtype).itemsize for kind in kinds]
         used = {read.field for read in reads(*values)}
         nbytes = 2 * sum(sizes) + sum(np.dtype(self._dtypes[name]).itemsize for name in used)
-        if self._storing == "auto":
-            pays = saved > FLOPS_PER_BYTE * nbytes
-        else:
-            pays = self._storing == "always"
+        pays = saved >= self._least * nbytes
         names = [self._fields.of(kind.dtype) for kind in kinds if pays and group.n_offsets > 1]
         self._tell(group, names, saved, nbytes)
         return dict(zip(values, names))
 
     def _tell(self, group: _Group, names: list[str], saved: int, nbytes: int) -> None:
-        n_values = len(group.seen)
-        what = f"{self._stage.name}: {n_values} stored value{'s' * (n_values > 1)}, read at "
-        what += f"{group.n_offsets} offset{'s' * (group.n_offsets > 1)}"
-        done = f"kept in {', '.join(names)}" if names else "computed where they are read"
-        why = f"it saves {saved} operations and moves {nbytes} bytes more per cell to keep them"
-        if group.n_offsets == 1:
-            why = "there is nothing to save"
-        self.choices.append(f"{what}, {done}: {why}")
+        """Write down for people what becomes of a group."""
+        several = len(group.seen) > 1
+        what = f"{len(group.seen)} stored values are" if several else "a stored value is"
+        they = "they are" if several else "it is"
+        figures = f"{saved} operations, and {nbytes} bytes more to move, per cell"
+        if names:
+            text = f"{what} kept in {', '.join(names)}: that saves {figures}"
+        elif group.n_offsets == 1:
+            text = f"{what} computed where {they} read, at one offset alone"
+        else:
+            text = f"{what} computed again where {they} read: storing would save {figures}"
+        self.choices.append(f"{self._stage.name}: {text}")
 
 
 def _numbered(name: str, number: int) -> str:

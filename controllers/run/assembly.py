@@ -14,7 +14,7 @@ from controllers.kernel.registry import KernelChoice, agreed_kernel, check_math
 from controllers.kernel.user_kernel import with_domain
 from controllers.kernel.variant import Kernel
 from controllers.placement.capacity import check_capacity, fits
-from controllers.placement.own_kernel import as_planned, check_boxes, overlap_for
+from controllers.placement.own_kernel import check_boxes, overlap_for
 from controllers.placement.placement import Controllers, Placement, open_controllers
 from controllers.placement.places import divide
 from controllers.placement.temporal import agreed_steps, plan_with_steps
@@ -34,17 +34,18 @@ from hitmap.shape import Shape
 
 @dataclass(frozen=True)
 class Terms:
-    """What all ranks have agreed on, and the controllers that were opened for it.
-
-    planned: the program as it is planned, perhaps with temporary fields.
-    """
+    """What all ranks have agreed on, and the controllers that were opened for it."""
 
     program: Program
-    planned: Program
     domain: Shape
     kernel: KernelChoice
     execution: Execution
     controllers: Controllers
+
+    @property
+    def planned(self) -> Program:
+        """The program as it is planned, perhaps with temporary fields."""
+        return self.controllers.program
 
     @property
     def is_checked(self) -> bool:
@@ -91,9 +92,8 @@ def agree(request: Request, comm: Communicator) -> Terms:
     check_math(execution.math, kernel, checked=execution.checked != "off")
     check_tuning(execution.tune, kernel, program, execution.checked)
     own = with_domain(kernel, domain) if isinstance(kernel, Kernel) else kernel
-    planned = as_planned(program, kernel, execution)
-    controllers = open_controllers(comm, planned, execution, kernel=own)
-    return Terms(program, planned, domain, kernel, execution, controllers)
+    controllers = open_controllers(comm, program, execution, kernel=own)
+    return Terms(program, domain, kernel, execution, controllers)
 
 
 def plan_on(layout: Layout, placement: Placement, terms: Terms, comm: Communicator) -> Plan:

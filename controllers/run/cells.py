@@ -60,12 +60,15 @@ def put_section(
     else:       # what lies between stays as it is
         cells = cells_of(engine, field, place, box)
     cells[section.steps] = values
-    _put(engine, place, tiles, box, cells)
+    _put(engine, field, place, tiles, box, cells)
 
 
 def put_values(engine: Engine, fields: Sequence[str], place: int, values_of: ValuesOf) -> None:
-    """Set all cells that a place owns, some at a time; ValueError where a value does not fit."""
-    for box in consecutive(engine.plan.layout.owned[place], CHUNK_CELLS):
+    """Set all cells that a place owns, some at a time; ValueError where a value does not fit.
+
+    The fields have one location.
+    """
+    for box in consecutive(engine.plan.owned(fields[0], place), CHUNK_CELLS):
         values = values_of(box)
         for field in fields:
             tiles = engine.to_set(field, place)
@@ -74,7 +77,7 @@ def put_values(engine: Engine, fields: Sequence[str], place: int, values_of: Val
                 convert(_repeated(values[field], box), cells, box.lower)
             except ValueError as error:
                 raise ValueError(f"{field}: {error}") from None
-            _put(engine, place, tiles, box, cells)
+            _put(engine, field, place, tiles, box, cells)
 
 
 def _repeated(values: npt.ArrayLike, box: Shape) -> npt.NDArray[Any]:
@@ -92,30 +95,50 @@ def put_by(
     engine: Engine, fields: Sequence[str], place: int, init: Callable[[TileView], None]
 ) -> None:
     """`init` sets the cells that a place owns, zeroed before."""
-    owned = engine.plan.layout.owned[place]
-    tiles = {field: [] if owned.empty else engine.to_set(field, place) for field in fields}
+    owned = {field: engine.plan.owned(field, place) for field in fields}
+    tiles = {f: [] if box.empty else engine.to_set(f, place) for f, box in owned.items()}
     arrays = {
-        field: _view(engine, field, place, buffers[0] if buffers else None, owned)
+        field: _view(engine, field, place, buffers[0] if buffers else None, owned[field])
         for field, buffers in tiles.items()
     }
     for array in arrays.values():
         array[...] = 0
-    init(TileView(arrays, owned, engine.plan.layout.domain.extent, place))
+    init(tile_view(engine, arrays, place))
     for field, array in arrays.items():
-        _put(engine, place, tiles[field], owned, array)
+        _put(engine, field, place, tiles[field], owned[field], array)
+
+
+def tile_view(engine: Engine, arrays: Mapping[str, npt.NDArray[Any]], place: int) -> TileView:
+    """The cells that a place owns, of some fields, as users see them."""
+    layouts = {field: engine.plan.layout_of(field) for field in arrays}
+    boxes = {field: (own.owned[place], own.domain.extent) for field, own in layouts.items()}
+    usual = engine.plan.layout.owned[place], engine.plan.layout.domain.extent
+    box, domain = next(iter(boxes.values())) if len({*boxes.values()}) == 1 else usual
+    return TileView(arrays, box, domain, place, boxes)
 
 
 def pieces(engine: Engine, field: str) -> Iterator[tuple[Shape, npt.NDArray[Any]]]:
     """All cells of the places of this rank, so many at a time as may pass through the host."""
     for place in engine.executors:
-        for box in consecutive(engine.plan.layout.owned[place], CHUNK_CELLS):
+        for box in consecutive(engine.plan.owned(field, place), CHUNK_CELLS):
             yield box, cells_of(engine, field, place, box)
 
 
 def _put(
-    engine: Engine, place: int, tiles: Sequence[Tile], box: Shape, cells: npt.NDArray[Any]
+    engine: Engine,
+    field: str,
+    place: int,
+    tiles: Sequence[Tile],
+    box: Shape,
+    cells: npt.NDArray[Any],
 ) -> None:
-    """Into all buffers, as a step writes no boundary cells; `cells` may be the first one's own."""
+    """Into all buffers, as a step writes no boundary cells; `cells` may be the first one's own.
+
+    On walls the field is 0, whatever is given.
+    """
+    for wall in engine.plan.walls(field):
+        if not (wall & box).empty:
+            cells[(wall & box).slices(box.lower)] = 0
     for tile in tiles:
         if tile.host is None or tile is not tiles[0]:
             engine.executors[place].move_to(tile, box, cells)

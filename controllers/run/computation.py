@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import controllers
 from controllers.kernel.configuration import KernelUse
+from controllers.language.half_points import Locations
 from controllers.language.kinds import DTypes
 from controllers.placement.own_kernel import check_rest
 from controllers.placement.relocation import relocate
@@ -62,6 +63,8 @@ class Computation(Overview):
         the default of patterns (cells that reach beyond keep their value), "periodic", "mirror",
         "fixed:0" and "extrapolate:1"; rules `mirror`, `fixed`, `extrapolate` and `custom`
         (docs/boundaries.md).  Where nothing is said, those of the program or of the grid.
+    location: of steps, the fields that lie at half points of axes, such as dict(vx="x"); the others
+        lie at cells (docs/programs.md).
     dt: the time that a step takes, for programs that use it, and for `time`.
     init: initial values of fields, and values of parameters, by name: for names that are keywords
         of this call.
@@ -88,6 +91,7 @@ class Computation(Overview):
         *,
         dtype: DTypes = None,
         boundary: Boundaries = None,
+        location: Locations = None,
         dt: float | None = None,
         init: Mapping[str, Given] | None = None,
         comm: Communicator | None = None,
@@ -99,7 +103,7 @@ class Computation(Overview):
         self.comm = default_communicator() if comm is None else comm
         install_where_ranks_are(self.comm)
         request = refuse_together(self.comm, lambda: Request.of(
-            program, sizes, dtype=dtype, boundary=boundary, dt=dt, init=init,
+            program, sizes, dtype=dtype, boundary=boundary, location=location, dt=dt, init=init,
             division=division, execution=execution, keywords=keywords, complete=True,
         ))  # fmt: skip
         self.calls = Calls(self.comm, f"a computation of {request.program.name}")

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from controllers.device.device import WITHOUT_OPENCL
 from controllers.kernel.configuration import KernelUse, planned_configurations
 from controllers.kernel.registry import KernelChoice, check_math, find_kernel
+from controllers.language.half_points import Locations
 from controllers.language.kinds import DTypes
 from controllers.placement.own_kernel import as_planned, overlap_for
 from controllers.placement.temporal import plan_with_steps
@@ -69,6 +70,7 @@ def dry_run(
     *,
     dtype: DTypes = None,
     boundary: Boundaries = None,
+    location: Locations = None,
     dt: float | None = None,
     division: Division | None = None,
     execution: Execution | None = None,
@@ -81,7 +83,7 @@ def dry_run(
     while steps are run has no effect.  ValueError where the options do not fit together.
     """
     request = Request.of(
-        program, sizes, dtype=dtype, boundary=boundary, dt=dt, division=division,
+        program, sizes, dtype=dtype, boundary=boundary, location=location, dt=dt, division=division,
         execution=execution, keywords=keywords,
     )  # fmt: skip
     n_controllers = whole(n_controllers, "n_controllers")
@@ -90,13 +92,14 @@ def dry_run(
     division, execution = request.division, request.execution
     kernel = find_kernel(execution.kernel)
     check_math(execution.math, kernel)
-    planned = as_planned(request.program.with_math(execution.math), kernel, execution)
-    layout = division.layout_of(domain_of(planned, request.sizes), n_controllers)
+    asked = request.program.with_math(execution.math)
+    layout = division.layout_of(domain_of(asked, request.sizes), n_controllers)
     wanted = execution.devices or ("gpu",)
     words = [wanted] if isinstance(wanted, str) else list(wanted)
     ranks = [_location(rank, words[rank % len(words)]) for rank in range(n_controllers)]
     n_each = 1 if division.is_dealt else division.places_per_controller
     locations = [ranks[place // n_each % n_controllers] for place in range(layout.n_places)]
+    planned = as_planned(asked, kernel, execution, {where.kind for where in locations})
 
     def plan_of(n_steps: int) -> Plan:
         return Plan(

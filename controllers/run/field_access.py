@@ -19,7 +19,7 @@ from controllers.engine import Engine
 from controllers.memory.tile import TileView
 from controllers.process.errand import errand
 from controllers.run.call import Calls, collective, noted, together
-from controllers.run.cells import cells_of, dtype_of, pieces, put_by, put_values
+from controllers.run.cells import cells_of, dtype_of, pieces, put_by, put_values, tile_view
 from controllers.run.given_values import given_values, of_file, opened_together
 from controllers.run.state import State
 from controllers.settings.initial import Initial
@@ -78,9 +78,9 @@ class FieldAccess(ABC):
         """
         function(output, "output")
         for place in self._engine.executors:
-            owned = self._layout.owned[place]
-            arrays = {field: cells_of(self._engine, field, place, owned) for field in self.fields}
-            output(TileView(arrays, owned, self._layout.domain.extent, place))
+            owned = {field: self._engine.plan.owned(field, place) for field in self.fields}
+            arrays = {f: cells_of(self._engine, f, place, box) for f, box in owned.items()}
+            output(tile_view(self._engine, arrays, place))
 
     @collective("fields", "root", use="sets")
     def scatter(self, whole: npt.NDArray[Any] | None, root: int = 0) -> None:
@@ -188,7 +188,8 @@ class FieldAccess(ABC):
 
     @property
     def _layout(self) -> Layout:
-        return self._engine.plan.layout
+        """Of the one field."""
+        return self._engine.plan.layout_of(self.fields[0])
 
     @property
     def _ranks(self) -> tuple[int, ...]:

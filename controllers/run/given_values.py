@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from controllers.engine import Engine
 from controllers.run.cells import dtype_of
-from controllers.settings.initial import Initial, Place
+from controllers.settings.domain import place_of
+from controllers.settings.initial import Initial
 from hitmap.agreement import agree_on_call, on_all_ranks, raise_together
 from hitmap.comm import Communicator
 from hitmap.npy import fingerprint, open_npy
@@ -26,11 +27,12 @@ def given_values(initial: Initial, engine: Engine, comm: Communicator) -> PlaceV
     """Where the values of each place come from; an array is rank 0's.  Collective."""
     if initial.kind == "array":
         return _of_array(initial, engine, comm)
+    layout = engine.plan.layout_of(initial.fields[0])
     if initial.kind == "function":
-        where = Place(engine.plan.layout.domain.extent, engine.plan.program.grid)
+        where = place_of(engine.plan.program, initial.fields[0], layout.domain.extent)
         return lambda place, box: initial.at(where, box)
     if initial.kind == "file":
-        whole = opened_together(initial.value, engine.plan.layout.domain.extent, comm)
+        whole = opened_together(initial.value, layout.domain.extent, comm)
         return lambda place, box: dict.fromkeys(
             initial.fields, whole[box.slices((0,) * box.n_axes)]
         )
@@ -38,7 +40,7 @@ def given_values(initial: Initial, engine: Engine, comm: Communicator) -> PlaceV
 
 
 def _of_array(initial: Initial, engine: Engine, comm: Communicator) -> PlaceValues:
-    layout = engine.plan.layout
+    layout = engine.plan.layout_of(initial.fields[0])
     ranks = [location.rank for location in engine.plan.locations]
     whole = initial.value if comm.rank == 0 else None
     try:

@@ -18,6 +18,7 @@ from controllers.engine import Engine
 from controllers.run.call import collective, refuse_together
 from controllers.run.cells import dtype_of, put_section, section_of
 from controllers.run.field_access import FieldAccess
+from controllers.settings.domain import place_of
 from controllers.settings.initial import Given, Place, initials
 from hitmap.agreement import on_all_ranks, raise_together
 from hitmap.conversion import with_one_nan
@@ -130,11 +131,11 @@ class OneField(FieldAccess):
 
     @property
     def coords(self) -> dict[str, npt.NDArray[np.float64]]:
-        """Where the centres of the cells lie along each axis; none where there is no grid."""
-        grid = self._place.grid
-        if grid is None:
+        """Where the cells, or half points, lie along each axis; none where there is no grid."""
+        place = self._place
+        if place.grid is None:
             return {}
-        return {axis: grid.along(n, 0, self.shape[n]) for n, axis in enumerate(grid.axes)}
+        return {axis: place.along(n, 0, self.shape[n]) for n, axis in enumerate(place.grid.axes)}
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -169,7 +170,7 @@ class OneField(FieldAccess):
 
     @property
     def _place(self) -> Place:
-        return Place(self.shape, self._engine.plan.program.grid)
+        return place_of(self._engine.plan.program, self._field, self.shape)
 
     def _section(self, verb: str, index: object) -> Section:
         """The cells of an index; what is wrong with it is an error on all ranks."""

@@ -8,6 +8,7 @@ from typing import Any, Union
 
 from controllers.program.boundary import Boundary, Spelling
 from controllers.program.program import Program
+from controllers.settings.initial import Place
 from hitmap.argument import sizes_of
 from hitmap.shape import Shape
 
@@ -56,6 +57,20 @@ def domain_of(program: Program, sizes: int | Sequence[int]) -> Shape:
             f"use a smaller one"
         )
     return Shape.of_extent(extent)
+
+
+def place_of(program: Program, field: str, extent: tuple[int, ...]) -> Place:
+    """Where the values of a field belong, which has so many cells or points."""
+    half = program.field(field).half or (False,) * len(extent)
+    return Place(extent, program.grid, half)
+
+
+def extent_of(program: Program, field: str, cells: tuple[int, ...]) -> tuple[int, ...]:
+    """How many cells or points a field has per axis, over so many cells."""
+    domain = Shape.of_extent(cells)
+    if len(cells) != program.n_axes:    # which is said elsewhere
+        return cells
+    return program.field(field).boundary.points(domain, program.periodic).extent
 
 
 def check_some_computed(program: Program, domain: Shape, periodic: tuple[bool, ...]) -> None:

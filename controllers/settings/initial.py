@@ -29,10 +29,14 @@ _REMEDY = "give a number, an array, a function of coordinates, or the name of a 
 
 @dataclass(frozen=True)
 class Place:
-    """Where the values belong: cells of `extent`, on axes that a grid names or nobody does."""
+    """Where the values belong: cells of `extent`, on axes that a grid names or nobody does.
+
+    half: along which axes they belong to half points.
+    """
 
     extent: tuple[int, ...]
     grid: Coordinates | None = None
+    half: tuple[bool, ...] = ()
 
     @property
     def axes(self) -> Coordinates:
@@ -40,15 +44,19 @@ class Place:
         return Grid.of(self.extent).places if self.grid is None else self.grid
 
     def coordinates(self, box: Shape) -> dict[str, npt.NDArray[np.float64]]:
-        """The centres of the cells of `box`, an array per axis, which broadcast to all.
+        """Where the cells of `box` lie, an array per axis, which broadcast to all.
 
         >>> y, x = Place((4, 4)).coordinates(Shape((0, 2), (2, 4))).values()
         >>> (y + x).tolist()
         [[3.0, 4.0], [4.0, 5.0]]
         """
         ends = enumerate(zip(box.lower, box.upper))
-        along = (self.axes.along(axis, *between) for axis, between in ends)
+        along = (self.along(axis, *between) for axis, between in ends)
         return dict(zip(self.axes.axes, np.ix_(*along)))
+
+    def along(self, axis: int, first: int, end: int) -> npt.NDArray[np.float64]:
+        """Where the cells first <= i < end lie along an axis."""
+        return self.axes.along(axis, first, end, bool(self.half) and self.half[axis])
 
 
 @dataclass(frozen=True, repr=False)
@@ -195,12 +203,13 @@ def _in_order(name: str, value: Any, place: Place) -> Any:
     for number_, axis in enumerate(axes):
         if axis in value.coords:
             centres = np.asarray(value.coords[axis])
-            right = place.grid.along(number_, 0, len(centres))
+            right = place.along(number_, 0, len(centres))
             spacing = place.grid.spacing[number_]
             if not np.allclose(centres, right, rtol=0, atol=_UNEVEN * spacing):
                 raise ValueError(
                     f"the coordinates of the array along {axis!r} are not those of the grid; "
-                    f"interpolate it to grid.coordinates({axis!r}), or give the bare values"
+                    f"interpolate it to those where the field lies (grid.coordinates({axis!r}) "
+                    f"for cells), or give the bare values"
                 )
     return np.transpose(np.asarray(value), [dims.index(axis) for axis in axes])
 

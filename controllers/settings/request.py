@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
-from controllers.language.kinds import DTypes
+from controllers.language.half_points import Locations
+from controllers.language.kinds import DTypes as DTypes
 from controllers.program.program import Program
 from controllers.settings.division import Division, DivisionKeywords
 from controllers.settings.domain import Boundaries
@@ -27,8 +28,8 @@ class Keywords(DivisionKeywords, ExecutionKeywords, total=False):
 
 
 # What `Computation` takes by these names is no field.
-OWN_KEYWORDS = ("program", "sizes", "dtype", "boundary", "dt", "init", "comm", "division",
-                "execution")  # fmt: skip
+OWN_KEYWORDS = ("program", "sizes", "dtype", "boundary", "location", "dt", "init", "comm",
+                "division", "execution")  # fmt: skip
 GROUP_KEYWORDS = (*DivisionKeywords.__annotations__, *ExecutionKeywords.__annotations__)
 
 
@@ -55,6 +56,7 @@ class Request:
         *,
         dtype: DTypes = None,
         boundary: Boundaries = None,
+        location: Locations = None,
         dt: float | None = None,
         init: Mapping[str, Given] | None = None,
         division: Division | None = None,
@@ -68,14 +70,14 @@ class Request:
         the two groups, and change what these say; or values of fields and parameters.
         complete: none may be missing.
         """
-        own = {"dtype": dtype, "boundary": boundary, "dt": dt}
+        own = {"dtype": dtype, "boundary": boundary, "location": location, "dt": dt}
         taken = {name for name, value in own.items() if value is not None}
         names = [name for group in names_of(program) for name in group]
         options, given = _given(names, keywords or {}, init, taken)
         cut, run = grouped(division, execution, options, names)
         said = overrides()
         run = said.executed(run)
-        subject = Subject.of(program, sizes, dtype, boundary, dt, given, run.math)
+        subject = Subject.of(program, sizes, dtype, boundary, location, dt, given, run.math)
         if complete and subject.missing:
             raise ValueError(
                 f"no initial values were given for {', '.join(subject.missing)}; give them as "

@@ -13,15 +13,16 @@ import numpy.typing as npt
 
 from controllers.language.dtype import dtype_name
 from controllers.language.grid import Grid, Labelled
+from controllers.language.half_points import Locations
 from controllers.language.kinds import DTypes
 from controllers.language.step import Method, Step, Steps, steps_of
 from controllers.language.traced import program_of
 from controllers.language.weights import FIELD, Stencil
 from controllers.program.program import Math, Program
 from controllers.program.scalars import TIME_STEP
-from controllers.settings.domain import Boundaries, bounded
+from controllers.settings.domain import Boundaries, bounded, extent_of, place_of
 from controllers.settings.initial import Given, Initial, Place, initials, is_named
-from hitmap.argument import sizes_of, wrong
+from hitmap.argument import short, sizes_of, wrong
 from hitmap.npy import open_npy
 
 Described = Union[Program, Stencil, Steps]
@@ -50,6 +51,7 @@ class Subject:
         sizes: Sizes,
         dtype: DTypes = None,
         boundary: Boundaries = None,
+        location: Locations = None,
         dt: float | None = None,
         given: Mapping[str, Any] | None = None,
         math: Math = "strict",
@@ -63,9 +65,15 @@ class Subject:
         if dt is not None:
             scalars[TIME_STEP] = dt
         if isinstance(described, (Program, Stencil)):
+            if location is not None:
+                raise ValueError(
+                    f"location: the fields of a program say themselves where they lie, got "
+                    f"{short(location)}; make them as Field(..., half=(False, True))"
+                )
             return _of_program(described, sizes, dtype, boundary, values, scalars)
         if isinstance(described, (Step, Method, list, tuple)):
-            return _of_steps(described, sizes, dtype, boundary, values, scalars, math)
+            usual = {"dtype": dtype, "boundary": boundary, "location": location, "math": math}
+            return _of_steps(described, sizes, values, scalars, usual)
         remedy = "write Stencil.of(...), or @ct.step above a function"
         raise wrong("program", "a Program or a Stencil or steps", described, remedy)
 
@@ -130,39 +138,49 @@ def _of_program(
     program = bounded(program, usual if boundary is None else boundary, axes)
     shaped = grid if array is None else array
     extent = _extent(sizes) if shaped is None else shaped.shape
-    found = initials(values, fields, Place(extent, program.grid)) if values else ()
-    return Subject(program, extent, found, (), program.rules.given(scalars))
+    found = [
+        one
+        for name, value in values.items()
+        for one in initials({name: value}, fields, _place(program, name, extent))
+    ]
+    return Subject(program, extent, tuple(found), (), program.rules.given(scalars))
 
 
 def _of_steps(
     steps: Steps,
     sizes: Sizes,
-    dtype: DTypes,
-    boundary: Boundaries,
     values: dict[str, Given],
     scalars: Mapping[str, Any],
-    math: Math,
+    options: Mapping[str, Any],
 ) -> Subject:
+    """`options` are those of `program_of`."""
     fields, _ = names_of(steps)
     grid = _grid_of(sizes)
     if isinstance(sizes, (np.ndarray, Labelled)):
         values = _with_whole(values, fields, sizes)
     if grid is None:
         grid = Grid.of(sizes if isinstance(sizes, np.ndarray) else _extent(sizes))
-    traced = program_of(
-        steps, grid, dtype=dtype, boundary=boundary, dt=scalars.get(TIME_STEP),
-        fields={name: _dtype_of(value) for name, value in values.items()}, math=math,
-    )  # fmt: skip
+    dtypes = {name: _dtype_of(value) for name, value in values.items()}
+    traced = program_of(steps, grid, dt=scalars.get(TIME_STEP), fields=dtypes, **options)
     missing = tuple(name for name in fields if name not in values)
     values |= {own: values[name] for own, name in traced.alike.items() if name in values}
-    place = Place(grid.shape, traced.program.grid)
     found = [
         one
         for name, value in values.items()
-        for one in initials({name: value}, [*traced.parts(name).values()], place)
+        for one in initials(
+            {name: value},
+            [*traced.parts(name).values()],
+            _place(traced.program, name, grid.shape),
+        )
     ]
     known = traced.program.rules.given(scalars)
     return Subject(traced.program, grid.shape, tuple(found), missing, known)
+
+
+def _place(program: Program, name: str, cells: tuple[int, ...]) -> Place:
+    """Where the values of a field belong, or of structs whose components are fields."""
+    field = next(f.name for f in program.fields if is_named(name, [f.name]))
+    return place_of(program, field, extent_of(program, field, cells))
 
 
 def _grid_of(sizes: Sizes) -> Grid | None:

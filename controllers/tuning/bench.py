@@ -19,7 +19,8 @@ import pyopencl as cl
 from controllers import kgt
 from controllers.check.trial import check_variant
 from controllers.device.event import Command
-from controllers.executor.opencl import CELL_TYPES, OpenCLExecutor
+from controllers.executor.copies import CELL_TYPES
+from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.build import BuildError, Built, build
 from controllers.kernel.candidate import Candidate, OwnCandidate
 from controllers.kernel.configuration import Placed

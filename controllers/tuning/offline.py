@@ -19,10 +19,8 @@ from controllers.kernel.registry import KernelChoice, agreed_kernel, check_math
 from controllers.kernel.user_kernel import with_domain
 from controllers.kernel.variant import Kernel
 from controllers.kernel.winners import Winner
-from controllers.language.kinds import DTypes
 from controllers.memory.ledger import MemoryCapError
 from controllers.placement.own_kernel import (
-    as_planned,
     check_boxes,
     check_mirrors,
     overlap_for,
@@ -37,7 +35,7 @@ from controllers.settings.division import Division
 from controllers.settings.domain import Boundaries, domain_of
 from controllers.settings.execution import Execution
 from controllers.settings.initial import Given
-from controllers.settings.request import Described, Request, Sizes
+from controllers.settings.request import Described, DTypes, Request, Sizes
 from controllers.tuning.bench import Bench
 from controllers.tuning.search import search_named
 from controllers.tuning.site import WORTH
@@ -125,8 +123,8 @@ def tune(
     check_math(tuned.math, kernel)
     check_choice(kernel, tuned)
     own = with_domain(kernel, domain) if isinstance(kernel, Kernel) else kernel
-    tuned = as_planned(tuned, kernel, request.execution)
     controllers = open_controllers(comm, tuned, request.execution, kernel=own)
+    tuned = controllers.program
     layout, placement = divide(controllers, tuned, domain, request.division)
     plans = _plans(tuned, layout, placement.locations, comm.rank, kernel)
     for plan in plans.values():

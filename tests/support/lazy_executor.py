@@ -216,11 +216,15 @@ class LazyExecutor:
         return command
 
     def copy_command(
-        self, source: Linear, target: Linear, itemsize: int, move: tuple[Strided, Strided]
+        self, source: Linear, target: Linear, itemsize: int, *moves: tuple[Strided, Strided]
     ) -> Command:
-        memories = (elements(array(memory), f"V{itemsize}") for memory in (source, target))
-        taken, given = (end.view(memory) for end, memory in zip(move, memories))
-        return self._command(self.compute, "copy", lambda: np.copyto(given, taken))
+        taken, given = (elements(array(memory), f"V{itemsize}") for memory in (source, target))
+
+        def work() -> None:
+            for at, to in moves:
+                np.copyto(to.view(given), at.view(taken))
+
+        return self._command(self.compute, "copy", work)
 
     def download_command(
         self, source: Linear, cells: Strided, target: npt.NDArray[Any]

@@ -145,7 +145,9 @@ class Config(Protocol):
 
     def origin(self, stage: Stage) -> str:
         """Where the text of the kernel comes from, for people."""
-        return f"generated, {self.described()}"
+        texts = ", ".join(element.where for element in stage.elements)
+        around = f" around OpenCL C ({texts})" if texts else ""
+        return f"generated{around}, {self.described()}"
 
     def name(self, stage: Stage) -> str:
         """What the kernel is called in OpenCL C."""

@@ -103,6 +103,8 @@ def cost(program: Program, stage: Stage) -> str:
 def _pattern(program: Program, stage: Stage) -> list[str]:
     """What each drawing shows, and the drawings: one for a weighted sum of one field."""
     offsets = _shape_text(stage)
+    if stage.elements:
+        return [f"Written in OpenCL C, which declares to read over the offsets {offsets}."]
     if len(stage.updates) > 1:
         fields = " and ".join(stage.updates)
         return [f"Updates {fields} at once; reads over the offsets {offsets}."]

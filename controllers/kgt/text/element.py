@@ -203,9 +203,9 @@ class Calls:
         given += [f"item_{axis}" for axis in range(n_axes)] if element.looks else []
         for name in element.writes:
             variable, field = f"kgt_{name}_{number}", element.field_of[name]
-            # what was there before shows whether the function sets it
-            seen = element.looks and field in self._stage.updates
-            start = f"{field}_new[{self._index_of(field)}]" if seen else "0"
-            yield f"{OPENCL_TYPES[dtype_of(self._dtypes, field)]} {variable} = {start};"
+            start = "" if element.looks else " = 0"
+            if element.recalls and field in self._stage.updates:
+                start = f" = {field}_new[{self._index_of(field)}]"
+            yield f"{OPENCL_TYPES[dtype_of(self._dtypes, field)]} {variable}{start};"
             given.append(f"&{variable}")
         yield from _wrapped(f"{self._names[element]}({', '.join(given)});")

@@ -57,13 +57,14 @@ def assignments(
     dtypes: Dtypes,
     read_text: Callable[[Read], str] | None = None,
     lanes: Lanes = SCALAR,
+    place: str = "item",
 ) -> list[str]:
     """The C statements that assign what each updated field gets to its target, as lines.
 
     All is computed before the first is assigned, and what several updates share once.
     `read_text` gives the C text of a read, as tight as a name, of the field's type; by default
     field u is read at index `c` (`c_u` where the stage uses several fields) plus the offset.
-    Values are as wide as `lanes`.
+    Values are as wide as `lanes`; `place` as in `given_text`.
 
     >>> u, v = Read("u", (0,)), Read("v", (0,))
     >>> flow = Stage("flow", {"u": u - u * v, "v": v + u * v}, ((0, 0),))
@@ -103,7 +104,7 @@ def assignments(
 
     def given(node: Given) -> Text:
         kind = kind_of_given(node, floats)
-        text = given_text(node, stage)
+        text = given_text(node, stage, place)
         return Text((text,), ATOM, 1, kind=kind, type_name=OPENCL_TYPES[kind.dtype])
 
     outcome = _outcomes(stage, dtypes, values, lines)

@@ -17,7 +17,7 @@ from controllers.kgt.text.comment import head_comment
 from controllers.kgt.text.emitter import INDENT, OPENCL_TYPES, used_fields
 from controllers.kgt.text.fast import CONTRACTION
 from controllers.kgt.text.integer import quotient_for
-from controllers.kgt.text.lanes import SCALAR, Lanes
+from controllers.kgt.text.lanes import SCALAR, Lanes, clang_functions
 from controllers.program.dtypes import given_dtype
 from controllers.program.program import Program, Stage
 
@@ -30,6 +30,7 @@ def kernel(
     work_sizes: WorkSizes,
     *,
     helpers: Sequence[str] = (),
+    own_functions: bool = False,
     lanes: Lanes = SCALAR,
     group: tuple[int, ...] = (),
     steps_per_launch: int = 1,
@@ -39,6 +40,7 @@ def kernel(
 
     `helpers` are lines before the kernel; `steps_per_launch` as in `StageKernel`; `group` is a
     fixed size of work-groups.  `scalars` are values of whole numbers that the body takes besides.
+    own_functions: clang computes what it can without OpenCL's library.
     """
     fields, dtypes = used_fields(stage), program.dtypes
     buffers: tuple[tuple[str, Role], ...] = (
@@ -47,18 +49,16 @@ def kernel(
     )
     types = {field: OPENCL_TYPES[dtypes[field]] for field in fields}
     real = OPENCL_TYPES[given_dtype(stage, dtypes)]
-    doubles = "float64" in used_dtypes(stage, dtypes)
+    called = helper_functions(stage, dtypes)
+    used = [*called, *helpers, *body]
     name = _free(f"kgt_{stage.name}", [*helpers, *body, *given.declarations(stage, real)])
     lines = [
-        *(
-            f"// {line}".rstrip()
-            for line in head_comment(program, stage, how, steps_per_launch)
-        ),
-        f"#pragma OPENCL FP_CONTRACT {CONTRACTION[program.math]}",
-        *(["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if doubles else []),
+        *(f"// {line}".rstrip() for line in head_comment(program, stage, how, steps_per_launch)),
+        *_pragmas(program, stage),
         "",
+        *(clang_functions(used, used_dtypes(stage, dtypes)) if own_functions else ()),
         *quotient_for([*helpers, *body], lanes),
-        *helper_functions(stage, dtypes),
+        *called,
         *helpers,
         *(_fixed_group(group) if group else ()),
         f"__kernel void {name}(",
@@ -80,6 +80,15 @@ def kernel(
         name, "\n".join(lines), parameters, work_sizes, steps_per_launch,
         divides(stage, dtypes), scalars or {},
     )  # fmt: skip
+
+
+def _pragmas(program: Program, stage: Stage) -> list[str]:
+    """C lines: which arithmetic the compiler may use."""
+    doubles = "float64" in used_dtypes(stage, program.dtypes)
+    return [
+        f"#pragma OPENCL FP_CONTRACT {CONTRACTION[program.math]}",
+        *(["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if doubles else []),
+    ]
 
 
 def _free(name: str, lines: Sequence[str]) -> str:

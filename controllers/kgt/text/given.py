@@ -3,7 +3,7 @@
 
 A table holds what the cells of a box, and those around it that are seen, have along one axis.  It
 is made on the host, so that all devices have the same bits.  The index of the cell itself needs no
-table: it is where the box begins plus where in the box the cell is, `item_AXIS`.
+table: it is where the box begins plus where in the box the cell is, `item_AXIS` in "cell".
 """
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, Union
 
 from controllers.kgt.parameter import Parameter
+from controllers.kgt.text.c_text import plus
 from controllers.kgt.text.report import REPORT
 from controllers.program.expression import Coordinate, Given, Index, Scalar
 from controllers.program.program import Stage
@@ -98,16 +99,19 @@ def declarations(stage: Stage, cell: str) -> list[str]:
     ]
 
 
-def given_text(node: Given, stage: Stage) -> str:
-    """C text of what a cell is given, as tight as a name."""
+def given_text(node: Given, stage: Stage, place: str = "item") -> str:
+    """C text of what a cell is given, as tight as a name.
+
+    Where in the box the cell is stands in variables called `place`, an underscore and the axis.
+    """
     if isinstance(node, Scalar):
         return PREFIX + node.name
     assert isinstance(node, (Index, Coordinate)), node
     if _is_own_index(node, stage):
-        return f"(lower_{node.axis} + item_{node.axis})"
+        return f"(lower_{node.axis} + {place}_{node.axis})"
     table = next(one for one in tables_of(stage) if one.of is _at_cell(node))
     step = table.low + node.offset
-    return f"{table.name}[item_{node.axis}{f' + {step}' if step else ''}]"
+    return f"{table.name}[{place}_{node.axis}{plus(step)}]"
 
 
 def _at_cell(node: Placed) -> Placed:

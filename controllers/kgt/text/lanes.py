@@ -7,6 +7,8 @@ and aborts on some of width 16.
 """
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -49,6 +51,37 @@ WIDTHS = (1, 2, 4)    # of the vectors that are used on GPUs
 # Before functions of wide vectors.  clang warns that compilers disagree on how to pass such values;
 # ours are always inlined.
 WIDE = '#pragma clang diagnostic ignored "-Wpsabi"'
+
+# Functions of OpenCL C that clang has too, of so many operands, by what the names of its own end in
+_FUNCTIONS = {
+    "copysign": 2, "isfinite": 1, "isinf": 1, "isnan": 1,
+    "ceil": 1, "fabs": 1, "floor": 1, "rint": 1, "signbit": 1, "sqrt": 1, "trunc": 1,
+}  # fmt: skip
+_OF_ANY_TYPE = {"isfinite", "isinf", "isnan"}
+
+
+def clang_functions(lines: Sequence[str], dtypes: Sequence[str]) -> list[str]:
+    """C lines: macros that make functions which `lines` call clang's own, and an empty line.
+
+    PoCL's wheel calls its library for each cell, and then computes one cell at a time.  None where
+    values are of both float types, as clang's functions are of one.
+
+    >>> clang_functions(["t0 = sqrt(u[c]);"], ["float32"])[1:]
+    ['#undef sqrt', '#define sqrt(a) __builtin_sqrtf(a)', '']
+    """
+    floats = [dtype for dtype in dtypes if dtype.startswith("float")]
+    called = {name for line in lines for name in re.findall(r"\b(\w+)\(", line)}
+    used = [name for name in _FUNCTIONS if name in called]
+    if len(floats) != 1 or not used:
+        return []
+    macros = []
+    for name in used:
+        end = "f" if floats == ["float32"] and name not in _OF_ANY_TYPE else ""
+        operands = "a, b" if _FUNCTIONS[name] == 2 else "a"
+        own = f"__builtin_{name}{end}({operands})"
+        macros += [f"#undef {name}", f"#define {name}({operands}) {own}"]
+    return ["// instructions, where the library would be called for each cell", *macros, ""]
+
 
 # C lines: a macro of clang's, for CPUs.
 PREFETCH = (

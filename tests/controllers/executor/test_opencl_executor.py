@@ -19,6 +19,7 @@ from stub_driver import fill_modulo
 from controllers.device import Device, find_devices, reference_device
 from controllers.device.event import COMPLETE, is_complete
 from controllers.executor.clearing import Clearing
+from controllers.executor.copies import Copies
 from controllers.executor.executor import Executor
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.executor.reference import ReferenceExecutor
@@ -214,6 +215,27 @@ def test_a_box_is_copied_between_tiles(
     expected = np.zeros(far.extent, dtype)
     expected[there.slices(far.lower)] = values[part.slices(box.lower)]
     assert np.array_equal(executor.move_from(target, far), expected)
+
+
+@pytest.mark.parametrize("n_axes", [1, 3])
+def test_several_boxes_are_copied_within_a_tile_by_one_launch(
+    internal: OpenCLExecutor, n_axes: int
+) -> None:
+    inside = Shape.of_extent((5, 4, 7)[-n_axes:])
+    dtype = np.dtype("float32")
+    tile = internal.tile(Geometry.dense(inside.grow((1,) * n_axes, (2,) * n_axes)), dtype)
+    expected = upload_all(internal, tile, dtype).copy()
+    moves = []
+    for axis, n in enumerate(inside.extent):
+        for at, from_ in ((-1, n - 1), (n, 0), (n + 1, 1)):
+            target, source = inside.slab(axis, at, at + 1), inside.slab(axis, from_, from_ + 1)
+            origin = tile.geometry.box.lower
+            expected[target.slices(origin)] = expected[source.slices(origin)]
+            moves.append((tile.strided(source), tile.strided(target)))
+    copies = Copies(internal.context, False, internal.constants)
+    (launch,) = copies.launches(tile.linear, tile.linear, 4, moves)
+    internal.kernel_command(*launch)(None).wait()
+    assert np.array_equal(internal.move_from(tile, tile.geometry.box), expected)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

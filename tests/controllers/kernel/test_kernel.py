@@ -128,10 +128,10 @@ def test_options_reach_the_compiler_and_warnings_stay_quiet(controller: OpenCLEx
 def test_every_fixed_kernel_compiles_with_the_macros_of_its_head(
     controller: OpenCLExecutor,
 ) -> None:
-    for cell in ("uint", "ulong"):
-        text = fixed_source("copy_box")
-        program = build(controller.context, "copy_box", text, [f"-DCELL={cell}"])
-        assert program.kernel_names == "copy_box"
+    for name, cell in (("copy_box", "uint"), ("copy_boxes", "ulong")):
+        text = fixed_source(name)
+        program = build(controller.context, name, text, [f"-DCELL={cell}"])
+        assert program.kernel_names == name
 
 
 def test_a_fixed_source_is_the_text_of_its_file() -> None:

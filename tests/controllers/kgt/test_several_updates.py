@@ -132,3 +132,14 @@ def test_the_choice_is_as_for_one_field() -> None:
     assert choose(PROGRAM, STAGE, "accelerator") == CellConfig()
     with pytest.raises(ValueError, match="no kernel computes 4 steps"):
         chosen("cpu", 4001, (4008, 4008), n_steps=4)
+
+
+def test_few_cells_of_each_field_ask_for_few_steps_and_far_planes_for_a_loop() -> None:
+    config = config_of("marching", PROGRAM, STAGE)
+    assert isinstance(config, MarchingConfig) and (config.steps, config.group[:2]) == (2, (64, 4))
+    far = {"u": sum((at("u", n, 0, 0) for n in range(-4, 5)), start=at("v", 0, 0, 0))}
+    stage = Stage("far", far, ((-4, 4), (0, 0), (0, 0)))
+    program = Program("far", PROGRAM.fields, (stage,))
+    config = config_of("marching", program, stage)
+    assert isinstance(config, MarchingConfig) and config.looped
+    assert "#pragma unroll 1\n" in generate(program, stage, config).source

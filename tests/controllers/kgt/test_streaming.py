@@ -9,11 +9,13 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pyopencl as cl
 import pytest
 from kernel_arguments import bound
+from sample import sample
 from several_steps import Case, differing, guarded, random_case, random_floats
 
 from controllers.bench.problem import STENCILS
@@ -25,8 +27,9 @@ from controllers.kgt.strategies.streaming import StreamingConfig
 from controllers.kgt.strategies.streaming.pipeline import KEPT, Pipeline
 from controllers.kgt.text.emitter import used_fields
 from controllers.language.weights import Stencil
-from controllers.program.expression import Constant, Read
+from controllers.program.expression import Constant, Read, Scalar
 from controllers.program.program import Field, Program, Stage
+from controllers.program.scalars import Parameter
 from hitmap.strided import Strided
 
 ROOT = Path(__file__).parents[3]
@@ -60,10 +63,16 @@ def random_configuration(
             return config
 
 
-def check(queue: cl.CommandQueue, case: Case, config: StreamingConfig) -> None:
-    """The kernel gives what is expected on the box, and leaves the rest of the memory alone."""
-    stage, flags = case.stage, cl.mem_flags.READ_WRITE
-    kernel = generate(case.program, stage, config)
+def check(
+    queue: cl.CommandQueue, case: Case, config: StreamingConfig, program: Program | None = None,
+    scalars: Mapping[str, float] = MappingProxyType({}),
+) -> None:  # fmt: skip
+    """The kernel gives what is expected on the box, and leaves the rest of the memory alone.
+
+    program: another one than that of the case, which gives the same with these `scalars`.
+    """
+    stage, flags, program = case.stage, cl.mem_flags.READ_WRITE, program or case.program
+    kernel = generate(program, program.stages[0], config)
     options = ["-cl-fp32-correctly-rounded-divide-sqrt"] if kernel.divides else []
     compiled = cl.Kernel(build(queue.context, kernel.name, kernel.source, options), kernel.name)
     before = np.random.default_rng(5).random(case.cells[stage.writes].size).astype(
@@ -74,7 +83,8 @@ def check(queue: cl.CommandQueue, case: Case, config: StreamingConfig) -> None:
         for name, cells in case.cells.items()
     }
     new = cl.Buffer(queue.context, flags | cl.mem_flags.COPY_HOST_PTR, hostbuf=before)
-    launch(queue, compiled, case, config, old, new)
+    own = {f"s_{name}": np.dtype(program.dtype).type(value) for name, value in scalars.items()}
+    launch(queue, compiled, replace(case, program=program), config, {**old, **own}, new)
     result = np.empty_like(before)
     cl.enqueue_copy(queue, result, new)
     wrong = differing(result, case.expected(before))
@@ -83,7 +93,7 @@ def check(queue: cl.CommandQueue, case: Case, config: StreamingConfig) -> None:
 
 def launch(
     queue: cl.CommandQueue, compiled: cl.Kernel, case: Case, config: StreamingConfig,
-    old: Mapping[str, cl.Buffer], new: cl.Buffer,
+    old: Mapping[str, object], new: cl.Buffer,
 ) -> None:  # fmt: skip
     kernel = generate(case.program, case.stage, config)
     where = {field: case.where(field) for field in used_fields(case.stage)}
@@ -107,6 +117,20 @@ def test_a_random_stage_has_the_bits_of_one_step_after_another(
 ) -> None:
     case, config = case_of(strategy_case, "NVIDIA" in queue.device.vendor)
     check(queue, case, config)
+
+
+@pytest.mark.parametrize("number", sample(range(20), 20))
+def test_scalars_are_arguments(queue: cl.CommandQueue, number: int) -> None:
+    case, config = case_of(number, "NVIDIA" in queue.device.vendor)
+    values, stage = {"a": 0.875, "b": 0.25}, case.stage
+
+    def program(a: float | Scalar, b: float | Scalar) -> Program:
+        new = replace(stage, updates={stage.writes: stage.expression * a + b})
+        scalars = {name: Parameter(value) for name, value in values.items()}
+        return replace(case.program, stages=(new,), scalars=scalars)
+
+    case = replace(case, program=program(**values))
+    check(queue, case, config, program(Scalar("a"), Scalar("b")), values)
 
 
 @pytest.mark.whole

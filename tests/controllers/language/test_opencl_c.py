@@ -237,12 +237,14 @@ def test_other_steps_and_methods_call_it() -> None:
 
 def test_other_steps_give_it_fields_and_scalars() -> None:
     rate = ct.opencl_c("u_new = -u(0) * a;", reads=dict(u=0), writes="u", scalars=["a"])
+    mark = ct.opencl_c("w_new = INDEX(0);", reads={}, writes="w")
     for wrong, words in (
         (lambda u: dict(u=rate(u[1], a=1)["u"]), "takes fields themselves"),
         (lambda u: dict(u=rate(u, a=1)["u"][1]), "has no neighbours"),
         (lambda u: dict(u=rate(u)["u"]), "'a' has no value and no default"),
         (lambda u: dict(u=rate(u, a=u)["u"]), "is a number or a coordinate"),
         (lambda u: dict(u=rate(u, b=1)["u"]), "no scalar 'b'"),
+        (lambda u, w: dict(u=mark(w)["w"]), "on the field 'w', which it neither reads nor updates"),
         (lambda u: dict(u=rate(u, u)["u"]), "takes the fields u, got 2"),
     ):
         with pytest.raises((TypeError, ValueError), match=words):
@@ -266,7 +268,8 @@ def test_what_is_explained_and_written_says_where_it_comes_from() -> None:
         text, (made,) = run.explain(), run.configurations()
     assert f"u[i, j] = u of react, in OpenCL C ({WHERE})" in text
     assert "flops as react does them; 16 bytes" in text
+    assert f"generated around OpenCL C ({WHERE}), strategy 'cell'" in text
     assert "as declared, reads u at (-1, -1), (-1, 0)" in text
     assert f'#line {LINE} "test_opencl_c.py"' in made.text and "FP_CONTRACT OFF" in made.text
-    with pytest.raises(ValueError, match="neither coordinates, indices, OpenCL C"):
+    with pytest.raises(ValueError, match="neither coordinates, indices, half points, OpenCL C"):
         ct.Computation(react(), RING, devices="cpu:0", steps_per_launch=2, **seeds(RING))

@@ -11,9 +11,11 @@ import pytest
 from sample import sample
 
 import controllers as ct
+from controllers.device import find_simulator
 from controllers.language.element_text import ElementText
 from controllers.language.neighbourhood import offsets_of
 from controllers.language.traced import program_of
+from hitmap import Shape
 
 GRID = ct.Grid(y=40, x=9, boundary="periodic")
 HERE = Path(__file__)
@@ -63,7 +65,8 @@ def test_a_boundary_is_needed_where_something_is_declared_to_be_read() -> None:
     message = refused("u_new = u(0, 1);", "reads 'u' at (-1, -1), which is beyond the grid",
                       grid=ct.Grid(y=8, x=9))  # fmt: skip
     assert "give a boundary, such as boundary=dict(u=ct.fixed(0))" in message
-    program_of(step("u_new = u(0, 1);", reads=dict(u=dict(x=1))), GRID)
+    kept = program_of(step("u_new = u(0);", reads=dict(u=2)), ct.Grid(x=9), boundary=ct.keep())
+    assert kept.program.updated(Shape((0,), (9,)), (False,)) == Shape((2,), (7,))
 
 
 def test_declarations_are_understood_or_refused() -> None:
@@ -88,6 +91,7 @@ def test_declarations_are_understood_or_refused() -> None:
         (dict(writes=3), "writes: names of fields is expected"),
         (dict(scalars="F"), "scalars: a dict of names"),
         (dict(scalars={"F": "x"}), "'F': a number"),
+        (dict(scalars=["u_new"]), "'u_new' has a meaning already"),
         (dict(scalars=["u"]), "'u' has a meaning already"), (dict(name="half"), "cannot be 'half'"),
         (dict(scalars=["INDEX"]), "'INDEX' has a meaning already"),
         (dict(reads={"q.m": 0}, writes="q"), "there is no 'q.m'"),
@@ -154,3 +158,17 @@ def test_the_checked_mode_finds_what_reading_the_text_does_not(
         run.run(2)
     assert error.value.kind == kind and error.value.field == "u"
     assert re.search(words, str(error.value)), error.value
+
+
+@pytest.mark.whole
+@pytest.mark.skipif(find_simulator() is None, reason="Oclgrind is not installed")
+def test_a_simulator_looks_at_offsets_too_and_at_what_is_never_set() -> None:
+    """Nor does it take for a race that two work-groups compute a cell."""
+    for text, kind in (FAULTS[0][:2], (FAULTS[1][0], "uninitialised"), ("u_new = u(0, 1);", "")):
+        with ct.Computation(step("".join(text)), GRID, check="oclgrind", u=1) as run:
+            found = ""
+            try:
+                run.run(1)
+            except ct.CheckError as error:
+                found = error.kind
+        assert found == kind

@@ -5,17 +5,23 @@ These are the rows of the table of errors in docs/programs.md.
 """
 from __future__ import annotations
 
+import copy
 import inspect
 import math
 import re
+import statistics
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import controllers as ct
+from controllers.device import find_devices
+from controllers.kernel.stage_kernel import options_of
 from controllers.language.traced import program_of
 from controllers.settings.request import Request
+from hitmap import SerialCommunicator
 
 GRID = ct.Grid(y=8, x=9, boundary="periodic")
 Gas = np.dtype([("rho", "f8"), ("energy", "f8")])
@@ -204,6 +210,152 @@ def test_values_cannot_be_changed() -> None:
         return dict(u=u)
 
     refused(named, "'rate'")
+
+
+CLUMSY: list[tuple[Any, str]] = [
+    (lambda u: dict(u=np.add(u, 1, out=u)), "operands alone, got out"),
+    (lambda u: dict(u=np.add(u, 1, where=u > 0)), "operands alone, got where"),
+    (lambda u: dict(u=u[[0, 1]]), "constant whole number, got list"),
+    (lambda u: dict(u=u[u > 0]), "choose by np.where"),
+    (lambda u: dict(u=u[...]), "constant whole number, got ellipsis"),
+    (lambda u: dict(u=u["x"]), 'u.at("x", 1)'),
+    (lambda u: dict(u=u(0, 1)), "neighbours are in brackets"),
+    (lambda u: dict(u=u.at("x", 0.25)), "constant whole number"),
+    (lambda u, v: dict(u=u @ v), "np.matmul is no function"),
+    (lambda u: dict(u=ARRAY @ u), "make it a field"),
+    (lambda u: dict(u=np.linalg.norm(u)), "no function of expressions"),
+    (lambda u: dict(u=np.fft.fft(u)), "no function of expressions"),
+    (lambda u: dict(u=np.roll(u, 1, axis=0)), "operands alone, got axis"),
+    (lambda u: dict(u=int(u)), "no single number"),
+    (lambda u: dict(u=round(u, 2)), "no single number"),
+    (lambda u: dict(u=math.fsum([u, u])), "no single number"),
+    (lambda u: dict(u=len(f"{u:.3f}")), "has no values"),
+    (lambda u, v: dict(u=1 if u in [v, v[0, 1]] else 2), "no truth value"),
+    (lambda u, v: dict(u=sorted([u, v])[0]), "no truth value"),
+    (lambda u: dict(u=np.where(0 < u < 1, 1, 0)), "combine conditions by & | ~"),
+    (lambda u, v: dict(u=np.stack([u, v])), "one by one"),
+    (lambda u, v: dict(u=np.select([u > 0], [v], 0)), "one by one"),
+    (lambda u, v: dict(u=np.array([u, v])[0]), "cannot become an array"),
+    (lambda u: dict(u=[1, 2][u]), "no whole number"),
+    (lambda u: dict(u=ARRAY[u]), "cannot become an array"),
+    (lambda u: dict(u=len(u)), "looped over"),
+    (lambda u: dict(u=max(*u)), "looped over"),
+    (lambda u: dict(u=u * 1j), "a number, got 1j"),
+    (lambda u: dict(u=u + "1"), "a number, got '1'"),
+    (lambda u: dict(u=u + None), "a number, got None"),
+    (lambda u: dict(u=u + [1, 2]), "a number, got [1, 2]"),
+    (lambda u: dict(u=u * math.inf), "a finite number, got inf"),
+    (lambda u: dict(u=math.nan), "a finite number, got nan"),
+    (lambda u: dict(u=u + (u > 0)), "use where(condition, 1, 0)"),
+    (lambda u: dict(u=np.vectorize(abs)(u)), "cannot become an array"),
+    (lambda u: dict(u=u.astype("complex64")), "got 'complex64'"),
+    (lambda u: dict(u=u[0, 2**40]), "use smaller offsets"),
+    (lambda u: dict(u=ct.laplacian(u, accuracy=3)), "use 2, 4, 6 or 8"),
+    (lambda u: dict(u=ct.step(lambda u: dict(u=-u))(u)), "one value per cell"),
+    (lambda u: dict(u=ct.step(lambda u: dict(u=-u))(ARRAY)["u"]), "one value per cell"),
+    (lambda u: (u + 1, u), "the new values by the names"),
+    (lambda u: [u + 1], "the new values by the names"),
+    (lambda u: (one for one in [u]), "the new values by the names"),
+    (lambda u: u + 1, "the new values by the names"),
+    (lambda u: {u: u + 1}, "but the steps have the fields u"),
+    (lambda: dict(u=1), "the steps have no field at all"),
+    (lambda u: dict(u=u), "compute nothing new"),
+]
+ARRAY = np.ones((8, 9))
+
+
+@pytest.mark.parametrize(("function", "words"), CLUMSY, ids=[words for _, words in CLUMSY])
+def test_what_clumsy_users_write(function: Any, words: str) -> None:
+    refused(function, words, line=0)
+
+
+CLUMSY_WITH_STRUCTS: list[tuple[Any, str]] = [
+    (lambda q: dict(q=q + "1"), "ct.struct(dtype, ...)"),
+    (lambda q: dict(q=math.sqrt(q)), "a struct is no single number"),
+    (lambda q: dict(q=f"{q:.2f}"), "a struct has no values"),
+    (lambda q: dict(q=q(0, 1)), "neighbours are in brackets"),
+    (lambda q: dict(q=q["rho"]), "constant whole number"),
+    (lambda q: dict(q=np.stack([q, q])), "one by one"),
+    (lambda q: dict(q=q > 0), "a condition"),
+    (lambda q: dict(rho=q.rho), "the fields q"),
+    (lambda q: dict(q=ct.struct(Gas, rho=1, energy=ARRAY)), "component 'energy'"),
+]
+
+
+@pytest.mark.parametrize(
+    ("function", "words"), CLUMSY_WITH_STRUCTS, ids=[words for _, words in CLUMSY_WITH_STRUCTS]
+)
+def test_what_clumsy_users_write_of_structs(function: Any, words: str) -> None:
+    refused(function, words, line=0, dtype=Gas)
+
+
+def test_statements_that_change_a_value() -> None:
+    def added(u: Any) -> Any:
+        u[0, 1] += 1
+        return dict(u=u)
+
+    refused(added, "operands alone, got out")
+
+    def deleted(q: Any) -> Any:
+        del q[0, 1]
+        return dict(q=q)
+
+    refused(deleted, "assigns to no cell", dtype=Gas)
+
+    def asserted(u: Any) -> Any:
+        assert u > 0
+        return dict(u=u)
+
+    refused(asserted, "no truth value")
+
+    def yielded(u: Any) -> Any:
+        yield dict(u=u)
+
+    refused(yielded, "the new values by the names of fields", line=0)
+
+
+def test_functions_that_call_themselves_without_an_end() -> None:
+    def endless(u: Any) -> Any:
+        def more(n: int) -> Any:
+            return more(n + 1)
+        return dict(u=u + more(0))
+
+    with pytest.raises(RecursionError, match=r"test_step_errors.py:\d+, in step 'endless': a func"):
+        program_of(ct.step(endless), GRID)
+
+
+def test_the_line_is_the_users_and_not_that_of_pythons_library() -> None:
+    def mean(u: Any) -> Any:
+        return dict(u=statistics.fmean([u, u]))
+
+    refused(mean, "no single number")
+    copied = program_of(ct.step(lambda u: dict(u=copy.deepcopy(u) + 1)), GRID).program
+    assert copied.stages[0].updates["u"] is program_of(
+        ct.step(lambda u: dict(u=u + 1)), GRID
+    ).program.stages[0].updates["u"]
+
+
+def test_arrays_of_no_axes_are_numbers() -> None:
+    two = np.array(2.0)
+    of_array, plain = (
+        program_of(ct.step(function), GRID).program.stages[0].updates["u"]
+        for function in (lambda u: dict(u=u * two), lambda u: dict(u=u * np.float64(2)))
+    )
+    assert of_array is plain
+
+
+def test_initial_arrays_of_another_shape_are_refused() -> None:
+    step = ct.step(lambda u, v: dict(u=u + v))
+    for wrong in (np.ones((8, 8)), np.ones(9), [1.0, 2.0]):
+        with pytest.raises(ValueError, match=r"u: an array for \(8, 9\) cells is needed, got one"):
+            ct.Computation(step, GRID, u=wrong, v=0, devices="reference", comm=SerialCommunicator())
+
+
+def test_a_device_without_double_precision_says_so() -> None:
+    program = program_of(ct.step(lambda u: dict(u=u + 1)), GRID).program
+    device = replace(find_devices()[0], dtypes=("float32", "int32"))
+    with pytest.raises(ValueError, match="does not compute in float64, only in float32.*dtype"):
+        options_of(program.stages[0], program.dtypes, "strict", device, False)
 
 
 def test_loops_that_explode() -> None:

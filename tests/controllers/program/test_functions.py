@@ -19,10 +19,10 @@ from sample import sample
 
 from controllers import Computation
 from controllers.device.device import ROUNDED_DIVIDE
-from controllers.kgt import STRATEGIES, generate
+from controllers.kgt import STRATEGIES, Config, generate
 from controllers.kgt.choice import choose, config_of, step_counts, usual_steps
-from controllers.kgt.strategies.cell import CellConfig
 from controllers.kgt.strategies.marching import MarchingConfig
+from controllers.kgt.strategies.rows import RowsConfig
 from controllers.kgt.text.comment import cost
 from controllers.kgt.text.emitter import assignment
 from controllers.kgt.text.fast import stage_of
@@ -45,23 +45,40 @@ def program_of(expression: Expression, dtype: str, math: Math = "strict") -> Pro
     return Program("p", fields, (Stage("s", {"u": expression}, HERE),), math)
 
 
-def launched(queue: cl.CommandQueue, program: Program, cells: Mapping[str, Array]) -> Array:
-    """The field u as the kernel of the strategy "cell" computes it."""
-    kernel = generate(program, program.stages[0])
+def launched(
+    queue: cl.CommandQueue, program: Program, cells: Mapping[str, Array],
+    config: Config | None = None,
+) -> Array:  # fmt: skip
+    """The field u as a kernel computes it, of the strategy "cell" unless `config` says another."""
+    kernel = generate(program, program.stages[0], config)
     options = [ROUNDED_DIVIDE] if kernel.divides else []
     built = cl.Program(queue.context, kernel.source).build(options)
     result = np.empty(cells["a"].shape, program.dtypes["u"])
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    padded = -(-result.size // 16) * 16     # vectors are read whole
     old = {
-        name: cl.Buffer(queue.context, flags, hostbuf=values) for name, values in cells.items()
+        name: cl.Buffer(queue.context, flags, hostbuf=np.resize(values, padded))
+        for name, values in cells.items()
     }
-    new = cl.Buffer(queue.context, flags, hostbuf=result)
+    new = cl.Buffer(queue.context, flags, hostbuf=np.resize(result, padded))
     domain = Shape.of_extent(result.shape)
     where = dict.fromkeys((*cells, "u"), Geometry.dense(domain).strided(domain))
     given = bound(kernel, where, old, {"u": new}, domain)
     getattr(built, kernel.name)(queue, *kernel.work_sizes(result.shape, True), *given)
     cl.enqueue_copy(queue, result, new)
     return result
+
+
+def assert_vectors_have_the_bits(
+    queue: cl.CommandQueue, program: Program, cells: Mapping[str, Array], names: Any
+) -> None:
+    """Those of the reference, where memory is read and written in vectors."""
+    expected = right(program, cells)
+    configs: list[Config] = [MarchingConfig(4, 1, 0, (64, 1, 1)), MarchingConfig(1, 1)]
+    if queue.device.type & cl.device_type.CPU:
+        configs += [RowsConfig(8, 1, band=1, streaming=True)]
+    for config in configs:
+        assert_same_bits(launched(queue, program, cells, config), expected, cells, names)
 
 
 def right(program: Program, cells: Mapping[str, Array]) -> Array:
@@ -118,12 +135,17 @@ def special(dtype: str) -> tuple[Array, Array]:
     return np.concatenate([a, bits[:4000]]), np.concatenate([b, bits[4000:]])
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_all_functions_have_the_bits_of_the_reference(queue: cl.CommandQueue, dtype: str) -> None:
-    names = [
+def of_floats() -> list[str]:
+    """The functions of floats that give floats of the same dtype or conditions."""
+    return [
         name for name, row in FUNCTIONS.items()
         if row.strict and row.floats and row.converts not in (*INTEGERS, "float64")
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_all_functions_have_the_bits_of_the_reference(queue: cl.CommandQueue, dtype: str) -> None:
+    names = of_floats()
     program = program_of(each_of(names), dtype)
     cells = spread(names, *special(dtype))
     expected = right(program, cells)
@@ -131,22 +153,55 @@ def test_all_functions_have_the_bits_of_the_reference(queue: cl.CommandQueue, dt
     assert np.isnan(expected).any() and np.signbit(expected[expected == 0]).any()
 
 
-@pytest.mark.parametrize("dtype", INTEGERS)
-def test_all_functions_of_integers_have_the_bits_of_the_reference(
+@pytest.mark.whole
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_all_functions_have_the_bits_of_the_reference_in_vectors(
     queue: cl.CommandQueue, dtype: str
 ) -> None:
+    names = of_floats()
+    program = program_of(each_of(names), dtype)
+    assert_vectors_have_the_bits(queue, program, spread(names, *special(dtype)), names)
+
+
+@pytest.mark.whole
+def test_functions_that_order_and_choose_have_the_bits_of_the_reference_in_vectors(
+    queue: cl.CommandQueue,
+) -> None:
+    program = program_of(where(np.isnan(B), np.sqrt(abs(A)), np.maximum(A, B)), "float32")
+    cells = spread(["maximum"], *special("float32"))
+    assert_vectors_have_the_bits(queue, program, cells, ["maximum"])
+
+
+def of_integers(dtype: str) -> tuple[list[str], dict[str, Array]]:
+    """The functions of integers, and values for them."""
     names = [
         name for name, row in FUNCTIONS.items()
         if row.integers and (dtype == "int64" or not row.of_integers)
     ]  # fmt: skip
-    program = program_of(each_of(names), dtype)
     rng = np.random.default_rng(12)
     info = np.iinfo(dtype)
     few = [0, 1, 2, 7, 8, 31, 32, 63, 64, *(() if dtype == "uint8" else (-1, -2, -7, -64))]
     ends = np.concatenate([extreme(rng, (25,), dtype), np.array([*few, info.min], dtype)])
     a, b = (each.ravel() for each in np.meshgrid(ends, ends))
-    cells = spread(names, a, b)
+    return names, spread(names, a, b)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_all_functions_of_integers_have_the_bits_of_the_reference(
+    queue: cl.CommandQueue, dtype: str
+) -> None:
+    names, cells = of_integers(dtype)
+    program = program_of(each_of(names), dtype)
     assert_same_bits(launched(queue, program, cells), right(program, cells), cells, names)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_all_functions_of_integers_have_the_bits_of_the_reference_in_vectors(
+    queue: cl.CommandQueue, dtype: str
+) -> None:
+    names, cells = of_integers(dtype)
+    assert_vectors_have_the_bits(queue, program_of(each_of(names), dtype), cells, names)
 
 
 @pytest.mark.parametrize(
@@ -337,17 +392,15 @@ def test_what_a_program_cannot_compute_is_refused_when_it_is_made(
         program_of(expression, dtype)
 
 
-def test_only_one_cell_per_item_computes_all_functions() -> None:
+def test_kernels_of_one_step_compute_all_functions() -> None:
     program = program_of(np.sqrt(A) + U, "float32")
     stage = program.stages[0]
-    for kind in ("cpu", "gpu", ""):
-        assert choose(program, stage, kind) == CellConfig()
+    for kind, strategy in (("cpu", "rows"), ("gpu", "marching"), ("", "cell")):
+        assert choose(program, stage, kind) == config_of(strategy, program, stage, True)
         assert usual_steps(program, stage, kind) == 1 and step_counts(program, stage, kind) == (1,)
-    for strategy in STRATEGIES.keys() - {"cell", "generic"}:
+    for strategy in ("wavefront", "streaming"):
         with pytest.raises(ValueError, match=f"{strategy}.*'cell', which computes all functions"):
             config_of(strategy, program, stage)
-    with pytest.raises(ValueError, match="marching.*'cell', which computes all functions"):
-        generate(program, stage, MarchingConfig())
     source = generate(program, stage).source
     assert "rounds float square roots loosely" in source and generate(program, stage).divides
 

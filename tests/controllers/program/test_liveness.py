@@ -15,6 +15,7 @@ from controllers.program.sweep import All, Along, Mapped, Sweep, Use, Version
 from hitmap import Shape
 
 DOMAIN = Shape.of_extent((12,))
+BOTH = {"u": DOMAIN, "v": DOMAIN}
 LEFT = ((-1, 0),)
 RIGHT = ((0, 1),)
 
@@ -35,7 +36,7 @@ def live(
     described = tuple(Field(name, "float32") for name in fields)
     program = Program("p", described, stages, renames=renames or {})
     schedule = lowered(program, DOMAIN, (False,))
-    return Liveness([*fields], [*sweeps(schedule)], DOMAIN, program.renames)
+    return Liveness(dict.fromkeys(fields, DOMAIN), [*sweeps(schedule)], program.renames)
 
 
 def buffers(of: Liveness, field: str, phase: int = 0) -> list[int]:
@@ -96,7 +97,7 @@ def test_an_old_version_that_is_read_after_the_next_two_are_written_has_a_third_
         Sweep.of(second, inner, 1, {"u": 1}),
         Sweep.of(late, inner),      # of version 0
     ]
-    of = Liveness(["u", "v"], step, DOMAIN)
+    of = Liveness(BOTH, step)
     assert buffers(of, "u") == [0, 1, 2] and buffers(of, "u", 1) == [2, 1, 0]
     assert of.n_buffers == {"u": 3, "v": 1} and of.period == 2
 
@@ -106,7 +107,7 @@ def test_updates_of_one_stage_read_what_there_was_before_it() -> None:
     program = Program("p", (Field("u", "float32"), Field("v", "float32")), (both,))
     (sweep,) = sweeps(lowered(program, DOMAIN, (False,)))
     assert [use.version for use in sweep.uses] == [Version("v", 0), Version("u", 0)]
-    of = Liveness(["u", "v"], [sweep], DOMAIN)
+    of = Liveness(BOTH, [sweep])
     assert of.n_buffers == {"u": 2, "v": 2}    # each is read while the other is written
 
 
@@ -138,13 +139,13 @@ def test_maps_that_no_exchange_is_planned_for_are_refused(reads: All) -> None:
     first = Sweep.of(stage("s", "u", at("v")), DOMAIN)
     wide = Sweep(first.stage, (Use(Version("v", 0), reads),), first.updates, DOMAIN)
     with pytest.raises(ValueError, match="reads 'v' by the map .*read at constant offsets"):
-        Liveness(["u", "v"], [wide], DOMAIN)
+        Liveness(BOTH, [wide])
 
 
 def test_versions_that_do_not_exist_are_refused() -> None:
     early = Sweep.of(stage("s", "u", at("v")), DOMAIN, 1, {"v": 1})
     with pytest.raises(ValueError, match="uses v after 1 writings, .* written 0 times by then"):
-        Liveness(["u", "v"], [early], DOMAIN)
+        Liveness(BOTH, [early])
     twice = Sweep.of(stage("s", "u", at("v")), DOMAIN, 1, {"u": 1})
     with pytest.raises(ValueError, match="makes u after 2 writings, the next one is number 1"):
-        Liveness(["u", "v"], [twice], DOMAIN)
+        Liveness(BOTH, [twice])

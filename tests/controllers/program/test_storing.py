@@ -11,6 +11,7 @@ from stored_programs import stored_program
 from controllers.plan import Location, Plan
 from controllers.program.boundary import Boundary
 from controllers.program.coordinates import Coordinates
+from controllers.program.element import Element, Outcome
 from controllers.program.expression import (
     Application,
     Coordinate,
@@ -104,11 +105,15 @@ def test_what_saves_much_and_moves_little_is_stored() -> None:
     assert len(parts(program_of(difference(stored(U * NEXT))), "auto")) == 1
     choices = with_temporaries(program_of(difference(stored(value)))).choices
     assert choices == (
-        "flow: 1 stored value, read at 2 offsets, kept in stored_1: it saves 120 operations and "
-        "moves 24 bytes more per cell to keep them",
+        "flow: a stored value is kept in stored_1: that saves 120 operations, and 24 bytes more to "
+        "move, per cell",
     )
+    few = program_of(difference(stored(U * NEXT * 3 + U * 7)))
+    assert [len(with_temporaries(few, "auto", worth).stages) for worth in (0.1, 4)] == [2, 1]
     choices = with_temporaries(program_of(U + stored(value))).choices
-    assert "read at 1 offset, computed where they are read: there is nothing to save" in choices[0]
+    assert choices == (
+        "flow: a stored value is computed where it is read, at one offset alone",
+    )
 
 
 def test_numbers_have_no_dtype_to_be_stored_in() -> None:
@@ -207,3 +212,10 @@ def test_scalars_of_stored_values_change_without_another_program() -> None:
     made = with_temporaries(program, "always")
     assert [*made.scalars] == [*program.scalars]
     assert [*made.stages[0].given] == [*program.stages[0].given]
+
+
+def test_what_a_function_in_opencl_c_gives_is_computed_where_it_is_set() -> None:
+    fields, reads = (("u", "u"),), (("u", (1,)),)
+    element = Element("move", "NEW(u) = u(1);", "", 0, "a text", fields, reads, ("u",))
+    program = program_of(stored(Outcome(element, "u") * 2) + 1)
+    assert parts(program) == [("u", ())]

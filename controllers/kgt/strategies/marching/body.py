@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from controllers.kgt.strategies.marching.cells import each_cell
 from controllers.kgt.strategies.marching.parameters import MarchingParameters
 from controllers.kgt.strategies.marching.registers import Registers
 from controllers.kgt.text import frame
+from controllers.kgt.text.analysis import in_vectors
 from controllers.kgt.text.c_lines import block
 from controllers.kgt.text.division import Reciprocal, divide, quotient_of
 from controllers.kgt.text.emitter import OPENCL_TYPES, assignments, cell_index, used_fields
@@ -23,12 +25,14 @@ def marching_body(program: Program, stage: Stage, config: MarchingParameters) ->
 
 def marching_helpers(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
     """C lines: the functions that the kernel calls."""
-    lines, dtype = [], program.dtype_of(stage)
+    lines: list[str] = []
     if config.lanes > 1:
-        lines += _store(OPENCL_TYPES[dtype], Lanes(config.lanes))
+        dtypes = dict.fromkeys(program.dtypes[field] for field in stage.updates)
+        for dtype in dtypes:
+            lines += _store(_storing(dtype, program, stage), dtype, Lanes(config.lanes))
     for field, (_, found) in _quotients(program, stage, config).items():
         name = _named("kgt_divide", stage, field)
-        lines += [*divide(name, found, dtype, config.lanes), ""]
+        lines += [*divide(name, found, program.dtypes[field], config.lanes), ""]
     return lines
 
 
@@ -36,7 +40,7 @@ def _quotients(
     program: Program, stage: Stage, config: MarchingParameters
 ) -> dict[str, tuple[Expression, Reciprocal]]:
     """Of the updates that are quotients by a constant, what is divided, and how."""
-    if not config.reciprocals:
+    if not config.reciprocals or not in_vectors(stage, program.dtypes):
         return {}
     dtype = program.dtype_of(stage)
     each = {f: quotient_of(value, dtype) for f, value in stage.updates.items()}
@@ -48,13 +52,20 @@ def _named(name: str, stage: Stage, field: str) -> str:
     return name if len(stage.updates) == 1 else f"{name}_{field}"
 
 
-def _store(cell: str, lanes: Lanes) -> list[str]:
-    """C lines: the function `kgt_store`, which stores the cells of a vector that are in the box."""
+def _storing(dtype: str, program: Program, stage: Stage) -> str:
+    """The function that stores cells of a dtype."""
+    first = program.dtypes[next(iter(stage.updates))]
+    return "kgt_store" if dtype == first else f"kgt_store_{OPENCL_TYPES[dtype]}"
+
+
+def _store(name: str, dtype: str, lanes: Lanes) -> list[str]:
+    """C lines: the function that stores the cells of a vector that are in the box."""
+    cell = OPENCL_TYPES[dtype]
     one = "if (first <= {0} && {0} < last) to[{0}] = cells.s{0};"
     return [*block("""
         // the cells `first` to `last` - 1 of a vector
-        void kgt_store(__global $cell *to, const $vector cells,
-                       const long first, const long last)
+        void $name(__global $cell *to, const $vector cells,
+        $indent const long first, const long last)
         {
             if (first == 0 && last == $width)
                 *(__global $vector *)to = cells;
@@ -62,7 +73,8 @@ def _store(cell: str, lanes: Lanes) -> list[str]:
                 $one_by_one
             }
         }
-    """, cell=cell, vector=lanes.type(cell), width=lanes.width,
+    """, name=name, indent=" " * (len(name) + 5), cell=cell, vector=lanes.type(cell),
+        width=lanes.width,
         one_by_one=[one.format(lane) for lane in range(lanes.width)]), ""]
 
 
@@ -132,19 +144,24 @@ def _numbers(n_axes: int, config: MarchingParameters) -> Iterator[tuple[int, str
 
 def _march(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
     """C lines: the marching, with what is loaded before it and in each step."""
-    cell = OPENCL_TYPES[program.dtype_of(stage)]
-    registers = Registers.of(stage, config.lanes, config.axis, cell)
+    fields = used_fields(stage)
+    types = {field: OPENCL_TYPES[program.dtypes[field]] for field in fields}
+    registers = Registers.of(stage, config.lanes, config.axis, types)
     before, first, after = registers.loads()
-    step = [*first, *_values(program, stage, config, registers), *_stores(stage, config)]
+    if in_vectors(stage, program.dtypes):
+        values = _values(program, stage, config, registers)
+    else:
+        names = {field: _named("item_value", stage, field) for field in stage.updates}
+        values = each_cell(program, stage, config, registers, names)
+    step = [*first, *values, *_stores(program, stage, config)]
     if config.steps > 1:
-        fields = used_fields(stage)
         moves = [f"{cell_index(field, stage)} += {field}_pitch_{config.axis};" for field in fields]
         step = block("""
-            #pragma unroll
+            #pragma unroll$times
             for (int item = 0; item < $steps; ++item) {
                 $step
             }
-        """, steps=config.steps, step=[*step, *after, *moves])
+        """, times=" 1" if config.looped else "", steps=config.steps, step=[*step, *after, *moves])
     return [*registers.sides(program.n_axes - 1), "", *before, *step]
 
 
@@ -165,14 +182,19 @@ def _values(
     ]
 
 
-def _stores(stage: Stage, config: MarchingParameters) -> list[str]:
+def _stores(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
     """C lines: what stores them."""
-    lines = []
+    lines, one_by_one = [], not in_vectors(stage, program.dtypes)
     for field in stage.updates:
         target, at = f"{field}_new", cell_index(field, stage)
         value = _named("item_value", stage, field)
         store = f"{target}[{at}] = {value};"
         if config.lanes > 1:
-            store = f"kgt_store({target} + {at}, {value}, item_first, item_last);"
+            dtype = program.dtypes[field]
+            if one_by_one:
+                cells = ", ".join(f"{value}[{lane}]" for lane in range(config.lanes))
+                value = f"({Lanes(config.lanes).type(OPENCL_TYPES[dtype])})({cells})"
+            name = _storing(dtype, program, stage)
+            store = f"{name}({target} + {at}, {value}, item_first, item_last);"
         lines.append(store)
     return lines

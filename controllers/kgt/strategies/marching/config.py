@@ -16,6 +16,7 @@ cells are written twice with the same value.
 """
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
@@ -30,13 +31,16 @@ from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.marching.body import marching_body, marching_helpers
 from controllers.kgt.strategies.marching.parameters import MarchingParameters
 from controllers.kgt.text import fast, frame
-from controllers.kgt.text.lanes import WIDTHS, Lanes
-from controllers.program.expression import Given, Scalar
+from controllers.kgt.text.analysis import in_vectors
+from controllers.kgt.text.lanes import SCALAR, WIDTHS, Lanes
+from controllers.program.expression import Coordinate, Given, Index, Scalar
 from controllers.program.program import Program, Stage
 
 NARROW = 64     # vectors in a row below which work-groups are half empty
 MAX_ITEMS = 1024    # of a work-group, on NVIDIA's GPUs
-FEW_READS, MANY_READS = 6, 18   # cells that a cell reads: more ask for more steps, then for fewer
+# The most cells of one field that a cell reads: more ask for more steps, then for fewer.
+FEW_READS, MANY_READS = 6, 18
+FAR_REACH = 2       # planes that are handed on: of more of them the registers hold one set
 
 
 @dataclass(frozen=True)
@@ -46,9 +50,8 @@ class MarchingConfig(MarchingParameters, Config):
     strategy: ClassVar[str] = "marching"
     kind: ClassVar[str] = "gpu"
     about: ClassVar[str] = "vectors in registers"
-    vectors: ClassVar[bool] = True
     several: ClassVar[bool] = True
-    given: ClassVar[tuple[type[Given], ...]] = (Scalar,)
+    given: ClassVar[tuple[type[Given], ...]] = (Scalar, Index, Coordinate)
 
     @classmethod
     def default(
@@ -59,14 +62,20 @@ class MarchingConfig(MarchingParameters, Config):
 
     @classmethod
     def _form(cls, program: Program, stage: Stage) -> MarchingConfig:
-        n_axes, n_reads = program.n_axes, len(stage.reads)
-        wide = np.dtype(program.dtype_of(stage)).itemsize == 8
+        n_axes = program.n_axes
+        n_reads = max(Counter(read.field for read in stage.reads).values(), default=0)
+        wide = any(np.dtype(program.dtypes[field]).itemsize == 8 for field in stage.updates)
         if n_axes == 1:
             return cls(4, 1, 0, (256, 1, 1))
         if n_axes == 2:
+            if not in_vectors(stage, program.dtypes):   # values of neighbours take registers, too
+                return cls(2 if wide else 4, 2, 0, (64, 2, 1))
             if n_reads <= FEW_READS:
                 return cls(2 if wide else 4, 2, 0, (64, 4, 1))
             return cls(4, 4, 0, (32, 4, 1) if wide else (64, 2, 1))
+        reach = max((abs(read.offset[n_axes - 3]) for read in stage.reads), default=0)
+        if reach > FAR_REACH and not wide:
+            return cls(4, 8, n_axes - 3, (32, 8, 1), looped=True)
         if n_reads > MANY_READS:
             return cls(4, 2, n_axes - 3, (32, 4, 1))
         return cls(2 if wide else 4, 8 if wide else 4, n_axes - 3, (32, 8, 1))
@@ -120,6 +129,7 @@ class MarchingConfig(MarchingParameters, Config):
     def kernel(self, program: Program, stage: Stage) -> StageKernel:
         """The kernel of `stage` whose items march along an axis."""
         stage, n_axes = fast.stage_of(program, stage), program.n_axes
+        whole = in_vectors(stage, program.dtypes)
         how = f"vectors of {self.lanes} cells" if self.lanes > 1 else "one cell wide"
         if self.steps > 1:
             how += f", marching {self.steps} steps along axis {self.axis}"
@@ -130,7 +140,7 @@ class MarchingConfig(MarchingParameters, Config):
             marching_body(program, stage, self),
             self.work_sizes(program, stage),
             helpers=marching_helpers(program, stage, self),
-            lanes=Lanes(self.lanes),
+            lanes=Lanes(self.lanes) if whole else SCALAR,
             group=(*self.group[: min(3, n_axes)], 1, 1)[:3],
         )
 

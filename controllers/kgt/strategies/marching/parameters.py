@@ -14,7 +14,7 @@ class MarchingParameters:
     lanes: cells of a vector, one of WIDTHS.  steps: cells of an item along `axis`, the marching
     axis, one of the last three and not the last.  group: items of a work-group along the last
     axis, the last but one, and the last but two.  reciprocals: divide by constants as in
-    `division`, where fma is fast.
+    `division`, where fma is fast.  looped: steps stay a loop, which takes fewer registers.
     """
 
     lanes: int = 4
@@ -22,6 +22,7 @@ class MarchingParameters:
     axis: int = 0
     group: tuple[int, int, int] = (32, 4, 1)
     reciprocals: bool = False
+    looped: bool = False
 
     def __post_init__(self) -> None:
         if self.lanes not in WIDTHS:

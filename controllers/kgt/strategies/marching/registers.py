@@ -9,6 +9,7 @@ at the highest offset at which it is needed, and then handed down from step to s
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -38,16 +39,16 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True)
 class Registers:
-    """The registers of one stage; `axis` is the marching axis, `cell` the type of a cell."""
+    """The registers of one stage; `axis` is the marching axis, `types` those of fields' cells."""
 
     stage: Stage
     lanes: int
     axis: int
-    cell: str
+    types: Mapping[str, str]
     columns: dict[Column, Kept]
 
     @classmethod
-    def of(cls, stage: Stage, lanes: int, axis: int, cell: str) -> Registers:
+    def of(cls, stage: Stage, lanes: int, axis: int, types: Mapping[str, str]) -> Registers:
         """Those for vectors of `lanes` cells."""
         cells: defaultdict[Column, set[int]] = defaultdict(set)
         steps: defaultdict[Column, set[int]] = defaultdict(set)
@@ -62,26 +63,44 @@ class Registers:
             column: Kept(min(steps[column]), max(steps[column]), _only(used, lanes))
             for column, used in cells.items()
         }
-        return cls(stage, lanes, axis, cell, columns)
+        return cls(stage, lanes, axis, types, columns)
 
     def read(self, read: Read) -> str:
         """C text of a read: a register, or two of them side by side.
 
         >>> stage = Stage("s", {"u": Read("u", (-1, 1))}, ((-1, 1), (-1, 1)))
-        >>> Registers.of(stage, 4, 0, "float").read(Read("u", (-1, 1)))
+        >>> Registers.of(stage, 4, 0, {"u": "float"}).read(Read("u", (-1, 1)))
         '(float4)(at_u_m1.s123, at_u_m1_r1)'
         """
-        *outer, last = read.offset
-        step = outer[self.axis] if outer else 0
-        part, skipped = divmod(last, self.lanes)
-        column = Column(read.field, _without(outer, self.axis), part)
+        column, step, skipped = self._place(read)
         if not skipped:
             return self._name(column, step)
         texts = [
             self._cells(column, step, range(skipped, self.lanes)),
-            self._cells(column._replace(part=part + 1), step, range(skipped)),
+            self._cells(column._replace(part=column.part + 1), step, range(skipped)),
         ]
-        return f"({Lanes(self.lanes).type(self.cell)})({', '.join(texts)})"
+        return f"({Lanes(self.lanes).type(self.types[read.field])})({', '.join(texts)})"
+
+    def each(self, read: Read) -> list[str]:
+        """C text of each cell of a read, for vectors.
+
+        >>> stage = Stage("s", {"u": Read("u", (-1, 1))}, ((-1, 1), (-1, 1)))
+        >>> Registers.of(stage, 4, 0, {"u": "float"}).each(Read("u", (-1, 1)))
+        ['at_u_m1.s1', 'at_u_m1.s2', 'at_u_m1.s3', 'at_u_m1_r1']
+        """
+        column, step, skipped = self._place(read)
+        following = column._replace(part=column.part + 1)
+        return [
+            self._cells(column if at < self.lanes else following, step, [at % self.lanes])
+            for at in range(skipped, skipped + self.lanes)
+        ]
+
+    def _place(self, read: Read) -> tuple[Column, int, int]:
+        """The first column of a read, where in it along the axis, and how many cells to skip."""
+        *outer, last = read.offset
+        part, skipped = divmod(last, self.lanes)
+        step = outer[self.axis] if outer else 0
+        return Column(read.field, _without(outer, self.axis), part), step, skipped
 
     def sides(self, last: int) -> list[str]:
         """C lines: which cells of the item are in the box, and where the other parts are."""
@@ -108,7 +127,8 @@ class Registers:
         """C lines: before the march, at the start of a step, and at its end."""
         before, first, after = [], [], []
         for column, kept in self.columns.items():
-            kind = self.cell if kept.lane is not None else Lanes(self.lanes).type(self.cell)
+            cell = self.types[column.field]
+            kind = cell if kept.lane is not None else Lanes(self.lanes).type(cell)
             for step in range(kept.low, kept.high):
                 before.append(f"{kind} {self._name(column, step)} = {self._load(column, step)};")
                 after.append(f"{self._name(column, step)} = {self._name(column, step + 1)};")
@@ -130,10 +150,10 @@ class Registers:
         lane = self.columns[column].lane
         if alone or lane is not None:
             return f"{column.field}[{at}{plus(lane or 0)}]"
-        kind = Lanes(self.lanes).type(self.cell)
+        kind = Lanes(self.lanes).type(self.types[column.field])
         return f"*(__global const {kind} *)({column.field} + {at})"
 
-    def _cells(self, column: Column, step: int, lanes: range) -> str:
+    def _cells(self, column: Column, step: int, lanes: Iterable[int]) -> str:
         name = self._name(column, step)
         if self.columns[column].lane is not None:
             return name

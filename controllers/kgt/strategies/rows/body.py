@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from controllers.kgt.strategies.rows.parameters import RowsParameters
-from controllers.kgt.strategies.rows.row_value import value_arguments
+from controllers.kgt.strategies.rows.row_value import PLACE, places_of, typed, value_arguments
 from controllers.kgt.text import frame
-from controllers.kgt.text.c_lines import block
+from controllers.kgt.text.c_lines import block, indented
 from controllers.kgt.text.emitter import OPENCL_TYPES, element, statement, used_fields
+from controllers.kgt.text.given import axes_of
 from controllers.program.expression import Read
 from controllers.program.program import Program, Stage
 
@@ -56,8 +57,9 @@ def _end(axis: int, cells: int) -> list[str]:
 
 def _block(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
     """C lines: one block of the item."""
-    fields, last = used_fields(stage), program.n_axes - 1
-    n_rows = config.planes * config.rows
+    last, n_rows = program.n_axes - 1, config.planes * config.rows
+    starts = {f"c_{field}": f"start_{field}" for field in used_fields(stage)}
+    starts |= {PLACE: f"start_{last}"} if last in axes_of(stage) else {}
     return block("""
         long $starts;  // of each row, where the loop starts
         #pragma unroll
@@ -85,16 +87,22 @@ def _block(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
             }
         }
     """,
-        u=_first(stage), cell=OPENCL_TYPES[program.dtype_of(stage)],
+        u=_first(stage), cell=OPENCL_TYPES[program.dtypes[_first(stage)]],
         lanes=config.lanes, most=config.lanes - 1, n_rows=n_rows,
-        starts=", ".join(f"c_{field}[{n_rows}]" for field in fields),
-        rows=[line for field in fields for line in _row(field, config, last)],
-        first=[f"c_{field}[item] = start_{field} + item_skip;" for field in fields],
+        starts=", ".join(f"{name}[{n_rows}]" for name in starts),
+        rows=_rows(stage, config, last),
+        first=[f"{name}[item] = {start} + item_skip;" for name, start in starts.items()],
         vectors=_vectors(program, stage, config),
         ahead_of_first=_ahead_of_edge(program, stage, config, ""),
         ahead_of_last=_ahead_of_edge(program, stage, config, "item_cells - 1"),
-        **_ends(stage, config.lanes),
+        **_ends(program, stage, config.lanes),
     )
+
+
+def _rows(stage: Stage, config: RowsParameters, last: int) -> list[str]:
+    """C lines: where a row of the block lies, in each field and in the domain."""
+    rows = [line for field in used_fields(stage) for line in _row(field, config, last)]
+    return [*rows, *_places(stage, config, last)]
 
 
 def _first(stage: Stage) -> str:
@@ -102,22 +110,32 @@ def _first(stage: Stage) -> str:
     return next(iter(stage.updates))
 
 
-def _store(stage: Stage, field: str) -> str:
+def _named(name: str, program: Program, stage: Stage, field: str) -> str:
+    """What is called `name` for cells of the first updated field, for those of another one."""
+    return typed(name, program.dtypes[field], program.dtypes[_first(stage)])
+
+
+def _store(program: Program, stage: Stage, field: str) -> str:
     """The macro that stores whole vectors of a field."""
-    return "KGT_STORE" if field == _first(stage) else "KGT_STORE_ANYWHERE"
+    if field == _first(stage):
+        return "KGT_STORE"
+    return _named("KGT_STORE_ANYWHERE", program, stage, field)
 
 
-def _ends(stage: Stage, lanes: int) -> dict[str, list[str]]:
+def _ends(program: Program, stage: Stage, lanes: int) -> dict[str, list[str]]:
     """C lines: what stores the first cells of a row, its last whole vector, and its last cells."""
+    def part(which: str, field: str) -> str:
+        return _named(f"kgt_{which}", program, stage, field)
+
     return {
         "store_first": _stored(stage, "KGT_AT(0)", lambda field, value: [
-            f"kgt_first({field}_new + start_{field}, {value}, item_skip);"
+            f"{part('first', field)}({field}_new + start_{field}, {value}, item_skip);"
         ]),
         "store_whole": _stored(stage, "KGT_AT(item_at)", lambda field, value: [
-            f"{_store(stage, field)}({value}, {field}_new + start_{field} + item_at);"
+            f"{_store(program, stage, field)}({value}, {field}_new + start_{field} + item_at);"
         ]),
         "store_last": _stored(stage, f"KGT_AT(item_cells - {lanes})", lambda field, value: [
-            f"kgt_last({field}_new + start_{field} + item_cells,",
+            f"{part('last', field)}({field}_new + start_{field} + item_cells,",
             f"    {value}, item_cells - item_at);",
         ]),
     }  # fmt: skip
@@ -137,37 +155,48 @@ def _vectors(program: Program, stage: Stage, config: RowsParameters) -> list[str
     """C lines: the loop over the vectors of a block."""
     sources, _, others = value_arguments(program, stage)
     indices = [f"c_{field}[item] + item_x" for field in sources]
+    places = [
+        f"{PLACE}[item] + item_x" if name == PLACE else name for name in places_of(program, stage)
+    ]
+    arguments = ", ".join([*sources, *indices, *others, *places])
+    computed = [f"item_values[item] = kgt_value({arguments});"]
+    outer = _places(stage, config, program.n_axes - 1)
     return block("""
         long item_x = 0;
         for (; item_x <= item_cells - $two; item_x += $lanes) {
             $kind item_values[$n_rows];
             #pragma unroll
-            for (int item = 0; item < $n_rows; ++item)
-                item_values[item] = kgt_value($arguments);
+            $compute
             $ahead
             #pragma unroll
             $store
         }
     """,
         lanes=config.lanes, two=2 * config.lanes - 1,
-        n_rows=config.planes * config.rows, arguments=", ".join([*sources, *indices, *others]),
+        n_rows=config.planes * config.rows,
+        compute=_for_rows(config.planes * config.rows, [*outer, *computed]),
         ahead=_ahead(stage, config),
         kind="kgt_cells" if len(stage.updates) == 1 else "kgt_values",
-        store=_stored_rows(stage, config.planes * config.rows),
+        store=_stored_rows(program, stage, config.planes * config.rows),
     )
 
 
-def _stored_rows(stage: Stage, n_rows: int) -> list[str]:
+def _stored_rows(program: Program, stage: Stage, n_rows: int) -> list[str]:
     """C lines: the loop that stores a vector of each row."""
-    loop = f"for (int item = 0; item < {n_rows}; ++item)"
-    if len(stage.updates) == 1:
-        field = _first(stage)
-        return [loop, f"    KGT_STORE(item_values[item], {field}_new + c_{field}[item] + item_x);"]
-    stores = [
-        f"    {_store(stage, f)}(item_values[item].{f}, {f}_new + c_{f}[item] + item_x);"
+    several = len(stage.updates) > 1
+    return _for_rows(n_rows, [
+        f"{_store(program, stage, f)}(item_values[item]{f'.{f}' if several else ''}, "
+        f"{f}_new + c_{f}[item] + item_x);"
         for f in stage.updates
-    ]
-    return [f"{loop} {{", *stores, "}"]
+    ])  # fmt: skip
+
+
+def _for_rows(n_rows: int, statements: list[str]) -> list[str]:
+    """C lines: a loop over the rows of a block."""
+    loop = f"for (int item = 0; item < {n_rows}; ++item)"
+    if len(statements) == 1:
+        return [loop, *indented(statements)]
+    return [f"{loop} {{", *indented(statements), "}"]
 
 
 def _ahead(stage: Stage, config: RowsParameters) -> list[str]:
@@ -212,15 +241,24 @@ def _blocked(config: RowsParameters, last: int) -> dict[int, int]:
 
 def _row(field: str, config: RowsParameters, last: int) -> list[str]:
     """C lines: `start_FIELD`, the item's first element in row `item` of the block."""
-    terms, blocked = [f"{field}_first"], _blocked(config, last)
-    for axis in range(last):
-        inside = f"item {'%' if axis == last - 1 else '/'} {config.rows}"
-        first = f"group_{axis}" if axis in blocked else f"start_{axis}"
-        if blocked.get(axis, 1) > 1:
-            first = f"({first} + {inside if config.rows > 1 and config.planes > 1 else 'item'})"
-        terms.append(f"{first} * {field}_pitch_{axis}")
-    terms = [terms[0], *(f"+ {term}" for term in terms[1:]), f"+ start_{last}"]
-    return statement(f"const long start_{field}", terms)
+    steps = [f"+ {_place(axis, config, last)} * {field}_pitch_{axis}" for axis in range(last)]
+    return statement(f"const long start_{field}", [f"{field}_first", *steps, f"+ start_{last}"])
+
+
+def _places(stage: Stage, config: RowsParameters, last: int) -> list[str]:
+    """C lines: where in the box the row `item` of the block is."""
+    axes = [axis for axis in axes_of(stage) if axis != last]
+    return [f"const long {PLACE}_{axis} = {_place(axis, config, last)};" for axis in axes]
+
+
+def _place(axis: int, config: RowsParameters, last: int) -> str:
+    """C text, as tight as a name: where the row `item` of the block is along an axis."""
+    blocked = _blocked(config, last)
+    first = f"group_{axis}" if axis in blocked else f"start_{axis}"
+    if blocked.get(axis, 1) == 1:
+        return first
+    inside = f"item {'%' if axis == last - 1 else '/'} {config.rows}"
+    return f"({first} + {inside if config.rows > 1 and config.planes > 1 else 'item'})"
 
 
 def _loop(axis: int, cells: int, body: list[str]) -> list[str]:

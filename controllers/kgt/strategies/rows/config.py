@@ -24,6 +24,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import ClassVar
 
+import numpy as np
+
 from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
@@ -31,9 +33,9 @@ from controllers.kgt.strategies.rows.body import rows_body
 from controllers.kgt.strategies.rows.parameters import RowsParameters
 from controllers.kgt.strategies.rows.row_value import row_value
 from controllers.kgt.text import fast, frame
-from controllers.kgt.text.analysis import arithmetic_type
-from controllers.kgt.text.lanes import PREFETCH, Lanes
-from controllers.program.expression import Given, Scalar
+from controllers.kgt.text.analysis import arithmetic_type, in_vectors
+from controllers.kgt.text.lanes import PREFETCH, SCALAR, Lanes
+from controllers.program.expression import Coordinate, Given, Index, Scalar
 from controllers.program.program import Program, Stage
 
 # Cells read for one, times fields written: with more, the values of four rows exceed the registers.
@@ -49,9 +51,8 @@ class RowsConfig(RowsParameters, Config):
     strategy: ClassVar[str] = "rows"
     kind: ClassVar[str] = "cpu"
     about: ClassVar[str] = "bands of rows"
-    vectors: ClassVar[bool] = True
     several: ClassVar[bool] = True
-    given: ClassVar[tuple[type[Given], ...]] = (Scalar,)
+    given: ClassVar[tuple[type[Given], ...]] = (Scalar, Index, Coordinate)
 
     @classmethod
     def default(
@@ -59,7 +60,7 @@ class RowsConfig(RowsParameters, Config):
     ) -> RowsConfig:
         """What is good for `stage` on a CPU (docs/performance.md); 64 bytes to a vector."""
         streaming = exceeds_cache
-        lanes = 64 // _BYTES[arithmetic_type(stage, program.dtype_of(stage))]
+        lanes = _lanes(program, stage)
         if program.n_axes == 1:
             return cls(lanes, 1, band=1, streaming=streaming)
         ahead = 4 if streaming else 0
@@ -114,7 +115,7 @@ class RowsConfig(RowsParameters, Config):
     def kernel(self, program: Program, stage: Stage) -> StageKernel:
         """The kernel of `stage` that computes bands of rows."""
         stage, lanes = fast.stage_of(program, stage), Lanes(self.lanes, clang=True)
-        how = f"vectors of {self.lanes} cells"
+        whole, how = in_vectors(stage, program.dtypes), f"vectors of {self.lanes} cells"
         if self.rows * self.planes > 1:
             planes = f" of {self.planes} planes" if self.planes > 1 else ""
             how = f"{self.rows} rows{planes} at a time, in {how}"
@@ -122,8 +123,17 @@ class RowsConfig(RowsParameters, Config):
         helpers += [*PREFETCH, ""] if self.ahead else []
         return frame.kernel(
             program, stage, how, rows_body(program, stage, self),
-            self.work_sizes(program, stage), helpers=helpers, lanes=lanes,
+            self.work_sizes(program, stage), helpers=helpers, lanes=lanes if whole else SCALAR,
+            own_functions=not whole,
         )  # fmt: skip
+
+
+def _lanes(program: Program, stage: Stage) -> int:
+    """The cells of a vector: 64 bytes of what is computed, or half as many cell by cell."""
+    if in_vectors(stage, program.dtypes):
+        return 64 // _BYTES[arithmetic_type(stage, program.dtype_of(stage))]
+    widest = max(np.dtype(program.dtypes[field]).itemsize for field in stage.updates)
+    return min(16, 32 // widest)
 
 
 def work_sizes(config: RowsConfig, n_axes: int) -> WorkSizes:

@@ -57,8 +57,9 @@ class Pipeline:
         """That of a stage whose planes arrive one by one, or, without `streams`, at once."""
         cut = _Cut(stage, streams)
         whole = evaluate(
-            stage.expression, cut.read, lambda value: _Part(None, Constant(value)), cut.operation
-        )
+            stage.expression, cut.read, lambda value: _Part(None, Constant(value)), cut.operation,
+            given=lambda node: _Part(None, node),
+        )  # fmt: skip
         lag = max(0, whole.arrival or 0)
         result = cut.until(lag, whole)
         values = [

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""Which cells of each field the places own: of fields at half points the last places have more."""
+from __future__ import annotations
+
+from controllers.program.boundary import closed
+from controllers.program.program import Program
+from hitmap.layout import Layout
+from hitmap.shape import Shape
+
+
+class FieldLayouts:
+    """The cells of a program's fields, divided as the cells of its domain are.
+
+    periodic: which axes are rings.  ValueError where the fields say other things.
+    """
+
+    def __init__(self, program: Program, layout: Layout, periodic: tuple[bool, ...]) -> None:
+        self.program = program
+        self.layout = layout
+        self.periodic = closed(periodic, program.boundaries, program.n_axes)
+        unit = Shape.of_extent((0,) * program.n_axes)
+        fields = (*program.fields, *program.temporaries)
+        more = {one.name: one.boundary.points(unit, self.periodic).upper for one in fields}
+        grown = {some: layout.grown(some) for some in {*more.values()}}
+        self._layouts = {field: grown[some] for field, some in more.items()}
+
+    def layout_of(self, field: str) -> Layout:
+        """Which cells of a field each place owns; one layout for fields that lie together."""
+        return self._layouts[field]
+
+    def owned(self, field: str, place: int) -> Shape:
+        """The cells of a field that a place owns."""
+        return self._layouts[field].owned[place]
+
+    def walls(self, field: str) -> tuple[Shape, ...]:
+        """The cells of a field on the ends where it is 0."""
+        domain = self._layouts[field].domain
+        ends = self.program.field(field).boundary.walls
+        at = [domain.upper[axis] - 1 if upper else domain.lower[axis] for axis, upper in ends]
+        return tuple(domain.slab(axis, one, one + 1) for (axis, _), one in zip(ends, at))
