@@ -59,12 +59,14 @@ def renamed(program: Program, stage: Stage, names: Mapping[str, str]) -> tuple[P
     stage = replace(stage, updates=updates)
     used = (*stage.fields_read, *stage.updates)
     old = {new: name for name, new in names.items()}
-    fields = (
+    fields = [
         replace(program.field(old.get(name, name)), name=name) for name in dict.fromkeys(used)
-    )
+    ]
+    within = [one for one in program.temporaries if one in fields]     # which lie on no ring
     alone = replace(
-        program, fields=tuple(fields), stages=(stage,), renames={}, temporaries=()
-    )
+        program, fields=tuple(one for one in fields if one not in within) or program.fields[:1],
+        stages=(stage,), renames={}, temporaries=tuple(within),
+    )  # fmt: skip
     return alone, stage
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,11 +17,15 @@ from random_steps import planned, random_steps
 from sample import sample
 from small_kernels import FirstThatSuits, opencl
 
+import controllers as ct
 from controllers.check import CheckedEngine
 from controllers.device import reference_device
 from controllers.executor.executor import Executor
 from controllers.executor.reference import ReferenceExecutor
+from controllers.kgt import generate
+from controllers.language.traced import program_of
 from controllers.program.program import INTEGERS
+from controllers.program.storing import with_temporaries
 
 N_PLACES = (1, 2, 3, 5)
 
@@ -100,6 +105,20 @@ def test_the_checked_mode_raises_no_alarm(number: int) -> None:
     check_engine(
         case, executors, layout_of(case, 3, rng), CheckedEngine, program=planned(number)
     )
+
+
+def test_values_are_stored_on_a_ring_beside_a_field_called_as_a_variable_of_kernels() -> None:
+    @ct.step
+    def flow(k: Any) -> Any:
+        square = ct.stored(k * k)
+        flux = ct.stored(square[1] - square)
+        return dict(k=k - flux + flux[-1])
+
+    program = program_of(flow, ct.Grid(x=9, boundary="periodic")).program
+    kept = with_temporaries(program, "always")
+    assert len(kept.stages) == 3
+    for stage in kept.stages:
+        assert "__kernel" in generate(kept, stage).source
 
 
 RANKS = """
