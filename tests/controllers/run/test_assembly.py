@@ -45,7 +45,7 @@ def test_only_what_is_launched_is_compiled(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(opencl, "build", build)
     start = np.ones((7, 5), np.float32)     # too narrow for the kernel of large boxes
     with Computation(MEAN, start, devices="cpu", boundary="periodic", places_per_controller=2):
-        assert names == ["kgt_mean", "copy_box"]
+        assert names == ["kgt_mean"]
 
 
 def test_a_kernel_that_one_rank_cannot_compile_is_an_error_on_both() -> None:
