@@ -7,9 +7,9 @@
 
 The test suite does this on the CPU; this is for machines with other devices.  1 to 4 axes, any
 boundaries, float32 and float64, subnormal numbers in every fifth case, any number of places per
-controller, with and without overlap.  Case N is the same on every machine.  Programs have several
-fields, stages, dtypes, renames and boundaries, those of the test suite.  Exit code 1 if a bit
-differs.  With --large: fields between 2 and 4, over 4 and over 8 GiB, cleared, loaded,
+controller, with and without overlap.  Case N is the same on every machine.  Programs are those of
+the test suite, in turn: built by hand, traced with any pair of options, staggered.  Exit code 1 if
+a bit differs.  With --large: fields between 2 and 4, over 4 and over 8 GiB, cleared, loaded,
 computed, saved and gathered, compared in strips; three times the largest size must be free on the
 host, and the size in the folder.
 """
@@ -19,8 +19,9 @@ import argparse
 import random
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +29,14 @@ from large_fields import n_wrong as n_large_wrong
 
 sys.path.append(str(Path(__file__).parent.parent / "tests" / "support"))
 from random_boundaries import bounded_program, same
+from random_options import N_CASES
+from random_staggered import random_staggered
+from random_steps import random_steps
 
 from controllers import Computation, Stencil, reference_run
 from hitmap import Communicator, agree, default_communicator
+
+Fields: TypeAlias = "Mapping[str, npt.NDArray[Any]]"
 
 LARGEST = {1: 5000, 2: 90, 3: 22, 4: 9}     # cells on an axis, by the number of axes
 REACH = {1: 3, 2: 3, 3: 2, 4: 1}
@@ -88,23 +94,37 @@ def differs(case: int, devices: list[str], comm: Communicator) -> bool:
 def program_differs(number: int, devices: list[str], comm: Communicator) -> bool:
     """Run program `number`; whether a field is not the reference's, on every rank."""
     rng = random.Random(number)
-    case = bounded_program(number)
-    with Computation(
-        case.program, case.extent, devices=devices, comm=comm,
-        places_per_controller=rng.choice((1, 1, 2, 3)), partition=rng.choice(("bands", "blocks")),
-        overlap=rng.choice(("on", "off", "auto")),
-    ) as run:  # fmt: skip
-        for name, values in case.arrays.items():
-            run[name].scatter(values if comm.rank == 0 else None)
-        run.run(case.n_steps)
-        results = {name: run[name].gather() for name in case.arrays}
+    (what, cells, given), values, n_steps, right = program(number)
+    options: dict[str, Any] = {
+        "places_per_controller": rng.choice((1, 1, 2, 3)),
+        "partition": rng.choice(("bands", "blocks")),
+        "overlap": rng.choice(("on", "off", "auto")),
+        "stored": rng.choice(("auto", "always", "never")),
+    }
+    with Computation(what, cells, devices=devices, comm=comm, **options, **given) as run:
+        for name, array in values.items():
+            run[name].scatter(array if comm.rank == 0 else None)
+        run.run(n_steps)
+        results = {name: run[name].gather() for name in values}
     unlike = [
         name for name, result in results.items()
-        if result is not None and not same(result, case.expected[name])
+        if result is not None and not same(result, right[name])
     ]  # fmt: skip
     if unlike:
-        print(f"program {number} differs in {', '.join(unlike)}: {case.program}, {case.extent}")
+        print(f"program {number} differs in {', '.join(unlike)}: {what}, {options}")
     return comm.bcast(bool(unlike))
+
+
+def program(number: int) -> tuple[tuple[Any, Any, dict[str, Any]], Fields, int, Fields]:
+    """What is computed, the fields before, how many steps, and the fields after them."""
+    kind, number = number % 3, number // 3
+    if kind == 2:
+        staggered = random_staggered(number)
+        right = reference_run(staggered.program, staggered.arrays, staggered.n_steps, dt=0.1)
+        subject = staggered.steps, staggered.grid, staggered.options
+        return subject, staggered.arrays, staggered.n_steps, right
+    case = random_steps(number % N_CASES) if kind else bounded_program(number)
+    return (case.program, case.extent, {}), case.arrays, case.n_steps, case.expected
 
 
 def main() -> int:

@@ -52,7 +52,8 @@ def random_staggered(number: int) -> StaggeredCase:
     rng = random.Random(number)
     axes = AXES[-rng.randint(1, 3) :]
     most = MAX_CELLS[len(axes)]
-    grid = ct.Grid(**{axis: rng.randint(3, most) for axis in axes}, lower=-1, upper=1)  # type: ignore[arg-type]
+    cells: dict[str, Any] = {axis: rng.randint(3, most) for axis in axes}
+    grid = ct.Grid(**cells, lower=-1, upper=1)
     names = NAMES[: rng.randint(2, 4)]
     location = {name: tuple(a for a in axes if rng.random() < 0.5) for name in names}
     rings = {axis: rng.random() < 0.25 for axis in axes}

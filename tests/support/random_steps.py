@@ -105,7 +105,8 @@ class _Steps:
             whole = position == 1 if position < 2 else rng.random() < 0.5
             alike = [name for name in self.names if self.leaders[name] == leader]
             for fields in zip(*map(self.fields, alike)):
-                pool = INTEGERS if kind == "integers" or (kind == "mixed" and whole) else FLOATS
+                whole_numbers = kind == "integers" or (kind == "mixed" and whole)
+                pool: tuple[str, ...] = INTEGERS if whole_numbers else FLOATS
                 if kind == "floats" and len({*found.values()}) == 1:
                     pool = tuple({*FLOATS} - {*found.values()})
                 found |= dict.fromkeys(fields, kind if kind in FLOATS else rng.choice(pool))
@@ -144,7 +145,8 @@ class _Steps:
             if old in writable:
                 formulas |= {field: drawn.updates([field])[field] for field in self.fields(old)}
         first = rng.choice(sorted(formulas))
-        own, extra = (first, here), []
+        own = first, here
+        extra: list[Formula] = []
         if chosen["steps"] > 1:
             extra.append(own)
         if storing and chosen["stored"] != "none":
@@ -164,8 +166,12 @@ class _Steps:
         """A step of all fields that computes formulas."""
         axis, position = self.rng.choice(self.grid.axes), self.rng.uniform(-1, 1)
         kind = self.chosen["scalars"]
-        asked = {"parameter": {"rate": 0.5}, "time": dict.fromkeys(["t", "dt"], _NO_DEFAULT),
-                 "coordinate": {axis: _NO_DEFAULT}}.get(kind, {})  # fmt: skip
+        keywords: Mapping[str, Mapping[str, Any]] = {
+            "parameter": {"rate": 0.5},
+            "time": dict.fromkeys(["t", "dt"], _NO_DEFAULT),
+            "coordinate": {axis: _NO_DEFAULT},
+        }
+        asked = keywords.get(kind, {})
 
         def scalar(scalars: Mapping[str, Any]) -> Any:
             if kind == "time":
@@ -189,7 +195,8 @@ class _Steps:
                     result[name] = ct.struct(PAIR, a=parts[0], b=parts[1]) if whole else parts[0]
             return result
 
-        return _signed(function, self.names, asked)
+        signed: Callable[..., dict[str, Any]] = _signed(function, self.names, asked)
+        return signed
 
     def _region(self, readable: Sequence[str]) -> Any:
         """The cells of a step that is restricted."""
@@ -287,5 +294,6 @@ def _signed(function: Any, positional: Sequence[str], keywords: Mapping[str, Any
         inner = [*values, *(named.pop(name) for name in positional[len(values) :])]
         return function(*inner, **named)
 
-    named_step.__signature__ = inspect.Signature(parameters)    # type: ignore[attr-defined]
-    return named_step
+    step: Any = named_step
+    step.__signature__ = inspect.Signature(parameters)
+    return step
