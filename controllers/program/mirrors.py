@@ -44,6 +44,7 @@ class Mirrors:
         inside: the cells that are computed, which end at the mirrors.  What lies beyond any other
         end stays as it is, as does what a mirror shows of it.
 
+        >>> import numpy as np
         >>> line = np.array([9, 1, 2, 9])
         >>> ends = Mirrors(((1, -1),))
         >>> ends.renew(line, Shape((-1,), (3,)), Shape((0,), (2,)))
