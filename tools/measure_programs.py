@@ -29,6 +29,7 @@ import pyopencl as cl
 
 import controllers as ct
 from controllers.device import choose, find_devices
+from controllers.program.storing import Storing
 
 DT = 0.1
 Seconds: TypeAlias = Callable[[int], float]     # of a step, measured over so many
@@ -234,15 +235,16 @@ CASES = {
 class OfOurs:
     """A computation of the case."""
 
-    def __init__(self, case: Case, size: int, device: str) -> None:
+    def __init__(self, case: Case, size: int, device: str, stored: Storing) -> None:
         axes = dict(zip("zyx"[3 - case.n_axes :], (size,) * case.n_axes))
         grid = ct.Grid(**axes, lower=0, spacing=1.0)
         starts: dict[str, Any] = {
             name: np.float32(value) for name, value in case.starts.items()
         }
         self.run = ct.Computation(
-            case.step, grid, boundary=case.boundary, dtype="float32", devices=device, **starts
-        )
+            case.step, grid, boundary=case.boundary, dtype="float32", devices=device,
+            stored=stored, **starts,
+        )  # fmt: skip
 
     def seconds(self, n_steps: int) -> float:
         start = time.perf_counter()
@@ -311,6 +313,7 @@ def main() -> None:
     parser.add_argument("--cases", nargs="+", default=[*CASES], choices=CASES)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--steps", type=int, default=12, help="even, of a turn")
+    parser.add_argument("--stored", choices=["auto", "always", "never"], default="auto")
     options = parser.parse_args()
     on_cpu = options.device == "cpu"
     sizes = options.size2 or (4096 if on_cpu else 8192), options.size3 or (256 if on_cpu else 512)
@@ -320,7 +323,7 @@ def main() -> None:
         for name in options.cases:
             case = CASES[name]
             size = sizes[case.n_axes - 2]
-            ours = OfOurs(case, size, options.device)
+            ours = OfOurs(case, size, options.device, options.stored)
             assert device.handle is not None, "an OpenCL device"
             copy = OfACopy(case, size, device.handle)
             each: dict[str, Seconds] = {"ours": ours.seconds, "copy": copy.seconds}
