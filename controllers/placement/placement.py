@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import cycle, islice
 
@@ -125,15 +126,11 @@ def assigned_devices(
     """
     wanted = [selectors] if isinstance(selectors, str) else list(selectors or [])
     local_rank, n_local = node_ranks(comm)
-    failure: Exception | None = None
-    try:
+    with failing_together(comm):
         everyone = comm.allgather(wanted)
         verdicts = first_of_node(comm, lambda: _tried(everyone))
         devices = assign(choose_usable(wanted, verdicts), local_rank, n_local)
         devices = [device_for(device, check) for device in devices]
-    except (ValueError, RuntimeError, cl.Error) as error:
-        failure = error
-    _fail_together(comm, failure)
     _warn_once(comm, [*problems(verdicts), *_crowded(devices, comm.rank)])
     return devices
 
@@ -171,13 +168,8 @@ def open_controllers(
     _warn_once(comm, left_out(comm.rank, program.math))
     kinds = {kind for rank in comm.allgather([one.kind for one in devices]) for kind in rank}
     program = as_planned(program, kernel, execution, kinds)
-    executors: list[Executor] = []
-    failure: Exception | None = None
-    try:
+    with failing_together(comm):
         executors = [open_device(device, program, execution, kernel) for device in devices]
-    except (ValueError, RuntimeError, MemoryCapError, cl.Error) as error:
-        failure = error
-    _fail_together(comm, failure)
     for device in devices:
         _logger.info("rank %d computes on %s", comm.rank, device.name)
     mine = [
@@ -213,8 +205,17 @@ def _warn_once(comm: Communicator, told: Sequence[str]) -> None:
         warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
-def _fail_together(comm: Communicator, failure: Exception | None) -> None:
-    """Raise the error of the first rank that has one, on all ranks, naming the rank."""
+@contextmanager
+def failing_together(comm: Communicator) -> Iterator[None]:
+    """Work that each rank does: an error of the first rank that has one is raised on all of them.
+
+    It names the rank.  Errors that nobody expects end the job where they are raised.  Collective.
+    """
+    failure: Exception | None = None
+    try:
+        yield
+    except (ValueError, RuntimeError, MemoryCapError, cl.Error) as error:
+        failure = error
     kinds = (NoDeviceError, BuildError, KernelError, MemoryCapError, ValueError, RuntimeError)
     kind = next((n for n, known in enumerate(kinds) if isinstance(failure, known)), len(kinds) - 1)
     problems = comm.allgather(None if failure is None else (kind, str(failure)))

@@ -48,15 +48,21 @@ def values_of(
         values = given(node)
         return _Values(Kind(values.dtype.name, weak=True), values)
 
-    def of(expression: Expression) -> _Values:
-        return evaluate(expression, seen, number, _operation, given=weak, outcome=specified)
-
-    def specified(node: Outcome, operands: object) -> _Values:
-        return of(node.specified())
-
     with np.errstate(all="ignore"):
-        result = of(expression)
+        result = _evaluated(expression, seen, number, weak)
     return np.asarray(_as(result, dtype))
+
+
+def _evaluated(
+    expression: Expression,
+    read: Callable[[Read], _Values],
+    number: Callable[[float], _Values],
+    given: Callable[[Given], _Values],
+) -> _Values:
+    def specified(node: Outcome, operands: object) -> _Values:
+        return _evaluated(node.specified(), read, number, given)
+
+    return evaluate(expression, read, number, _operation, given=given, outcome=specified)
 
 
 def _operation(symbol: Symbol, *operands: _Values) -> _Values:

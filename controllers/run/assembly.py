@@ -15,12 +15,16 @@ from controllers.kernel.user_kernel import with_domain
 from controllers.kernel.variant import Kernel
 from controllers.placement.capacity import check_capacity, fits
 from controllers.placement.own_kernel import check_boxes, overlap_for
-from controllers.placement.placement import Controllers, Placement, open_controllers
+from controllers.placement.placement import (
+    Controllers,
+    Placement,
+    failing_together,
+    open_controllers,
+)
 from controllers.placement.places import divide
 from controllers.placement.temporal import agreed_steps, plan_with_steps
 from controllers.plan import Plan
 from controllers.program.program import Program
-from controllers.run.call import together
 from controllers.run.watchdog import Watched
 from controllers.settings.domain import domain_of
 from controllers.settings.execution import Execution
@@ -122,7 +126,7 @@ def bind(
 ) -> Engine:
     """The plan tied to tiles, kernels and messages, and watched by the watchdog."""
     kind = CheckedEngine if terms.is_checked else Engine
-    with together(messages, "binding the plan"):    # one driver may fail to compile
+    with failing_together(messages):    # one driver may fail to compile
         engine = kind(plan, placement.executors, messages)
     watched.engine = engine
     if terms.execution.limit_s is not None:

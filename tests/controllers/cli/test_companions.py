@@ -95,7 +95,7 @@ def test_examples_are_copied_and_replace_nothing(
         (target / name).unlink()
     capsys.readouterr()
     assert main(["examples", "--copy", str(target)]) == 2
-    assert "has cavity.py already; choose another folder" in capsys.readouterr().err
+    assert "has acoustic.py already; choose another folder" in capsys.readouterr().err
     assert (target / "heat_2d.py").read_text() == "mine" and not (target / "low_level.py").exists()
     monkeypatch.setattr("shutil.copyfile", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
     assert main(["examples", "--copy", str(tmp_path / "other")]) == 1

@@ -30,7 +30,7 @@ def build(context, name, *rest):
 opencl.build = build
 try:
     Computation(Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2), (9,), devices="cpu")
-except (BuildError, ValueError) as error:
+except BuildError as error:
     print(f"{type(error).__name__} on rank {comm.rank}: {error}")
 """
 
@@ -52,7 +52,6 @@ def test_a_kernel_that_one_rank_cannot_compile_is_an_error_on_both() -> None:
     job = run_ranks(2, PROGRAM, SOON_S)
     assert job.returncode == 0, job.stderr
     assert sorted(job.stdout.splitlines()) == [
-        "BuildError on rank 1: kernel 'kgt_mean' does not compile",
-        "ValueError on rank 0: rank 1: binding the plan: BuildError: kernel 'kgt_mean' does not "
-        "compile",
+        "BuildError on rank 0: rank 1: kernel 'kgt_mean' does not compile",
+        "BuildError on rank 1: rank 1: kernel 'kgt_mean' does not compile",
     ]

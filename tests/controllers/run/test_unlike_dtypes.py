@@ -11,7 +11,7 @@ import pytest
 
 from controllers import Computation, Field, Program, Read, Stage, reference_run
 from controllers.kgt.choice import choose, step_counts, usual_steps
-from controllers.kgt.strategies.cell import CellConfig
+from controllers.kgt.strategies.marching import MarchingConfig
 from controllers.kgt.strategies.rows import RowsConfig
 from controllers.placement.places import largest_tile
 from controllers.program.coordinates import Coordinates
@@ -90,11 +90,11 @@ def test_all_dtypes_travel_between_places_layouts_and_files(
             assert np.array_equal(run[name].gather(), array)
 
 
-def test_stages_of_one_dtype_have_all_strategies_and_others_cell() -> None:
+def test_stages_of_unlike_dtypes_have_vectors_too_and_one_step_per_launch() -> None:
     mean, walls, *_ = PROGRAM.stages
     assert isinstance(choose(PROGRAM, mean, "cpu"), RowsConfig)
-    for kind in ("cpu", "gpu"):
-        assert choose(PROGRAM, walls, kind) == CellConfig()
+    for kind, config in {"cpu": RowsConfig, "gpu": MarchingConfig}.items():
+        assert isinstance(choose(PROGRAM, walls, kind), config)
         assert usual_steps(PROGRAM, walls, kind) == 1 and step_counts(PROGRAM, walls, kind) == (1,)
     assert PROGRAM.bytes_per_cell == 4 + 1 + 8 + 8 + 4 + 8 + 8
     assert largest_tile(PROGRAM, Layout.bands(Shape.of_extent(EXTENT), 1)) == 32 * 8 * 32
