@@ -15,6 +15,7 @@ from controllers.kernel import build as kernel_build
 
 MEAN = Stencil.of("mean", [(-1, 1)] * 2, [0, 1, 0, 1, 0, 1, 0, 1, 0], 4)
 PROGRAM = """
+import sys
 from controllers import Computation, Stencil
 from controllers.executor import opencl
 from controllers.kernel.build import BuildError
@@ -31,7 +32,7 @@ opencl.build = build
 try:
     Computation(Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2), (9,), devices="cpu")
 except BuildError as error:
-    print(f"{type(error).__name__} on rank {comm.rank}: {error}")
+    sys.stdout.write(f"{type(error).__name__} on rank {comm.rank}: {error}\\n")    # at once
 """
 
 
