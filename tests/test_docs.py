@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Every code block of README and docs is executed: sessions are compared, commands must succeed.
 
-Programs and sessions run in this process, and once more in one job of two ranks (docs_programs.py).
+Programs and sessions run in this process, and once more in one job of two ranks (docs_programs.py);
+by default those of the README, with --whole all of them.
 """
 from __future__ import annotations
 
@@ -14,12 +15,13 @@ from pathlib import Path
 import pytest
 from docs_programs import FENCE, PAGES, ROOT, blocks, furnish, run_programs, run_sessions
 from mpi_jobs import helpers_path, run_ranks
+from sample import sample
 
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
-# what takes long; programs also run on two ranks, all of them
-SLOW = {
+SLOW = {    # what takes long
     "sh": (
-        "checking", "explain", "failures", "kernels", "performance", "troubleshooting", "tuning",
+        "README", "checking", "explain", "failures", "kernels", "performance", "troubleshooting",
+        "tuning",
     ),
     "python": ("controllers", "failures", "kernels"),
     "pycon": (),
@@ -59,11 +61,13 @@ def test_programs_run(page: Path, workplace: Path) -> None:
     run_programs(page)
 
 
-def test_programs_and_sessions_go_through_on_two_ranks(tmp_path: Path) -> None:
-    program = [str(ROOT / "tests" / "support" / "docs_programs.py"), str(tmp_path)]
+@pytest.mark.parametrize("n_pages", sample([1, len(PAGES)], 2))
+def test_programs_and_sessions_go_through_on_two_ranks(n_pages: int, tmp_path: Path) -> None:
+    support = ROOT / "tests" / "support"
+    program = [str(support / "docs_programs.py"), str(tmp_path), str(n_pages)]
     job = run_ranks(2, program, timeout=300, env=helpers_path())
     assert job.returncode == 0, job.stderr
-    for name, page in zip(NAMES, PAGES):
+    for name, page in zip(NAMES, PAGES[:n_pages]):
         n_programs = len(blocks(page, "python"))
         assert f"\n{name}: {n_programs} programs, " in f"\n{job.stdout}"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The Python blocks and sessions of README and docs, all of them, on the ranks of this job.
+"""The Python blocks and sessions of some pages of README and docs on the ranks of this job.
 
 Each page has a folder of its own, which holds the examples and tools, and the page's blocks run
 there in turn, each in a namespace of its own.  Sessions show what one process prints; here they
@@ -56,9 +56,9 @@ def run_sessions(page: Path, checker: doctest.OutputChecker) -> int:
     return result.attempted
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, n_pages: int) -> None:
     comm = default_communicator()
-    for page in PAGES:
+    for page in PAGES[:n_pages]:
         own = folder / page.relative_to(ROOT)
         if comm.rank == 0:
             own.mkdir(parents=True)
@@ -72,4 +72,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -67,7 +67,7 @@ def test_all_numbers_of_places_give_the_bits_of_the_reference(number: int, n_pla
     )
 
 
-@pytest.mark.parametrize(("number", "n_places"), sample(product(range(N_CASES), N_PLACES), 301))
+@pytest.mark.parametrize(("number", "n_places"), sample(product(range(N_CASES), N_PLACES), 601))
 def test_pocl_gives_the_bits_of_the_reference(number: int, n_places: int) -> None:
     case, chosen = random_steps(number), choices()[number]
     rng = random.Random(1000 * number + n_places)

@@ -217,7 +217,7 @@ def test_a_computation_of_several_fields_goes_on_where_it_is_divided_anew(number
 
 
 @pytest.mark.parametrize(
-    "number, strategy", sample(product(range(N_PROGRAMS), STRATEGIES_OF_SEVERAL), 151)
+    "number, strategy", sample(product(range(N_PROGRAMS), STRATEGIES_OF_SEVERAL), 301)
 )
 def test_kernels_of_every_strategy_give_the_bits_of_the_reference(
     number: int, strategy: str
