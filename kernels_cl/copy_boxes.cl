@@ -22,8 +22,9 @@ __kernel void copy_boxes(__global const CELL *source, __global CELL *target, __g
     long from = box[1];
     long to = box[6];
     for (int axis = 3; axis >= 0; --axis) {
-        const long i = left % box[11 + axis];
-        left /= box[11 + axis];
+        const long rows = left / box[11 + axis];
+        const long i = left - rows * box[11 + axis];    // of / and % clang makes what Oclgrind does not know
+        left = rows;
         from += i * box[2 + axis];
         to += i * box[7 + axis];
     }
