@@ -155,7 +155,11 @@ class _Text:
         n_axes, indices = self._n_axes, list[str]()
         for axis in reversed(range(n_axes)):
             first, extent = f"box[{1 + axis}]", f"box[{1 + n_axes + axis}]"
-            indices += [f"const long i{axis} = {first} + left % {extent};", f"left /= {extent};"]
+            indices += [    # of / and % clang makes what Oclgrind does not know
+                f"const long rows_{axis} = left / {extent};",
+                f"const long i{axis} = {first} + left - rows_{axis} * {extent};",
+                f"left = rows_{axis};",
+            ]
         cell = "".join(f" + i{axis} * layout[{axis}]" for axis in range(n_axes))
         return block("""
             long left = get_global_id(0);

@@ -19,6 +19,7 @@ from random_boundaries import bounded_program
 from random_programs import ProgramCase
 from sample import sample
 
+import controllers as ct
 from controllers import (
     Boundary,
     Computation,
@@ -38,7 +39,7 @@ from controllers import (
     reference_run,
 )
 from controllers.check import CheckedEngine, CheckError
-from controllers.device import find_devices, reference_device
+from controllers.device import find_devices, find_simulator, reference_device
 from controllers.device.event import Command, HostEvent
 from controllers.executor.executor import Executor
 from controllers.executor.opencl import OpenCLExecutor
@@ -350,3 +351,17 @@ def test_a_domain_too_short_for_a_rule_is_refused_when_a_plan_is_made() -> None:
     with pytest.raises(ValueError, match="axis 1 is to be periodic.*leave out one"):
         walls = WALL.with_boundaries({"u": Boundary.of("mirror", 2)})
         Plan(walls, Layout.bands(Shape.of_extent((9, 9)), 1), (False, True), [Location()])
+
+
+@pytest.mark.whole
+@pytest.mark.skipif(find_simulator() is None, reason="Oclgrind is not installed")
+@pytest.mark.parametrize(
+    "boundary", [ct.mirror(), ct.fixed(2), ct.extrapolate(1), "periodic"], ids=str
+)
+def test_a_simulator_finds_nothing_wrong_with_what_is_outside(boundary: Any) -> None:
+    step = ct.step(lambda u: dict(u=u[0, 1] + u[1, 1] + u[-1, -1] + u[1, 0]))
+    start = np.random.default_rng(3).random((7, 6))
+    options: Any = {"boundary": boundary, "check": "oclgrind"}
+    with ct.Computation(step, ct.Grid.of(start), u=start, **options) as run:
+        run.run(2)
+        assert np.array_equal(run.u.get(), ct.reference_run(run.program, start, 2))
