@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from large_fields import n_wrong as n_large_wrong
 
-sys.path.append(str(Path(__file__).parent.parent / "tests" / "support"))
+sys.path.append(str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 from random_boundaries import bounded_program, same
 from random_options import N_CASES
 from random_staggered import random_staggered
