@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
+from mpi_jobs import helpers_path, run_ranks
 from plan_simulation import Simulation
 from random_boundaries import same
 from random_programs import ProgramCase
@@ -33,14 +35,22 @@ def layout_of(case: ProgramCase, n_places: int, rng: random.Random) -> Layout:
     ])  # fmt: skip
 
 
-def check_orders(case: ProgramCase, n_places: int, rng: random.Random) -> None:
-    """One of the orders that a plan allows, over places of any ranks and devices."""
+def check_orders(
+    case: ProgramCase, n_places: int, rng: random.Random, program: Program | None = None
+) -> None:
+    """One of the orders that a plan allows, over places of any ranks and devices.
+
+    program: what is planned, where it is not the very one of the case.
+    """
     layout = layout_of(case, n_places, rng)
     shares = {home: rng.random() < 0.5 for home in product(range(3), (0, 1))}
     homes = sorted((rng.randint(0, 2), rng.randint(0, 1)) for _ in range(n_places))
     locations = [Location(*home, shares_host=shares[home]) for home in homes]
-    plan = Plan(case.program, layout, case.periodic, locations, overlap=rng.choice(OVERLAPS))
+    plan = Plan(
+        program or case.program, layout, case.periodic, locations, overlap=rng.choice(OVERLAPS)
+    )
     got = Simulation(plan, case.arrays, rng).run(case.n_steps)
+    assert [*got] == [*case.expected]
     for field, expected in case.expected.items():
         assert same(got[field], expected), f"{field}, {n_places} places\n{plan}"
 
@@ -91,3 +101,10 @@ def compare(engine: Engine, field: str, expected: npt.NDArray[Any]) -> None:
         got = engine.executors[place].move_from(engine.newest(field, place), owned)
         right = expected[owned.slices((0,) * expected.ndim)]
         assert same(got, right), f"{field} at place {place}\n{engine.plan}"
+
+
+def check_two_ranks(kind: str, numbers: Iterable[int]) -> None:
+    """Cases of a kind by two ranks, with two places each (program_job.py)."""
+    program = [str(Path(__file__).with_name("program_job.py")), kind, *map(str, numbers)]
+    job = run_ranks(2, program, env=helpers_path())
+    assert job.returncode == 0 and job.stdout.count("all right") == 2, job.stdout + job.stderr

@@ -7,14 +7,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from engine_runs import check_engine, check_orders, layout_of
+from engine_runs import check_engine, check_orders, check_two_ranks, layout_of
 from lazy_executor import LazyExecutor, World
-from mpi_jobs import helpers_path, run_ranks
 from random_boundaries import bounded_program
 from random_programs import ProgramCase
 from sample import sample
@@ -315,33 +313,9 @@ def test_four_axes_have_rules_of_their_own(devices: str, dtype: str) -> None:
     assert got is not None and got.tobytes() == right.tobytes()
 
 
-RANKS = """
-import sys
-import numpy as np
-from random_boundaries import bounded_program, same
-from controllers import Computation
-
-for number in map(int, sys.argv[1:]):
-    case = bounded_program(number)
-    with Computation(
-        case.program, case.extent, devices="reference", places_per_controller=2, partition="blocks"
-    ) as run:
-        for name, values in case.arrays.items():
-            run[name].scatter(values if run.comm.rank == 0 else None)
-        run.run(case.n_steps)
-        for name, values in case.expected.items():
-            got = run[name].gather()
-            assert got is None or same(got, values), (number, name)
-print("all right", flush=True)
-"""
-
-
 @pytest.mark.whole
-def test_two_ranks_give_the_bits_of_the_reference(tmp_path: Path) -> None:
-    (tmp_path / "job.py").write_text(RANKS)
-    numbers = map(str, range(0, N_PROGRAMS, 10))
-    job = run_ranks(2, [str(tmp_path / "job.py"), *numbers], env=helpers_path())
-    assert job.returncode == 0 and job.stdout.count("all right") == 2, job.stdout + job.stderr
+def test_two_ranks_give_the_bits_of_the_reference() -> None:
+    check_two_ranks("bounded", range(0, N_PROGRAMS, 10))
 
 
 def test_a_domain_too_short_for_a_rule_is_refused_when_a_plan_is_made() -> None:

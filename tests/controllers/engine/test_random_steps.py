@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import random
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from engine_runs import check_engine, layout_of
+from engine_runs import check_engine, check_two_ranks, layout_of
 from lazy_executor import LazyExecutor, World
-from mpi_jobs import helpers_path, run_ranks
 from random_options import N_CASES, OPTIONS, all_pairs, choices, pairs_of
 from random_steps import planned, random_steps
 from sample import sample
@@ -121,33 +119,6 @@ def test_values_are_stored_on_a_ring_beside_a_field_called_as_a_variable_of_kern
         assert "__kernel" in generate(kept, stage).source
 
 
-RANKS = """
-import sys
-from random_boundaries import same
-from random_options import choices
-from random_steps import random_steps
-from controllers import Computation
-
-for number in map(int, sys.argv[1:]):
-    case = random_steps(number)
-    with Computation(
-        case.program, case.extent, devices="reference", places_per_controller=2,
-        partition="blocks", steps_per_launch=choices()[number]["steps"],
-        stored="never" if choices()[number]["stored"] == "never" else "always",
-    ) as run:
-        for name, values in case.arrays.items():
-            run[name].scatter(values if run.comm.rank == 0 else None)
-        run.run(case.n_steps)
-        for name, values in case.expected.items():
-            got = run[name].gather()
-            assert got is None or same(got, values), (number, name)
-print("all right", flush=True)
-"""
-
-
 @pytest.mark.whole
-def test_two_ranks_give_the_bits_of_the_reference(tmp_path: Path) -> None:
-    (tmp_path / "job.py").write_text(RANKS)
-    numbers = map(str, range(0, N_CASES, 10))
-    job = run_ranks(2, [str(tmp_path / "job.py"), *numbers], env=helpers_path())
-    assert job.returncode == 0 and job.stdout.count("all right") == 2, job.stdout + job.stderr
+def test_two_ranks_give_the_bits_of_the_reference() -> None:
+    check_two_ranks("steps", range(0, N_CASES, 10))
