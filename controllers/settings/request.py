@@ -83,6 +83,11 @@ class Request:
                 f"program {subject.program.name!r} folds {', '.join(subject.program.folds)}, which "
                 f"no device does yet; compute it by reference_run"
             )
+        if subject.program.repeats:
+            raise ValueError(
+                f"program {subject.program.name!r} repeats {subject.program.repeats[0].name!r} "
+                f"within a step, which no device does yet; compute it by reference_run"
+            )
         if complete and subject.missing:
             raise ValueError(
                 f"no initial values were given for {', '.join(subject.missing)}; give them as "
