@@ -9,9 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from controllers.program.dtypes import Dtypes, dtype_of, given_dtype
-from controllers.program.expression import Given, Read
+from controllers.program.accumulator import NUMBERED, Accumulator, numbers_of
+from controllers.program.dtypes import Dtypes, applied, dtype_of, given_dtype
+from controllers.program.expression import Expression, Given, Read
 from controllers.program.extension import Extension
+from controllers.program.program import Program
 from controllers.program.reference import values_of
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
@@ -44,6 +46,44 @@ def apply_sweep(
     return {
         field: values_of(update.expression, read, dtype_of(dtypes, field), given)
         for field, update in zip(sweep.writes, sweep.updates)
+    }
+
+
+def folded(
+    program: Program,
+    sweep: Sweep,
+    cells_of: Callable[[str, Shape], Values],
+    over: Shape,
+    around: Surroundings,
+) -> dict[str, Accumulator]:
+    """What `sweep` folds of the cells `over`, by name; `cells_of` as for `apply_sweep`."""
+    dtypes, found = program.dtypes, {}
+    given = partial(around.value, box=over, dtype=given_dtype(sweep.stage, dtypes))
+
+    def values(expression: Expression, dtype: str) -> Values:
+        one = values_of(expression, lambda n: cells_of(n.field, over.shift(n.offset)), dtype, given)
+        return np.broadcast_to(one, over.extent)
+
+    domain = program.boundaries[sweep.stage.home].points(
+        around.positions.domain, around.positions.periodic
+    )
+    for name, empty in no_cells(program, sweep).items():
+        fold = sweep.folds[name]
+        mask = None if fold.over is None else values(fold.over, "bool")
+        numbers = numbers_of(over, domain) if fold.kind in NUMBERED else None
+        operand = values(fold.operand, empty.dtype)
+        found[name] = Accumulator.of(fold.kind, operand, mask, numbers)
+    return found
+
+
+def no_cells(program: Program, sweep: Sweep) -> dict[str, Accumulator]:
+    """What `sweep` folds where there is nothing to fold."""
+    stage = sweep.stage
+    operands = [fold.operand for fold in stage.folds.values()]
+    kinds = applied(operands, program.dtypes, given_dtype(stage, program.dtypes))[1]
+    return {
+        name: Accumulator.empty(fold.kind, value.kind.dtype)
+        for (name, fold), value in zip(stage.folds.items(), kinds)
     }
 
 

@@ -180,9 +180,11 @@ class ScalarRules(dict[str, ScalarRule]):
         return _computed(self._changing_work, {**known, TIME: time})
 
     def after(
-        self, known: Mapping[str, float], values: Mapping[str, float]
+        self, known: Mapping[str, float], values: Mapping[str, float], most: float = math.inf
     ) -> dict[str, float]:
         """All scalars that `known` has, with these folds and what is made of those known by now.
+
+        most: what `dt` is at most.
 
         >>> rules = ScalarRules({"fastest": Folded(), "dt": 0.5 / Scalar("fastest")})
         >>> rules.after(rules.at({}, time=0.0), {"fastest": 4.0})
@@ -193,7 +195,11 @@ class ScalarRules(dict[str, ScalarRule]):
             (name, work) for name, work in self._later_work
             if self._needs[name] <= found.keys() and self._needs[name] & values.keys()
         ]
-        return _computed(due, found)
+        later = _computed(due, {**found})
+        if TIME_STEP in dict(due) and later[TIME_STEP] > most:
+            due = [(name, work) for name, work in due if name != TIME_STEP]
+            return _computed(due, {**found, TIME_STEP: most})
+        return later
 
     def _check_known(self, used: Iterable[str]) -> None:
         known = {*self, TIME} if TIME_STEP in self else {*self}
