@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.program.accumulator import NUMBERED, Accumulator, numbers_of
-from controllers.program.dtypes import Dtypes, applied, dtype_of, given_dtype
-from controllers.program.expression import Expression, Given, Read
+from controllers.program.dtypes import Dtypes, dtype_of, given_dtype
+from controllers.program.expression import Given, Read
 from controllers.program.extension import Extension
+from controllers.program.fold_values import operand_dtypes, operands
 from controllers.program.program import Program
 from controllers.program.reference import values_of
 from controllers.program.surroundings import Surroundings
@@ -57,34 +58,27 @@ def folded(
     around: Surroundings,
 ) -> dict[str, Accumulator]:
     """What `sweep` folds of the cells `over`, by name; `cells_of` as for `apply_sweep`."""
-    dtypes, found = program.dtypes, {}
-    given = partial(around.value, box=over, dtype=given_dtype(sweep.stage, dtypes))
+    stage, dtypes = sweep.stage, program.dtypes
 
-    def values(expression: Expression, dtype: str) -> Values:
-        one = values_of(expression, lambda n: cells_of(n.field, over.shift(n.offset)), dtype, given)
-        return np.broadcast_to(one, over.extent)
+    def read(node: Read) -> Values:
+        return cells_of(node.field, over.shift(node.offset))
 
-    domain = program.boundaries[sweep.stage.home].points(
-        around.positions.domain, around.positions.periodic
-    )
-    for name, empty in no_cells(program, sweep).items():
-        fold = sweep.folds[name]
-        mask = None if fold.over is None else values(fold.over, "bool")
-        numbers = numbers_of(over, domain) if fold.kind in NUMBERED else None
-        operand = values(fold.operand, empty.dtype)
-        found[name] = Accumulator.of(fold.kind, operand, mask, numbers)
-    return found
+    given = partial(around.value, box=over, dtype=given_dtype(stage, dtypes))
+    at = around.positions
+    domain = program.boundaries[stage.home].points(at.domain, at.periodic)
+    return {
+        name: Accumulator.of(
+            one.kind, one.values, one.mask,
+            numbers_of(over, domain) if one.kind in NUMBERED else None,
+        )
+        for name, one in operands(stage, over, read, given, dtypes).items()
+    }  # fmt: skip
 
 
 def no_cells(program: Program, sweep: Sweep) -> dict[str, Accumulator]:
     """What `sweep` folds where there is nothing to fold."""
-    stage = sweep.stage
-    operands = [fold.operand for fold in stage.folds.values()]
-    kinds = applied(operands, program.dtypes, given_dtype(stage, program.dtypes))[1]
-    return {
-        name: Accumulator.empty(fold.kind, value.kind.dtype)
-        for (name, fold), value in zip(stage.folds.items(), kinds)
-    }
+    dtypes = operand_dtypes(sweep.stage, program.dtypes)
+    return {name: Accumulator.empty(one.kind, dtypes[name]) for name, one in sweep.folds.items()}
 
 
 def _several_steps(
