@@ -11,6 +11,7 @@ import pyopencl as cl
 from controllers.device import Device
 from controllers.device.event import Command, Event, in_order
 from controllers.executor.copies import Copies
+from controllers.executor.executor import Folding
 from controllers.executor.opened_device import OpenedDevice
 from controllers.executor.scalar_arguments import ScalarArguments
 from controllers.kernel.build import Built, build, compiled, enqueue_kernel, parameters
@@ -67,6 +68,13 @@ class OpenCLExecutor(OpenedDevice):
     def __repr__(self) -> str:
         return f"<OpenCLExecutor {self.device.name!r}>"
 
+    def folding(self, program: Program, sweep: Sweep, boxes: Sequence[Shape]) -> Folding:
+        """What takes the folds of launches: none so far."""
+        raise ValueError(
+            f"sweep {sweep.name!r} folds {', '.join(sweep.folds)}, which OpenCL devices do not do "
+            f"yet; use devices='reference'"
+        )
+
     def launch_command(
         self,
         program: Program,
@@ -75,11 +83,14 @@ class OpenCLExecutor(OpenedDevice):
         writes: Mapping[str, Tile],
         over: Shape,
         around: Surroundings,
+        folding: Folding | None = None,
+        part: int = 0,
     ) -> Command:
         """Compute the cells `over`, which is not empty, of the tiles `writes`.
 
         Scalars are those that `around` has at each launch.
         """
+        assert folding is None, "`folding` has refused"
         tiles = {**writes, **reads}
         geometries = {field: tile.geometry for field, tile in tiles.items()}
         launch = self.launch_of(program, sweep, (over, geometries))
