@@ -47,7 +47,7 @@ class Program:
     alone is one, too.  grid: where the cells lie, for coordinates.
     temporaries: fields that hold values within a step alone, which nobody sees; each stage that
     reads one comes after one that writes it (`controllers.program.storing`).
-    choices: what was decided of stored values, for people.
+    choices: what was decided of fused stages and of stored values, for people.
     math: "strict", which is evaluated as written, or "fast", for floats: generated kernels may
     divide constants beforehand and contract a product and a sum.  The reference is always strict.
     """

@@ -72,8 +72,9 @@ def with_temporaries(
             divided[stage] = _parts(program, stage, least, names, choices)
     stages = tuple(part for stage in program.stages for part in divided[stage])
     return replace(
-        program, stages=stages, temporaries=tuple(names.fields), choices=tuple(choices)
-    )
+        program, stages=stages, temporaries=tuple(names.fields),
+        choices=(*program.choices, *choices),
+    )  # fmt: skip
 
 
 def _parts(
