@@ -28,7 +28,6 @@ from controllers.program.expression import (
 )
 from controllers.program.hoisting import hoisted
 from controllers.program.identifier import MAX_LENGTH
-from controllers.program.location import by_location
 from controllers.program.program import Program
 from controllers.program.stage import Stage
 from controllers.program.stored_values import replaced
@@ -117,10 +116,12 @@ class _Fusion:
         found: dict[Expression, Expression] = {
             Read(name, here): value for name, value in seen.items()
         }
-        later = dict(zip(second.updates, replaced(second.updates.values(), found)))
+        later = second.with_expressions(replaced(second.expressions, found))
+        updates, folds = {**first.updates, **seen, **later.updates}, {**first.folds, **later.folds}
         ends = zip(first.offsets, second.offsets)
         hull = tuple((min(a, b), max(last, end)) for (a, last), (b, end) in ends)
-        made = Stage(first.name, {**first.updates, **seen, **later}, hull)
+        like = "" if updates else first.home
+        made = Stage(first.name, updates, hull, folds, like)
         reason = self._why_not(made, first, second)
         if reason:
             return reason
@@ -136,12 +137,16 @@ class _Fusion:
         for element in second.elements:
             if {*written} & {*element.field_of.values()}:
                 return f"since {element.name} in OpenCL C takes what is in memory"
+        for node in second.given:
+            if isinstance(node, Scalar) and self._program.rules.needs([node.name]) & {*first.folds}:
+                return f"since it uses {node.name}, which is made of what {first.name} folds"
         return ""
 
     def _why_not(self, made: Stage, first: Stage, second: Stage) -> str:
         """What forbids it of the stage that they would be, or makes it useless."""
         program, pair = self._program, (first, second)
-        if len(by_location(made, program.boundaries)) > 1:
+        places = (program.boundaries[name] for name in (first.home, second.home, *made.updates))
+        if len({(place.half, place.walls) for place in places}) > 1:
             return "since their fields lie at unlike locations"
         size = 3 + 2 * max(abs(step) for axis in made.offsets for step in axis)
         domain = Shape.of_extent((size,) * program.n_axes)
@@ -180,7 +185,7 @@ class _Fusion:
     def _dtypes(self, stage: Stage) -> set[str]:
         """In which a stage computes, and those of what it reads and writes."""
         dtypes = self._program.dtypes
-        operations, _ = applied([*stage.updates.values()], dtypes, given_dtype(stage, dtypes))
+        operations, _ = applied(stage.expressions, dtypes, given_dtype(stage, dtypes))
         found = {dtypes[name] for name in (*stage.fields_read, *stage.updates)}
         return found | {name for one in operations for name in (one.dtype, one.result.dtype)}
 

@@ -15,6 +15,7 @@ from controllers.program.boundary import Boundary
 from controllers.program.coordinates import Coordinates
 from controllers.program.element import Element, Outcome
 from controllers.program.expression import Constant, Coordinate, Expression, Read, Scalar, where
+from controllers.program.fold import Fold
 from controllers.program.fusion import MOST_FLOPS, fused
 from controllers.program.program import Field, Program
 from controllers.program.reference import reference_run
@@ -147,6 +148,23 @@ def test_what_is_the_same_in_all_cells_stays_a_value_of_a_field() -> None:
 def test_stages_of_which_nothing_is_shared_stay_apart() -> None:
     assert reason(program_of({"u": 2 * U}, {"v": 2 * V})) == "that moves as many bytes"
     assert names(program_of({"a": 2 * U}, {"b": 3 * U})) == ["s0_s1"]
+
+
+def test_folds_go_with_their_stage_and_see_what_is_written_before_it() -> None:
+    fields = Field("u", "float64"), Field("v", "float64")
+    move = Stage("s0", {"u": U * V}, STAR, {"least": Fold("min", U)})
+    look = Stage("s1", {}, STAR, {"size": Fold("sum", U * U, U > V)})
+    (stage,) = fused(Program("p", fields, (move, look))).stages
+    new = U * V
+    assert stage == replace(
+        move, name="s0_s1", folds={**move.folds, "size": Fold("sum", new * new, new > V)}
+    )
+    after = Stage("s1", {"v": V + U * Scalar("twice")}, STAR)
+    program = Program("p", fields, (move, after), scalars={"twice": 2 * Scalar("least")})
+    assert reason(program) == "it uses twice, which is made of what s0 folds"
+    other = replace(look, name="s2", folds={"most": Fold("max", U)})
+    (stage,) = fused(Program("p", fields, (look, other))).stages
+    assert [*stage.folds] == ["size", "most"] and not stage.updates and stage.home == "u"
 
 
 def test_masks_and_renames_mean_the_same() -> None:
