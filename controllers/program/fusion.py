@@ -116,10 +116,10 @@ class _Fusion:
         found: dict[Expression, Expression] = {
             Read(name, here): value for name, value in seen.items()
         }
-        later = second.with_expressions(replaced(second.expressions, found))
-        updates, folds = {**first.updates, **seen, **later.updates}, {**first.folds, **later.folds}
         ends = zip(first.offsets, second.offsets)
         hull = tuple((min(a, b), max(last, end)) for (a, last), (b, end) in ends)
+        later = replace(second, offsets=hull).with_expressions(replaced(second.expressions, found))
+        updates, folds = {**first.updates, **seen, **later.updates}, {**first.folds, **later.folds}
         like = "" if updates else first.home
         made = Stage(first.name, updates, hull, folds, like)
         reason = self._why_not(made, first, second)
