@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from controllers import kgt
 from controllers.executor.executor import Executor
-from controllers.kernel.registry import KernelChoice
+from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.plan import Overlap, Plan
 from controllers.program.program import Program
@@ -14,6 +15,8 @@ from controllers.settings.execution import Execution
 from hitmap.agreement import raise_together
 from hitmap.argument import short
 from hitmap.comm import Communicator
+
+IN_PLACE = ("cpu", "reference")     # kinds of devices that compute each cell of a launch once
 
 
 def as_planned(
@@ -27,6 +30,17 @@ def as_planned(
     is_whole = isinstance(kernel, Kernel) or (execution.steps_per_launch or 1) > 1
     worth = max(FLOPS_PER_BYTE.get(kind, FLOPS_PER_BYTE["gpu"]) for kind in kinds)
     return with_temporaries(program, "never" if is_whole else execution.stored, worth)
+
+
+def in_place(kernel: KernelChoice, kinds: Collection[str]) -> bool:
+    """Whether sweeps may write over what they read, with these kernels on devices of all kinds.
+
+    Kernels of the user's own have parameters for two buffers.  GPUs march through a box, and ends
+    of it are computed twice.
+    """
+    if isinstance(kernel, Kernel) or {*kinds} - {*IN_PLACE}:
+        return False
+    return kernel == SPECIALISED or kgt.strategy_named(kernel).in_place
 
 
 def declared_steps(kernel: Kernel, wanted: int | None, watched: bool) -> int:

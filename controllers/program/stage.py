@@ -7,8 +7,8 @@ what it reads (EPSILOD's rule, DESIGN.md "Boundaries").
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
@@ -38,12 +38,15 @@ class Stage:
     `updates` says what each field gets, in each cell that is computed.  They are simultaneous: all
     of them read the values that the fields have when the stage begins.  `offsets` are declared: the
     inclusive first and last one per axis; every read must lie in them.
+    `overwrites`: by updated field, the field whose memory its new values are stored in, cell by
+    cell: it is read at the cell alone, and each cell is computed once.  Whoever plans says so.
     Two stages are equal when they share the very same expression objects.
     """
 
     name: str
     updates: Mapping[str, Expression]
     offsets: Offsets
+    overwrites: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
         check_identifier(self.name, "stage")
@@ -70,9 +73,10 @@ class Stage:
         return hash(self._identity)
 
     @property
-    def _identity(self) -> tuple[str, Offsets, Offsets, tuple[tuple[str, int], ...]]:
+    def _identity(self) -> tuple[Hashable, ...]:
         values = ((field, id(value)) for field, value in self.updates.items())
-        return self.name, self.offsets, self.rim, tuple(values)
+        over = tuple(self.overwrites.items())
+        return self.name, self.offsets, self.rim, tuple(values), over
 
     @cached_property
     def nodes(self) -> tuple[Expression, ...]:
