@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from controllers import kgt
 from controllers.executor.executor import Executor
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel
@@ -15,6 +16,8 @@ from controllers.settings.execution import Execution
 from hitmap.agreement import raise_together
 from hitmap.argument import short
 from hitmap.comm import Communicator
+
+IN_PLACE = ("cpu", "reference")     # kinds of devices that compute each cell of a launch once
 
 
 def as_planned(
@@ -30,6 +33,17 @@ def as_planned(
     if not is_whole and kernel == SPECIALISED:
         program = fused(program, execution.fuse)
     return with_temporaries(program, "never" if is_whole else execution.stored, worth)
+
+
+def in_place(kernel: KernelChoice, kinds: Collection[str]) -> bool:
+    """Whether sweeps may write over what they read, with these kernels on devices of all kinds.
+
+    Kernels of the user's own have parameters for two buffers.  GPUs march through a box, and ends
+    of it are computed twice.
+    """
+    if isinstance(kernel, Kernel) or {*kinds} - {*IN_PLACE}:
+        return False
+    return kernel == SPECIALISED or kgt.strategy_named(kernel).in_place
 
 
 def declared_steps(kernel: Kernel, wanted: int | None, watched: bool) -> int:
