@@ -150,6 +150,9 @@ class ReferenceExecutor:
     def read_clock(self) -> None:
         """It is the host's own."""
 
+    def time_commands(self, wanted: bool) -> None:
+        """They always are."""
+
     def flush(self) -> None:
         """Nothing is ever pending."""
 
