@@ -55,6 +55,7 @@ class Engine:
                 [[t for t in tasks if t.operation.place == place] for tasks in self._opening],
                 self.course,
                 self.numbers.telling(self._binder.around[place]),
+                executors[place].time_commands,
             )
             for place in plan.places
         }
