@@ -74,8 +74,8 @@ def with_temporaries(
     stages = tuple(part for stage in program.stages for part in divided[stage])
     repeats = moved(program.repeats, [len(divided[stage]) for stage in program.stages])
     return replace(
-        program, stages=stages, temporaries=tuple(names.fields), choices=tuple(choices),
-        repeats=tuple(repeats),
+        program, stages=stages, temporaries=tuple(names.fields),
+        choices=(*program.choices, *choices), repeats=tuple(repeats),
     )  # fmt: skip
 
 
