@@ -3,11 +3,11 @@
 //
 // digits: `n_copies` vectors of `n_words`, which are added, and are 0 afterwards.
 // slots: of each work-item or group that folded an extreme, seen, key and number for each of
-//     `n_extremes`.  firsts: of each of `n_boxes` boxes its first slot, then the end of all slots.
+//     `n_extremes`; afterwards none is seen.  firsts: of each of `n_boxes` boxes its first slot, then the end of all slots.
 // result: the sum of the vectors, then of each box and extreme seen, key and number.
 
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void fold_parts(
-    __global long *restrict digits, __global const long *restrict slots,
+    __global long *restrict digits, __global long *restrict slots,
     __global const long *restrict firsts, __global long *restrict result,
     const long n_copies, const long n_words, const long n_boxes, const long n_extremes)
 {
@@ -25,12 +25,13 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void fold_parts(
         const long box = part / n_extremes, extreme = part - box * n_extremes;
         long found = 0, most = 0, least = 0;
         for (long slot = firsts[box] + own; slot < firsts[box + 1]; slot += GROUP) {
-            __global const long *at = slots + (slot * n_extremes + extreme) * 3;
+            __global long *at = slots + (slot * n_extremes + extreme) * 3;
             if (at[0] && (!found || at[1] > most || (at[1] == most && at[2] < least))) {
                 found = 1;
                 most = at[1];
                 least = at[2];
             }
+            at[0] = 0;
         }
         seen[own] = found;
         key[own] = most;

@@ -37,11 +37,17 @@ class PlaceRun:
         self.recent: deque[Event] = deque(maxlen=0)     # the newest launches, for a watchdog
         self.opening = opening      # by the phase of the step that follows
         self._phases = [
-            [task for task in tasks if task.operation.phase == phase]
+            [t for t in tasks if t.operation.phase == phase and not t.operation.occasional]
             for phase in range(len(opening))
         ]
+        # with what is occasional, by phase; nothing where nothing is
+        self._folding = [
+            [task for task in tasks if task.operation.phase == phase]
+            for phase in range(len(opening))
+            if any(task.operation.occasional for task in tasks)
+        ]
         # where one in-order device does all of a step, nothing of it is ever waited for
-        self._is_free = all(task.is_free for task in tasks)
+        self._is_free = all(task.is_free for phase in self._phases for task in phase)
         self.lead = self._steps_between_marks()
         self.step = -1
         self._course, self._prepare = course, prepare
@@ -67,7 +73,7 @@ class PlaceRun:
         self.recent = deque(maxlen=2 * self.lead * max(1, per_step))
 
     def _steps_between_marks(self) -> int:
-        launched = (task.operation.writes[0].cells[0] for task in self.tasks if task.launches)
+        launched = (task.operation.launched for task in self.tasks if task.launches)
         n_cells = sum(box.n_cells for box in launched) // len(self._phases)
         return min(max(LEAD, MARK_CELLS // max(1, n_cells)), MOST_LEAD)
 
@@ -106,6 +112,8 @@ class PlaceRun:
     def _start_steps(self) -> bool:
         """Start whole steps, to the next mark, gate or log; whether there were any."""
         step, phases, until = self.step, self._phases, self._course.until
+        if self._folding:
+            until = min(until, self._course.last - 1)
         first = step
         while step % self.lead and step < until and step + 1 not in self._logs:
             if self._prepare is not None and self._prepare(step + 1) is not None:
@@ -156,6 +164,8 @@ class PlaceRun:
             if missing is not None:
                 self.blockers = [missing]
                 return False
+            if self.step == self._course.last:      # it has just been stopped
+                return False
         if self.step % self.lead == 0 and self._newest is not None:
             if self._mark is not None and not self._mark.complete():
                 self.blockers = [self._mark]
@@ -163,5 +173,9 @@ class PlaceRun:
             self._mark = Awaited(self._newest)
         self.step += 1
         self.waiting = self._phases[self.step % len(self._phases)]
+        if self._folding and self.step == self._course.last:
+            self.waiting = self._folding[self.step % len(self._phases)]
+            for task in self.waiting:
+                task.fold(self.step)
         self._listening = self._logs.get(self.step, ())
         return True

@@ -33,17 +33,23 @@ NAN_KEY = (1 << 63) - 1
 
 
 class _Launch(NamedTuple):
-    """A kernel, the number of its parameter for the slots, and how many it fills."""
+    """A kernel, the number of its parameter for the slots, and of the box that it is for."""
 
     kernel: cl.Kernel
     number: int
-    n_slots: int
+    part: int
+
+    def tell(self, slots: cl.Buffer, firsts: Words) -> None:
+        """Where its slots are."""
+        self.kernel.set_arg(self.number, slots)
+        self.kernel.set_arg(self.number + 1, firsts[self.part])
 
 
 class DeviceFolding:
     """The folds of the launches of a sweep over some boxes of one place.
 
-    When all launches are `bound`, `command` merges what they have left; one may be bound again.
+    When a launch for each box is `bound`, `command` merges what they have left; there may be
+    several for a box, which take turns.
     domain: in which cells are counted; all boxes lie in it.
     """
 
@@ -54,10 +60,12 @@ class DeviceFolding:
         check_places(values, boxes)
         self._n_words, self._n_extremes = sum_words(values), n_extremes(values)
         self.domain: Shape | None = None
-        self._launches: dict[int, _Launch] = {}     # by the number of the box
+        self._launches: list[_Launch] = []
+        self._n_slots = [0] * len(boxes)
         self.digits = executor.constants(np.zeros(COPIES * max(1, self._n_words), np.int64))
         n_words = self._n_words + self._n_boxes * self._n_extremes * OF_SLOT
         self._result = np.zeros(max(1, n_words), np.int64)
+        self._memory: tuple[cl.Buffer, Words] | None = None     # of all slots; each box's first
         self._command: Command | None = None
         self.nbytes = self.digits.size + self._result.nbytes
 
@@ -75,8 +83,13 @@ class DeviceFolding:
         names = [parameter.name for parameter in source.parameters]
 
         def told(kernel: cl.Kernel) -> None:
-            self._launches[part] = _Launch(kernel, names.index("kgt_slots"), n_slots)
-            if len(self._launches) == self._n_boxes:
+            launch = _Launch(kernel, names.index("kgt_slots"), part)
+            self._launches.append(launch)
+            if self._memory is not None and n_slots <= self._n_slots[part]:
+                launch.tell(*self._memory)
+                return
+            self._n_slots[part] = max(n_slots, self._n_slots[part])
+            if all(self._n_slots):
                 self._command = self._merging()
 
         return told
@@ -91,14 +104,13 @@ class DeviceFolding:
     def _merging(self) -> Command:
         """What merges, with memory for all slots, of which the launches know from now on."""
         executor, queue, result = self._executor, self._executor.compute, self._result
-        launches = [self._launches[part] for part in range(self._n_boxes)]
-        firsts = np.cumsum([0, *(launch.n_slots for launch in launches)], dtype=np.int64)
-        n_slots = max(1, int(firsts[-1]) * self._n_extremes * OF_SLOT)
-        slots = executor.device_staging(n_slots, np.dtype(np.int64))
-        self.nbytes = self.digits.size + 8 * (n_slots + firsts.size) + result.nbytes
-        for launch, first in zip(launches, firsts):
-            launch.kernel.set_arg(launch.number, slots)
-            launch.kernel.set_arg(launch.number + 1, np.int64(first))
+        firsts = np.cumsum([0, *self._n_slots], dtype=np.int64)
+        n_words = max(1, int(firsts[-1]) * self._n_extremes * OF_SLOT)
+        slots = executor.constants(np.zeros(n_words, np.int64))
+        self._memory = slots, firsts
+        self.nbytes = self.digits.size + slots.size + 8 * firsts.size + result.nbytes
+        for launch in self._launches:
+            launch.tell(slots, firsts)
         target = executor.constants(result)
         made = build(
             executor.context, "fold_parts", fixed_source("fold_parts"), [f"-DGROUP={GROUP}"]

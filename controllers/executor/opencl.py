@@ -98,7 +98,7 @@ class OpenCLExecutor(LaunchingDevice):
             values |= {name: self.constants(array) for name, array in tables.items()}
         local = local_nbytes(source)
         values |= {name: cl.LocalMemory(nbytes) for name, nbytes in local.items()}
-        numbers = ScalarArguments.of(source.parameters, around)
+        numbers = ScalarArguments.of(source.parameters, around, program.rules)
         values |= numbers.values
         if folding is not None:
             assert isinstance(folding, DeviceFolding), "one of this executor"

@@ -18,9 +18,12 @@ import numpy.typing as npt
 from controllers.check.memory import junk
 from controllers.device.event import COMPLETE, Command, Event, Profile
 from controllers.executor.clock import Clock
+from controllers.executor.executor import Folding
+from controllers.executor.reference import HostFolding
 from controllers.kernel.configuration import KernelUse
 from controllers.memory.tile import Linear, Tile
-from controllers.program.application import apply_sweep, cells_outside
+from controllers.program.accumulator import Accumulator
+from controllers.program.application import apply_sweep, cells_outside, folded, no_cells
 from controllers.program.extension import Extension
 from controllers.program.program import Program
 from controllers.program.surroundings import Surroundings
@@ -145,6 +148,19 @@ class Handle:
         self.event.wait()
 
 
+class LazyFolding(HostFolding):
+    """Merges the folds of launches when the device comes to it."""
+
+    def __init__(
+        self, executor: LazyExecutor, empties: Mapping[str, Accumulator], n_parts: int
+    ) -> None:
+        super().__init__(empties, n_parts)
+        self._executor = executor
+
+    def command(self, wait_for: Sequence[Event] | None = None) -> Event:
+        return self._executor._command(self._executor.compute, "fold", self.merge)(wait_for)
+
+
 class LazyExecutor:
     """One lazy device; tiles and staging are full of NaN until something is written there."""
 
@@ -180,6 +196,7 @@ class LazyExecutor:
     def launch_command(
         self, program: Program, sweep: Sweep, reads: Mapping[str, Tile],
         writes: Mapping[str, Tile], over: Shape, around: Surroundings,
+        folding: Folding | None = None, part: int = 0,
     ) -> Command:  # fmt: skip
         def view(tile: Tile, cells: Shape) -> npt.NDArray[Any]:
             return tile.strided(cells).view(array(tile.linear))
@@ -188,6 +205,9 @@ class LazyExecutor:
             return view(reads[field], cells)
 
         def work(given: Surroundings) -> None:
+            if folding is not None:
+                assert isinstance(folding, LazyFolding)
+                folding.parts[part] = folded(program, sweep, cells_of, over, given)
             found = apply_sweep(sweep, cells_of, over, program.dtypes, given)
             for field, values in found.items():
                 view(writes[field], over)[...] = values
@@ -197,6 +217,9 @@ class LazyExecutor:
             return self._command(self.compute, f"launch {over}", lambda: work(now))(wait_for)
 
         return command
+
+    def folding(self, program: Program, sweep: Sweep, boxes: Sequence[Shape]) -> LazyFolding:
+        return LazyFolding(self, no_cells(program, sweep), len(boxes))
 
     def fill_command(
         self, program: Program, extension: Extension, tile: Tile, boxes: Sequence[Shape],
