@@ -94,7 +94,7 @@ def test_chains_become_one_and_equal_ones_one_kernel_as_long_as_they_are_small()
     assert (first.name, last.name) == ("grow_2", "grow")
     assert made.choices == (
         "grow_2: one sweep for grow 2 times, which moves 8 instead of 16 bytes per cell",
-        f"grow_2: not in one sweep with grow_2, since 960 operations per cell are more than "
+        f"grow_2: not in one sweep with grow_2, since 720 operations per cell are more than "
         f"{MOST_FLOPS}",
         f"grow: not in one sweep with grow_2, since 720 operations per cell are more than "
         f"{MOST_FLOPS}",
