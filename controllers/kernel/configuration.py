@@ -93,6 +93,8 @@ def launch_of(
     tiles = (*sweep.writes, *(use.version.field for use in sweep.uses))
     nbytes = sum(geometries[field].n_elements * program.itemsize(field) for field in tiles)
     where = {field: geometries[field].strided(box) for field in dict.fromkeys(tiles)}
+    if not where:       # a fold of what no field holds
+        where = {sweep.stage.home: Geometry.dense(box).strided(box)}
     return kgt.Launch(
         where, nbytes > cache_bytes, sweep.count, local_bytes, max_items, units, nvidia
     )
