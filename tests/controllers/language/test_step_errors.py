@@ -498,6 +498,13 @@ def test_folds_where_no_cells_are_or_no_field_lies() -> None:
             grid=ct.Grid(y=8, x=9))  # fmt: skip
 
 
+def test_folds_of_no_cells() -> None:
+    slope = ct.step(lambda u: dict(u=-u, steepest=ct.max(u[0, 2] - u)))
+    says = "'steepest' .* is the max of no cells, .* 0 to 2 in a domain of 8 x 2; use a larger"
+    with pytest.raises(ValueError, match=says):
+        ct.dry_run(slope, ct.Grid(y=8, x=2, boundary=ct.keep()), 1)
+
+
 def test_repeats_that_cannot_be() -> None:
     halve = ct.step(lambda u: dict(u=u / 2, top=ct.max(u)))
 
