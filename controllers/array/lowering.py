@@ -62,10 +62,13 @@ def assignment(
     """The program that gives the target's `cells` the values of `term`.
 
     walls: (axis, index) of cells where the target is 0, whatever it is given.  Where the target is
-    read, too, its new values come by a temporary field.
+    read at other cells than the one that is written, its new values come by a temporary field.
     """
     lowering = _Lowering(cells.lower)
     value = lowering.expression(term)
+    if lowering.offsets.get(target) == {(0,) * cells.n_axes}:   # in place
+        lowering = _Lowering(cells.lower, target)
+        value = lowering.expression(term)
     if value.is_condition:
         value = where(value, 1, 0)
     for axis, at in walls:
@@ -74,10 +77,11 @@ def assignment(
     names = lowering.names
     boundary = Boundary(tuple((PERIODIC, PERIODIC) if ring else (KEEP, KEEP) for ring in periodic))
     own = Field(TARGET, target.dtype, boundary, target.half)
-    fields = [own, *(Field(names[s], s.dtype, boundary, s.half) for s in names)]
-    offsets = _offsets(lowering.offsets, cells.n_axes)
+    others = {source: name for source, name in names.items() if name != TARGET}
+    fields = [own, *(Field(name, one.dtype, boundary, one.half) for one, name in others.items())]
+    offsets = _offsets(set().union(*lowering.offsets.values()), cells.n_axes)
     stages: tuple[Stage, ...] = (BoxStage("assign", {TARGET: value}, offsets, cells=cells),)
-    if target in names:
+    if target in others:
         fields.append(Field(TEMPORARY, target.dtype, boundary, target.half))
         here = ((0, 0),) * cells.n_axes
         copied = {TARGET: Read(TEMPORARY, (0,) * cells.n_axes)}
@@ -89,15 +93,15 @@ def assignment(
     if {field.dtype for field in fields} <= {"uint8", "int16", "int32", "int64"}:
         math = "strict"     # as all arithmetic among integers
     program = Program("array", tuple(fields), stages, math, scalars=scalars)
-    return Assignment(program, target, {name: source for source, name in names.items()})
+    return Assignment(program, target, {name: source for source, name in others.items()})
 
 
 class _Lowering:
     """Expressions of terms, for cells whose first one is `origin`."""
 
-    def __init__(self, origin: Steps) -> None:
-        self.names: dict[Source, str] = {}
-        self.offsets: set[Steps] = set()
+    def __init__(self, origin: Steps, target: Source | None = None) -> None:
+        self.names: dict[Source, str] = {} if target is None else {target: TARGET}
+        self.offsets: dict[Source, set[Steps]] = {}     # at which sources are read
         self._origin = origin
         self._n_numbers = 0
 
@@ -110,7 +114,7 @@ class _Lowering:
             return self._made(term.term, added(steps, term.steps))
         if isinstance(term, Leaf):
             offset = added(steps, term.start)
-            self.offsets.add(offset)
+            self.offsets.setdefault(term.source, set()).add(offset)
             return Read(self.names.setdefault(term.source, f"f{len(self.names)}"), offset)
         if isinstance(term, Number):
             return self._number(term)

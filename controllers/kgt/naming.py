@@ -45,7 +45,7 @@ def clashes(stage: Stage) -> dict[str, str]:
 def renamed(program: Program, stage: Stage, names: Mapping[str, str]) -> tuple[Program, Stage]:
     """The same computed on fields of other names; all of a program that its kernels depend on."""
     made: dict[Expression, Expression] = {}
-    for node in ordered(*stage.updates.values()):
+    for node in ordered(*stage.expressions):
         if isinstance(node, Read):
             made[node] = Read(names.get(node.field, node.field), node.offset)
         elif isinstance(node, Application):
@@ -55,9 +55,10 @@ def renamed(program: Program, stage: Stage, names: Mapping[str, str]) -> tuple[P
             made[node] = Outcome(element, node.name, [made[one] for one in given])
         else:
             made[node] = node
-    updates = {names.get(field, field): made[value] for field, value in stage.updates.items()}
-    stage = replace(stage, updates=updates)
-    used = (*stage.fields_read, *stage.updates)
+    made_of = stage.with_expressions([made[value] for value in stage.expressions])
+    updates = {names.get(field, field): value for field, value in made_of.updates.items()}
+    stage = replace(made_of, updates=updates, like=names.get(stage.like, stage.like))
+    used = (*stage.fields_read, *stage.updates, stage.home)
     old = {new: name for name, new in names.items()}
     fields = [
         replace(program.field(old.get(name, name)), name=name) for name in dict.fromkeys(used)

@@ -30,7 +30,7 @@ class Outline(FieldLayouts):
 
     `locations` says where each place lives.  With `only_rank` only the places of that rank are
     `places`.  `halo_capacity`, cells below and above per axis, is the least halo that is allocated,
-    whatever is in use.  `host_tasks` end each step.
+    whatever is in use.  `host_tasks` end each step.  in_place: as `Liveness` has it.
     ValueError where the program cannot be planned: that is so on all ranks.
     """
 
@@ -46,6 +46,7 @@ class Outline(FieldLayouts):
         steps_per_launch: int = 1,
         halo_capacity: Sequence[tuple[int, int]] = (),
         host_tasks: Sequence[HostTask] = (),
+        in_place: bool = True,
     ) -> None:
         if len(locations) != layout.n_places:
             raise ValueError(
@@ -60,9 +61,10 @@ class Outline(FieldLayouts):
         self.halo_capacity = tuple(halo_capacity) or ((0, 0),) * program.n_axes
         self.host_tasks = tuple(host_tasks)
         self.schedule = lowered(program, layout.domain, self.periodic, steps_per_launch)
-        self.sweeps = tuple(sweeps(self.schedule))
         domains = {field: self.layout_of(field).domain for field in program.dtypes}
-        self.liveness = Liveness(domains, self.sweeps, program.renames)
+        parts = tuple(sweeps(self.schedule))
+        self.liveness = Liveness(domains, parts, program.renames, in_place=in_place)
+        self.sweeps = self.liveness.sweeps
         self.n_phases = self.liveness.period
         self._check_host_tasks()
         temporary = {field.name for field in program.temporaries}   # never received

@@ -34,7 +34,7 @@ def check_given(stage: Stage, floats: bool, grid: Coordinates | None) -> None:
                 f"of its {n_axes} axes lie; give it grid=Coordinates(axes, lower, spacing)"
             )
     if floats and any(isinstance(node, Index) for node in stage.given):
-        whole = index_values(ordered(*stage.updates.values()))
+        whole = index_values(ordered(*stage.expressions))
         for field, expression in stage.updates.items():
             if expression in whole:
                 raise ValueError(

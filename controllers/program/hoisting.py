@@ -7,7 +7,6 @@ are allowed there, and kernels take one argument for all of it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import count
 
 from controllers.program.boundary import Boundary
@@ -44,7 +43,7 @@ def hoisted(
     if not used:
         return stages, rules
     host = _Host(rules)
-    stages = tuple(replace(stage, updates=host.without(stage.updates)) for stage in stages)
+    stages = tuple(stage.with_expressions(host.without(stage.expressions)) for stage in stages)
     return stages, ScalarRules(host.rules, used)
 
 
@@ -76,13 +75,13 @@ class _Host:
         self._names = {rule: name for name, rule in rules.derived.items()}
         self._alone: dict[Expression, bool] = {}    # whether it has scalars; of these and constants
 
-    def without(self, updates: Mapping[str, Expression]) -> dict[str, Expression]:
-        """The same updates, with scalars for what is computed of scalars alone."""
+    def without(self, expressions: Sequence[Expression]) -> list[Expression]:
+        """The same expressions, with scalars for what is computed of scalars alone."""
         values = evaluate_all(
-            [*updates.values()], self._same, Constant, self._operation,
+            expressions, self._same, Constant, self._operation,
             given=self._same, outcome=self._outcome,
         )  # fmt: skip
-        return {field: self._taken_out(value) for field, value in zip(updates, values)}
+        return [self._taken_out(value) for value in values]
 
     def _same(self, leaf: Expression) -> Expression:
         return leaf
@@ -92,7 +91,7 @@ class _Host:
         given = [self._taken_out(argument) for argument in arguments]
         right = node.specification
         if right is not None:
-            right = self.without({node.name: right})[node.name]
+            (right,) = self.without([right])
         return Outcome(node.element, node.name, given, right)
 
     def _operation(self, symbol: Symbol, *operands: Expression) -> Expression:

@@ -2,7 +2,8 @@
 """Stages by location: updates of fields that lie at unlike locations are computed apart.
 
 A field that lies at half points has other cells than one at centres, and one that is 0 on an end is
-not computed there.  All of them read what the fields were before the stage.
+not computed there.  All of them read what the fields were before the stage.  Its folds go with the
+first.
 """
 from __future__ import annotations
 
@@ -27,12 +28,15 @@ def by_location(stage: Stage, boundaries: Mapping[str, Boundary]) -> tuple[Stage
     for field, expression in stage.updates.items():
         boundary = boundaries.get(field, KEPT)
         found.setdefault((boundary.half, boundary.walls), {})[field] = expression
-    if len(found) == 1:
+    if len(found) < 2:
         return (stage,)
     return tuple(
-        replace(stage, name=_name(stage.name, next(iter(updates))), updates=updates)
-        for updates in found.values()
-    )
+        replace(
+            stage, name=_name(stage.name, next(iter(updates))), updates=updates,
+            folds={} if number else stage.folds,
+        )
+        for number, updates in enumerate(found.values())
+    )  # fmt: skip
 
 
 def _name(stage: str, field: str) -> str:

@@ -18,6 +18,8 @@ from controllers.program.coordinates import Coordinates
 from controllers.program.expression import Scalar, flops
 from controllers.program.extension import check_boundary, scalars_of
 from controllers.program.field import Field as Field
+from controllers.program.fold import Fold
+from controllers.program.fold_use import check_folds, checked_results, with_folds
 from controllers.program.functions import DTYPES as DTYPES
 from controllers.program.functions import FLOATS as FLOATS
 from controllers.program.functions import INTEGERS as INTEGERS
@@ -26,6 +28,8 @@ from controllers.program.hoisting import hoisted_with
 from controllers.program.identifier import check_identifier
 from controllers.program.location import by_location
 from controllers.program.offsets import Offsets
+from controllers.program.renames import check_renames
+from controllers.program.repeat import Repeat, check_repeats
 from controllers.program.scalars import TIME, ScalarRule, ScalarRules
 from controllers.program.stage import Stage as Stage
 from controllers.program.stage_check import Math as Math
@@ -44,10 +48,13 @@ class Program:
     most; the one that old had is dropped.
     scalars: what each number is that is the same in all cells and changes while a program is used:
     a `Parameter`, or an expression of other scalars and constants.  What stages compute of scalars
-    alone is one, too.  grid: where the cells lie, for coordinates.
+    alone is one, too, and what they fold, which the stages after it may use.  `dt` may be made of
+    folds; then it is computed in each step.  grid: where the cells lie, for coordinates.
     temporaries: fields that hold values within a step alone, which nobody sees; each stage that
     reads one comes after one that writes it (`controllers.program.storing`).
-    choices: what was decided of stored values, for people.
+    choices: what was decided of fused stages and of stored values, for people.
+    results: the scalars, made of folds, that the host sees after a step; by default all folds.
+    repeats: stages that are done again and again within a step.
     math: "strict", which is evaluated as written, or "fast", for floats: generated kernels may
     divide constants beforehand and contract a product and a sum.  The reference is always strict.
     """
@@ -61,6 +68,8 @@ class Program:
     grid: Coordinates | None = None
     temporaries: tuple[Field, ...] = ()
     choices: tuple[str, ...] = dataclass_field(default=(), compare=False)
+    results: tuple[str, ...] = None  # type: ignore[assignment]     # never, once it is made
+    repeats: tuple[Repeat, ...] = ()
 
     def __post_init__(self) -> None:
         check_identifier(self.name, "program")
@@ -77,8 +86,13 @@ class Program:
         self._check_math()
         self._take_scalars()
         for stage in self.stages:
-            self._check_fields(f"stage {stage.name!r} uses", (*stage.updates, *stage.fields_read))
+            self._check_fields(
+                f"stage {stage.name!r} uses", (*stage.updates, *stage.fields_read, stage.home)
+            )
             self._check_stage(stage)
+        check_folds(self.stages, self.rules, self._scalars_outside)
+        object.__setattr__(self, "results", checked_results(self.results, self.rules))
+        check_repeats(self.repeats, len(self.stages), [*self.renames])
         self._check_boundaries()
         self._check_renames()
 
@@ -96,13 +110,13 @@ class Program:
         check_rings(self.boundaries, self.n_axes, self.name)
 
     def _take_scalars(self) -> None:
-        stages, boundaries, rules = hoisted_with(self.stages, self.boundaries, self.scalars)
+        rules = with_folds(self.scalars, self.stages)
+        stages, boundaries, rules = hoisted_with(self.stages, self.boundaries, rules)
         fields = (replace(field, boundary=boundaries[field.name]) for field in self.fields)
         object.__setattr__(self, "stages", stages)
         object.__setattr__(self, "fields", tuple(fields))
         object.__setattr__(self, "scalars", rules)
-        names = [field.name for field in self.fields]
-        for name in names:
+        for name in self.dtypes:
             for scalar in (*rules, TIME) if rules else ():
                 if name in (scalar, f"s_{scalar}"):
                     raise ValueError(
@@ -128,40 +142,13 @@ class Program:
     def _check_renames(self) -> None:
         """Each field has one version when a step ends, and no version has two names."""
         self._check_fields("a rename uses", (*self.renames, *self.renames.values()))
-        for new, old in self.renames.items():
-            if new in self.written:
-                raise ValueError(
-                    f"program {self.name!r} renames {old!r} to {new!r}, which a stage writes too, "
-                    f"so that {new!r} has two versions; write another field, or rename none to it"
-                )
-            if self.dtypes[new] != self.dtypes[old]:
-                raise ValueError(
-                    f"program {self.name!r} renames {old!r} to {new!r}, which holds "
-                    f"{self.dtypes[new]} and not {self.dtypes[old]}; give both the same dtype"
-                )
-            if self.field(new).half != self.field(old).half:
-                raise ValueError(
-                    f"program {self.name!r} renames {old!r} to {new!r}, which lies elsewhere; give "
-                    f"both the same location"
-                )
-            if self.field(new).boundary != self.field(old).boundary:
-                raise ValueError(
-                    f"program {self.name!r} renames {old!r} to {new!r}, whose boundaries differ "
-                    f"({self.field(old).boundary}; {self.field(new).boundary}), while cells "
-                    f"outside go with their field; give both the same"
-                )
-            names = [name for name in self.renames if self.renames[name] == old]
-            if old not in self.written and old not in self.renames:
-                names.append(old)
-            if len(names) > 1:
-                raise ValueError(
-                    f"program {self.name!r} renames {old!r} to {new!r}, so that one version has "
-                    f"the names {', '.join(names)}; let a stage copy it, or drop one of the names"
-                )
+        check_renames(
+            self.name, self.renames, (*self.fields, *self.temporaries), self.written
+        )
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{field.name} {field.dtype}" for field in self.fields)
-        stages = ", ".join(f"{stage.name} sets {', '.join(stage.updates)}" for stage in self.stages)
+        stages = ", ".join(stage.summary for stage in self.stages)
         return f"<Program {self.name}: {fields}; {stages}; {self.n_axes} axes, math {self.math}>"
 
     def with_math(self, math: Math) -> Program:
@@ -211,12 +198,21 @@ class Program:
         return self.scalars
 
     @cached_property
+    def folds(self) -> dict[str, tuple[Stage, Fold]]:
+        """What its stages fold, by name, in order, and which stage does."""
+        return {name: (stage, fold) for stage in self.stages for name, fold in stage.folds.items()}
+
+    @property
+    def _scalars_outside(self) -> set[str]:
+        """The scalars that boundaries use."""
+        each = (scalars_of(field.boundary, field.name, self.n_axes) for field in self.fields)
+        return set().union(*each)
+
+    @cached_property
     def changing(self) -> tuple[str, ...]:
         """The scalars that stages and boundaries use and that change from step to step."""
         used = {one.name for stage in self.stages for one in stage.given if isinstance(one, Scalar)}
-        for field in self.fields:
-            used |= scalars_of(field.boundary, field.name, self.n_axes)
-        return self.rules.changing(sorted(used))
+        return self.rules.changing(sorted(used | self._scalars_outside))
 
     @cached_property
     def dtypes(self) -> Mapping[str, str]:
@@ -224,8 +220,11 @@ class Program:
         return {field.name: field.dtype for field in (*self.fields, *self.temporaries)}
 
     def dtype_of(self, stage: Stage) -> str:
-        """The dtype of the fields that a stage updates; ValueError where they have unlike ones."""
-        found = {self.dtypes[field] for field in stage.updates}
+        """The dtype of the fields that a stage updates, or else of that which lies where it does.
+
+        ValueError where they have unlike ones.
+        """
+        found = {self.dtypes[field] for field in stage.updates or (stage.home,)}
         if len(found) > 1:
             raise ValueError(f"stage {stage.name!r} updates fields of {', '.join(sorted(found))}")
         return found.pop()
@@ -288,9 +287,12 @@ class Program:
 
         On a periodic axis all of them; at an end where what is read beyond is given by rules, up
         to it; elsewhere those whose declared offsets stay in the domain.  Empty where the domain is
-        smaller than the offsets.  With several stages, the hull of theirs.
+        smaller than the offsets.  With several stages, the hull of theirs; stages of folds alone
+        count where there are no others.
         """
-        lasting = (apart for apart in self.by_location if not apart[0].rim)
+        lasting = [apart for apart in self.by_location if not apart[0].rim]
+        if self.written:
+            lasting = [apart for apart in lasting if apart[0].updates]
         boxes = (
             stage.updated(domain, periodic, self.boundaries) for apart in lasting for stage in apart
         )

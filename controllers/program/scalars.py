@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeAlias, Union
 
-import numpy as np
-
 from controllers.program.expression import Application, Constant, Expression, Node, Scalar, walk
-from controllers.program.functions import FUNCTIONS
+from controllers.program.host_work import computed, work_of
+from controllers.program.host_work import scalars_in as scalars_in
 from controllers.program.identifier import check_identifier, short
-from controllers.program.node import ordered
 from hitmap.argument import number, wrong
 
 TIME_STEP, TIME = "dt", "t"     # the names that every program may use
@@ -40,14 +37,19 @@ class Parameter:
             object.__setattr__(self, "default", parameter_value("default", self.default))
 
 
-ScalarRule: TypeAlias = Union[Parameter, Expression]
-_Work: TypeAlias = "list[tuple[str, list[tuple[Callable[..., Any] | None, Any]]]]"
+@dataclass(frozen=True)
+class Folded:
+    """What a stage folds: known within a step, to the stages after it, and on the host then."""
+
+
+ScalarRule: TypeAlias = Union[Parameter, Folded, Expression]
 
 
 class ScalarRules(dict[str, ScalarRule]):
     """What each scalar is, by name; equal where expressions are the very same objects.
 
-    Where `t` or `dt` is used, `dt` is a parameter.  ValueError for what cannot be a rule.
+    Where `t` or `dt` is used, `dt` is a parameter unless it has a rule, which is made of folds.
+    What is made of folds is not known as a step begins.  ValueError for what cannot be a rule.
     """
 
     def __init__(self, rules: Mapping[str, ScalarRule], used: Iterable[str] = ()) -> None:
@@ -60,11 +62,23 @@ class ScalarRules(dict[str, ScalarRule]):
         if every & {TIME, TIME_STEP}:
             self.setdefault(TIME_STEP, Parameter())
         self._check_known(every)
-        self._work = _work(self.derived)
+        work = work_of(self.derived)
         changing = {TIME}
-        for name, _ in self._work:
-            changing |= {name} if scalars_in(self.derived[name]) & changing else set()
-        self._changing_work = [(name, work) for name, work in self._work if name in changing]
+        self._needs: dict[str, set[str]] = {name: {name} for name in self.folds}
+        for name, _ in work:
+            used = scalars_in(self.derived[name])
+            changing |= {name} if used & changing else set()
+            needs = [self._needs[one] for one in used if one in self._needs]
+            if needs:
+                self._needs[name] = set().union(*needs)
+        if TIME_STEP in self.derived and TIME_STEP not in self._needs:
+            raise ValueError(
+                f"the scalar 'dt' is made of no fold: {self[TIME_STEP]}; make it a Parameter, and "
+                f"compute others from it"
+            )
+        self._work = [(name, one) for name, one in work if name not in self._needs]
+        self._changing_work = [(name, one) for name, one in self._work if name in changing]
+        self._later_work = [(name, one) for name, one in work if name in self._needs]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ScalarRules) and self._identity == other._identity
@@ -85,6 +99,20 @@ class ScalarRules(dict[str, ScalarRule]):
         return {n: rule.default for n, rule in self.items() if isinstance(rule, Parameter)}
 
     @property
+    def folds(self) -> tuple[str, ...]:
+        """Those that stages fold."""
+        return tuple(name for name, rule in self.items() if isinstance(rule, Folded))
+
+    @property
+    def time_is_folded(self) -> bool:
+        """Whether `dt` is made of folds, so that `t` is the sum of all its values."""
+        return TIME_STEP in self._needs
+
+    def needs(self, names: Iterable[str]) -> set[str]:
+        """The folds of which these scalars are made."""
+        return set().union(*(self._needs.get(name, ()) for name in names))
+
+    @property
     def usual(self) -> dict[str, float]:
         """The parameters as they are by default, and 1 where they have none."""
         return {n: 1.0 if value is None else value for n, value in self.parameters.items()}
@@ -99,6 +127,8 @@ class ScalarRules(dict[str, ScalarRule]):
         """
         known = [*dict.fromkeys((*self.parameters, TIME_STEP))]
         for name in values:
+            if name in self.folds:
+                raise ValueError(f"the scalar {name!r} is what a stage folds; leave it out")
             if name in self.derived or name == TIME:
                 raise ValueError(f"the scalar {name!r} is computed of others; give these")
             if name not in known:
@@ -123,25 +153,45 @@ class ScalarRules(dict[str, ScalarRule]):
     @property
     def derived(self) -> dict[str, Expression]:
         """The rules of those that are computed of others."""
-        return {n: rule for n, rule in self.items() if not isinstance(rule, Parameter)}
+        return {n: rule for n, rule in self.items() if isinstance(rule, Node)}
 
     def changing(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Those of `names` that change from step to step: `t`, and what is computed of it."""
-        changing = {TIME, *(name for name, _ in self._changing_work)}
+        """Those of `names` that change from step to step: of `t`, and of folds."""
+        changing = {TIME, *self._needs, *(name for name, _ in self._changing_work)}
         return tuple(name for name in names if name in changing)
 
     def at(self, parameters: Mapping[str, float], time: float) -> dict[str, float]:
         """All scalars, in float64, given the parameters and `t`; NaN and inf as IEEE 754 says.
 
+        Folds, and what is made of them, are left out: `after` adds them.
+
         >>> rules = ScalarRules({"a": Parameter(3.0), "b": Scalar("a") * Scalar("t")})
         >>> rules.at({"a": 2.0, "dt": 0.5}, time=1.5)
         {'a': 2.0, 'dt': 0.5, 't': 1.5, 'b': 3.0}
         """
-        return _computed(self._work, {**parameters, TIME: time})
+        return computed(self._work, {**parameters, TIME: time})
 
     def later(self, known: Mapping[str, float], time: float) -> dict[str, float]:
         """All scalars at another time than `known` was: what does not change stays as it is."""
-        return _computed(self._changing_work, {**known, TIME: time})
+        return computed(self._changing_work, {**known, TIME: time})
+
+    def after(
+        self, known: Mapping[str, float], values: Mapping[str, Any], longest: float = math.inf
+    ) -> dict[str, float]:
+        """All scalars that `known` has, with these folds and what is made of those known by now.
+
+        longest: `dt` is at most so long, if it is made of folds.
+
+        >>> rules = ScalarRules({"fastest": Folded(), "dt": 0.5 / Scalar("fastest")})
+        >>> rules.after(rules.at({}, time=0.0), {"fastest": 4.0})
+        {'t': 0.0, 'fastest': 4.0, 'dt': 0.125}
+        """
+        found = {**known, **{name: float(value) for name, value in values.items()}}
+        due = [
+            (name, work) for name, work in self._later_work
+            if self._needs[name] <= found.keys() and self._needs[name] & values.keys()
+        ]
+        return computed(due, found, {TIME_STEP: longest})
 
     def _check_known(self, used: Iterable[str]) -> None:
         known = {*self, TIME} if TIME_STEP in self else {*self}
@@ -153,16 +203,11 @@ class ScalarRules(dict[str, ScalarRule]):
             )
 
 
-def scalars_in(*expressions: Expression) -> set[str]:
-    """The names of the scalars that expressions use."""
-    return {node.name for node in walk(*expressions) if isinstance(node, Scalar)}
-
-
 def parameter_value(name: str, value: object) -> float:
     """`value` as a float64; TypeError for what is no number, ValueError for what is not finite.
 
-    >>> parameter_value("F", np.float32(0.5))
-    0.5
+    >>> parameter_value("F", 1)
+    1.0
     """
     found = float(number(value, f"the scalar {name!r}"))
     if not math.isfinite(found):
@@ -174,14 +219,16 @@ def _check_rule(name: str, rule: object) -> None:
     check_identifier(name, "scalar")
     if name == TIME:
         raise ValueError("the scalar 't' is the time, t0 + n dt, by itself; leave its rule out")
+    if isinstance(rule, Folded):
+        if name == TIME_STEP:
+            raise ValueError("a fold cannot be called 'dt'; make the scalar 'dt' of it")
+        return
     if isinstance(rule, Parameter):
         if name in KEYWORDS:
             raise ValueError(
                 f"a parameter cannot be called {name!r}, as what `run` takes; choose another name"
             )
         return
-    if name == TIME_STEP:
-        raise ValueError("the scalar 'dt' must be a Parameter so far; compute another from it")
     if not isinstance(rule, Node):
         raise wrong(f"scalar {name!r}", "a Parameter or an expression of scalars", rule)
     if rule.is_condition:
@@ -197,47 +244,3 @@ def _check_rule(name: str, rule: object) -> None:
             )
         if isinstance(node, Constant) and abs(node.value) > sys.float_info.max:
             raise ValueError(f"scalar {name!r}: {short(node.value)} is beyond float64; scale it")
-
-
-def _work(derived: Mapping[str, Expression]) -> _Work:
-    """What to compute for each of these, in an order in which all that one uses is known."""
-    uses = {name: scalars_in(rule) & derived.keys() for name, rule in derived.items()}
-    try:
-        names = [*TopologicalSorter(uses).static_order()]
-    except CycleError as circle:
-        raise ValueError(
-            f"scalars are computed of each other in a circle, {' of '.join(circle.args[1][::-1])}; "
-            f"make one of them a Parameter"
-        ) from None
-    return [(name, _program(derived[name])) for name in names]
-
-
-def _computed(work: _Work, known: dict[str, float]) -> dict[str, float]:
-    """`known` with the scalars that `work` computes of it."""
-    with np.errstate(all="ignore"):
-        for name, program in work:
-            slots: list[Any] = []
-            for function, what in program:
-                if function is None:
-                    slots.append(np.float64(known[what] if isinstance(what, str) else what))
-                else:
-                    slots.append(function(*[slots[number] for number in what]))
-            known[name] = float(slots[-1])
-    return known
-
-
-def _program(rule: Expression) -> list[tuple[Callable[..., Any] | None, Any]]:
-    """Functions with the places of their operands, or None with a number or a name."""
-    places: dict[Expression, int] = {}
-    found: list[tuple[Callable[..., Any] | None, Any]] = []
-    for node in ordered(rule):
-        places[node] = len(found)
-        if isinstance(node, Application):
-            function = FUNCTIONS[node.symbol].computed(whole=False)
-            found.append((function, tuple(places[operand] for operand in node.operands)))
-        elif isinstance(node, Scalar):
-            found.append((None, node.name))
-        else:
-            assert isinstance(node, Constant)
-            found.append((None, node.value))
-    return found

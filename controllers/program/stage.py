@@ -7,8 +7,8 @@ what it reads (EPSILOD's rule, DESIGN.md "Boundaries").
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -23,6 +23,7 @@ from controllers.program.expression import (
     Symbol,
     walk,
 )
+from controllers.program.fold import Fold, expressions_of, with_expressions
 from controllers.program.identifier import check_identifier
 from controllers.program.offsets import Offsets, check_offsets
 from hitmap.argument import wrong
@@ -38,20 +39,27 @@ class Stage:
     `updates` says what each field gets, in each cell that is computed.  They are simultaneous: all
     of them read the values that the fields have when the stage begins.  `offsets` are declared: the
     inclusive first and last one per axis; every read must lie in them.
+    `folds` are numbers, by name, that it makes of the same values in all cells that it computes;
+    the stages after it may use each as a `Scalar`.  A stage may have folds alone.
+    like: of a stage without updates, a field that lies where it computes; else the first it reads.
+    `overwrites`: by updated field, the field whose memory its new values are stored in, cell by
+    cell: it is read at the cell alone, and each cell is computed once.  Whoever plans says so.
     Two stages are equal when they share the very same expression objects.
     """
 
     name: str
     updates: Mapping[str, Expression]
     offsets: Offsets
+    folds: Mapping[str, Fold] = field(default_factory=dict)
+    like: str = ""
+    overwrites: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
         check_identifier(self.name, "stage")
         if not isinstance(self.updates, Mapping):
             raise wrong("updates", "a mapping of fields to expressions", self.updates)
         object.__setattr__(self, "updates", dict(self.updates))     # the caller's may change
-        if not self.updates:
-            raise ValueError(f"stage {self.name!r} updates no field; give at least one")
+        self._check_folds()
         check_offsets(self.offsets, f"stage {self.name!r}")
         for read in self.reads:
             inside = len(read.offset) == len(self.offsets) and all(
@@ -63,6 +71,27 @@ class Stage:
                     f"declared offsets {self.offsets}; declare larger ones"
                 )
 
+    def _check_folds(self) -> None:
+        if not isinstance(self.folds, Mapping):
+            raise wrong("folds", "a mapping of names to folds", self.folds)
+        object.__setattr__(self, "folds", dict(self.folds))
+        for name, fold in self.folds.items():
+            check_identifier(name, "fold")
+            if not isinstance(fold, Fold):
+                raise wrong(f"fold {name!r}", "a Fold", fold, 'as Fold("max", expression)')
+        if self.updates and self.like:
+            raise ValueError(
+                f"stage {self.name!r} computes where the fields lie that it updates; leave "
+                f"like={self.like!r} out"
+            )
+        if not self.updates and not self.folds:
+            raise ValueError(f"stage {self.name!r} updates no field; give at least one, or a fold")
+        if not self.updates and not self.like and not self.reads:
+            raise ValueError(
+                f"stage {self.name!r} folds values of no field, {', '.join(self.folds)}; say where "
+                f"its cells are by a field, as like='u'"
+            )
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stage) and self._identity == other._identity
 
@@ -70,14 +99,25 @@ class Stage:
         return hash(self._identity)
 
     @property
-    def _identity(self) -> tuple[str, Offsets, Offsets, tuple[tuple[str, int], ...]]:
-        values = ((field, id(value)) for field, value in self.updates.items())
-        return self.name, self.offsets, self.rim, tuple(values)
+    def _identity(self) -> tuple[object, ...]:
+        values = tuple((field, id(value)) for field, value in self.updates.items())
+        folds, over = tuple(self.folds.items()), tuple(self.overwrites.items())
+        return self.name, self.offsets, self.rim, values, folds, over, self.like
+
+    @cached_property
+    def expressions(self) -> tuple[Expression, ...]:
+        """What it computes: the values of its updates, then what it folds and where."""
+        return *self.updates.values(), *expressions_of(self.folds)
+
+    def with_expressions(self, values: Sequence[Expression]) -> Stage:
+        """The same with others, in the order of `expressions`."""
+        folds = with_expressions(self.folds, values[len(self.updates) :])
+        return replace(self, updates=dict(zip(self.updates, values)), folds=folds)
 
     @cached_property
     def nodes(self) -> tuple[Expression, ...]:
         """All nodes of its expressions, each once; see `expression.walk`."""
-        return tuple(walk(*self.updates.values()))
+        return tuple(walk(*self.expressions))
 
     @cached_property
     def reads(self) -> tuple[Read, ...]:
@@ -111,18 +151,25 @@ class Stage:
         return ()
 
     @property
+    def summary(self) -> str:
+        """For people: its name, what it sets, and what it folds."""
+        sets = [f"sets {', '.join(self.updates)}"] if self.updates else []
+        folds = [f"folds {', '.join(self.folds)}"] if self.folds else []
+        return f"{self.name} {' and '.join(sets + folds)}"
+
+    @property
     def home(self) -> str:
         """A field that lies where it computes."""
-        return next(iter(self.updates))
+        return next(iter(self.updates), self.like) or self.fields_read[0]
 
     @property
     def writes(self) -> str:
-        """The field it updates; ValueError where there are several."""
+        """The field it updates; ValueError where there are several, or none."""
         return self._one_update[0]
 
     @property
     def expression(self) -> Expression:
-        """What the field that it updates gets; ValueError where there are several."""
+        """What the field that it updates gets; ValueError where there are several, or none."""
         return self._one_update[1]
 
     @cached_property
@@ -132,6 +179,9 @@ class Stage:
                 f"stage {self.name!r} updates several fields ({', '.join(self.updates)}), which "
                 f"only stages of one field can do here; write one stage per field"
             )
+        if not self.updates:
+            folds = ", ".join(self.folds)
+            raise ValueError(f"stage {self.name!r} updates no field, it folds {folds} alone")
         (update,) = self.updates.items()
         return update
 
@@ -162,11 +212,12 @@ class Stage:
         wall = any((axis, upper) in boundaries.get(f, KEPT).walls for f in self.updates)
         ends = {field: self.ends(field, boundaries)[axis] for field in self.fields_read}
         past = {field: high if upper else -low for field, (low, high) in ends.items()}
-        concerned = {f for f, n in past.items() if n > 0} or {*past} or {*self.updates}
+        targets = (*self.updates,) or (self.home,)
+        concerned = {f for f, n in past.items() if n > 0} or {*past} or {*targets}
         if all(f in boundaries and boundaries[f].side(axis)[upper].extends for f in concerned):
             return int(wall)
         low, high = self.offsets[axis]
-        if len({boundaries.get(f, KEPT).half for f in (*past, *self.updates)}) > 1:
+        if len({boundaries.get(f, KEPT).half for f in (*past, *targets)}) > 1:
             return max(int(wall), *past.values())   # offsets are from one location to another
         return max(int(wall), high if upper else -low)
 

@@ -13,7 +13,7 @@ Math = Literal["strict", "fast"]
 
 
 def check_stage(stage: Stage, dtypes: Mapping[str, str], math: Math) -> None:
-    """ValueError where the updates of a stage cannot be computed or stored."""
+    """ValueError where what a stage computes cannot be computed, or its updates not be stored."""
     for field, expression in stage.updates.items():
         if expression.is_condition:
             raise ValueError(
@@ -29,7 +29,7 @@ def check_stage(stage: Stage, dtypes: Mapping[str, str], math: Math) -> None:
             )
     try:
         floats = given_dtype(stage, dtypes)
-        operations, values = applied([*stage.updates.values()], used, floats)
+        operations, values = applied(stage.expressions, used, floats)
         _check_functions(operations, math)
     except ValueError as error:
         raise ValueError(f"stage {stage.name!r}: {error}") from None

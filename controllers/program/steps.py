@@ -33,6 +33,8 @@ def why_single(program: Program, domain: Shape) -> str:
     'its stage reads 2 cells below and 1 above, where a mirror is on axis 0'
     """
     (stage, *more) = program.stages
+    if program.folds:
+        return f"it folds {', '.join(program.folds)}"
     if more:
         return "the program has several stages"
     if program.renames:

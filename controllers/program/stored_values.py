@@ -68,10 +68,11 @@ def replaced(
     return [made[expression] for expression in expressions]
 
 
-def hull_of(updates: Mapping[str, Expression]) -> Offsets:
+def hull_of(expressions: Iterable[Expression], n_axes: int) -> Offsets:
     """Per axis the first and the last offset of the reads, and of the cell itself."""
-    offsets = zip(*(read.offset for read in reads(*updates.values())))
-    return tuple((min(0, *axis), max(0, *axis)) for axis in offsets)
+    here = (0,) * n_axes
+    offsets = zip(here, *(read.offset for read in reads(*expressions)))
+    return tuple((min(axis), max(axis)) for axis in offsets)
 
 
 def cost_of(expressions: Iterable[Expression]) -> int:

@@ -25,6 +25,7 @@ from controllers.program.location import by_location
 from controllers.program.neighbour import shifted
 from controllers.program.offsets import Offsets
 from controllers.program.program import Field, Program
+from controllers.program.repeat import moved
 from controllers.program.stage import Part, Stage
 from controllers.program.stored_values import (
     centred,
@@ -71,9 +72,11 @@ def with_temporaries(
         if stage not in divided:
             divided[stage] = _parts(program, stage, least, names, choices)
     stages = tuple(part for stage in program.stages for part in divided[stage])
+    repeats = moved(program.repeats, [len(divided[stage]) for stage in program.stages])
     return replace(
-        program, stages=stages, temporaries=tuple(names.fields), choices=tuple(choices)
-    )
+        program, stages=stages, temporaries=tuple(names.fields),
+        choices=(*program.choices, *choices), repeats=tuple(repeats),
+    )  # fmt: skip
 
 
 def _parts(
@@ -129,7 +132,10 @@ class _Names:
 
 @dataclass
 class _Reader:
-    """What one sweep computes: the rest of the stage, or stored values for cells in a rim."""
+    """What one sweep computes: the rest of the stage, or stored values for cells in a rim.
+
+    updates: the values, by temporary field; those of the rest by number, as in `expressions`.
+    """
 
     updates: dict[str, Expression]
     rim: Offsets
@@ -173,9 +179,10 @@ class _Division:
         self._dtypes, self._floats = program.dtypes, given_dtype(stage, program.dtypes)
         names.free = [*names.fields]
         self._fields = names
-        self._readers = [_Reader({**stage.updates}, ((0, 0),) * len(stage.offsets))]
+        whole = dict(zip(map(str, range(len(stage.expressions))), stage.expressions))
+        self._readers = [_Reader(whole, ((0, 0),) * len(stage.offsets))]
         self.choices: list[str] = []
-        for depth in range(max(depths_of(stage.updates.values()).values()), 0, -1):
+        for depth in range(max(depths_of(stage.expressions).values()), 0, -1):
             self._decide(depth)
         self.parts = tuple(self._parts())
 
@@ -183,13 +190,16 @@ class _Division:
         whole, n_stored = self._stage, len(self._readers) - 1
         for number in range(n_stored, 0, -1):
             reader = self._readers[number]
-            name, hull = _numbered(whole.name, n_stored + 1 - number), hull_of(reader.updates)
+            name = _numbered(whole.name, n_stored + 1 - number)
+            hull = hull_of(reader.updates.values(), len(whole.offsets))
             yield Part(name, reader.updates, hull, whole=whole, rim=reader.rim)
-        rest = self._readers[0].updates
+        values = [*self._readers[0].updates.values()]
+        rest = whole.with_expressions(values)
         if n_stored:
-            yield Part(whole.name, rest, hull_of(rest), whole=whole)
+            hull = hull_of(values, len(whole.offsets))
+            yield Part(whole.name, rest.updates, hull, rest.folds, whole=whole)
         else:
-            yield replace(whole, updates=rest)
+            yield rest
 
     def _decide(self, depth: int) -> None:
         """Store the values so deep, or compute them where they are read."""

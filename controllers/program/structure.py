@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 from controllers.program.expression import Outcome, evaluate_all
 from controllers.program.extension import check_boundary
 from controllers.program.program import Program, Stage
-from controllers.program.scalars import Parameter, ScalarRule
+from controllers.program.scalars import Folded, Parameter, ScalarRule
 
 
 def structure(program: Program, stage: Stage) -> str:
@@ -20,12 +21,14 @@ def structure(program: Program, stage: Stage) -> str:
     True
     """
     values = evaluate_all(
-        [*stage.updates.values()], lambda read: f"{read.field}{read.offset}", repr, _digest,
+        stage.expressions, lambda read: f"{read.field}{read.offset}", repr, _digest,
         given=repr, outcome=_outcome,
     )  # fmt: skip
     fields = {field: program.dtypes[field] for field in (*stage.fields_read, *stage.updates)}
+    over = [repr(stage.overwrites)] if stage.overwrites else []
     unlike = repr(fields) if len({*fields.values()}) > 1 else next(iter(fields.values()))
-    return _digest(unlike, program.math, repr(stage.offsets), *stage.updates, *values)
+    folds = [f"{name} {fold.kind} {fold.over is None}" for name, fold in stage.folds.items()]
+    return _digest(unlike, program.math, repr(stage.offsets), *over, *stage.updates, *folds, *values)
 
 
 def _outcome(node: Outcome, operands: Sequence[str]) -> str:
@@ -44,13 +47,14 @@ def described(program: Program) -> str:
     stages = (structure(program, stage) for stage in (*program.stages, *outside))
     rules = [f"{name} {_rule(rule)}" for name, rule in program.scalars.items()]
     digest = _digest(
-        repr(program.fields), repr(program.renames), repr(program.grid), *stages, *rules
-    )
+        repr(program.fields), repr(program.renames), repr(program.grid), repr(program.results),
+        repr([replace(one, until=None) for one in program.repeats]), *stages, *rules,
+    )  # fmt: skip
     return f"{program.name} in {program.dtype_text}, {digest[:16]}"
 
 
 def _rule(rule: ScalarRule) -> str:
-    if isinstance(rule, Parameter):
+    if isinstance(rule, (Parameter, Folded)):
         return repr(rule)
     (value,) = evaluate_all((rule,), repr, repr, _digest, given=repr)
     return value

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, Union
 
 from controllers.program.expression import Expression
+from controllers.program.fold import Fold
 from controllers.program.mirrors import NO_MIRRORS, Mirrors
 from controllers.program.stage import Boundaries, Stage, around
 from controllers.program.steps import grown, offsets_read, own_offsets
@@ -126,7 +127,6 @@ class Sweep:
     cells: those it computes, in the coordinates of launched boxes; the others keep their value.
         On a periodic axis, all that boxes in the domain need; with a rim, also those of it.
     mirrors: at the ends of `cells`, where several steps copy what lies behind in between.
-    folds: reductions; none so far.
     """
 
     stage: Stage
@@ -135,7 +135,6 @@ class Sweep:
     cells: Shape
     count: int = 1
     mirrors: Mirrors = NO_MIRRORS
-    folds: tuple[()] = ()
 
     @classmethod
     def of(
@@ -183,6 +182,11 @@ class Sweep:
     def writes(self) -> tuple[str, ...]:
         """The fields of which it makes versions."""
         return tuple(update.version.field for update in self.updates)
+
+    @property
+    def folds(self) -> Mapping[str, Fold]:
+        """The numbers that it makes of all the cells that it computes, by name."""
+        return self.stage.folds
 
     @property
     def fields(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from controllers.plan.size import PlaceSize, place_sizes
 from controllers.plan.text import steps
 from controllers.program.formula import expression_text, formula
 from controllers.program.program import Program
-from controllers.program.scalars import Parameter
+from controllers.program.scalars import Folded, Parameter
 from controllers.program.steps import why_single
 from controllers.program.sweep import Sweep, Version
 from controllers.report.memories import memory_table, numbers
@@ -123,6 +123,8 @@ def _scalars(program: Program) -> Iterator[str]:
         if isinstance(rule, Parameter):
             usual = "" if rule.default is None else f", {rule.default:g} by default"
             yield f"{name}: a parameter{usual}"
+        elif isinstance(rule, Folded):
+            yield f"{name}: a fold, in each step"
         else:
             when = "in each step" if name in changing else "once per run"
             yield f"{name} = {expression_text(rule)}, {when}"

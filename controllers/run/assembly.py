@@ -14,7 +14,7 @@ from controllers.kernel.registry import KernelChoice, agreed_kernel, check_math
 from controllers.kernel.user_kernel import with_domain
 from controllers.kernel.variant import Kernel
 from controllers.placement.capacity import check_capacity, fits
-from controllers.placement.own_kernel import check_boxes, overlap_for
+from controllers.placement.own_kernel import check_boxes, in_place, overlap_for
 from controllers.placement.placement import (
     Controllers,
     Placement,
@@ -103,11 +103,13 @@ def agree(request: Request, comm: Communicator) -> Terms:
 def plan_on(layout: Layout, placement: Placement, terms: Terms, comm: Communicator) -> Plan:
     """This rank's part of the plan; refused where it does not fit in memory."""
 
+    kinds = {where.kind for where in placement.locations}
+
     def plan_of(n_steps: int) -> Plan:
         return Plan(
             terms.planned, layout, terms.planned.periodic, placement.locations,
             overlap=overlap_for(terms.execution.overlap, terms.kernel), only_rank=comm.rank,
-            steps_per_launch=n_steps,
+            steps_per_launch=n_steps, in_place=in_place(terms.kernel, kinds),
         )  # fmt: skip
 
     largest_bytes = terms.controllers.largest_bytes

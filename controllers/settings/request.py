@@ -78,6 +78,11 @@ class Request:
         said = overrides()
         run = said.executed(run)
         subject = Subject.of(program, sizes, dtype, boundary, location, dt, given, run.math)
+        if subject.program.repeats:
+            raise ValueError(
+                f"program {subject.program.name!r} repeats {subject.program.repeats[0].name!r} "
+                f"within a step, which no device does yet; compute it by reference_run"
+            )
         if complete and subject.missing:
             raise ValueError(
                 f"no initial values were given for {', '.join(subject.missing)}; give them as "

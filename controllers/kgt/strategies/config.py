@@ -30,6 +30,7 @@ class Config(Protocol):
     about: ClassVar[str]            # in a few words, for the command line
     vectors: ClassVar[bool] = False     # whether it writes vectors of cells, or what is as narrow
     several: ClassVar[bool] = False     # whether its kernels store several fields
+    in_place: ClassVar[bool] = False    # ... compute each cell once, and may store over what they read
 
     given: ClassVar[tuple[type[Given], ...]] = ()   # which kinds of given values it writes
 
@@ -39,6 +40,7 @@ class Config(Protocol):
         return (
             cls._stores(stage)
             and cls._takes_given(stage)
+            and (cls.in_place or not stage.overwrites)
             and (not cls.vectors or in_vectors(stage, program.dtypes))
         )
 
@@ -62,6 +64,11 @@ class Config(Protocol):
             raise ValueError(
                 f"stage {stage.name!r} uses scalars, indices, coordinates or OpenCL C in a way "
                 f"that the strategy {cls.strategy!r} does not write; take 'cell', which does"
+            )
+        if stage.overwrites and not cls.in_place:
+            raise ValueError(
+                f"stage {stage.name!r} is computed in place, and kernels of the strategy "
+                f"{cls.strategy!r} compute some cells twice; take 'cell', or another buffer"
             )
         if not cls.computes(program, stage):
             raise ValueError(

@@ -42,12 +42,13 @@ def kernel(
     fixed size of work-groups.  `scalars` are values of whole numbers that the body takes besides.
     own_functions: clang computes what it can without OpenCL's library.
     """
-    fields, dtypes = used_fields(stage), program.dtypes
+    fields, dtypes, over = used_fields(stage), program.dtypes, {*stage.overwrites.values()}
     buffers: tuple[tuple[str, Role], ...] = (
-        *((field, "in") for field in stage.fields_read),
-        *((field, "out") for field in stage.updates),
+        *((field, "in") for field in stage.fields_read if field not in over),
+        *((field, "inout" if field in stage.overwrites else "out") for field in stage.updates),
     )
     types = {field: OPENCL_TYPES[dtypes[field]] for field in fields}
+    body = [*_overwritten(stage, types), *body]
     real = OPENCL_TYPES[given_dtype(stage, dtypes)]
     called = helper_functions(stage, dtypes)
     used = [*called, *helpers, *body]
@@ -82,6 +83,14 @@ def kernel(
     )  # fmt: skip
 
 
+def _overwritten(stage: Stage, types: Mapping[str, str]) -> list[str]:
+    """C lines: the names of fields that lie in the memory of new values."""
+    return [
+        f"__global const {types[old]} *const {old} = {new}_new;  // each cell is read, then written"
+        for new, old in stage.overwrites.items()
+    ]
+
+
 def _pragmas(program: Program, stage: Stage) -> list[str]:
     """C lines: which arithmetic the compiler may use."""
     doubles = "float64" in used_dtypes(stage, program.dtypes)
@@ -103,9 +112,9 @@ def buffer_parameters(
 ) -> list[str]:
     """The parameters of the buffers, one line each, each with its comma."""
     return [
-        f"__global {types[field]} *restrict {field}_new,"
-        if role == "out"
-        else f"__global const {types[field]} *restrict {field},"
+        f"__global const {types[field]} *restrict {field},"
+        if role == "in"
+        else f"__global {types[field]} *restrict {field}_new,"
         for field, role in buffers
     ]
 

@@ -139,7 +139,7 @@ GRID = Coordinates(("y", "x"), (0.0, 0.0), (1.0, 1.0))
         (U * A, {"scalars": {"b": T}}, "'a' is used, and the program has b, dt, t"),
         (U, {"scalars": {"t": Parameter()}}, "leave its rule out"),
         (U, {"scalars": {"progress": Parameter()}}, "what `run` takes"),
-        (U, {"scalars": {"dt": A, "a": Parameter()}}, "'dt' must be a Parameter"),
+        (U, {"scalars": {"dt": A, "a": Parameter()}}, "'dt' is made of no fold.*Parameter"),
         (U, {"scalars": {"a": U}}, "a value of each cell"),
         (U, {"scalars": {"a": DT < 1}}, "where"),
         (U, {"scalars": {"a": Scalar("b") + 1, "b": A + 1}}, "in a circle, . of . of ."),

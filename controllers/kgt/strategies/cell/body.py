@@ -11,11 +11,16 @@ from controllers.program.program import Program, Stage
 def cell_body(program: Program, stage: Stage) -> list[str]:
     """C lines: the body of the kernel."""
     n_axes = program.n_axes
-    lines = [
-        "// The group's first cell; the last group of an axis starts early: it ends with the box."
-    ]
+    lines = ["// The group's first cell; " + (
+        "no cell is computed twice." if stage.overwrites
+        else "the last group of an axis starts early: it ends with the box."
+    )]  # fmt: skip
     for axis in range(max(0, n_axes - 3), n_axes):
-        lines += _two_outer_axes() if n_axes == 4 and axis == 1 else _group_start(axis, n_axes)
+        lines += (
+            _two_outer_axes() if n_axes == 4 and axis == 1
+            else _group_start(axis, n_axes, early=not stage.overwrites)
+        )  # fmt: skip
+    lines += _outside(n_axes) if stage.overwrites else []
     for axis in axes_of(stage):
         lines.append(f"const long item_{axis} = start_{axis}{_local_id(axis, n_axes)};")
     for field in used_fields(stage):
@@ -24,8 +29,19 @@ def cell_body(program: Program, stage: Stage) -> list[str]:
     return [*lines, "", *assignments(cells, stage, program.dtypes)]
 
 
-def _group_start(axis: int, n_axes: int) -> list[str]:
-    """C lines: `start_A`, the first cell of the group in the box."""
+def _outside(n_axes: int) -> list[str]:
+    """C lines: work-items behind the box have nothing to do."""
+    axes = range(max(0, n_axes - 3) if n_axes < 4 else 2, n_axes)
+    tests = (f"start_{axis}{_local_id(axis, n_axes)} >= extent_{axis}" for axis in axes)
+    return [f"if ({' || '.join(tests)})", "    return;"]
+
+
+def _group_start(axis: int, n_axes: int, *, early: bool) -> list[str]:
+    """C lines: `start_A`, the first cell of the group in the box; if `early`, of a whole group."""
+    if not early:
+        dimension = n_axes - 1 - axis
+        size = f"(long)get_local_size({dimension})"
+        return [f"const long start_{axis} = (long)get_group_id({dimension}) * {size};"]
     return block("""
         const long group_$axis = (long)get_group_id($dimension) * (long)get_local_size($dimension);
         const long last_$axis = extent_$axis - (long)get_local_size($dimension);

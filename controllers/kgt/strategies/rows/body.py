@@ -2,7 +2,8 @@
 """The body of a "rows" kernel: the item's band, block by block, each block vector by vector."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from controllers.kgt.strategies.rows.parameters import RowsParameters
 from controllers.kgt.strategies.rows.row_value import PLACE, places_of, typed, value_arguments
@@ -16,17 +17,69 @@ from controllers.program.program import Program, Stage
 
 def rows_body(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
     """C lines: the body of the kernel."""
+    last, once = program.n_axes - 1, bool(stage.overwrites)
+    blocks = (_once if once else _blocks)(program, stage, config)
+    item_cells = f"const long item_cells = last_{last} - start_{last};"
+    return [*_item(config, program.n_axes, once=once), item_cells, *blocks]
+
+
+def _blocks(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
+    """C lines: the blocks of an item; those that would end behind the box start earlier."""
     last, blocks = program.n_axes - 1, _block(program, stage, config)
     for axis, cells in sorted(_blocked(config, last).items(), reverse=True):
-        blocks = _loop(axis, cells, blocks)
-    item_cells = f"const long item_cells = last_{last} - start_{last};"
-    return [*_item(config, program.n_axes), item_cells, *blocks]
+        limit = f"extent_{axis} - {cells}"
+        group = frame.minimum(f"item_{axis}", limit) if cells > 1 else f"item_{axis}"
+        blocks = block("""
+            for (long item_$axis = start_$axis; item_$axis < last_$axis; item_$axis += $cells) {
+                const long group_$axis = $group;
+                $body
+            }
+        """, axis=axis, cells=cells, group=group, body=blocks)
+    return blocks
 
 
-def _item(config: RowsParameters, n_axes: int) -> list[str]:
-    """C lines: per axis `start_A` and `last_A`, the cells of the work-item."""
+def _once(
+    program: Program, stage: Stage, config: RowsParameters, axes: Sequence[int] | None = None
+) -> list[str]:
+    """C lines: the blocks of an item, each cell in one of them: what is left is done row by row.
+
+    axes: those along which there are blocks, from the first one that has no loop yet.
+    """
+    blocked = _blocked(config, program.n_axes - 1)
+    axes = sorted(blocked) if axes is None else axes
+    if not axes:
+        return _block(program, stage, config)
+    axis, *rest = axes
+    lines = block("""
+        long group_$axis = start_$axis;
+        for (; group_$axis <= last_$axis - $cells; group_$axis += $cells) {
+            $body
+        }
+    """, axis=axis, cells=blocked[axis], body=_once(program, stage, config, rest))
+    if blocked[axis] == 1:
+        return lines
+    part = replace(config, **{"rows" if axis == program.n_axes - 2 else "planes": 1})
+    return lines + block("""
+        for (; group_$axis < last_$axis; ++group_$axis) {
+            $body
+        }
+    """, axis=axis, body=_once(program, stage, part, rest))
+
+
+def _item(config: RowsParameters, n_axes: int, *, once: bool) -> list[str]:
+    """C lines: per axis `start_A` and `last_A`, the cells of the work-item.
+
+    once: no cell is one of two items, so that the last but one has what is less than a vector.
+    """
     last = n_axes - 1
     lines = block("""
+        // the item's cells, at least a vector of a row
+        const long start_$x = (long)get_group_id(0) * $segment;
+        if (start_$x && start_$x + $lanes > extent_$x)
+            return;
+        const long last_$x = start_$x + $more > extent_$x ? extent_$x : start_$x + $segment;
+    """, x=last, segment=config.segment, lanes=config.lanes,
+        more=config.segment + config.lanes) if once else block("""
         // the item's cells, at least a vector of a row
         const long group_$x = (long)get_group_id(0) * $segment;
         const long last_$x = $last;
@@ -260,14 +313,3 @@ def _place(axis: int, config: RowsParameters, last: int) -> str:
     inside = f"item {'%' if axis == last - 1 else '/'} {config.rows}"
     return f"({first} + {inside if config.rows > 1 and config.planes > 1 else 'item'})"
 
-
-def _loop(axis: int, cells: int, body: list[str]) -> list[str]:
-    """C lines: a loop over the blocks of an axis; the last one ends with the box, if need be."""
-    limit = f"extent_{axis} - {cells}"
-    group = frame.minimum(f"item_{axis}", limit) if cells > 1 else f"item_{axis}"
-    return block("""
-        for (long item_$axis = start_$axis; item_$axis < last_$axis; item_$axis += $cells) {
-            const long group_$axis = $group;
-            $body
-        }
-    """, axis=axis, cells=cells, group=group, body=body)
