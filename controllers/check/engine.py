@@ -2,6 +2,7 @@
 """The engine of the checked mode: the same one, with a monitor beside every task."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from itertools import product
 
@@ -15,6 +16,7 @@ from controllers.check.sweep import SweepLaunch
 from controllers.check.task import TaskWatch
 from controllers.device.event import Command, Event
 from controllers.engine import Engine, Log, Progress
+from controllers.engine.combination import Combining
 from controllers.engine.task import Task
 from controllers.executor.executor import Executor
 from controllers.plan import Operation, Plan, StagingKey, TileKey
@@ -55,7 +57,11 @@ class CheckedEngine(Engine):
             memory.write(np.where(memory.mask([owned]), memory.read(), junk(tile.dtype)))
 
     def run(
-        self, n_steps: int, progress: Progress | None = None, log: Log | None = None
+        self,
+        n_steps: int,
+        progress: Progress | None = None,
+        log: Log | None = None,
+        until: float = math.inf,
     ) -> None:
         """Run `n_steps` steps, some at a time; `CheckError` on all ranks.  Collective."""
         for done in range(0, n_steps, AT_ONCE):
@@ -65,7 +71,7 @@ class CheckedEngine(Engine):
                     progress(before + so_far, n_steps)
 
             wanted = self.n_steps + min(AT_ONCE, n_steps - done)
-            super().run(wanted - self.n_steps, tell, log)
+            super().run(wanted - self.n_steps, tell, log, until)
             self._look()
             raise_first(self._comm, self._monitor.complaint, self._monitor.complaint_step)
             if self.n_steps < wanted:
@@ -93,12 +99,17 @@ class CheckedEngine(Engine):
         return next((f for f in names if self.tiles[key] is self.newest(f, key.place)), None)
 
     def _task(self, operation: Operation) -> Task:
+        monitor = self._monitor
+        if operation.verb == "combine":
+            combination = self._binder.combination(operation, self.folds.comm, self.folds.take)
+            return Combining(operation, monitor.folded(operation, combination), combination)
         command = self._binder.command(operation)
-        monitor, executor = self._monitor, self.executors[operation.place]
         if operation.verb == "launch":
-            around = self._binder.around[operation.place]
-            launch = SweepLaunch(monitor, executor, self.tiles, operation, command, around)
-            return _Watched(operation, monitor.launch(operation, launch), monitor)
+            also = self._binder.folding_launch(operation)
+            folding = None if also is None else self._launch(operation, also)
+            return _Watched(operation, self._launch(operation, command), monitor, folding)
+        if operation.verb == "fold":
+            return _Watched(operation, monitor.folded(operation, command), monitor)
         if operation.verb == "fill":
             made = monitor.fill(operation, command, self._reader(operation))
             return _Watched(operation, made, monitor)
@@ -110,6 +121,11 @@ class CheckedEngine(Engine):
         if operation.lane == "network":
             return _Watched(operation, monitor.message(operation, command), monitor)
         return _Watched(operation, monitor.move(operation, command), monitor)
+
+    def _launch(self, operation: Operation, command: Command) -> Command:
+        executor, around = self.executors[operation.place], self._binder.around[operation.place]
+        launch = SweepLaunch(self._monitor, executor, self.tiles, operation, command, around)
+        return self._monitor.launch(operation, launch)
 
     def _reader(self, operation: Operation) -> Callable[[Shape], Array]:
         """What reads cells that an operation has made outside the domain; they must be right."""
@@ -157,8 +173,14 @@ class _Watched(Task):
 
     __slots__ = ("_monitor",)
 
-    def __init__(self, operation: Operation, command: Command, monitor: Monitor) -> None:
-        super().__init__(operation, command)
+    def __init__(
+        self,
+        operation: Operation,
+        command: Command,
+        monitor: Monitor,
+        folding: Command | None = None,
+    ) -> None:
+        super().__init__(operation, command, folding)
         self._monitor = monitor
 
     def start(self, step: int) -> Event:

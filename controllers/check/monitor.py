@@ -8,7 +8,7 @@ its stage reads the value of that very cell and of the step before.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from itertools import chain
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from controllers.check.cells import NEVER, Bits, Elements, Numbers, bits_of
 from controllers.check.complaints import first_cell, garbled, misplaced, unordered
 from controllers.check.finding import Complaint
-from controllers.check.ordering import HOST, Clocks, Traced, VectorClock, untraced
+from controllers.check.ordering import HOST, Clocks, Traced, VectorClock, traced, untraced
 from controllers.check.part import Array, Touched, content_of, joined, put
 from controllers.check.versions import Versions
 from controllers.device.event import AllOf, Command, Event
@@ -24,6 +24,7 @@ from controllers.engine.binding import message_tags
 from controllers.engine.network import MessageEnd
 from controllers.executor.executor import Executor
 from controllers.plan import MemoryCells, Operation, Plan, TileKey
+from controllers.plan.folding import NOWHERE
 from controllers.plan.moved import moved
 from controllers.plan.operation import Memory
 from hitmap.comm import Communicator
@@ -56,7 +57,8 @@ class Monitor:
         self._tags = message_tags(plan)
         self._messages: list[MessageEnd] = []
         self._cells: dict[Memory, Elements] = {}
-        mine = [o for o in chain(plan.operations, *plan.opening) if o.place in plan.places]
+        places = {*plan.places, NOWHERE}
+        mine = [o for o in chain(plan.operations, *plan.opening) if o.place in places]
         threads = {HOST: False} | {self._thread(o): o.on_device for o in mine}
         self.clocks = Clocks(list(threads))
         self._on_devices = np.array([*threads.values()])
@@ -129,7 +131,7 @@ class Monitor:
         sweep = self.plan.sweeps[operation.sweep]
         used = {use.version.field: (use.version, access.memory)
                 for use, access in zip(sweep.uses, operation.reads)}  # fmt: skip
-        (over,) = operation.writes[0].cells
+        over = operation.launched
         # what it reads follows from the program, not from what the plan says
         sources = [(version, part) for node in sweep.stage.reads
                    for version, memory in (used[node.field],)
@@ -173,6 +175,10 @@ class Monitor:
             return Traced(real(events), clock, self.clocks)
 
         return command
+
+    def folded(self, operation: Operation, real: Command) -> Command:
+        """The command that merges what was folded, of no cell."""
+        return partial(traced, self.clocks, self._thread(operation), real)
 
     def fill(self, operation: Operation, real: Command, read: Callable[[Shape], Array]) -> Command:
         """The command that makes cells outside the domain; `read` says what is there then."""

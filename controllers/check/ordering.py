@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from controllers.device.event import COMPLETE, Event, Profile
+from controllers.device.event import COMPLETE, Command, Event, Profile
 
 VectorClock = npt.NDArray[np.int64]
 HOST = "the host"
@@ -109,3 +109,12 @@ def untraced(events: Sequence[Event] | None) -> tuple[list[Any] | None, list[Vec
     traced = [event for event in events or () if isinstance(event, Traced)]
     assert len(traced) == len(events or ()), "a checked engine has traced events only"
     return [one.event for one in traced] or None, [one.clock for one in traced]
+
+
+def traced(
+    clocks: Clocks, thread: Hashable, real: Command, wait_for: Sequence[Event] | None = None
+) -> Traced:
+    """The event of a command of `thread`, which waits for these events."""
+    events, after = untraced(wait_for)
+    clock = clocks.tick(thread, after)
+    return Traced(real(events), clock, clocks)

@@ -29,7 +29,6 @@ from controllers.program.program import Program
 from controllers.program.reference import values_of
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
-from hitmap.shape import Shape
 
 
 class SweepLaunch:
@@ -46,7 +45,7 @@ class SweepLaunch:
     ) -> None:
         assert operation.sweep is not None
         self._program, self._sweep = monitor.plan.program, monitor.plan.sweeps[operation.sweep]
-        self._over: Shape = operation.writes[0].cells[0]
+        self._over = operation.launched
         self._around = around
         self._executor, self._monitor = executor, monitor
         fields = [use.version.field for use in self._sweep.uses]

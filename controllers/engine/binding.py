@@ -11,12 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.device.event import Command, Event, HostEvent, in_order
+from controllers.engine.combination import Combination, Told
 from controllers.engine.network import MessageEnd
-from controllers.executor.executor import DeviceExecutor, Executor
+from controllers.executor.executor import DeviceExecutor, Executor, Folding
 from controllers.memory.tile import Linear, Tile
 from controllers.plan import MemoryCells, Operation, Plan, PlanMemory, StagingKey, TileKey
+from controllers.plan.folding import combined, folds_at_times
 from controllers.plan.moved import Moved, moved
-from controllers.plan.operation import Memory
+from controllers.plan.operation import FoldKey, Memory
+from controllers.program.application import no_cells
 from controllers.program.surroundings import Surroundings
 from hitmap.comm import Communicator
 from hitmap.strided import Strided, elements
@@ -36,13 +39,16 @@ class Binder:
         self.around = {place: self.surroundings() for place in plan.places}
         self.tiles: dict[TileKey, Tile] = {}
         self._staging: dict[StagingKey, Linear] = {}
+        self._foldings: dict[tuple[int, int], Folding] = {}     # by sweep and place
         for memory in plan.memories:
             self._allocate(memory)
 
     def command(self, operation: Operation) -> Command:
-        """The command of `operation`, with all its arguments set."""
+        """The command of `operation`, with all its arguments set; a launch that need not fold."""
         if operation.verb == "launch":
-            return self.launch(operation)
+            return self.launch(operation, folds=not folds_at_times(self.plan, operation))
+        if operation.verb == "fold":
+            return self.folding(operation.takes[0]).command
         if operation.verb == "fill":
             return self._fill(operation)
         if operation.verb == "host":
@@ -80,8 +86,13 @@ class Binder:
             message.close()
         self.messages.clear()
 
-    def launch(self, operation: Operation, n_steps: int | None = None) -> Command:
-        """The command of a launch, of as many time steps as the plan has or of `n_steps`."""
+    def launch(
+        self, operation: Operation, n_steps: int | None = None, *, folds: bool = True
+    ) -> Command:
+        """The command of a launch, of as many time steps as the plan has or of `n_steps`.
+
+        folds: whether it makes the folds of its sweep, too.
+        """
         assert operation.sweep is not None
         sweep = self.plan.sweeps[operation.sweep]
         read = [self.tiles[_tile_key(access)] for access in operation.reads]
@@ -91,9 +102,36 @@ class Binder:
             sweep if n_steps is None else self.plan.shortened(sweep, n_steps),
             dict(zip((use.version.field for use in sweep.uses), read, strict=True)),
             dict(zip(sweep.writes, written, strict=True)),
-            operation.writes[0].cells[0],
+            operation.launched,
             self.around[operation.place],
+            self.folding(operation.gives[0]) if folds and operation.gives else None,
+            operation.part,
         )
+
+    def folding_launch(self, operation: Operation) -> Command | None:
+        """The other command of a launch that folds in some steps."""
+        at_times = operation.verb == "launch" and folds_at_times(self.plan, operation)
+        return self.launch(operation) if at_times else None
+
+    def combination(self, operation: Operation, comm: Communicator, told: Told) -> Combination:
+        """The command that makes folds known to all ranks; `told` is told of them."""
+        foldings = [self.folding(key) for key in operation.takes if key.of == "place"]
+        empties = {
+            name: empty
+            for number in combined(operation.gives)
+            for name, empty in no_cells(self.plan.program, self.plan.sweeps[number]).items()
+        }
+        return Combination(comm, foldings, empties, told)
+
+    def folding(self, key: FoldKey) -> Folding:
+        """What takes the folds of a sweep at a place."""
+        number, place = key.sweep, key.home
+        if (number, place) not in self._foldings:
+            sweep = self.plan.sweeps[number]
+            boxes = [box for box, _ in self.plan.launched(sweep, place)]
+            made = self.executors[place].folding(self.plan.program, sweep, boxes)
+            self._foldings[number, place] = made
+        return self._foldings[number, place]
 
     def _fill(self, operation: Operation) -> Command:
         (access,) = operation.writes

@@ -58,12 +58,21 @@ class Course:
 
     def begin(self, first: int, last: int) -> None:
         """Set out for the steps `first` to `last`, the same on all ranks."""
-        self.last, self._gate, self._since = last, first, self._now()
+        self.last, self._gate, self._since, self._count = last, first, self._now(), None
         self._next_gate(self._window, self._window)
 
     def hold(self, step: int) -> None:
         """No step after `step` is opened until a run begins."""
         self.last = self.until = step
+
+    def stop(self, step: int) -> None:
+        """`step` is the last one of the run, for all places of all ranks; none has gone beyond."""
+        self.hold(step)
+
+    @property
+    def left(self) -> list[Awaited]:
+        """The vote that a run has begun and never needed."""
+        return [] if self._count is None else [self._count]
 
     def pass_gate(self) -> Awaited | None:
         """Let `until` grow, or what that has to wait for; `until` is not `last`."""

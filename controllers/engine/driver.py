@@ -6,30 +6,27 @@ finishes hand-overs as they become ready, so that waiting for one place stalls n
 """
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Container, Mapping, Sequence
 from itertools import chain
 
-from controllers.device.event import Command, Enqueued
+from controllers.device.event import Command
 from controllers.engine.binding import Binder
+from controllers.engine.combination import Combining
 from controllers.engine.course import Course
+from controllers.engine.folds import Folds
 from controllers.engine.numbers import Numbers
+from controllers.engine.patience import Patience
 from controllers.engine.place import PlaceRun
 from controllers.engine.samples import Log, Samples, by_step
-from controllers.engine.task import Awaited, Task
+from controllers.engine.task import Task
 from controllers.executor.executor import Executor
 from controllers.kernel.configuration import KernelUse
 from controllers.memory.tile import Tile
 from controllers.plan import ExchangeEnds, Operation, Plan, TileKey
-from controllers.process.waiter import PATIENCE_S, Waiter
+from controllers.plan.folding import NOWHERE
+from controllers.process.waiter import PATIENCE_S
 from hitmap.comm import Communicator
-
-# How long to poll before giving the core away for longer.  A CPU device needs the cores more than
-# we do; beside devices of their own, a late look costs more than a busy core.
-SPIN_BESIDE_CPU_S = 200e-6
-SPIN_S = 20e-3
-SLEEP_S = 50e-6
 
 Progress = Callable[[int, int], None]
 
@@ -45,10 +42,10 @@ class Engine:
         self._n_done = 0        # steps of the plan done; tells which buffers hold what
         self._is_open = False   # halos are filled: fields have not been set since
         self._short: dict[int, dict[int, Command]] = {}     # launches of fewer steps, by number
-        self._waiter = Waiter()
         self.torn = False       # places are at unlike steps
         self.course = Course(comm)
-        self.numbers = Numbers(plan.program, comm)
+        self.numbers = Numbers(plan.program, comm, self.course.stop)
+        self.folds = Folds(plan.program, comm, self.numbers)
         self._binder = Binder(plan, executors, comm)
         self._tasks = self._connected(plan.operations)
         self._opening = [self._connected(operations) for operations in plan.opening]
@@ -58,17 +55,21 @@ class Engine:
                 [[t for t in tasks if t.operation.place == place] for tasks in self._opening],
                 self.course,
                 self.numbers.telling(self._binder.around[place]),
+                executors[place].time_commands,
             )
             for place in plan.places
         }
         # without places, a rank takes part in what the others agree on
-        told = self.numbers.telling(self._binder.surroundings())
-        self._runs = [*self.places.values()] or [PlaceRun([], self._opening, self.course, told)]
+        told = self.numbers.telling(self._binder.surroundings()) if not plan.places else None
+        everywhere = [task for task in self._tasks if task.operation.place == NOWHERE]
+        self._runs = [*self.places.values()] or [
+            PlaceRun(everywhere, [[] for _ in self._opening], self.course, told)
+        ]
+        self.numbers.watch([t for t in self._tasks if t.operation.verb == "combine"])
         self.ends = ExchangeEnds(plan)
         self.samples = Samples(self.ends.launches.union(self.ends.arrivals))
         self._executors = list(dict.fromkeys(executors[place] for place in plan.places))
-        on_cpu = any(executor.shares_host for executor in self._executors)
-        self._spin_s = SPIN_BESIDE_CPU_S if on_cpu else SPIN_S
+        self._patience = Patience(any(executor.shares_host for executor in self._executors))
 
     @property
     def tiles(self) -> Mapping[TileKey, Tile]:
@@ -100,6 +101,7 @@ class Engine:
         self._is_open = self.torn = False
         if n_steps == 0:
             self.numbers.restart()
+        self.folds.forget()
 
     def clear(self) -> None:
         """All cells of all buffers become 0; steps count from 0."""
@@ -108,9 +110,16 @@ class Engine:
         self.loaded()
 
     def run(
-        self, n_steps: int, progress: Progress | None = None, log: Log | None = None
+        self,
+        n_steps: int,
+        progress: Progress | None = None,
+        log: Log | None = None,
+        until: float = math.inf,
     ) -> None:
         """Run `n_steps` time steps, or fewer where the course ends; `log` is told what is started.
+
+        until: the time at which the course ends at the latest, where steps compute their own `dt`;
+        the last of them is made so long.
 
         Collective: all ranks run as many.  What is left over at the end, less than the steps of
         a launch, is one launch more.  Halos are filled once after fields were set, and by every
@@ -125,7 +134,7 @@ class Engine:
         logs = by_step([self.samples] if log is None else [self.samples, log], first, last)
         self.torn = True
         if self.plan.program.scalars:
-            self._binder.tell(self.numbers.begin(first, last, self.n_steps))
+            self._binder.tell(self.numbers.begin(first, last, self.n_steps, until))
         try:
             if not self._is_open:
                 self._open(first, n_steps, logs)
@@ -133,8 +142,9 @@ class Engine:
             for run in self._runs:
                 run.begin(first, logs)
             self._replay(first, n_steps, progress)
-            self._finish(task for task in self._tasks if task.operation.lane == "network")
-            self.numbers.end()
+            messages = (task for task in self._tasks if task.operation.lane == "network")
+            self._patience.until_all(chain(messages, self.course.left))
+            self.numbers.end(self.course.last)
         except BaseException:   # what is under way uses memory that must not be freed
             for executor in self._executors:
                 executor.wait(PATIENCE_S, keep=self)
@@ -155,7 +165,7 @@ class Engine:
         self._replay(first, n_steps, None)
         for executor in self._executors:
             executor.wait(keep=self)
-        self._finish(self._opening[first % self.plan.n_phases])
+        self._patience.until_all(self._opening[first % self.plan.n_phases])
         self._is_open = True
 
     def prepare(self, n_steps: int) -> Mapping[int, Command]:
@@ -206,7 +216,7 @@ class Engine:
         They belong to no step, and what they write is lost: for fields that are not set yet.
         """
         (task,) = (task for task in self._tasks if task.operation.number == number)
-        command = self._binder.launch(task.operation)
+        command = self._binder.command(task.operation)
         events = [command(None) for _ in range(n_launches)]
         for executor in self._executors:
             executor.wait()
@@ -217,7 +227,9 @@ class Engine:
         self._short.clear()
         for task in self._tasks:
             if task.operation.number in numbers:
-                task.rebind(self._binder.command(task.operation))
+                operation = task.operation
+                again = self._binder.command(operation), self._binder.folding_launch(operation)
+                task.rebind(*again)
 
     def read_clocks(self, older_than_ns: int = 0) -> None:
         """Read the clocks of the devices that were not read for so long."""
@@ -236,17 +248,23 @@ class Engine:
         self._binder.close()
         for task in (*self._tasks, *chain.from_iterable(self._opening)):
             task.disconnect()
+        self.folds.close()
 
     def _connected(self, operations: Sequence[Operation]) -> list[Task]:
         """The tasks of this rank, each with those that it waits for."""
-        mine = [operation for operation in operations if operation.place in self.plan.places]
+        places = {*self.plan.places, NOWHERE}
+        mine = [operation for operation in operations if operation.place in places]
         tasks = {operation.number: self._task(operation) for operation in mine}
         for task in tasks.values():
             task.connect(tasks, self.plan.locations)
         return [*tasks.values()]
 
     def _task(self, operation: Operation) -> Task:
-        return Task(operation, self._binder.command(operation))
+        if operation.verb == "combine":
+            combination = self._binder.combination(operation, self.folds.comm, self.folds.take)
+            return Combining(operation, combination, combination)
+        folding = self._binder.folding_launch(operation)
+        return Task(operation, self._binder.command(operation), folding)
 
     def _replay(self, first: int, n_steps: int, progress: Progress | None) -> None:
         """Advance every place until all their tasks have been started."""
@@ -266,31 +284,4 @@ class Engine:
             stuck = 0 if moved or blockers else stuck + 1
             assert stuck < 3, "a plan always has a task that can start or complete"
             if not moved:
-                self._idle(blockers)
-
-    def _finish(self, tasks: Iterable[Task]) -> None:
-        """Wait for tasks that have been started; devices go on meanwhile."""
-        pending: list[Awaited] = [task for task in tasks if not task.complete()]
-        while pending:
-            self._idle(pending)
-            pending = [task for task in pending if not task.complete()]
-
-    def _idle(self, blockers: Sequence[Awaited]) -> None:
-        """Return when one of `blockers` is complete, at once if there is none.
-
-        A device's only command is waited for; what can only be asked after (messages, several
-        places) is polled, for a while without pause.
-        """
-        if not blockers:
-            return
-        event = blockers[0].event
-        if len(set(map(id, blockers))) == 1 and blockers[0].blocks and event is not None:
-            Enqueued(event, self._waiter).wait()
-            blockers[0].complete()
-            return
-        start = time.perf_counter()
-        while not any(blocker.complete() for blocker in blockers):
-            if time.perf_counter() - start < self._spin_s:
-                os.sched_yield()
-            else:
-                time.sleep(SLEEP_S)
+                self._patience.until_any(blockers)

@@ -33,15 +33,19 @@ class Task(Awaited):
     because this one is the host's own work.
     """
 
-    __slots__ = ("operation", "launches", "step", "_is_message", "_command", "_short", "_started",
-                 "_events", "_completed")  # fmt: skip
+    __slots__ = ("operation", "launches", "step", "folding", "_is_message", "_command", "_short",
+                 "_started", "_events", "_completed")  # fmt: skip
 
-    def __init__(self, operation: Operation, command: Command) -> None:
+    def __init__(
+        self, operation: Operation, command: Command, folding: Command | None = None
+    ) -> None:
+        """`folding`: of a launch whose folds are occasional, the command that makes them, too."""
         super().__init__(blocks=operation.on_device)
         self.operation = operation
         self.launches = operation.verb == "launch"
         self._is_message = operation.lane == "network"      # one request serves every period
         self.step = -1
+        self.folding = folding
         self._command = command
         self._short: tuple[int, Command] | None = None
         self._started: list[tuple[Task, int]] = []
@@ -66,9 +70,14 @@ class Task(Awaited):
         """In `step` do `command` instead, which advances by fewer time steps; None: no more."""
         self._short = None if command is None else (step, command)
 
-    def rebind(self, command: Command) -> None:
+    def fold(self, step: int) -> None:
+        """In `step` do the command that folds, too, if there is another one."""
+        if self.folding is not None:
+            self._short = (step, self.folding)
+
+    def rebind(self, command: Command, folding: Command | None = None) -> None:
         """From now on do the same work by another command."""
-        self._command = command
+        self._command, self.folding = command, folding
 
     def complete(self) -> bool:
         """Whether the work it started last is done; `CommandFailed` says whose failed."""

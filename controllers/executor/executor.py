@@ -17,12 +17,28 @@ from controllers.executor.clock import Clock
 from controllers.kernel.configuration import KernelUse, Placed
 from controllers.memory.ledger import Ledger
 from controllers.memory.tile import Linear, Tile
+from controllers.program.accumulator import Accumulator
 from controllers.program.extension import Extension
 from controllers.program.program import Program
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
+
+
+class Folding(Protocol):
+    """Takes what the launches of a sweep at a place fold, and merges it.
+
+    accumulators: of each fold, once `command` is complete, until the next launch.  nbytes: of
+    memory on the device.
+    """
+
+    @property
+    def accumulators(self) -> Mapping[str, Accumulator]: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def command(self) -> Command: ...
 
 
 class Executor(Protocol):
@@ -47,7 +63,10 @@ class Executor(Protocol):
         writes: Mapping[str, Tile],
         over: Shape,
         around: Surroundings,
+        folding: Folding | None = None,
+        part: int = 0,
     ) -> Command: ...
+    def folding(self, program: Program, sweep: Sweep, boxes: Sequence[Shape]) -> Folding: ...
     def fill_command(
         self,
         program: Program,
@@ -67,6 +86,7 @@ class Executor(Protocol):
         self, program: Program, sweep: Sweep, boxes: Iterable[Placed]
     ) -> list[KernelUse]: ...
     def usual_steps(self, program: Program, sweep: Sweep, placed: Placed) -> int: ...
+    def time_commands(self, wanted: bool) -> None: ...
     def flush(self) -> None: ...
     def wait(self, patience_s: float | None = None, keep: object = None) -> bool: ...
 

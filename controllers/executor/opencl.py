@@ -11,6 +11,7 @@ import pyopencl as cl
 from controllers.device import Device
 from controllers.device.event import Command, Event, in_order
 from controllers.executor.copies import Copies
+from controllers.executor.executor import Folding
 from controllers.executor.opened_device import OpenedDevice
 from controllers.executor.scalar_arguments import ScalarArguments
 from controllers.kernel.build import Built, build, compiled, enqueue_kernel, parameters
@@ -67,6 +68,13 @@ class OpenCLExecutor(OpenedDevice):
     def __repr__(self) -> str:
         return f"<OpenCLExecutor {self.device.name!r}>"
 
+    def folding(self, program: Program, sweep: Sweep, boxes: Sequence[Shape]) -> Folding:
+        """What takes the folds of launches: none so far."""
+        raise ValueError(
+            f"sweep {sweep.name!r} folds {', '.join(sweep.folds)}, which OpenCL devices do not do "
+            f"yet; use devices='reference'"
+        )
+
     def launch_command(
         self,
         program: Program,
@@ -75,11 +83,14 @@ class OpenCLExecutor(OpenedDevice):
         writes: Mapping[str, Tile],
         over: Shape,
         around: Surroundings,
+        folding: Folding | None = None,
+        part: int = 0,
     ) -> Command:
         """Compute the cells `over`, which is not empty, of the tiles `writes`.
 
         Scalars are those that `around` has at each launch.
         """
+        assert folding is None, "`folding` has refused"
         tiles = {**writes, **reads}
         geometries = {field: tile.geometry for field, tile in tiles.items()}
         launch = self.launch_of(program, sweep, (over, geometries))
@@ -253,13 +264,13 @@ class OpenCLExecutor(OpenedDevice):
         """
         kernel = compiled(built.program, built.name)
         kernel.set_args(*arguments)  # type: ignore[arg-type]
-        queue, enqueue, (global_size, local_size) = self.compute, enqueue_kernel, sizes
+        lane, enqueue, (global_size, local_size) = self.compute_lane, enqueue_kernel, sizes
 
         def in_native_code(
             wait_for: Sequence[Event] | None = None, keep: object = tuple(arguments)
         ) -> Event:
             # `keep`: a kernel does not hold the buffers that are its arguments
-            return enqueue(queue, kernel, global_size, local_size, None, wait_for)
+            return enqueue(lane.queue, kernel, global_size, local_size, None, wait_for)
 
         command: Command = named(built.label, in_native_code)
         if not numbers:
@@ -278,11 +289,13 @@ class OpenCLExecutor(OpenedDevice):
         sizes: tuple[tuple[int, ...], tuple[int, ...]],
     ) -> Command:
         """The same with a kernel whose arguments are set at each call: cheaper to make."""
-        queue, enqueue, (global_size, local_size) = self.compute, kernel.enqueue, sizes
+        lane, enqueue, (global_size, local_size) = self.compute_lane, kernel.enqueue, sizes
 
         def command(wait_for: Sequence[Event] | None = None) -> Event:
             with kernel.lock:
                 kernel.kernel.set_args(*arguments)  # type: ignore[arg-type]
-                return enqueue(queue, kernel.kernel, global_size, local_size, None, wait_for)
+                return enqueue(
+                    lane.queue, kernel.kernel, global_size, local_size, None, wait_for
+                )
 
         return command

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ import numpy.typing as npt
 from controllers.device import Device
 from controllers.device.event import Command, Event, HostEvent
 from controllers.executor.clock import Clock
+from controllers.executor.executor import Folding
 from controllers.kernel.configuration import KernelUse, Placed, own_configurations
 from controllers.memory.ledger import Ledger, cap_for
 from controllers.memory.tile import Linear, Tile, host_tile_memory
-from controllers.program.application import apply_sweep, cells_outside
+from controllers.program.accumulator import Accumulator
+from controllers.program.application import apply_sweep, cells_outside, folded, no_cells
 from controllers.program.extension import Extension
 from controllers.program.program import Program
 from controllers.program.surroundings import Surroundings
@@ -56,14 +59,22 @@ class ReferenceExecutor:
         writes: Mapping[str, Tile],
         over: Shape,
         around: Surroundings,
+        folding: Folding | None = None,
+        part: int = 0,
     ) -> Command:
-        """Compute the cells `over` of the tiles `writes`, with what `around` says then."""
+        """Compute the cells `over` of the tiles `writes`, with what `around` says then.
+
+        folding: what takes the folds, of which this is the box number `part`.
+        """
         targets = {field: tile.view(over) for field, tile in writes.items()}
 
         def cells_of(field: str, cells: Shape) -> npt.NDArray[Any]:
             return reads[field].view(cells)
 
         def compute() -> None:
+            if folding is not None:
+                assert isinstance(folding, HostFolding)
+                folding.parts[part] = folded(program, sweep, cells_of, over, around)
             found = apply_sweep(sweep, cells_of, over, program.dtypes, around)
             if sweep.stage.overwrites:      # what is stored last may be what was there before
                 found = {field: np.array(values) for field, values in found.items()}
@@ -71,6 +82,10 @@ class ReferenceExecutor:
                 targets[field][...] = values
 
         return _at_once(compute)
+
+    def folding(self, program: Program, sweep: Sweep, boxes: Sequence[Shape]) -> Folding:
+        """What takes the folds of the launches of a sweep over these boxes."""
+        return HostFolding(no_cells(program, sweep), len(boxes))
 
     def fill_command(
         self,
@@ -135,12 +150,36 @@ class ReferenceExecutor:
     def read_clock(self) -> None:
         """It is the host's own."""
 
+    def time_commands(self, wanted: bool) -> None:
+        """They always are."""
+
     def flush(self) -> None:
         """Nothing is ever pending."""
 
     def wait(self, patience_s: float | None = None, keep: object = None) -> bool:
         """Nothing is ever pending."""
         return True
+
+
+class HostFolding:
+    """The folds of some launches, each as it was computed last: `parts`, by the launch."""
+
+    nbytes = 0
+
+    def __init__(self, empties: Mapping[str, Accumulator], n_parts: int) -> None:
+        self.accumulators = self._empties = empties
+        self.parts = [empties] * n_parts
+
+    def command(self, wait_for: Sequence[Event] | None = None) -> Event:
+        """Merge them, at once."""
+        return _at_once(self.merge)(wait_for)
+
+    def merge(self) -> None:
+        """What the parts have come to is the result."""
+        self.accumulators = {
+            name: reduce(Accumulator.merged, (part[name] for part in self.parts), empty)
+            for name, empty in self._empties.items()
+        }
 
 
 def _at_once(work: Callable[[], None]) -> Command:

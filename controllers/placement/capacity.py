@@ -73,7 +73,7 @@ def _given_nbytes(plan: Plan, executor: Executor, operation: Operation) -> int:
     assert operation.sweep is not None, "a launch"
     stage = plan.sweeps[operation.sweep].stage
     itemsize = np.dtype(given_dtype(stage, plan.program.dtypes)).itemsize
-    return tables_nbytes(stage, operation.writes[0].cells[0].extent, itemsize)
+    return tables_nbytes(stage, operation.launched.extent, itemsize)
 
 
 def _problem(plan: Plan, executor: Executor, places: Sequence[int], needed: int) -> str:

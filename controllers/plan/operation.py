@@ -17,8 +17,9 @@ from hitmap.message import Message
 from hitmap.shape import Shape
 
 Verb = Literal[
-    "launch", "copy", "fill", "pack", "download", "send", "receive", "upload", "unpack", "host"
-]
+    "launch", "copy", "fill", "pack", "download", "send", "receive", "upload", "unpack", "host",
+    "fold", "combine",
+]  # fmt: skip
 Lane = Literal["compute", "transfer", "host", "network"]
 
 
@@ -58,6 +59,18 @@ class StagingKey:
 
     def __str__(self) -> str:
         return f"{self.end} staging" + (" on the device" if self.on_device else "")
+
+
+@dataclass(frozen=True)
+class FoldKey:
+    """What the folds of a sweep have come to: of the launches of a place, of it, or of all ranks.
+
+    home: the place; of `ranks` the rank that knows it.
+    """
+
+    sweep: int
+    of: Literal["launches", "place", "ranks"]
+    home: int
 
 
 Memory = Union[TileKey, StagingKey]
@@ -125,7 +138,7 @@ class Operation:
     place: int                      # in whose list it stands
     verb: Verb
     lane: Lane
-    reads: tuple[MemoryCells, ...]
+    reads: tuple[MemoryCells, ...]      # cells of fields, packed or not; of folds say `takes` ...
     writes: tuple[MemoryCells, ...]
     after: tuple[Edge, ...]
     sweep: int | None = None        # of a launch
@@ -133,11 +146,22 @@ class Operation:
     transfers: tuple[Transfer, ...] = ()    # ... those of the bundle whose cells it moves
     task: HostTask | None = None    # of the host's work
     version: Version | None = None  # of which a fill makes cells outside the domain
+    over: Shape | None = None       # the cells that a launch computes
+    takes: tuple[FoldKey, ...] = ()     # what it needs of folds
+    gives: tuple[FoldKey, ...] = ()     # ... and what it makes known of them
+    part: int = 0                   # of a launch, among those of its sweep at its place
+    occasional: bool = False        # left out of steps after which nobody looks at its folds
 
     @property
     def on_device(self) -> bool:
         """Whether it is a command in one of a controller's queues."""
         return self.lane in ("compute", "transfer")
+
+    @property
+    def launched(self) -> Shape:
+        """The cells that it computes, a launch."""
+        assert self.over is not None, "launches compute cells"
+        return self.over
 
 
 def implied(operations: Sequence[Operation], edge: Edge, after: Operation) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TypeAlias
 
 from controllers.memory.history import History
 from controllers.plan.operation import (
     Edge,
+    FoldKey,
     HostTask,
     Lane,
     Memory,
@@ -17,6 +19,11 @@ from controllers.plan.operation import (
     Verb,
 )
 from controllers.program.sweep import Version
+from hitmap.shape import Shape
+
+_MOST = 1 << 62     # launches of a sweep at a place
+_WHOLE = Shape((0,), (_MOST,))
+_Access: TypeAlias = "tuple[Memory | FoldKey, tuple[Shape, ...]]"
 
 
 class Recorder:
@@ -30,7 +37,7 @@ class Recorder:
         self.step = 0
         self._operations: list[Operation] = []
         self._earlier: list[int] = []      # per operation, as bits: all that it follows
-        self._histories: dict[Memory, History[int]] = {}
+        self._histories: dict[Memory | FoldKey, History[int]] = {}
 
     def add(
         self,
@@ -45,23 +52,31 @@ class Recorder:
         transfers: tuple[Transfer, ...] = (),
         task: HostTask | None = None,
         version: Version | None = None,
+        over: Shape | None = None,
+        takes: Iterable[FoldKey] = (),
+        gives: Iterable[FoldKey] = (),
+        part: int = 0,
+        occasional: bool = False,
     ) -> None:
-        """Add one operation of the current step; it waits for what its cells need."""
+        """Add one operation of the current step; it waits for what its cells and folds need."""
         number, reads, writes = len(self._operations), tuple(reads), tuple(writes)
-        edges = self._edges(reads, writes)
+        takes, gives = tuple(takes), tuple(gives)
+        taken = [*map(_cells, reads), *((key, (_WHOLE,)) for key in takes)]
+        given = [*map(_cells, writes), *((key, (_part(key, part),)) for key in gives)]
+        edges = self._edges(taken, given, occasional)
         self._operations.append(
             Operation(
                 number, self.step, place, verb, lane, reads, writes, edges,
-                sweep, bundle, transfers, task, version,
+                sweep, bundle, transfers, task, version, over, takes, gives, part, occasional,
             )
         )
         self._earlier.append(0)
         for edge in edges:
             self._earlier[number] |= self._earlier[edge.number] | 1 << edge.number
-        for access in reads:
-            self._history(access).read(access.cells, number)
-        for access in writes:
-            self._history(access).wrote(access.cells, number)
+        for key, cells in taken:
+            self._history(key).read(cells, number)
+        for key, cells in given:
+            self._history(key).wrote(cells, number)
 
     def second_half(self) -> tuple[Operation, ...]:
         """The second recording of the period; its numbers and steps start from 0."""
@@ -91,14 +106,22 @@ class Recorder:
         )
 
     def _edges(
-        self, reads: tuple[MemoryCells, ...], writes: tuple[MemoryCells, ...]
+        self,
+        taken: Iterable[_Access],
+        given: Iterable[_Access],
+        occasional: bool,
     ) -> tuple[Edge, ...]:
-        """What an operation waits for, without what follows from the rest of it."""
+        """What an operation waits for, without what follows from the rest of it.
+
+        What is occasional is waited for by its like in the same step alone: nobody else uses what
+        it makes, and it is done in the last step of a run.
+        """
         found: set[int] = set()
-        for access in reads:
-            found.update(self._history(access).before_read(access.cells))
-        for access in writes:
-            found.update(self._history(access).before_write(access.cells))
+        for key, cells in taken:
+            found.update(self._history(key).before_read(cells))
+        for key, cells in given:
+            found.update(self._history(key).before_write(cells))
+        found = {number for number in found if self._counts(number, occasional)}
         needed = [
             number
             for number in sorted(found)
@@ -108,5 +131,18 @@ class Recorder:
             Edge(number, self.step - self._operations[number].phase) for number in needed
         )
 
-    def _history(self, access: MemoryCells) -> History[int]:
-        return self._histories.setdefault(access.memory, History())
+    def _counts(self, number: int, occasional: bool) -> bool:
+        before = self._operations[number]
+        return not before.occasional or (occasional and before.phase == self.step)
+
+    def _history(self, key: Memory | FoldKey) -> History[int]:
+        return self._histories.setdefault(key, History())
+
+
+def _cells(access: MemoryCells) -> _Access:
+    return access.memory, access.cells
+
+
+def _part(key: FoldKey, number: int) -> Shape:
+    """What one launch gives, or whoever gives it whole."""
+    return Shape((number,), (number + 1,)) if key.of == "launches" else _WHOLE

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from controllers.plan import exchange
-from controllers.plan.operation import MemoryCells, TileKey
+from controllers.plan.folding import is_occasional, known, record_folds, record_occasional
+from controllers.plan.operation import FoldKey, MemoryCells, TileKey
 from controllers.plan.outline import Outline
 from controllers.plan.recorder import Recorder
 from controllers.program.sweep import Version
@@ -16,6 +17,7 @@ def record_step(plan: Outline, recorder: Recorder, phase: int) -> None:
     _fill_opened(plan, recorder, phase, timed=True)
     for number in range(len(plan.sweeps)):
         _record_sweep(plan, recorder, number, phase)
+    record_occasional(plan, recorder)
     for task in plan.host_tasks:    # with the versions that are left as the step ends
         for place in plan.places:
             read, written = (
@@ -56,13 +58,14 @@ def _record_sweep(plan: Outline, recorder: Recorder, number: int, phase: int) ->
     for update in sweep.updates:
         _carry(plan, recorder, update.version, phase)
     for place, (first, _) in boxes.items():
-        for over in first:
-            _launch(plan, recorder, number, phase, place, over)
+        for part, over in enumerate(first):
+            _launch(plan, recorder, number, phase, place, over, part)
     for one in exchanges:
         one.pack()
-    for place, (_, inner) in boxes.items():
+    for place, (first, inner) in boxes.items():
         if not inner.empty:
-            _launch(plan, recorder, number, phase, place, inner)
+            _launch(plan, recorder, number, phase, place, inner, len(first))
+    record_folds(plan, recorder, number)
     exchange.record(exchanges)
     for version in plan.settled[number]:
         extension = plan.extension(version.field)
@@ -115,7 +118,13 @@ def _fill_once(plan: Outline, recorder: Recorder) -> None:
 
 
 def _launch(
-    plan: Outline, recorder: Recorder, number: int, phase: int, place: int, over: Shape
+    plan: Outline,
+    recorder: Recorder,
+    number: int,
+    phase: int,
+    place: int,
+    over: Shape,
+    part: int,
 ) -> None:
     sweep = plan.sweeps[number]
     sources = [
@@ -124,7 +133,12 @@ def _launch(
     ]
     made = [plan.tile(update.version, phase, place) for update in sweep.updates]
     targets = [MemoryCells(tile, (over,)) for tile in made]
-    recorder.add(place, "launch", "compute", sources, targets, sweep=number)
+    occasional = not sweep.updates and is_occasional(plan.program, sweep)
+    recorder.add(
+        place, "launch", "compute", sources, targets, sweep=number, over=over, part=part,
+        takes=known(plan, sweep, place), occasional=occasional,
+        gives=[FoldKey(number, "launches", place)] if sweep.folds else (),
+    )  # fmt: skip
 
 
 def _carry(plan: Outline, recorder: Recorder, version: Version, phase: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from controllers.plan.folding import combined
 from controllers.plan.operation import MemoryCells, Operation, TileKey, implied
 from controllers.plan.outline import Outline
 from hitmap.shape import Shape
@@ -95,8 +96,12 @@ def subject(plan: Outline, operation: Operation) -> str:
     """What an operation does to which cells, without its verb."""
     if operation.task is not None:
         return f"{operation.task.name} on {_cells((*operation.reads, *operation.writes))}"
+    if operation.verb in ("fold", "combine"):
+        return _folds(plan, operation)
     if operation.sweep is not None:
         name = plan.sweeps[operation.sweep].name
+        if not operation.writes:
+            return f"{name}: {operation.launched} from {_cells(operation.reads)}"
         return f"{name}: {_cells(operation.writes)} from {_cells(operation.reads)}"
     if operation.verb in ("send", "receive"):
         assert operation.bundle is not None, "a message is part of an exchange"
@@ -107,6 +112,14 @@ def subject(plan: Outline, operation: Operation) -> str:
     if operation.verb == "fill" and not operation.reads:
         return _cells(operation.writes)
     return f"{_cells(operation.reads)} -> {_cells(operation.writes)}"
+
+
+def _folds(plan: Outline, operation: Operation) -> str:
+    """Of a place, or of all ranks; which folds."""
+    names = [name for n in combined(operation.gives) for name in plan.sweeps[n].folds]
+    where = f"@{operation.place}" if operation.verb == "fold" else " of all ranks"
+    when = ", when looked at" if operation.occasional else ""
+    return f"{', '.join(names)}{where}{when}"
 
 
 def _cells(accesses: Iterable[MemoryCells]) -> str:

@@ -9,9 +9,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from controllers.program.accumulator import NUMBERED, Accumulator, numbers_of
 from controllers.program.dtypes import Dtypes, dtype_of, given_dtype
 from controllers.program.expression import Given, Read
 from controllers.program.extension import Extension
+from controllers.program.fold_values import operand_dtypes, operands
+from controllers.program.program import Program
 from controllers.program.reference import values_of
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
@@ -45,6 +48,37 @@ def apply_sweep(
         field: values_of(update.expression, read, dtype_of(dtypes, field), given)
         for field, update in zip(sweep.writes, sweep.updates)
     }
+
+
+def folded(
+    program: Program,
+    sweep: Sweep,
+    cells_of: Callable[[str, Shape], Values],
+    over: Shape,
+    around: Surroundings,
+) -> dict[str, Accumulator]:
+    """What `sweep` folds of the cells `over`, by name; `cells_of` as for `apply_sweep`."""
+    stage, dtypes = sweep.stage, program.dtypes
+
+    def read(node: Read) -> Values:
+        return cells_of(node.field, over.shift(node.offset))
+
+    given = partial(around.value, box=over, dtype=given_dtype(stage, dtypes))
+    at = around.positions
+    domain = program.boundaries[stage.home].points(at.domain, at.periodic)
+    return {
+        name: Accumulator.of(
+            one.kind, one.values, one.mask,
+            numbers_of(over, domain) if one.kind in NUMBERED else None,
+        )
+        for name, one in operands(stage, over, read, given, dtypes).items()
+    }  # fmt: skip
+
+
+def no_cells(program: Program, sweep: Sweep) -> dict[str, Accumulator]:
+    """What `sweep` folds where there is nothing to fold."""
+    dtypes = operand_dtypes(sweep.stage, program.dtypes)
+    return {name: Accumulator.empty(one.kind, dtypes[name]) for name, one in sweep.folds.items()}
 
 
 def _several_steps(

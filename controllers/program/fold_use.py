@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from controllers.program.expression import Scalar
+from controllers.program.repeat import NOW
 from controllers.program.scalars import Folded, ScalarRule, ScalarRules
 from controllers.program.stage import Stage
 
@@ -66,6 +67,8 @@ def check_folds(stages: Sequence[Stage], rules: ScalarRules, outside: set[str]) 
 def checked_results(results: Sequence[str] | None, rules: ScalarRules) -> tuple[str, ...]:
     """The names of what the host sees after a step; ValueError where one is made of no fold."""
     for name in results or ():
+        if name in NOW:
+            raise ValueError(f"a result cannot be called {name!r}, as a run is; rename it")
         if not rules.needs([name]):
             known = ", ".join(name for name in rules if rules.needs([name])) or "none"
             raise ValueError(

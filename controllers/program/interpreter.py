@@ -17,11 +17,12 @@ from controllers.program.boundary import KEPT
 from controllers.program.dtypes import applied
 from controllers.program.expression import Read
 from controllers.program.offsets import Offsets
-from controllers.program.reference import extended, neighbours, values_of
+from controllers.program.reference_step import extended, neighbours
 from controllers.program.schedule import Repeat, Schedule
 from controllers.program.stage import Boundaries
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep, Version
+from controllers.program.values import values_of
 
 Arrays = dict[str, npt.NDArray[Any]]
 

@@ -29,6 +29,7 @@ from controllers.program.identifier import check_identifier
 from controllers.program.location import by_location
 from controllers.program.offsets import Offsets
 from controllers.program.renames import check_renames
+from controllers.program.repeat import Repeat, check_repeats
 from controllers.program.scalars import TIME, ScalarRule, ScalarRules
 from controllers.program.stage import Stage as Stage
 from controllers.program.stage_check import Math as Math
@@ -51,9 +52,9 @@ class Program:
     folds; then it is computed in each step.  grid: where the cells lie, for coordinates.
     temporaries: fields that hold values within a step alone, which nobody sees; each stage that
     reads one comes after one that writes it (`controllers.program.storing`).
-    choices: what was decided of stored values, for people.
-    results: the scalars that the host sees after a step: folds, and what is made of them alone or
-    with parameters; by default all that stages fold.
+    choices: what was decided of fused stages and of stored values, for people.
+    results: the scalars, made of folds, that the host sees after a step; by default all folds.
+    repeats: stages that are done again and again within a step.
     math: "strict", which is evaluated as written, or "fast", for floats: generated kernels may
     divide constants beforehand and contract a product and a sum.  The reference is always strict.
     """
@@ -68,6 +69,7 @@ class Program:
     temporaries: tuple[Field, ...] = ()
     choices: tuple[str, ...] = dataclass_field(default=(), compare=False)
     results: tuple[str, ...] = None  # type: ignore[assignment]     # never, once it is made
+    repeats: tuple[Repeat, ...] = ()
 
     def __post_init__(self) -> None:
         check_identifier(self.name, "program")
@@ -90,6 +92,7 @@ class Program:
             self._check_stage(stage)
         check_folds(self.stages, self.rules, self._scalars_outside)
         object.__setattr__(self, "results", checked_results(self.results, self.rules))
+        check_repeats(self.repeats, len(self.stages), [*self.renames])
         self._check_boundaries()
         self._check_renames()
 

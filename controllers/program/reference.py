@@ -7,28 +7,24 @@ Kernels must give the same bits.  It is written to be read, not to be fast.
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+import math
+from collections.abc import Iterator, Mapping
+from itertools import count
 from types import MappingProxyType
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from controllers.program.boundary import Boundary, closed
-from controllers.program.dtypes import given_dtype
-from controllers.program.expression import Given, Read
-from controllers.program.extension import Line
-from controllers.program.offsets import Offsets
+from controllers.program.boundary import closed
+from controllers.program.fold_values import Result
 from controllers.program.program import Program
+from controllers.program.reference_step import ReferenceStep
 from controllers.program.scalars import TIME_STEP
-from controllers.program.stage import Stage
 from controllers.program.surroundings import Positions, Surroundings
 from controllers.program.values import values_of as values_of
 from hitmap.argument import instance, sequence, whole, wrong
 from hitmap.shape import Shape
-
-Seen = Mapping[str, tuple[npt.NDArray[Any], tuple[int, ...]]]
 
 
 @overload
@@ -82,6 +78,7 @@ def reference_run(
 
     The stages of a step run in order, the updates of one stage at once; then fields are renamed.
 
+    >>> from controllers.program.expression import Read
     >>> from controllers.program.program import Field, Stage
     >>> u, old, next_u = Read("u", (0,)), Read("old", (0,)), Read("u", (1,))
     >>> leap = Stage("leap", {"u": old + next_u}, ((0, 1),))
@@ -91,27 +88,84 @@ def reference_run(
     >>> {name: array.tolist() for name, array in reference_run(program, start, 1, (False,)).items()}
     {'u': [12, 23, 3], 'old': [1, 2, 3]}
     """
-    if not isinstance(program, Program):
-        raise wrong("program", "a Program", program, 'of a stencil it is .program("float32")')
     several = isinstance(arrays, Mapping)
-    state = _checked(program, arrays if isinstance(arrays, Mapping) else _only(program, arrays))
+    _check_program(program)
+    state = arrays if isinstance(arrays, Mapping) else _only(program, arrays)
     n_steps = whole(n_steps, "n_steps")
     if n_steps < 0:
         raise ValueError(f"the number of steps cannot be negative, got {n_steps}")
+    state = _checked(program, state)
+    for now in reference_steps(program, state, periodic, scalars, dt, n_steps=n_steps):
+        state = now.fields
+    return state if several else state[program.fields[0].name]
+
+
+class ReferenceState(NamedTuple):
+    """What there is after a step of the reference.
+
+    results: of the program, by name.  counts: by repeat, how often its stages were done.
+    """
+
+    step: int
+    time: float
+    fields: dict[str, npt.NDArray[Any]]
+    results: dict[str, Result]
+    counts: dict[str, int]
+
+
+def reference_steps(
+    program: Program,
+    arrays: Mapping[str, npt.NDArray[Any]],
+    periodic: tuple[bool, ...] | None = None,
+    scalars: Mapping[str, float] = MappingProxyType({}),
+    dt: float | None = None,
+    *,
+    n_steps: int | None = None,
+    until: float | None = None,
+) -> Iterator[ReferenceState]:
+    """What there is after each step; see `reference_run`.
+
+    n_steps: how many, as many as are asked for by default.  until: a time; no step begins at it or
+    later, and the last one ends there if `dt` is computed in the step.
+
+    >>> from controllers.program.expression import Read
+    >>> from controllers.program.fold import Fold
+    >>> from controllers.program.program import Field, Stage
+    >>> u = Read("u", (0,))
+    >>> halve = Stage("halve", {"u": u / 2}, ((0, 0),), {"largest": Fold("max", u)})
+    >>> program = Program("halve", (Field("u", "float64"),), (halve,))
+    >>> for now in reference_steps(program, {"u": np.array([1.0, 8.0])}, n_steps=2):
+    ...     print(now.step, float(now.results["largest"]), now.fields["u"].tolist())
+    1 8.0 [0.5, 4.0]
+    2 4.0 [0.25, 2.0]
+    """
+    _check_program(program)
+    fields = _checked(program, arrays)
     if periodic is not None:
         periodic = tuple(sequence(periodic, "periodic", "True or False, one per axis"))
     periodic = closed(periodic, program.boundaries, program.n_axes)
     known = {**scalars, **({} if dt is None else {TIME_STEP: dt})}
     parameters = program.rules.complete(program.rules.given(known))
-    domain = _domain(program, state, periodic)
-    for name, array in state.items():
+    domain = _domain(program, fields, periodic)
+    for name, array in fields.items():
         for axis, upper in program.boundaries[name].walls:
             array[(slice(None),) * axis + (-upper,)] = 0
     positions = Positions(domain, periodic, program.grid)
-    for step in range(n_steps):
-        numbers = program.rules.at(parameters, step * parameters.get(TIME_STEP, 0.0))
-        state = _after_step(program, state, Surroundings(positions, numbers))
-    return state if several else state[program.fields[0].name]
+    end, time = math.inf if until is None else float(until), 0.0
+    for number in count() if n_steps is None else range(n_steps):
+        if time >= end:
+            break
+        around = Surroundings(positions, program.rules.at(parameters, time))
+        step = ReferenceStep(program, fields, around, number, end - time)
+        step.run()
+        fields = step.now
+        time = time + step.dt if program.rules.time_is_folded else (number + 1) * step.dt
+        yield ReferenceState(number + 1, time, fields, step.results, step.counts)
+
+
+def _check_program(program: Program) -> None:
+    if not isinstance(program, Program):
+        raise wrong("program", "a Program", program, 'of a stencil it is .program("float32")')
 
 
 def _only(program: Program, array: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
@@ -163,120 +217,3 @@ def _domain(
         )
         raise ValueError(f"the arrays have unlike shapes ({shapes}); {remedy}")
     return Shape.of_extent(cells.pop())
-
-
-def _after_step(
-    program: Program, before: Mapping[str, npt.NDArray[Any]], around: Surroundings
-) -> dict[str, npt.NDArray[Any]]:
-    """The fields after a step; no array of `before` is changed, but some are handed on."""
-    now, boundaries = dict(before), program.boundaries
-    domain, periodic = around.positions.domain, around.positions.periodic
-    for parts in program.by_location:
-        values: dict[str, tuple[Shape, npt.NDArray[Any]]] = {}
-        for stage in parts:
-            box = stage.updated(domain, periodic, boundaries)
-            made = _made(program, stage, box, now, around)
-            values |= {field: (box, value) for field, value in made.items()}
-        for field, (box, value) in values.items():  # only now: all updates read the old values
-            now[field] = now[field].copy()
-            now[field][box.slices(domain.lower)] = value
-    return {**now, **{new: before[old] for new, old in program.renames.items()}}
-
-
-def _made(
-    program: Program,
-    stage: Stage,
-    box: Shape,
-    now: Mapping[str, npt.NDArray[Any]],
-    around: Surroundings,
-) -> dict[str, npt.NDArray[Any]]:
-    """What the cells of `box` become in the fields that a stage updates."""
-    boundaries, periodic = program.boundaries, around.positions.periodic
-    seen: Seen = {
-        field: extended(
-            now[field], field, boundaries[field], stage.ends(field, boundaries), around
-        )
-        for field in stage.fields_read
-    }
-
-    def read(node: Read) -> npt.NDArray[Any]:
-        array, first = seen[node.field]
-        return neighbours(array, box.shift(first), periodic, node)
-
-    def given(node: Given) -> Any:
-        return around.value(node, box, given_dtype(stage, program.dtypes))
-
-    return {
-        field: values_of(expression, read, program.dtypes[field], given)
-        for field, expression in stage.updates.items()
-    }
-
-
-def extended(
-    array: npt.NDArray[Any],
-    field: str,
-    boundary: Boundary,
-    ends: Offsets,
-    around: Surroundings | None = None,
-) -> tuple[npt.NDArray[Any], tuple[int, ...]]:
-    """A field with the cells outside from the first to the last offset, and where it begins then.
-
-    Axis 0 is extended first, then axis 1 over that, and so on.
-
-    >>> corner = Boundary.of([("mirror", "keep"), ("fixed:9", "keep")], 2)
-    >>> wide, first = extended(np.array([[1, 2], [3, 4]]), "u", corner, ((-1, 1), (-1, 1)))
-    >>> wide.tolist(), first
-    ([[9, 1, 2], [9, 1, 2], [9, 3, 4]], (1, 1))
-    """
-    first = [0] * array.ndim
-    for axis, (low, high) in enumerate(ends):
-        line = Line(field, axis, array.ndim, array.shape[axis], boundary.side(axis))
-        below = max(0, -low) if line.has(-1) else 0
-        above = max(0, high) if line.has(line.length) else 0
-        if below or above:
-            array = _longer(array, line, below, above, tuple(first), around)
-        first[axis] = below
-    return array, tuple(first)
-
-
-def _longer(
-    array: npt.NDArray[Any],
-    line: Line,
-    below: int,
-    above: int,
-    first: tuple[int, ...],
-    around: Surroundings | None,
-) -> npt.NDArray[Any]:
-    """`array`, which has so many cells `first`, with more below and above along one axis."""
-    box, dtype = Shape.of_extent(array.shape).shift(tuple(-n for n in first)), str(array.dtype)
-    slabs = {at: array.take([at], line.axis) for at in range(line.length)}
-
-    def slab(at: int) -> npt.NDArray[Any]:
-        if at not in slabs:
-            stage, here = line.stage(at), box.slab(line.axis, at, at + 1)
-            real = given_dtype(stage, dtype)
-            given = None if around is None else partial(around.value, box=here, dtype=real)
-            made = values_of(
-                stage.expression, lambda r: slab(at + r.offset[line.axis]), dtype, given
-            )
-            slabs[at] = np.broadcast_to(made, slabs[0].shape)
-        return slabs[at]
-
-    return np.concatenate([slab(at) for at in range(-below, line.length + above)], line.axis)
-
-
-def neighbours(
-    array: npt.NDArray[Any], box: Shape, periodic: tuple[bool, ...], read: Read
-) -> npt.NDArray[Any]:
-    """What the cells of `box` see in `array` at the offset of `read`; a periodic axis wraps.
-
-    >>> neighbours(np.array([1, 2, 3]), Shape((0,), (3,)), (True,), Read("u", (-1,))).tolist()
-    [3, 1, 2]
-    """
-    ends = zip(box.lower, box.upper, read.offset)
-    indices = [np.arange(lower + step, upper + step) for lower, upper, step in ends]
-    for axis, wraps in enumerate(periodic):
-        if wraps:
-            indices[axis] %= array.shape[axis]
-    seen: npt.NDArray[Any] = array[np.ix_(*indices)]
-    return seen

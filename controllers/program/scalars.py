@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeAlias, Union
 
-import numpy as np
-
 from controllers.program.expression import Application, Constant, Expression, Node, Scalar, walk
-from controllers.program.functions import FUNCTIONS
+from controllers.program.host_work import computed, work_of
+from controllers.program.host_work import scalars_in as scalars_in
 from controllers.program.identifier import check_identifier, short
-from controllers.program.node import ordered
 from hitmap.argument import number, wrong
 
 TIME_STEP, TIME = "dt", "t"     # the names that every program may use
-KEYWORDS = ("n_steps", "progress")      # of `Computation.run`, which takes parameters beside them
+# Of `Computation.run`, which takes parameters beside them.
+KEYWORDS = ("n_steps", "progress", "until", "check_every", "at_most")
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,6 @@ class Folded:
 
 
 ScalarRule: TypeAlias = Union[Parameter, Folded, Expression]
-_Work: TypeAlias = "list[tuple[str, list[tuple[Callable[..., Any] | None, Any]]]]"
 
 
 class ScalarRules(dict[str, ScalarRule]):
@@ -66,7 +63,7 @@ class ScalarRules(dict[str, ScalarRule]):
         if every & {TIME, TIME_STEP}:
             self.setdefault(TIME_STEP, Parameter())
         self._check_known(every)
-        work = _work(self.derived)
+        work = work_of(self.derived)
         changing = {TIME}
         self._needs: dict[str, set[str]] = {name: {name} for name in self.folds}
         for name, _ in work:
@@ -173,16 +170,18 @@ class ScalarRules(dict[str, ScalarRule]):
         >>> rules.at({"a": 2.0, "dt": 0.5}, time=1.5)
         {'a': 2.0, 'dt': 0.5, 't': 1.5, 'b': 3.0}
         """
-        return _computed(self._work, {**parameters, TIME: time})
+        return computed(self._work, {**parameters, TIME: time})
 
     def later(self, known: Mapping[str, float], time: float) -> dict[str, float]:
         """All scalars at another time than `known` was: what does not change stays as it is."""
-        return _computed(self._changing_work, {**known, TIME: time})
+        return computed(self._changing_work, {**known, TIME: time})
 
     def after(
-        self, known: Mapping[str, float], values: Mapping[str, float]
+        self, known: Mapping[str, float], values: Mapping[str, Any], longest: float = math.inf
     ) -> dict[str, float]:
         """All scalars that `known` has, with these folds and what is made of those known by now.
+
+        longest: `dt` is at most so long, if it is made of folds.
 
         >>> rules = ScalarRules({"fastest": Folded(), "dt": 0.5 / Scalar("fastest")})
         >>> rules.after(rules.at({}, time=0.0), {"fastest": 4.0})
@@ -193,7 +192,7 @@ class ScalarRules(dict[str, ScalarRule]):
             (name, work) for name, work in self._later_work
             if self._needs[name] <= found.keys() and self._needs[name] & values.keys()
         ]
-        return _computed(due, found)
+        return computed(due, found, {TIME_STEP: longest})
 
     def _check_known(self, used: Iterable[str]) -> None:
         known = {*self, TIME} if TIME_STEP in self else {*self}
@@ -205,16 +204,11 @@ class ScalarRules(dict[str, ScalarRule]):
             )
 
 
-def scalars_in(*expressions: Expression) -> set[str]:
-    """The names of the scalars that expressions use."""
-    return {node.name for node in walk(*expressions) if isinstance(node, Scalar)}
-
-
 def parameter_value(name: str, value: object) -> float:
     """`value` as a float64; TypeError for what is no number, ValueError for what is not finite.
 
-    >>> parameter_value("F", np.float32(0.5))
-    0.5
+    >>> parameter_value("F", 1)
+    1.0
     """
     found = float(number(value, f"the scalar {name!r}"))
     if not math.isfinite(found):
@@ -251,47 +245,3 @@ def _check_rule(name: str, rule: object) -> None:
             )
         if isinstance(node, Constant) and abs(node.value) > sys.float_info.max:
             raise ValueError(f"scalar {name!r}: {short(node.value)} is beyond float64; scale it")
-
-
-def _work(derived: Mapping[str, Expression]) -> _Work:
-    """What to compute for each of these, in an order in which all that one uses is known."""
-    uses = {name: scalars_in(rule) & derived.keys() for name, rule in derived.items()}
-    try:
-        names = [*TopologicalSorter(uses).static_order()]
-    except CycleError as circle:
-        raise ValueError(
-            f"scalars are computed of each other in a circle, {' of '.join(circle.args[1][::-1])}; "
-            f"make one of them a Parameter"
-        ) from None
-    return [(name, _program(derived[name])) for name in names]
-
-
-def _computed(work: _Work, known: dict[str, float]) -> dict[str, float]:
-    """`known` with the scalars that `work` computes of it."""
-    with np.errstate(all="ignore"):
-        for name, program in work:
-            slots: list[Any] = []
-            for function, what in program:
-                if function is None:
-                    slots.append(np.float64(known[what] if isinstance(what, str) else what))
-                else:
-                    slots.append(function(*[slots[number] for number in what]))
-            known[name] = float(slots[-1])
-    return known
-
-
-def _program(rule: Expression) -> list[tuple[Callable[..., Any] | None, Any]]:
-    """Functions with the places of their operands, or None with a number or a name."""
-    places: dict[Expression, int] = {}
-    found: list[tuple[Callable[..., Any] | None, Any]] = []
-    for node in ordered(rule):
-        places[node] = len(found)
-        if isinstance(node, Application):
-            function = FUNCTIONS[node.symbol].computed(whole=False)
-            found.append((function, tuple(places[operand] for operand in node.operands)))
-        elif isinstance(node, Scalar):
-            found.append((None, node.name))
-        else:
-            assert isinstance(node, Constant)
-            found.append((None, node.value))
-    return found

@@ -25,6 +25,7 @@ from controllers.program.location import by_location
 from controllers.program.neighbour import shifted
 from controllers.program.offsets import Offsets
 from controllers.program.program import Field, Program
+from controllers.program.repeat import moved
 from controllers.program.stage import Part, Stage
 from controllers.program.stored_values import (
     centred,
@@ -71,9 +72,11 @@ def with_temporaries(
         if stage not in divided:
             divided[stage] = _parts(program, stage, least, names, choices)
     stages = tuple(part for stage in program.stages for part in divided[stage])
+    repeats = moved(program.repeats, [len(divided[stage]) for stage in program.stages])
     return replace(
-        program, stages=stages, temporaries=tuple(names.fields), choices=tuple(choices)
-    )
+        program, stages=stages, temporaries=tuple(names.fields),
+        choices=(*program.choices, *choices), repeats=tuple(repeats),
+    )  # fmt: skip
 
 
 def _parts(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 from controllers.program.expression import Outcome, evaluate_all
 from controllers.program.extension import check_boundary
@@ -47,8 +48,9 @@ def described(program: Program) -> str:
     stages = (structure(program, stage) for stage in (*program.stages, *outside))
     rules = [f"{name} {_rule(rule)}" for name, rule in program.scalars.items()]
     digest = _digest(
-        repr(program.fields), repr(program.renames), repr(program.grid), *stages, *rules
-    )
+        repr(program.fields), repr(program.renames), repr(program.grid), repr(program.results),
+        repr([replace(one, until=None) for one in program.repeats]), *stages, *rules,
+    )  # fmt: skip
     return f"{program.name} in {program.dtype_text}, {digest[:16]}"
 
 

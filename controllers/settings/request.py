@@ -78,10 +78,10 @@ class Request:
         said = overrides()
         run = said.executed(run)
         subject = Subject.of(program, sizes, dtype, boundary, location, dt, given, run.math)
-        if subject.program.folds:
+        if subject.program.repeats:
             raise ValueError(
-                f"program {subject.program.name!r} folds {', '.join(subject.program.folds)}, which "
-                f"no device does yet; compute it by reference_run"
+                f"program {subject.program.name!r} repeats {subject.program.repeats[0].name!r} "
+                f"within a step, which no device does yet; compute it by reference_run"
             )
         if complete and subject.missing:
             raise ValueError(

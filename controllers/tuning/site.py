@@ -172,7 +172,7 @@ def _largest(engine: Engine, executor: OpenCLExecutor, number: int) -> KeyedLaun
         if operation.sweep != number or engine.executors.get(operation.place) is not executor:
             continue
         placed = (
-            operation.writes[0].cells[0],
+            operation.launched,
             {field: plan.geometry(field, operation.place) for field in program.dtypes},
         )
         launch = executor.launch_of(program, sweep, placed)

@@ -18,9 +18,12 @@ import numpy.typing as npt
 from controllers.check.memory import junk
 from controllers.device.event import COMPLETE, Command, Event, Profile
 from controllers.executor.clock import Clock
+from controllers.executor.executor import Folding
+from controllers.executor.reference import HostFolding
 from controllers.kernel.configuration import KernelUse
 from controllers.memory.tile import Linear, Tile
-from controllers.program.application import apply_sweep, cells_outside
+from controllers.program.accumulator import Accumulator
+from controllers.program.application import apply_sweep, cells_outside, folded, no_cells
 from controllers.program.extension import Extension
 from controllers.program.program import Program
 from controllers.program.surroundings import Surroundings
@@ -87,6 +90,7 @@ class LazyEvent:
         self.executor, self.what, self.complete = executor, what, False
         self._work: Callable[[], None] | None = work
         self._wait_for = wait_for
+        self.timed = executor.timed
 
     @property
     def ready(self) -> bool:
@@ -131,6 +135,7 @@ class Handle:
 
     @property
     def profile(self) -> Profile:
+        assert self.event.timed, "only what was enqueued for it is timed"
         return self     # as PyOpenCL's, it can be had at once and holds the event
 
     @property
@@ -145,6 +150,19 @@ class Handle:
         self.event.wait()
 
 
+class LazyFolding(HostFolding):
+    """Merges the folds of launches when the device comes to it."""
+
+    def __init__(
+        self, executor: LazyExecutor, empties: Mapping[str, Accumulator], n_parts: int
+    ) -> None:
+        super().__init__(empties, n_parts)
+        self._executor = executor
+
+    def command(self, wait_for: Sequence[Event] | None = None) -> Event:
+        return self._executor._command(self._executor.compute, "fold", self.merge)(wait_for)
+
+
 class LazyExecutor:
     """One lazy device; tiles and staging are full of NaN until something is written there."""
 
@@ -152,7 +170,7 @@ class LazyExecutor:
         self.world = world
         self.shares_host = shares_host
         self.name = name
-        self.flushed = True
+        self.flushed = self.timed = True
         self.clock = Clock()
         self.compute: deque[LazyEvent] = deque()
         self.transfer: deque[LazyEvent] = deque()
@@ -180,6 +198,7 @@ class LazyExecutor:
     def launch_command(
         self, program: Program, sweep: Sweep, reads: Mapping[str, Tile],
         writes: Mapping[str, Tile], over: Shape, around: Surroundings,
+        folding: Folding | None = None, part: int = 0,
     ) -> Command:  # fmt: skip
         def view(tile: Tile, cells: Shape) -> npt.NDArray[Any]:
             return tile.strided(cells).view(array(tile.linear))
@@ -188,6 +207,9 @@ class LazyExecutor:
             return view(reads[field], cells)
 
         def work(given: Surroundings) -> None:
+            if folding is not None:
+                assert isinstance(folding, LazyFolding)
+                folding.parts[part] = folded(program, sweep, cells_of, over, given)
             found = apply_sweep(sweep, cells_of, over, program.dtypes, given)
             for field, values in found.items():
                 view(writes[field], over)[...] = values
@@ -197,6 +219,9 @@ class LazyExecutor:
             return self._command(self.compute, f"launch {over}", lambda: work(now))(wait_for)
 
         return command
+
+    def folding(self, program: Program, sweep: Sweep, boxes: Sequence[Shape]) -> LazyFolding:
+        return LazyFolding(self, no_cells(program, sweep), len(boxes))
 
     def fill_command(
         self, program: Program, extension: Extension, tile: Tile, boxes: Sequence[Shape],
@@ -248,6 +273,9 @@ class LazyExecutor:
         assert not self.compute and not self.transfer, "the device is idle"
         return np.array(tile.strided(cells).view(array(tile.linear)))
 
+    def time_commands(self, wanted: bool) -> None:
+        self.timed = wanted
+
     def flush(self) -> None:
         self.flushed = True
 
@@ -256,6 +284,7 @@ class LazyExecutor:
         for queue in (self.compute, self.transfer):
             while queue:
                 self.world.finish(queue[-1])
+        self.timed = True
         return True
 
     def _command(self, queue: deque[LazyEvent], what: str, work: Callable[[], None]) -> Command:

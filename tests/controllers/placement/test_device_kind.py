@@ -13,6 +13,7 @@ from controllers import Computation, Controller, Kernel, Stencil, reference_run
 from controllers.device import Device, choose, find_devices
 from controllers.device.device import WITHOUT_OPENCL, reference_device
 from controllers.device.event import Command, in_order
+from controllers.executor.executor import Folding
 from controllers.executor.reference import ReferenceExecutor
 from controllers.memory.tile import Tile
 from controllers.placement.opening import OPEN
@@ -35,12 +36,14 @@ class Abacus(ReferenceExecutor):
     def launch_command(
         self, program: Program, sweep: Sweep, reads: Mapping[str, Tile],
         writes: Mapping[str, Tile], over: Shape, around: Surroundings,
+        folding: Folding | None = None, part: int = 0,
     ) -> Command:  # fmt: skip
         Abacus.n_launches += 1
+        assert folding is None, "it folds nothing"
         parts = consecutive(over, 4)
         return in_order([
-            super(Abacus, self).launch_command(program, sweep, reads, writes, part, around)
-            for part in parts
+            super(Abacus, self).launch_command(program, sweep, reads, writes, few, around)
+            for few in parts
         ])  # fmt: skip
 
 

@@ -11,7 +11,8 @@ import pytest
 from controllers import Boundary, Field, Program, Read, Stage, custom, extrapolate, fixed, mirror
 from controllers.program.boundary import KEEP, PERIODIC, Inside, Rule, Value
 from controllers.program.expression import Scalar
-from controllers.program.reference import extended, reference_run
+from controllers.program.reference import reference_run
+from controllers.program.reference_step import extended
 from controllers.program.structure import described
 
 FIELD = np.random.default_rng(5).random((4, 5, 3))

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""How the thread that drives an engine waits: for one of several things, or for all of them."""
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+
+from controllers.device.event import Enqueued
+from controllers.engine.task import Awaited
+from controllers.process.waiter import Waiter
+
+# How long to poll before giving the core away for longer.  A CPU device needs the cores more than
+# we do; beside devices of their own, a late look costs more than a busy core.
+SPIN_BESIDE_CPU_S = 200e-6
+SPIN_S = 20e-3
+SLEEP_S = 50e-6
+
+
+class Patience:
+    """Of an engine; `beside_cpu`: a device computes on the cores that would poll."""
+
+    def __init__(self, beside_cpu: bool) -> None:
+        self._waiter = Waiter()
+        self._spin_s = SPIN_BESIDE_CPU_S if beside_cpu else SPIN_S
+
+    def until_all(self, tasks: Iterable[Awaited]) -> None:
+        """Wait for tasks that have been started; devices go on meanwhile."""
+        pending: list[Awaited] = [task for task in tasks if not task.complete()]
+        while pending:
+            self.until_any(pending)
+            pending = [task for task in pending if not task.complete()]
+
+    def until_any(self, blockers: Sequence[Awaited]) -> None:
+        """Return when one of `blockers` is complete, at once if there is none.
+
+        A device's only command is waited for; what can only be asked after (messages, several
+        places) is polled, for a while without pause.
+        """
+        if not blockers:
+            return
+        event = blockers[0].event
+        if len(set(map(id, blockers))) == 1 and blockers[0].blocks and event is not None:
+            Enqueued(event, self._waiter).wait()
+            blockers[0].complete()
+            return
+        start = time.perf_counter()
+        while not any(blocker.complete() for blocker in blockers):
+            if time.perf_counter() - start < self._spin_s:
+                os.sched_yield()
+            else:
+                time.sleep(SLEEP_S)
