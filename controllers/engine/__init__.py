@@ -3,6 +3,7 @@
 from controllers.engine.course import Course
 from controllers.engine.driver import Engine, Progress
 from controllers.engine.samples import Log, Timed
-from controllers.engine.state import activity, describe
+from controllers.engine.state import activity, describe, phase
 
-__all__ = ["Course", "Engine", "Log", "Progress", "Timed", "activity", "describe"]
+__all__ = ["Course", "Engine", "Log", "Progress", "Timed", "activity", "describe",
+           "phase"]

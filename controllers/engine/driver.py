@@ -35,8 +35,10 @@ class Engine:
     """Owns the tiles of the places of this rank, and runs steps on them."""
 
     def __init__(
-        self, plan: Plan, executors: Mapping[int, Executor], comm: Communicator
-    ) -> None:
+        self, plan: Plan, executors: Mapping[int, Executor], comm: Communicator,
+        tiles: Mapping[TileKey, Tile] | None = None,
+    ) -> None:  # fmt: skip
+        """`tiles`: those that are there already, of another engine."""
         self.plan = plan
         self.n_steps = 0        # time steps done since the fields were set
         self._n_done = 0        # steps of the plan done; tells which buffers hold what
@@ -46,7 +48,7 @@ class Engine:
         self.course = Course(comm)
         self.numbers = Numbers(plan.program, comm, self.course.stop)
         self.folds = Folds(plan.program, comm, self.numbers)
-        self._binder = Binder(plan, executors, comm)
+        self._binder = Binder(plan, executors, comm, tiles)
         self._tasks = self._connected(plan.operations)
         self._opening = [self._connected(operations) for operations in plan.opening]
         self.places = {

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from controllers.engine.driver import Engine
 
 
+def phase(engine: Engine) -> int:
+    """Which step of the plan's period comes next: it decides which tile of a field is the newest.
+    """
+    return engine._n_done % engine.plan.n_phases
+
+
 def activity(engine: Engine) -> tuple[object, ...]:
     """Something that changes whenever a task is started or a kernel has ended."""
     return tuple(

@@ -31,7 +31,7 @@ class Config(Protocol):
     about: ClassVar[str]            # in a few words, for the command line
     vectors: ClassVar[bool] = False     # whether it writes vectors of cells, or what is as narrow
     several: ClassVar[bool] = False     # whether its kernels store several fields
-    in_place: ClassVar[bool] = False    # ... compute each cell once, and may store over what they read
+    in_place: ClassVar[bool] = False    # ... compute each cell once, also over what it reads
     folds: ClassVar[bool] = False       # whether its kernels fold
 
     given: ClassVar[tuple[type[Given], ...]] = ()   # which kinds of given values it writes

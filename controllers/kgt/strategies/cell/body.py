@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from controllers.kgt.text.c_lines import block
-from controllers.kgt.text.emitter import (
-    OPENCL_TYPES,
-    assignments,
-    cell_index,
-    used_fields,
-)
+from controllers.kgt.text.emitter import OPENCL_TYPES, assignments, cell_index, used_fields
 from controllers.kgt.text.fold_text import fold_cell, fold_end, fold_start, slot_of_item
 from controllers.kgt.text.given import axes_of
 from controllers.program.program import Program, Stage
@@ -32,7 +27,13 @@ def cell_body(program: Program, stage: Stage) -> list[str]:
     for field in used_fields(stage):
         lines += _index(field, cell_index(field, stage), n_axes)
     cells = {field: f"{field}_new[{cell_index(field, stage)}]" for field in stage.updates}
-    return [*lines, "", *assignments(cells, stage, program.dtypes)]
+    if len(cells) == 1 or not stage.overwrites:
+        return [*lines, "", *assignments(cells, stage, program.dtypes)]
+    values = {field: f"item_value_{field}" for field in cells}  # all before the first is stored
+    types = {field: OPENCL_TYPES[program.dtypes[field]] for field in cells}
+    made = {field: f"const {types[field]} {value}" for field, value in values.items()}
+    stores = [f"{cell} = {values[field]};" for field, cell in cells.items()]
+    return [*lines, "", *assignments(made, stage, program.dtypes), *stores]
 
 
 def cells_body(program: Program, stage: Stage) -> list[str]:
