@@ -7,7 +7,7 @@ finishes hand-overs as they become ready, so that waiting for one place stalls n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from itertools import chain
 
 from controllers.device.event import Command
@@ -88,6 +88,11 @@ class Engine:
         """Keep what `activity` and `describe` (engine/state.py) need."""
         for place in self.places.values():
             place.watch()
+
+    @property
+    def phase(self) -> Hashable:
+        """What decides which tile of each field is the newest."""
+        return self._n_done % self.plan.n_phases
 
     @property
     def active(self) -> Engine:

@@ -187,7 +187,7 @@ class Numbers:
         """Give `around` the scalars of a step of the plan, or say what that has to wait for."""
         if self.by_steps and step not in self._times:
             return next((one for one in self._awaited if not one.complete()), Awaited())
-        if self._times.get(step, -math.inf) >= self._until:
+        if self._until < math.inf and self._is_over(step):
             self._stop(step - 1)
             return None
         numbers = self._known.get(step)     # another place has asked for it before
@@ -203,6 +203,11 @@ class Numbers:
             self._times = {n: time for n, time in self._times.items() if n >= least}
         around.change(numbers)
         return None
+
+    def _is_over(self, step: int) -> bool:
+        """Whether the run ends before a step: it is the time, or the last step took none."""
+        time = self._times[step]
+        return time >= self._until or not time > self._times.get(step - 1, -math.inf)
 
     def _beginning(self, step: int) -> Mapping[str, float] | Awaited:
         """The scalars with which a step begins, or what that has to wait for."""

@@ -9,7 +9,7 @@ than it has found it in: then the next one is bound to these, once.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from types import SimpleNamespace
 
 import numpy as np
@@ -38,6 +38,10 @@ class RepeatingEngine(Engine):
         self._bound: dict[tuple[int, tuple[int, ...]], _Bound] = {}
         self._active: Engine | None = None
         self._holding = {name: plan.newest(name, 0, 0).buffer for name in plan.n_buffers}
+
+    @property
+    def phase(self) -> Hashable:
+        return tuple(self._holding.values())
 
     @property
     def active(self) -> Engine:

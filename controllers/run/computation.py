@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import controllers
+from controllers.array.arrays import Arrays
 from controllers.engine import configurations
 from controllers.kernel.configuration import KernelUse
 from controllers.language.half_points import Locations
@@ -20,6 +21,7 @@ from controllers.report.report import Report
 from controllers.report.timings import Timings
 from controllers.report.trace import Trace
 from controllers.report.trace_file import save_timeline
+from controllers.run.array_calls import ArrayCalls
 from controllers.run.assembly import assemble
 from controllers.run.call import Calls, check_communicator, collective, refuse_together
 from controllers.run.parameters import Parameters
@@ -127,6 +129,10 @@ class Computation(Running):
         self._parameters = Parameters(request.scalars)
         self._messages = self.comm.Dup()
         self._assembly = assemble(request, self.comm, self._messages, self._watched)
+        self._expressions = Arrays(
+            self._engine, self.comm, self._messages, self.program.math,
+            ArrayCalls(self.calls, self.state),
+        )  # fmt: skip
         self._timings = Timings()
         self._looks, self._results = [], None
         execution = request.execution
@@ -155,9 +161,11 @@ class Computation(Running):
         request, old = replace(self._request, division=division), self._assembly
         new = assemble(request, self.comm, self._messages, self._watched, old.terms)
         moves = Redistribution(old.layout, new.layout, old.placement.ranks, new.placement.ranks)
+        self._arrays.moves()
         relocate(moves, old.engine, new.engine, self.comm)
         old.engine.close()
         self._request, self._assembly = request, new
+        self._arrays.moved(new.engine)
         self._timings.new_places()
         if self._tuner is not None:
             self._tuner = Tuner(new.engine, self.comm, 0.0, self._tuner)
@@ -201,6 +209,7 @@ class Computation(Running):
     @collective()
     def _close(self) -> None:
         self.state.closed = True
+        self._arrays.close()
         self._engine.close()
         self._messages.Free()
         self._watchdog.stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
+from controllers.array.arrays import Arrays
 from controllers.engine import Engine
 from controllers.placement.placement import Placement
 from controllers.plan import Plan
@@ -21,6 +22,7 @@ class Overview(FieldAccess):
     """All fields, and each by its name: `run["u"]`, and `run.u` where the name is free."""
 
     _assembly: Assembly
+    _expressions: Arrays
 
     @property
     @abstractmethod
@@ -40,7 +42,16 @@ class Overview(FieldAccess):
             raise AttributeError(f"a computation has no {name!r}{known}")
         return self[name]
 
+    def __setitem__(self, name: str, value: object) -> None:
+        """Of a field itself alone, after `run["u"] += 1`."""
+        if not (name in self.fields and isinstance(value, OneField) and value.is_of(self, name)):
+            raise TypeError(
+                f"{name!r} is a field, whose cells are set by run[{name!r}][...] = values"
+            )
+
     def __setattr__(self, name: str, value: object) -> None:
+        if isinstance(value, OneField) and value.is_of(self, name):
+            return      # after run.u += 1
         if "_assembly" in self.__dict__ and name in self.fields and not hasattr(type(self), name):
             raise AttributeError(
                 f"{name!r} is a field, whose cells are set by run.{name}[...] = values or "
@@ -111,3 +122,7 @@ class Overview(FieldAccess):
     @property
     def _engine(self) -> Engine:
         return self._assembly.engine
+
+    @property
+    def _arrays(self) -> Arrays:
+        return self._expressions

@@ -13,6 +13,7 @@ from controllers.engine.decision import decided
 from controllers.placement.own_kernel import check_rest
 from controllers.report.timings import Timings
 from controllers.report.trace import Trace
+from controllers.run.array_calls import changed
 from controllers.run.call import collective, refuse_together
 from controllers.run.ending import Ending, Until
 from controllers.run.interruption import Interruption
@@ -117,6 +118,7 @@ class Running(Overview):
         if ending.n_steps is not None and ending.n_steps < 0:
             raise ValueError(f"the number of steps must not be negative, got {ending.n_steps}")
         self._parameters.change(self._engine, scalars)
+        self._arrays.settle(changed(self.program), views=True)
         n_steps, first = ending.steps(self._engine), self._engine.n_steps
         looks = self._looks if ending.holds is None else [*self._looks, _Check(ending, self, first)]
         if n_steps is not None:
