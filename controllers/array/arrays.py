@@ -23,7 +23,7 @@ from controllers.array.promotion import converted
 from controllers.array.source import FieldSource, Source
 from controllers.array.store import Store, section_at
 from controllers.array.term import Apply, Leaf, Term, anchor
-from controllers.engine import Engine, phase
+from controllers.engine import Engine
 from controllers.placement.placement import failing_together
 from controllers.program.dtypes import CONDITION, stores
 from controllers.program.stage_check import Math
@@ -171,7 +171,7 @@ class Arrays:
         return found.astype(np.bool_) if term.kind == CONDITION else found
 
     def _run(self, target: Source, cells: Shape, term: Term) -> None:
-        key = (target.key, cells.lower, cells.upper, term.key, phase(self._engine))
+        key = (target.key, cells.lower, cells.upper, term.key, self._engine.phase)
         found = self._bound.get(key)
         if found is None:
             found = self._bound[key] = self._bind(target, cells, term)
