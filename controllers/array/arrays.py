@@ -90,14 +90,20 @@ class Arrays:
             )
 
     def settle(
-        self, fields: Iterable[str], but: object = None, *, views: bool = False
+        self,
+        fields: Iterable[str],
+        but: object = None,
+        *,
+        views: bool = False,
+        agreed: bool = True,
     ) -> None:
         """Compute what reads fields that are about to change, except for one.  Collective.
 
-        views: slices, too, which see what is assigned.
+        views: slices, too, which see what is assigned.  Unless that is `agreed`, nothing is said
+        to other ranks where there is nothing to compute.
         """
         sources = {self.fields[name] for name in fields}
-        found = self.living.those(lambda one: one.reads(sources, views))
+        found = self.living.those(lambda one: one.reads(sources, views), agreed=agreed)
         for lazy in found:
             if lazy is not but:
                 lazy.hold()
