@@ -103,6 +103,7 @@ class Engine:
         self._is_open = self.torn = False
         if n_steps == 0:
             self.numbers.restart()
+        self.folds.forget()
 
     def clear(self) -> None:
         """All cells of all buffers become 0; steps count from 0."""

@@ -86,6 +86,11 @@ class Numbers:
             self._origin = (n_steps, self.time(n_steps))
         self.parameters = {**parameters}
 
+    @property
+    def step_time(self) -> float:
+        """How long the last step was, where steps compute their own `dt`."""
+        return self._latest.get(TIME_STEP, 0.0)
+
     def time(self, n_steps: int) -> float:
         """The time after so many time steps; 0 where there is no `dt`."""
         first, time = self._origin

@@ -118,7 +118,7 @@ class PlaceRun:
 
     def _is_special(self, step: int) -> bool:
         """Whether a log wants what is started in it, or it does what only a last step does."""
-        return step in self._logs or bool(self._folding) and step == self._course.last
+        return step in self._logs or (bool(self._folding) and step == self._course.last)
 
     def _start_steps(self) -> None:
         """Start the next step as a whole, and those after it to the next mark, gate or log."""

@@ -2,6 +2,7 @@
 """What steps cost, counted while they run."""
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -66,6 +67,7 @@ class Timings:
         progress: Progress | None = None,
         trace: Trace | None = None,
         log: Log | None = None,
+        until: float = math.inf,
     ) -> None:
         """Run steps and count what they cost; what it takes to count is outside.  Collective.
 
@@ -77,7 +79,7 @@ class Timings:
         if trace is not None:
             trace.begin(engine)
         start = time.perf_counter()
-        engine.run(n_steps, progress, log if trace is None else trace)
+        engine.run(n_steps, progress, log if trace is None else trace, until)
         seconds, n_done = time.perf_counter() - start, engine.n_steps - before
         if trace is not None:
             trace.end(engine)
