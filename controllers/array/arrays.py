@@ -8,7 +8,7 @@ same order.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.array.living import Expression, Living
-from controllers.array.lowering import Wall, assignment
+from controllers.array.lowering import Lowered, Setting, Wall
 from controllers.array.one_off import OneOff, specialised
 from controllers.array.operand import Frame, Operand
 from controllers.array.promotion import converted
@@ -25,7 +25,9 @@ from controllers.array.store import Store, section_at
 from controllers.array.term import Apply, Leaf, Term, anchor
 from controllers.engine import Engine
 from controllers.placement.placement import failing_together
+from controllers.program.accumulator import NUMBERED
 from controllers.program.dtypes import CONDITION, stores
+from controllers.program.fold import FoldKind
 from controllers.program.stage_check import Math
 from hitmap.agreement import on_all_ranks
 from hitmap.comm import Communicator
@@ -61,6 +63,7 @@ class Arrays:
 
     def _begin(self, engine: Engine) -> None:
         self._engine, program = engine, engine.plan.program
+        self._setting = Setting(engine.plan.periodic, self.math)
         none = (False,) * program.n_axes
         self.fields = {
             field.name: FieldSource(field.name, field.dtype, field.half or none)
@@ -90,14 +93,20 @@ class Arrays:
             )
 
     def settle(
-        self, fields: Iterable[str], but: object = None, *, views: bool = False
+        self,
+        fields: Iterable[str],
+        but: object = None,
+        *,
+        views: bool = False,
+        agreed: bool = True,
     ) -> None:
         """Compute what reads fields that are about to change, except for one.  Collective.
 
-        views: slices, too, which see what is assigned.
+        views: slices, too, which see what is assigned.  Unless that is `agreed`, nothing is said
+        to other ranks where there is nothing to compute.
         """
         sources = {self.fields[name] for name in fields}
-        found = self.living.those(lambda one: one.reads(sources, views))
+        found = self.living.those(lambda one: one.reads(sources, views), agreed=agreed)
         for lazy in found:
             if lazy is not but:
                 lazy.hold()
@@ -170,27 +179,50 @@ class Arrays:
         found = whole.reshape(frame.shape)
         return found.astype(np.bool_) if term.kind == CONDITION else found
 
-    def _run(self, target: Source, cells: Shape, term: Term) -> None:
-        key = (target.key, cells.lower, cells.upper, term.key, self._engine.phase)
-        found = self._bound.get(key)
-        if found is None:
-            found = self._bound[key] = self._bind(target, cells, term)
-            if len(self._bound) > MOST_BOUND:
-                self._bound.popitem(last=False)[1].close()
-        else:
-            self._bound.move_to_end(key)
-        found.run(term.numbers)
+    def fold(self, kind: FoldKind, term: Term, frame: Frame, over: Term | None = None) -> Any:
+        """A reduction of the values of a term, where a condition holds, on every rank.  Collective.
 
-    def _bind(self, target: Source, cells: Shape, term: Term) -> OneOff:
-        plan = self._engine.plan
+        ValueError on all ranks where a least or a greatest one of no cells is asked for.
+        """
+        numbers = term.numbers if over is None else term.numbers + over.numbers
+        key = (kind, frame, term.key, None if over is None else over.key)
+        self.owner.begin(kind, {"expression": repr(key), "numbers": numbers})
+        found = anchor(term)
+        assert found is not None, "an expression of fields"
+        home, start = found
+        one = self._bound_by((*key, start, self._engine.phase), lambda: self._setting.folding(
+            kind, term, over, frame.cells(start)
+        ))  # fmt: skip
+        one.run(numbers)
+        value = one.result
+        if kind in NUMBERED:
+            extent = self._engine.plan.layout_of(home.home).domain.extent
+            at = np.unravel_index(int(value), extent)
+            return int(np.ravel_multi_index([a - b for a, b in zip(at, start)], frame.extent))
+        return value.item() if isinstance(value, np.generic) else value
+
+    def _run(self, target: Source, cells: Shape, term: Term) -> None:
         walls: list[Wall] = []
         if isinstance(target, FieldSource):
-            domain = plan.layout_of(target.name).domain
-            ends = plan.program.field(target.name).boundary.walls
+            program, layout = self._engine.plan.program, self._engine.plan.layout_of(target.name)
+            domain, ends = layout.domain, program.field(target.name).boundary.walls
             walls = [(a, domain.upper[a] - 1 if upper else domain.lower[a]) for a, upper in ends]
-        made = assignment(term, target, cells, plan.periodic, walls, self.math)
+        key = (target.key, cells.lower, cells.upper, term.key, self._engine.phase)
+        self._bound_by(key, lambda: self._setting.assignment(term, target, cells, walls)).run(
+            term.numbers
+        )
+
+    def _bound_by(self, key: object, lowered: Callable[[], Lowered]) -> OneOff:
+        found = self._bound.get(key)
+        if found is not None:
+            self._bound.move_to_end(key)
+            return found
         with failing_together(self._messages):
-            return OneOff(made, self._engine, self._executors, self._messages)
+            found = OneOff(lowered(), self._engine, self._executors, self._messages)
+        self._bound[key] = found
+        if len(self._bound) > MOST_BOUND:
+            self._bound.popitem(last=False)[1].close()
+        return found
 
     def moves(self) -> None:
         """The fields are about to be divided otherwise: what is held goes to the host.  Collective.

@@ -8,7 +8,7 @@ at, and go the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,45 +16,56 @@ import numpy.typing as npt
 from controllers.array.arrays import Arrays
 from controllers.array.operand import Frame, Operand
 from controllers.array.promotion import converted
+from controllers.array.reductions import Reduced
 from controllers.array.term import Term
 from controllers.program.functions import DTYPES
 
+Matched: TypeAlias = tuple[Arrays, list[Any], Frame]     # terms and numbers
 
-@runtime_checkable
-class Spread(Protocol):
-    """A distributed array, as far as it must be known here."""
 
-    @property
-    def arrays(self) -> Arrays: ...
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    def operand(self) -> Operand | None: ...
-    def __array__(self) -> npt.NDArray[Any]: ...
+def matched(inputs: Sequence[Any]) -> Matched | None:
+    """The terms of operands that lie cell by cell together, and numbers; None of others."""
+    terms: list[Any] = []
+    arrays = frame = None
+    for one in inputs:
+        if type(one) is float or type(one) is int:
+            terms.append(one)
+            continue
+        operand = one.operand() if isinstance(one, Reduced) else None
+        if operand is None:
+            return None
+        term, its = operand
+        if frame is None:
+            arrays, frame = one.arrays, its
+        elif arrays is not one.arrays or (its is not frame and its != frame):
+            return None
+        terms.append(term)
+    return None if arrays is None or frame is None else (arrays, terms, frame)
 
 
 def fitted(
     function: Callable[..., Any], inputs: Sequence[Any]
-) -> tuple[Arrays, list[Term | float], Frame] | list[Any]:
+) -> Matched | list[Any]:
     """Terms and numbers with the positions that they share; or arrays, for NumPy to compute.
 
     ValueError where NumPy cannot repeat their shapes so that they fit.
     """
     given = [_plain(one) for one in inputs]
-    first = next(one for one in given if isinstance(one, Spread))
+    first = next(one for one in given if isinstance(one, Reduced))
     arrays = first.arrays
-    shapes = [one.shape for one in given if isinstance(one, (Spread, np.ndarray))]
+    shapes = [one.shape for one in given if isinstance(one, (Reduced, np.ndarray))]
     shape = _common(function, shapes)
     operands = [_operand(one, arrays) for one in given]
     frames = [one[1] for one in operands if one is not None and one[1].shape == shape]
     if not frames:
-        return [np.asarray(one) if isinstance(one, Spread) else one for one in given]
+        return [np.asarray(one) if isinstance(one, Reduced) else one for one in given]
     frame = frames[0]
     like = next(one[0] for one in operands if one is not None and one[1] == frame)
     terms: list[Any] = []
     for one, operand in zip(given, operands):
         if operand is not None and operand[1] == frame:
             terms.append(operand[0])
-        elif isinstance(one, (Spread, np.ndarray)):
+        elif isinstance(one, (Reduced, np.ndarray)):
             array = np.broadcast_to(np.asarray(one), shape)
             terms.append(arrays.held_array(_holdable(array), frame, like))
         else:
@@ -70,7 +81,7 @@ def _plain(one: Any) -> Any:
         one = one[()]
     if isinstance(one, (bool, np.bool_)):
         return int(one)
-    if isinstance(one, (Spread, np.ndarray, int, float, np.integer, np.floating)):
+    if isinstance(one, (Reduced, np.ndarray, int, float, np.integer, np.floating)):
         return one
     raise TypeError(
         f"operands of fields are numbers and arrays, got {type(one).__name__} {one!r:.60}; convert "
@@ -79,7 +90,7 @@ def _plain(one: Any) -> Any:
 
 
 def _operand(one: Any, arrays: Arrays) -> Operand | None:
-    if not isinstance(one, Spread):
+    if not isinstance(one, Reduced):
         return None
     if one.arrays is not arrays:
         arrays.check_grid(one.arrays)
@@ -123,3 +134,13 @@ def _weakened(terms: Sequence[Any]) -> list[Term | float]:
             for one in terms
         ]
     return [one.item() if isinstance(one, np.generic) else one for one in terms]
+
+
+def with_whole_exponent(
+    function: Callable[..., Any], inputs: Sequence[Any]
+) -> tuple[Any, ...]:
+    """2.0 as 2, which is a product, as NumPy computes it."""
+    if function is np.power and isinstance(inputs[1], (float, np.floating)):
+        if float(inputs[1]).is_integer():
+            return inputs[0], int(inputs[1])
+    return tuple(inputs)

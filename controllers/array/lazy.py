@@ -16,9 +16,10 @@ import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from controllers.array.arrays import Arrays
-from controllers.array.fitting import fitted
+from controllers.array.fitting import fitted, matched, with_whole_exponent
 from controllers.array.operand import Frame, Operand, unit
 from controllers.array.promotion import apply, converted
+from controllers.array.reductions import FUNCTIONS, Reduced, dot
 from controllers.array.source import FieldSource, Source
 from controllers.array.term import Leaf, Term, anchor, slid
 from controllers.program.composed import composed
@@ -28,7 +29,7 @@ LARGEST = 200       # operations of an expression that are computed at once
 _COMPOSED = {np.square, np.clip, np.power, np.positive}
 
 
-class Distributed(NDArrayOperatorsMixin):
+class Distributed(Reduced, NDArrayOperatorsMixin):
     """An array whose cells lie on places: a field, a slice of one, or what is computed of them."""
 
     __slots__ = ()
@@ -36,22 +37,8 @@ class Distributed(NDArrayOperatorsMixin):
 
     @property
     @abstractmethod
-    def arrays(self) -> Arrays:
-        """Where it is computed."""
-
-    @property
-    @abstractmethod
-    def shape(self) -> tuple[int, ...]:
-        """Cells per axis."""
-
-    @property
-    @abstractmethod
     def dtype(self) -> np.dtype[Any]:
         """What each cell holds."""
-
-    @abstractmethod
-    def operand(self) -> Operand | None:
-        """What it is in expressions; None where its cells do not follow one another."""
 
     @abstractmethod
     def __getitem__(self, index: object) -> Any: ...
@@ -77,7 +64,9 @@ class Distributed(NDArrayOperatorsMixin):
     ) -> Any:
         """What NumPy's functions and, by them, all operators do."""
         out = kwargs.pop("out", None)
-        if method != "__call__" or kwargs:
+        if ufunc is np.matmul and [np.ndim(one) for one in inputs] == [1, 1]:
+            found = dot(*inputs)
+        elif method != "__call__" or kwargs or ufunc is np.matmul:
             found = getattr(ufunc, method)(*map(at_host, inputs), **kwargs)
         else:
             found = computed(ufunc, inputs)
@@ -93,6 +82,9 @@ class Distributed(NDArrayOperatorsMixin):
         """The same for functions that NumPy does not call universal, as np.where."""
         if func in (np.where, np.clip) and len(args) == 3 and not kwargs:
             return computed(func, args)
+        known = FUNCTIONS.get(func)
+        if known is not None and isinstance(args[0], Distributed):
+            return known(*args, **kwargs)
         return func(*map(at_host, args), **{name: at_host(one) for name, one in kwargs.items()})
 
     def astype(self, dtype: npt.DTypeLike) -> Lazy | npt.NDArray[Any]:
@@ -145,6 +137,48 @@ class Distributed(NDArrayOperatorsMixin):
                 f"it, as u.max() or (u > 0).any(), and choose cell by cell by np.where"
             )
         return np.asarray(self).reshape(())[()]
+
+
+class Chosen(Distributed):
+    """The cells of an array where a mask holds, one after another: `u[u > 0].mean()`."""
+
+    __slots__ = ("_array", "_mask")
+
+    def __init__(self, array: Distributed, mask: Distributed) -> None:
+        if mask.dtype != np.bool_ or mask.shape != array.shape:
+            raise IndexError(
+                f"a mask is a comparison of the shape {array.shape}, got {mask.dtype} cells of the "
+                f"shape {mask.shape}; compare fields of that shape, as u < 0"
+            )
+        self._array, self._mask = array, mask
+
+    @property
+    def arrays(self) -> Arrays:
+        return self._array.arrays
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (int(self._mask.sum()),)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._array.dtype
+
+    def operand(self) -> None:
+        return None
+
+    def chosen(self) -> tuple[Term, Frame, Term | None] | None:
+        one, mask = self._array.operand(), self._mask.operand()
+        if one is None or mask is None or one[1] != mask[1]:
+            return None
+        return (*one, mask[0])
+
+    def __getitem__(self, index: object) -> Any:
+        return np.asarray(self)[at_host(index)]
+
+    def _whole(self) -> npt.NDArray[Any]:
+        cells: npt.NDArray[Any] = np.asarray(self._array)[np.asarray(self._mask)]
+        return cells
 
 
 class Lazy(Distributed):
@@ -214,7 +248,9 @@ class Lazy(Distributed):
 
     def __getitem__(self, index: object) -> Any:
         """Some of it: lazy too, but for single values, steps and masks, which are looked at."""
-        found = unit(self.frame.section(index)) if not isinstance(index, Distributed) else None
+        if isinstance(index, Distributed):
+            return Chosen(self, index)
+        found = unit(self.frame.section(index))
         if found is None or all(found[1].dropped):
             return np.asarray(self)[at_host(index)]
         start, frame = found
@@ -240,30 +276,13 @@ def at_host(value: Any) -> Any:
 def computed(function: Callable[..., Any], inputs: Sequence[Any]) -> Any:
     """What a function of NumPy's makes of distributed arrays, other arrays and numbers."""
     if function in _COMPOSED:
-        made = composed(function, _with_whole_exponent(function, inputs))
+        made = composed(function, with_whole_exponent(function, inputs))
         if isinstance(made, Distributed) and not isinstance(made, Lazy):    # +u is another array
             operand = made.operand()
             return np.asarray(made) if operand is None else Lazy(made.arrays, *operand)
         if made is not None:
             return made
-    terms: list[Any] = []
-    arrays = frame = None
-    for one in inputs:
-        if isinstance(one, Distributed):
-            operand = one.operand()
-            if frame is None and operand is not None:
-                arrays, frame = one.arrays, operand[1]
-            elif operand is None or arrays is not one.arrays or operand[1] != frame:
-                break
-            terms.append(operand[0])
-        elif type(one) is float or type(one) is int:
-            terms.append(one)
-        else:
-            break
-    else:
-        assert arrays is not None and frame is not None, "a distributed operand"
-        return _made(arrays, apply(function, terms, arrays.math), frame)
-    found = fitted(function, inputs)
+    found = matched(inputs) or fitted(function, inputs)
     if isinstance(found, list):
         return function(*found)
     arrays, terms, frame = found
@@ -275,13 +294,3 @@ def _made(arrays: Arrays, term: Term, frame: Frame) -> Lazy:
     if term.size > LARGEST:
         lazy.hold()
     return lazy
-
-
-def _with_whole_exponent(
-    function: Callable[..., Any], inputs: Sequence[Any]
-) -> tuple[Any, ...]:
-    """2.0 as 2, which is a product, as NumPy computes it."""
-    if function is np.power and isinstance(inputs[1], (float, np.floating)):
-        if float(inputs[1]).is_integer():
-            return inputs[0], int(inputs[1])
-    return tuple(inputs)

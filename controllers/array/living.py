@@ -55,14 +55,17 @@ class Living:
         """Nobody can look at it any more."""
         self._known.pop(number, None)
 
-    def those(self, concerned: Callable[[Holder], bool]) -> list[Holder]:
+    def those(
+        self, concerned: Callable[[Holder], bool], *, agreed: bool = True
+    ) -> list[Holder]:
         """Those that all ranks still have, in the order in which they were made.  Collective.
 
-        What another rank has let go of cannot be computed any more.
+        What another rank has let go of cannot be computed any more.  Unless they are to be
+        `agreed` on, those of this rank, which is not collective.
         """
         living = {n: one() for n, one in self._known.items()} if self._known else {}
         found = {n: one for n, one in living.items() if one is not None and concerned(one)}
-        if self._comm.size == 1:
+        if self._comm.size == 1 or not agreed:
             return [*found.values()]
         common = {*found}.intersection(*all_values(self._comm, tuple(sorted(found))))
         for number in found.keys() - common:

@@ -18,6 +18,8 @@ from controllers.program.expression import (
     Scalar,
     where,
 )
+from controllers.program.fold import Fold, FoldKind
+from controllers.program.functions import INTEGERS
 from controllers.program.offsets import Offsets
 from controllers.program.program import Field, Program
 from controllers.program.scalars import Parameter
@@ -25,7 +27,7 @@ from controllers.program.stage import Boundaries, Stage
 from controllers.program.stage_check import Math
 from hitmap.shape import Shape
 
-TARGET, TEMPORARY = "target", "temporary"
+TARGET, TEMPORARY, FOLD = "target", "temporary", "value"
 PREFIX = "number_"      # of the arguments
 Wall: TypeAlias = tuple[int, int]
 
@@ -44,56 +46,82 @@ class BoxStage(Stage):
 
 
 @dataclass(frozen=True)
-class Assignment:
-    """A term that goes to the cells of a target.
-
-    sources: those that it reads, by the names of fields of the program.
-    """
+class Lowered:
+    """A program, and whose values the fields of it are, by name."""
 
     program: Program
-    target: Source
     sources: Mapping[str, Source]
 
 
-def assignment(
-    term: Term, target: Source, cells: Shape, periodic: Sequence[bool], walls: Sequence[Wall],
-    math: Math,
-) -> Assignment:  # fmt: skip
-    """The program that gives the target's `cells` the values of `term`.
+@dataclass(frozen=True)
+class Setting:
+    """What expressions of a computation are lowered for: its rings, its arithmetic."""
 
-    walls: (axis, index) of cells where the target is 0, whatever it is given.  Where the target is
-    read at other cells than the one that is written, its new values come by a temporary field.
-    """
-    lowering = _Lowering(cells.lower)
-    value = lowering.expression(term)
-    if lowering.offsets.get(target) == {(0,) * cells.n_axes}:   # in place
-        lowering = _Lowering(cells.lower, target)
+    periodic: tuple[bool, ...]
+    math: Math
+
+    def assignment(
+        self, term: Term, target: Source, cells: Shape, walls: Sequence[Wall]
+    ) -> Lowered:
+        """The program that gives the target's `cells` the values of `term`.
+
+        walls: (axis, index) of cells where the target is 0, whatever it is given.  Where the target
+        is read at other cells than the one that is written, its new values come by a temporary
+        field.
+        """
+        here = (0,) * cells.n_axes
+        lowering = _Lowering(cells.lower)
         value = lowering.expression(term)
-    if value.is_condition:
-        value = where(value, 1, 0)
-    for axis, at in walls:
-        if cells.lower[axis] <= at < cells.upper[axis]:
-            value = where(Index(axis) == at, 0, value)
-    names = lowering.names
-    boundary = Boundary(tuple((PERIODIC, PERIODIC) if ring else (KEEP, KEEP) for ring in periodic))
-    own = Field(TARGET, target.dtype, boundary, target.half)
-    others = {source: name for source, name in names.items() if name != TARGET}
-    fields = [own, *(Field(name, one.dtype, boundary, one.half) for one, name in others.items())]
-    offsets = _offsets(set().union(*lowering.offsets.values()), cells.n_axes)
-    stages: tuple[Stage, ...] = (BoxStage("assign", {TARGET: value}, offsets, cells=cells),)
-    if target in others:
-        fields.append(Field(TEMPORARY, target.dtype, boundary, target.half))
-        here = ((0, 0),) * cells.n_axes
-        copied = {TARGET: Read(TEMPORARY, (0,) * cells.n_axes)}
-        stages = (
-            BoxStage("assign", {TEMPORARY: value}, offsets, cells=cells),
-            BoxStage("copy", copied, here, cells=cells),
-        )
-    scalars = {f"{PREFIX}{n}": Parameter(1.0) for n in range(len(term.numbers))}
-    if {field.dtype for field in fields} <= {"uint8", "int16", "int32", "int64"}:
-        math = "strict"     # as all arithmetic among integers
-    program = Program("array", tuple(fields), stages, math, scalars=scalars)
-    return Assignment(program, target, {name: source for source, name in others.items()})
+        if lowering.offsets.get(target) == {here}:      # in place
+            lowering = _Lowering(cells.lower, target)
+            value = lowering.expression(term)
+        if value.is_condition:
+            value = where(value, 1, 0)
+        for axis, at in walls:
+            if cells.lower[axis] <= at < cells.upper[axis]:
+                value = where(Index(axis) == at, 0, value)
+        offsets = lowering.declared
+        names = {TARGET: target, **{n: s for s, n in lowering.names.items() if n != TARGET}}
+        stages: tuple[Stage, ...] = (BoxStage("assign", {TARGET: value}, offsets, cells=cells),)
+        more = []
+        if target in lowering.names and lowering.names[target] != TARGET:
+            more = [self._field(TEMPORARY, target)]
+            stages = (
+                BoxStage("assign", {TEMPORARY: value}, offsets, cells=cells),
+                BoxStage("copy", {TARGET: Read(TEMPORARY, here)}, ((0, 0),) * len(here),
+                         cells=cells),
+            )  # fmt: skip
+        return self._program(names, more, stages, term.numbers)
+
+    def folding(self, kind: FoldKind, term: Term, over: Term | None, cells: Shape) -> Lowered:
+        """The program that folds `term` over `cells`, or those where a condition holds."""
+        lowering = _Lowering(cells.lower)
+        value = lowering.expression(term)
+        chosen = None if over is None else lowering.expression(over)
+        names = {name: source for source, name in lowering.names.items()}
+        folds = {FOLD: Fold(kind, value, chosen)}
+        first = next(iter(names))
+        stage = BoxStage("fold", {}, lowering.declared, folds, first, cells=cells)
+        numbers = term.numbers if over is None else term.numbers + over.numbers
+        return self._program(names, [], (stage,), numbers)
+
+    def _program(
+        self,
+        names: Mapping[str, Source],
+        more: Sequence[Field],
+        stages: tuple[Stage, ...],
+        numbers: Sequence[float],
+    ) -> Lowered:
+        fields = (*(self._field(name, source) for name, source in names.items()), *more)
+        scalars = {f"{PREFIX}{n}": Parameter(1.0) for n in range(len(numbers))}
+        whole = {field.dtype for field in fields} <= {*INTEGERS}
+        math: Math = "strict" if whole else self.math
+        program = Program("array", fields, stages, math, scalars=scalars)
+        return Lowered(program, names)
+
+    def _field(self, name: str, like: Source) -> Field:
+        sides = tuple((PERIODIC, PERIODIC) if ring else (KEEP, KEEP) for ring in self.periodic)
+        return Field(name, like.dtype, Boundary(sides), like.half)
 
 
 class _Lowering:
@@ -108,6 +136,12 @@ class _Lowering:
     def expression(self, term: Term) -> Expression:
         """Operands before their operation, the left one first, as `Term.numbers` has them."""
         return self._made(term, tuple(-first for first in self._origin))
+
+    @property
+    def declared(self) -> Offsets:
+        """The hull of what is read and of the cell itself."""
+        along = zip(*set().union(*self.offsets.values()), (0,) * len(self._origin))
+        return tuple((min(steps), max(steps)) for steps in along)
 
     def _made(self, term: Term, steps: Steps) -> Expression:
         if isinstance(term, Slid):
@@ -126,9 +160,3 @@ class _Lowering:
             return Constant(term.value)
         self._n_numbers += 1
         return Scalar(f"{PREFIX}{self._n_numbers - 1}")
-
-
-def _offsets(found: set[Steps], n_axes: int) -> Offsets:
-    """The hull of what is read and of the cell itself."""
-    along = zip(*found, (0,) * n_axes)
-    return tuple((min(steps), max(steps)) for steps in along)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One-off programs: assignments bound to the tiles that a computation has, to be done again.
+"""One-off programs: assignments and folds, bound to the tiles of a computation, to be done again.
 
 A plan of its own says which halos are exchanged first.  Its fields are the tiles of the computation
 where these have room for the halo; else, a copy in tiles of its own, made anew each time.
@@ -13,7 +13,7 @@ from operator import and_
 
 import numpy as np
 
-from controllers.array.lowering import PREFIX, TARGET, Assignment
+from controllers.array.lowering import FOLD, PREFIX, TARGET, Lowered
 from controllers.array.source import FieldSource, HeldSource, Source
 from controllers.device.event import Command
 from controllers.engine import Engine
@@ -23,6 +23,7 @@ from controllers.kernel.choices import Choices
 from controllers.kernel.registry import SPECIALISED
 from controllers.memory.tile import Tile
 from controllers.plan import Plan, TileKey
+from controllers.program.accumulator import Result
 from controllers.program.program import Program
 from hitmap.comm import Communicator
 from hitmap.region import Region
@@ -31,7 +32,7 @@ from hitmap.strided import Geometry
 
 
 class OneOffPlan(Plan):
-    """The plan of an assignment, whose fields lie as those of another plan do, their homes."""
+    """The plan of a one-off program, whose fields lie as those of another plan do, their homes."""
 
     def __init__(
         self, program: Program, main: Plan, homes: Mapping[str, str], only_rank: int
@@ -80,16 +81,17 @@ class OneOffEngine(Engine):
 
 
 class OneOff:
-    """An assignment that is bound: the tiles of fields are those that were newest then."""
+    """An assignment or a fold that is bound: the tiles of fields are those that were newest then.
+    """
 
     def __init__(
         self,
-        made: Assignment,
+        made: Lowered,
         main: Engine,
         executors: Mapping[int, Executor],
         comm: Communicator,
     ) -> None:
-        sources = {TARGET: made.target, **made.sources}
+        sources = made.sources
         homes = {name: source.home for name, source in sources.items()}
         self.plan = OneOffPlan(made.program, main.plan, homes, comm.rank)
         assert self.plan.n_phases == 1, "a target is written once"
@@ -111,7 +113,7 @@ class OneOff:
         self._launches = self._engine.launches()
 
     def run(self, numbers: Sequence[float]) -> None:
-        """Assign, with these arguments; returns when that is done.  Collective."""
+        """Do it with these arguments; returns when it is done.  Collective."""
         for command in self._before:
             command(None)
         if self._launches is None:
@@ -127,6 +129,11 @@ class OneOff:
             command(None)
         for executor in self._executors:
             executor.wait(keep=self)
+
+    @property
+    def result(self) -> Result:
+        """What the fold has given, on every rank."""
+        return self._engine.folds.results[FOLD]
 
     def close(self) -> None:
         """Give back what belongs to MPI."""
@@ -150,12 +157,13 @@ def _tile(source: Source, main: Engine, place: int) -> Tile:
 
 
 def _spreading(
-    made: Assignment, main: Engine, executors: Mapping[int, Executor], plan: Plan
+    made: Lowered, main: Engine, executors: Mapping[int, Executor], plan: Plan
 ) -> list[Command]:
     """Copies to the other buffers: cells that some writer does not compute are read from any."""
-    if not isinstance(made.target, FieldSource):
+    target = made.sources.get(TARGET)
+    if not isinstance(target, FieldSource):
         return []
-    field, cells = made.target.name, plan.sweeps[-1].cells
+    field, cells = target.name, plan.sweeps[-1].cells
     writers = [sweep.cells for sweep in main.plan.sweeps if field in sweep.writes]
     region = Region.of([cells])
     if writers:

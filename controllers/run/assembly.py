@@ -24,6 +24,7 @@ from controllers.placement.placement import (
 from controllers.placement.places import divide
 from controllers.placement.temporal import agreed_steps, plan_with_steps
 from controllers.plan import Plan
+from controllers.program.idle import Idle
 from controllers.program.program import Program
 from controllers.run.watchdog import Watched
 from controllers.settings.domain import domain_of
@@ -110,6 +111,7 @@ def plan_on(layout: Layout, placement: Placement, terms: Terms, comm: Communicat
             terms.planned, layout, terms.planned.periodic, placement.locations,
             overlap=overlap_for(terms.execution.overlap, terms.kernel), only_rank=comm.rank,
             steps_per_launch=n_steps, in_place=in_place(terms.kernel, kinds),
+            halo_capacity=_room(terms.planned),
         )  # fmt: skip
 
     largest_bytes = terms.controllers.largest_bytes
@@ -121,6 +123,12 @@ def plan_on(layout: Layout, placement: Placement, terms: Terms, comm: Communicat
     check_capacity(plan, placement.executors, comm)
     check_boxes(terms.kernel, plan, placement.executors, comm)
     return plan
+
+
+def _room(program: Program) -> tuple[tuple[int, int], ...]:
+    """Halos for array expressions, of fields without steps that would need some."""
+    alone = all(isinstance(stage, Idle) for stage in program.stages)
+    return ((1, 1),) * program.n_axes if alone else ()
 
 
 def bind(

@@ -176,7 +176,7 @@ class FieldAccess(ABC):
 
     def _set_by(self, init: Callable[[TileView], None], verb: str) -> None:
         """`init` sets the cells of each place, zeroed before."""
-        self._arrays.settle(self.fields, views=True)
+        self._arrays.settle(self.fields, views=True, agreed=False)
         with self.state.setting(verb, self.fields):
             for place in self._engine.executors:
                 put_by(self._engine, self.fields, place, init)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.array.arrays import Arrays
-from controllers.array.lazy import Distributed, Lazy
+from controllers.array.lazy import Chosen, Distributed, Lazy
 from controllers.array.operand import Operand, unit
 from controllers.array.source import Source
 from controllers.array.term import Leaf
@@ -100,7 +100,7 @@ class FieldSlice(Distributed):
         if self._kept is not None:
             return self._kept[index]    # type: ignore[call-overload]
         if isinstance(index, Distributed):
-            return np.asarray(self)[np.asarray(index)]
+            return Chosen(self, index)
         section = self._section.part(index)
         if all(section.dropped):
             return section.taken(self._field.taken(section))

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.array.arrays import Arrays
-from controllers.array.lazy import Distributed, Lazy
+from controllers.array.lazy import Chosen, Distributed, Lazy
 from controllers.array.operand import Operand, unit
 from controllers.engine import Engine
 from controllers.run.call import collective, refuse_together
@@ -52,7 +52,7 @@ class OneField(FieldAccess, Distributed):
     def __getitem__(self, index: object) -> Any:
         """The cells that NumPy's index selects: a number, or a view, which can be written."""
         if isinstance(index, Distributed):
-            return np.asarray(self)[np.asarray(index)]
+            return Chosen(self, index)
         section = self._section("read", index)
         if all(section.dropped):
             return section.taken(self.taken(section))

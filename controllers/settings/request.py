@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
+from controllers.language.fields_alone import FieldsAlone
 from controllers.language.half_points import Locations
 from controllers.language.kinds import DTypes as DTypes
 from controllers.plan.folding import needed
@@ -71,6 +72,9 @@ class Request:
         the two groups, and change what these say; or values of fields and parameters.
         complete: none may be missing.
         """
+        if isinstance(program, (list, tuple)) and not program:
+            named = [n for n in keywords or {} if n not in GROUP_KEYWORDS]
+            program = FieldsAlone((*(init or {}), *named))
         own = {"dtype": dtype, "boundary": boundary, "location": location, "dt": dt}
         taken = {name for name, value in own.items() if value is not None}
         names = [name for group in names_of(program) for name in group]
