@@ -23,7 +23,7 @@ from controllers.array.promotion import converted
 from controllers.array.source import FieldSource, Source
 from controllers.array.store import Store, section_at
 from controllers.array.term import Apply, Leaf, Term, anchor
-from controllers.engine import Engine, phase
+from controllers.engine import Engine
 from controllers.placement.placement import failing_together
 from controllers.program.accumulator import NUMBERED
 from controllers.program.dtypes import CONDITION, stores
@@ -190,7 +190,7 @@ class Arrays:
         found = anchor(term)
         assert found is not None, "an expression of fields"
         home, start = found
-        one = self._bound_by((*key, start, phase(self._engine)), lambda: self._setting.folding(
+        one = self._bound_by((*key, start, self._engine.phase), lambda: self._setting.folding(
             kind, term, over, frame.cells(start)
         ))  # fmt: skip
         one.run(numbers)
@@ -207,7 +207,7 @@ class Arrays:
             program, layout = self._engine.plan.program, self._engine.plan.layout_of(target.name)
             domain, ends = layout.domain, program.field(target.name).boundary.walls
             walls = [(a, domain.upper[a] - 1 if upper else domain.lower[a]) for a, upper in ends]
-        key = (target.key, cells.lower, cells.upper, term.key, phase(self._engine))
+        key = (target.key, cells.lower, cells.upper, term.key, self._engine.phase)
         self._bound_by(key, lambda: self._setting.assignment(term, target, cells, walls)).run(
             term.numbers
         )

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from controllers.engine import Engine, Log, Progress
+from controllers.engine import Engine, Log, Progress, configurations
 from controllers.report.exchange_time import PlaceTime, place_times
 from controllers.report.report import DeviceReport, PlaceReport, Report, Wait
 from controllers.report.trace import Trace
@@ -107,7 +107,7 @@ class Timings:
     ) -> Report:
         """What all steps have cost; `devices` and `tuning` are those of this rank.  Collective."""
         mine = [self.place(engine, place) for place in engine.executors]
-        everyone = comm.allgather((mine, devices, engine.configurations(largest=True), tuning))
+        everyone = comm.allgather((mine, devices, configurations(engine, largest=True), tuning))
         plan = engine.plan
         return Report(
             self.seconds,

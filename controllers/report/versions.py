@@ -25,7 +25,7 @@ def accesses(sweep: Sweep) -> str:
         offsets.setdefault(read.field, []).append(read.offset)
     listed = (f"{field} at {_where(sorted(around))}" for field, around in offsets.items())
     reach = " x ".join(f"{low}..{high}" for low, high in sweep.stage.offsets)
-    reads, writes = ", ".join(listed) or "nothing", ", ".join(sweep.writes)
+    reads, writes = ", ".join(listed) or "nothing", ", ".join(sweep.writes) or "nothing"
     said = "as declared, " if sweep.stage.elements else ""
     return f"{said}reads {reads}; writes {writes}; reach {reach}"
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import controllers
 from controllers.array.arrays import Arrays
+from controllers.engine import configurations
 from controllers.kernel.configuration import KernelUse
 from controllers.language.half_points import Locations
 from controllers.language.kinds import DTypes
@@ -196,7 +197,7 @@ class Computation(Running):
         return self._configurations()
 
     def _configurations(self) -> list[KernelUse]:
-        everyone = self.comm.allgather(self._engine.configurations())
+        everyone = self.comm.allgather(configurations(self._engine))
         return [one for rank in everyone for one in rank]
 
     def close(self) -> None:

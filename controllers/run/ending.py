@@ -10,9 +10,7 @@ from typing import Any, TypeAlias, Union
 from controllers.engine import Engine
 from controllers.program.scalars import TIME_STEP
 from controllers.run.results import Results
-from hitmap.agreement import on_all_ranks
 from hitmap.argument import number, whole, wrong
-from hitmap.comm import Communicator
 
 Until: TypeAlias = Union[float, Callable[[Results], Any], None]
 
@@ -94,21 +92,3 @@ class Ending:
         """Whether it is the time."""
         return self.time is not None and engine.numbers.time(engine.n_steps) >= self.time
 
-
-def holds(ending: Ending, now: Results, comm: Communicator) -> bool:
-    """What the function says on rank 0, on all ranks; what it raises there, too.  Collective."""
-    failed: BaseException | None = None
-    found = False
-    if comm.rank == 0:
-        assert ending.holds is not None, "it is asked"
-        try:
-            found = bool(ending.holds(now))
-        except Exception as error:
-            failed = error
-    said = None if failed is None else f"{type(failed).__name__}: {failed}"
-    found, said = comm.bcast((found, said))
-    if said is None:
-        return found
-    if failed is not None:
-        raise on_all_ranks(failed)
-    raise on_all_ranks(RuntimeError(f"until= has failed on rank 0: {said}"))

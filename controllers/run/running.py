@@ -9,12 +9,13 @@ import math
 from collections.abc import Sequence
 from typing import Protocol
 
+from controllers.engine.decision import decided
 from controllers.placement.own_kernel import check_rest
 from controllers.report.timings import Timings
 from controllers.report.trace import Trace
 from controllers.run.array_calls import changed
 from controllers.run.call import collective, refuse_together
-from controllers.run.ending import Ending, Until, holds
+from controllers.run.ending import Ending, Until
 from controllers.run.interruption import Interruption
 from controllers.run.overview import Overview
 from controllers.run.parameters import Parameters
@@ -47,7 +48,9 @@ class _Check:
         return self._ending.check_every - (step - self._first) % self._ending.check_every
 
     def look(self, now: Results) -> bool:
-        return holds(self._ending, now, self._computation.comm)
+        ask = self._ending.holds
+        assert ask is not None, "it is asked"
+        return decided(self._computation.comm, lambda: ask(now), "until=")
 
 
 class Running(Overview):
@@ -95,6 +98,11 @@ class Running(Overview):
         ending = ending if said.n_steps is None else ending.limited(said.n_steps)
         with Interruption(self._engine.course, self.comm, told) as interruption:
             return self._run(ending, interruption, scalars)
+
+    @property
+    def repeats(self) -> dict[str, int]:
+        """How often each repeat was done in the last step, by its name."""
+        return {**self._engine.counts}
 
     @property
     def results(self) -> Results:
@@ -196,7 +204,7 @@ class Running(Overview):
         """What the last step has found, on all ranks the same."""
         engine = self._engine
         step, time = engine.n_steps, engine.numbers.time(engine.n_steps)
-        self._results = found = Results(step, time, engine.folds.results)
+        self._results = found = Results(step, time, engine.folds.results, engine.counts)
         return found
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reductions of distributed arrays are those of NumPy, and sums those of fsum, on any layout."""
+"""Reductions of distributed arrays give what NumPy gives, sums what fsum gives, on any layout."""
 from __future__ import annotations
 
 import math
