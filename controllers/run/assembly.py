@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controllers.check import CheckedEngine
-from controllers.engine import Engine
+from controllers.engine import Engine, RepeatingEngine
 from controllers.kernel.crash import labelled
 from controllers.kernel.registry import KernelChoice, agreed_kernel, check_math
 from controllers.kernel.user_kernel import with_domain
@@ -127,7 +127,7 @@ def bind(
     plan: Plan, placement: Placement, terms: Terms, messages: Communicator, watched: Watched
 ) -> Engine:
     """The plan tied to tiles, kernels and messages, and watched by the watchdog."""
-    kind = CheckedEngine if terms.is_checked else Engine
+    kind = CheckedEngine if terms.is_checked else RepeatingEngine if plan.parts else Engine
     with failing_together(messages):    # one driver may fail to compile
         engine = kind(plan, placement.executors, messages)
     watched.engine = engine
@@ -139,6 +139,6 @@ def bind(
 def warm(engine: Engine, placement: Placement, terms: Terms) -> None:
     """Every kernel launched and all memory touched, so that steps cost what they always will."""
     if not terms.is_checked:    # a checked engine wants cells that have been set
-        first = labelled(placement.first_launches, engine.run)
-        first(engine.plan.n_phases * engine.plan.steps_per_launch)
-        settle(engine)
+        labelled(placement.first_launches, engine.warm)()
+        if not engine.plan.parts:
+            settle(engine)

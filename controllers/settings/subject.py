@@ -15,7 +15,7 @@ from controllers.language.dtype import dtype_name
 from controllers.language.grid import Grid, Labelled
 from controllers.language.half_points import Locations
 from controllers.language.kinds import DTypes
-from controllers.language.step import Method, Step, Steps, steps_of
+from controllers.language.step import Method, Repeated, Step, Steps, called
 from controllers.language.traced import program_of
 from controllers.language.weights import FIELD, Stencil
 from controllers.program.program import Math, Program
@@ -71,7 +71,7 @@ class Subject:
                     f"{short(location)}; make them as Field(..., half=(False, True))"
                 )
             return _of_program(described, sizes, dtype, boundary, values, scalars)
-        if isinstance(described, (Step, Method, list, tuple)):
+        if isinstance(described, (Step, Method, Repeated, list, tuple)):
             usual = {"dtype": dtype, "boundary": boundary, "location": location, "math": math}
             return _of_steps(described, sizes, values, scalars, usual)
         remedy = "write Stencil.of(...), or @ct.step above a function"
@@ -84,9 +84,9 @@ def names_of(described: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return (FIELD,), ()
     if isinstance(described, Program):
         return tuple(field.name for field in described.fields), tuple(described.rules.parameters)
-    if not isinstance(described, (Step, Method, list, tuple)):
+    if not isinstance(described, (Step, Method, Repeated, list, tuple)):
         return (), ()
-    parts = [one if isinstance(one, Step) else one.rate for one in steps_of(described)]
+    parts = called(described)
     own = {name for one in parts for name in one.temporaries}
     fields = dict.fromkeys(name for one in parts for name in one.signature.fields)
     scalars = dict.fromkeys(name for one in parts for name in one.signature.scalars)

@@ -227,8 +227,8 @@ with ct.Computation(mean, (9, 7), u=right + comm.rank, devices="reference") as r
     run.u.set(lambda y, x: 10 * y + x)
     assert np.array_equal(run.u[8], 85.5 + np.arange(7))
     calls = (
-        lambda: run.u[comm.rank],
-        lambda: run.u[99 * comm.rank],
+        lambda: np.asarray(run.u[comm.rank]),
+        lambda: np.asarray(run.u[99 * comm.rank]),
         lambda: run.u.__setitem__(0, np.zeros(3 + 4 * comm.rank)),
         lambda: run.u.set(comm.rank),
         lambda: run.u.set(lambda x: 1 / 0 if comm.rank else x),

@@ -58,7 +58,8 @@ def _once(
     """, axis=axis, cells=blocked[axis], body=_once(program, stage, config, rest))
     if blocked[axis] == 1:
         return lines
-    part = replace(config, **{"rows" if axis == program.n_axes - 2 else "planes": 1})
+    is_row = axis == program.n_axes - 2
+    part = replace(config, rows=1) if is_row else replace(config, planes=1)
     return lines + block("""
         for (; group_$axis < last_$axis; ++group_$axis) {
             $body
