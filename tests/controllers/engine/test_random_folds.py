@@ -50,7 +50,8 @@ def test_all_numbers_of_places_give_the_results_of_the_reference(
     check_engine(case, executors, layout, program=planned(number))
 
 
-@pytest.mark.parametrize(("number", "n_places"), sample(product(range(N_CASES), N_PLACES), 300))
+@pytest.mark.whole
+@pytest.mark.parametrize(("number", "n_places"), product(range(N_CASES), N_PLACES))
 def test_pocl_gives_the_results_of_the_reference(number: int, n_places: int) -> None:
     case, chosen = random_folds(number), choices()[number]
     rng = random.Random(1000 * number + n_places)
