@@ -9,7 +9,14 @@ from controllers.kgt.text.emitter import (
     cell_index,
     used_fields,
 )
-from controllers.kgt.text.fold_text import fold_cell, fold_end, fold_start, slot_of_item
+from controllers.kgt.text.fold_text import (
+    fold_cells,
+    fold_end,
+    fold_end_of_group,
+    fold_start,
+    slot_of_group,
+    slot_of_item,
+)
 from controllers.kgt.text.given import axes_of
 from controllers.program.program import Program, Stage
 
@@ -30,8 +37,11 @@ def cell_body(program: Program, stage: Stage) -> list[str]:
     return [*lines, "", *assignments(cells, stage, program.dtypes)]
 
 
-def cells_body(program: Program, stage: Stage) -> list[str]:
-    """C lines: the body of a kernel that folds; an item computes several cells."""
+def cells_body(program: Program, stage: Stage, most_items: int = 0) -> list[str]:
+    """C lines: the body of a kernel that folds; an item computes several cells.
+
+    most_items: of a work-group that folds together; without it, each item folds alone.
+    """
     last, outer = program.n_axes - 1, range(program.n_axes - 1)
     places = [
         line for axis in reversed(outer)
@@ -39,9 +49,12 @@ def cells_body(program: Program, stage: Stage) -> list[str]:
                      *([f"item_left /= extent_{axis};"] if axis else []))
     ]  # fmt: skip
     steps = "".join(f" + item_{axis} * {{0}}_pitch_{axis}" for axis in outer)
-    targets = {field: f"{field}_new[{cell_index(field, stage)}]" for field in stage.stored}
-    for field in stage.updates.keys() - targets.keys():
-        targets[field] = f"const {OPENCL_TYPES[program.dtypes[field]]} item_{field}"
+    targets = {
+        field: f"{field}_new[{cell_index(field, stage)}]" if field in stage.stored
+        else f"const {OPENCL_TYPES[program.dtypes[field]]} item_{field}" for field in stage.updates
+    }
+    slot = slot_of_group() if most_items else slot_of_item()
+    end = fold_end_of_group(stage, most_items) if most_items else fold_end(stage)
     return block("""
         $start
         const long item_rows = $rows;
@@ -60,7 +73,7 @@ def cells_body(program: Program, stage: Stage) -> list[str]:
             }
         }
         $end
-    """, x=last, start=fold_start(stage, slot_of_item()),
+    """, x=last, start=fold_start(stage, slot),
         rows=" * ".join(f"extent_{axis}" for axis in outer) or "1",
         places=["long item_left = item_row;", *places] if last else [],
         indices=[
@@ -68,7 +81,8 @@ def cells_body(program: Program, stage: Stage) -> list[str]:
             f"{field}_first{steps.format(field)} + item_{last};" for field in used_fields(stage)
         ],
         computed=assignments(targets, stage, program.dtypes),
-        fold=fold_cell(stage), end=fold_end(stage))  # fmt: skip
+        fold=fold_cells(stage, lambda field, _: f"item_{field}", repeated=True), end=end,
+    )  # fmt: skip
 
 
 def _group_start(axis: int, n_axes: int) -> list[str]:
