@@ -43,11 +43,6 @@ def cells_body(program: Program, stage: Stage, most_items: int = 0) -> list[str]
     most_items: of a work-group that folds together; without it, each item folds alone.
     """
     last, outer = program.n_axes - 1, range(program.n_axes - 1)
-    places = [
-        line for axis in reversed(outer)
-        for line in (f"const long item_{axis} = item_left % extent_{axis};",
-                     *([f"item_left /= extent_{axis};"] if axis else []))
-    ]  # fmt: skip
     steps = "".join(f" + item_{axis} * {{0}}_pitch_{axis}" for axis in outer)
     targets = {
         field: f"{field}_new[{cell_index(field, stage)}]" if field in stage.stored
@@ -75,7 +70,7 @@ def cells_body(program: Program, stage: Stage, most_items: int = 0) -> list[str]
         $end
     """, x=last, start=fold_start(stage, slot),
         rows=" * ".join(f"extent_{axis}" for axis in outer) or "1",
-        places=["long item_left = item_row;", *places] if last else [],
+        places=_places(last),
         indices=[
             f"const long {cell_index(field, stage)} = "
             f"{field}_first{steps.format(field)} + item_{last};" for field in used_fields(stage)
@@ -83,6 +78,15 @@ def cells_body(program: Program, stage: Stage, most_items: int = 0) -> list[str]
         computed=assignments(targets, stage, program.dtypes),
         fold=fold_cells(stage, lambda field, _: f"item_{field}", repeated=True), end=end,
     )  # fmt: skip
+
+
+def _places(last: int) -> list[str]:
+    """C lines: where along the axes before the last one the row `item_row` is."""
+    lines = ["long item_left = item_row;"] if last else []
+    for axis in reversed(range(last)):
+        lines.append(f"const long item_{axis} = item_left % extent_{axis};")
+        lines += [f"item_left /= extent_{axis};"] if axis else []
+    return lines
 
 
 def _group_start(axis: int, n_axes: int) -> list[str]:
