@@ -7,6 +7,7 @@ known is what it reads and writes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,16 @@ class SweepLaunch:
         self._written = dict(zip(self._sweep.writes, _keys(operation.writes)))
         self._own = own = _own_kernel(executor, self._program, self._sweep)
         name = _called(self._sweep) if own is None else own.name
-        self._sources = [self._source(field, tiles[key]) for field, key in self._keys.items()]
-        self._targets = [self._target(field, tiles[key]) for field, key in self._written.items()]
-        self._uses = [*self._sources, *self._targets]
+        sources = {field: self._source(field, tiles[key]) for field, key in self._keys.items()}
+        targets = {field: self._target(field, tiles[key]) for field, key in self._written.items()}
+        over = self._sweep.stage.overwrites     # one use of one memory
+        for new, old in over.items():
+            targets[new] = replace(targets[new], reads=sources.pop(old).reads)
+        self._uses = [*sources.values(), *targets.values()]
+        # of what is read, and of what is written, its number among the uses
+        self._new = {field: len(sources) + n for n, field in enumerate(targets)}
+        self._old = {field: n for n, field in enumerate(sources)}
+        self._old |= {old: self._new[new] for new, old in over.items()}
         runs = [Run(0, lambda: command(None))]
         if own is not None:
             runs += self._more_runs(executor, tiles, command)
@@ -65,24 +73,26 @@ class SweepLaunch:
     def __call__(self) -> tuple[Event, Complaint | None]:
         """Do the launch; its event, and what is wrong with it."""
         self._executor.wait()
-        keys = [*self._keys.values(), *self._written.values()]
-        busy = [self._widened(use, self._monitor.busy(key))
-                for use, key in zip(self._uses, keys)]  # fmt: skip
+        keys = {n: self._keys[field] for field, n in self._old.items()}
+        keys |= {n: self._written[field] for field, n in self._new.items()}
+        busy = [self._widened(use, self._monitor.busy(keys[n]))
+                for n, use in enumerate(self._uses)]  # fmt: skip
         event, complaint = self._inspection.run(busy)
-        for use, key, values, keep in zip(self._sources, keys, self._inspection.before, busy):
+        for field, n in self._old.items():
+            use, values = self._uses[n], self._inspection.before[n]
             box = use.memory.tile.geometry.box
-            apart_from = use.memory.view(keep | ~use.reads, box)
-            self._monitor.compare(key, use.field, box, use.memory.view(values, box), apart_from)
+            apart_from = use.memory.view(busy[n] | ~use.reads, box)
+            self._monitor.compare(keys[n], field, box, use.memory.view(values, box), apart_from)
         for field, values in self._results().items():
             self._monitor.wrote(self._written[field], self._over, values)
         return event, complaint or self._arithmetic()
 
     def _results(self) -> dict[str, Array]:
         """What each field that is written got."""
-        after = self._inspection.after[len(self._sources) :]
+        after = self._inspection.after
         return {
-            use.field: use.memory.view(values, self._over)
-            for use, values in zip(self._targets, after)
+            field: self._uses[n].memory.view(after[n], self._over)
+            for field, n in self._new.items()
         }
 
     def _source(self, field: str, tile: Tile) -> TileUse:
@@ -130,7 +140,7 @@ class SweepLaunch:
     def _arithmetic(self) -> Complaint | None:
         """A result that the reference does not have, or that is NaN though nothing read is."""
         before, dtypes = self._inspection.before, self._program.dtypes
-        memories = {use.field: (use.memory, values) for use, values in zip(self._sources, before)}
+        memories = {field: (self._uses[n].memory, before[n]) for field, n in self._old.items()}
 
         def read(node: Read) -> Array:
             memory, values = memories[node.field]

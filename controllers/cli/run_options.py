@@ -21,6 +21,7 @@ from controllers.cli.words import (
     weights,
 )
 from controllers.memory.ledger import ENVIRONMENT
+from controllers.program.fusion import Fusing
 from controllers.program.program import DTYPES, Math
 from controllers.program.storing import Storing
 from controllers.settings.division import PARTITIONS
@@ -110,6 +111,9 @@ def _execution_options(parser: argparse.ArgumentParser) -> None:
     add("--stored", choices=get_args(Storing),
         help="what becomes of values that steps mark by stored(): always kept in memory, or never, "
         "but computed again where they are read (default: auto, what promises to be faster)")
+    add("--fuse", choices=get_args(Fusing),
+        help="never: each stage of a step by itself (default: auto, one sweep for stages in a row "
+        "where that moves fewer bytes)")
     add("--overlap", choices=("auto", "on", "off"),
         help="exchange while the inner cells are computed (default: auto, where it pays)")
     add("--steps-per-launch", metavar="N", type=n_steps,

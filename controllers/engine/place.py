@@ -30,8 +30,12 @@ class PlaceRun:
         opening: Sequence[Sequence[Task]],
         course: Course,
         prepare: Callable[[int], Awaited | None] | None = None,
+        time_commands: Callable[[bool], None] = lambda wanted: None,
     ) -> None:
-        """`prepare` makes a step ready before it is opened, or says what that has to wait for."""
+        """`prepare` makes a step ready before it is opened, or says what that has to wait for.
+
+        `time_commands` says whether anybody wants the times of what is started from now on.
+        """
         self.blockers: list[Awaited] = []   # what the tasks of the open step wait for
         self.tasks = tasks
         self.recent: deque[Event] = deque(maxlen=0)     # the newest launches, for a watchdog
@@ -50,7 +54,7 @@ class PlaceRun:
         self._is_free = all(task.is_free for phase in self._phases for task in phase)
         self.lead = self._steps_between_marks()
         self.step = -1
-        self._course, self._prepare = course, prepare
+        self._course, self._prepare, self._time_commands = course, prepare, time_commands
         self.waiting: list[Task] = []
         self._newest: Event | None = None   # of the launch that was started last
         self._mark: Awaited | None = None
@@ -101,35 +105,49 @@ class PlaceRun:
         while True:
             if self.waiting:
                 moved = self._start_ready() or moved
-            if not self.waiting and self._is_free:
-                moved = self._start_steps() or moved
             until = self._course.until
-            if self.waiting or not self._next_step():
+            if self.waiting or self._is_held():
                 return moved
+            if self._is_free and not self._is_special(self.step + 1):
+                self._start_steps()
+                moved = True
+            else:
+                self._open_step()
             if self._course.until != until:
                 return True
 
-    def _start_steps(self) -> bool:
-        """Start whole steps, to the next mark, gate or log; whether there were any."""
+    def _is_special(self, step: int) -> bool:
+        """Whether a log wants what is started in it, or it does what only a last step does."""
+        return step in self._logs or (bool(self._folding) and self._is_looked_at(step))
+
+    def _is_looked_at(self, step: int) -> bool:
+        return step == self._course.last and self._course.looks
+
+    def _start_steps(self) -> None:
+        """Start the next step as a whole, and those after it to the next mark, gate or log."""
         step, phases, until = self.step, self._phases, self._course.until
         if self._folding:
             until = min(until, self._course.last - 1)
-        first = step
-        while step % self.lead and step < until and step + 1 not in self._logs:
-            if self._prepare is not None and self._prepare(step + 1) is not None:
-                break
+        self._time_commands(False)
+        while True:
             self.step = step = step + 1
             for task in phases[step % len(phases)]:
                 event = task.start(step)
                 if task.launches:
                     self._newest = event
                     self.recent.append(event)
-        return step > first
+            if not step % self.lead or step >= until or step + 1 in self._logs:
+                return
+            if self._prepare is not None and self._prepare(step + 1) is not None:
+                return
+            if step == self._course.last:   # it has just been stopped
+                return
 
     def _start_ready(self) -> bool:
         """Start the tasks of the open step that nothing blocks; whether there were any."""
         waiting: list[Task] = []
         step, self.blockers = self.step, []
+        self._time_commands(bool(self._listening))
         for task in self.waiting:
             blocker = task.blocker(step)
             if blocker is not None:
@@ -148,8 +166,8 @@ class PlaceRun:
         self.waiting = waiting
         return moved
 
-    def _next_step(self) -> bool:
-        """Open the next step, unless it was the last one or something holds it up.
+    def _is_held(self) -> bool:
+        """Whether something holds up the next step, or there is none.
 
         That is a gate, what must be known for it, or the device.
         """
@@ -158,24 +176,27 @@ class PlaceRun:
             if gate is not None:
                 self.blockers = [gate]
             if gate is not None or self.step == self._course.last:
-                return False
+                return True
         if self._prepare is not None:
             missing = self._prepare(self.step + 1)
             if missing is not None:
                 self.blockers = [missing]
-                return False
+                return True
             if self.step == self._course.last:      # it has just been stopped
-                return False
+                return True
         if self.step % self.lead == 0 and self._newest is not None:
             if self._mark is not None and not self._mark.complete():
                 self.blockers = [self._mark]
-                return False
+                return True
             self._mark = Awaited(self._newest)
+        return False
+
+    def _open_step(self) -> None:
+        """Begin the next step."""
         self.step += 1
         self.waiting = self._phases[self.step % len(self._phases)]
-        if self._folding and self.step == self._course.last:
+        if self._folding and self._is_looked_at(self.step):
             self.waiting = self._folding[self.step % len(self._phases)]
             for task in self.waiting:
                 task.fold(self.step)
         self._listening = self._logs.get(self.step, ())
-        return True

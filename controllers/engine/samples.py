@@ -12,8 +12,8 @@ from typing import Protocol, TypeAlias
 from controllers.device.event import Profile
 from controllers.plan import Operation
 
-# Reading the times of one step takes some 20 us, so that of a long run one step in 32 is looked at.
-DISTANCE = 64       # steps between two pairs, at least, but ...
+# Reading the times of one step takes some 20 us, so that of a long run one step in 64 is looked at.
+DISTANCE = 128      # steps between two pairs, at least, but ...
 MIN_PAIRS = 4       # ... so many pairs in short runs
 MAX_PAIRS = 128
 

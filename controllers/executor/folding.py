@@ -102,7 +102,7 @@ class DeviceFolding:
 
     def _merging(self) -> Command:
         """What merges, with memory for all slots, of which the launches know from now on."""
-        executor, queue, result = self._executor, self._executor.compute, self._result
+        executor, lane, result = self._executor, self._executor.compute_lane, self._result
         firsts = np.cumsum([0, *self._n_slots], dtype=np.int64)
         n_words = max(1, int(firsts[-1]) * self._n_extremes * OF_SLOT)
         slots = executor.constants(np.zeros(n_words, np.int64))
@@ -123,8 +123,8 @@ class DeviceFolding:
         def command(
             wait_for: Sequence[Event] | None = None, keep: object = memory
         ) -> Event:
-            enqueue_kernel(queue, kernel, (GROUP,), (GROUP,), None, wait_for)
-            return download(queue, result, target, is_blocking=False)
+            enqueue_kernel(lane.queue, kernel, (GROUP,), (GROUP,), None, wait_for)
+            return download(lane.queue, result, target, is_blocking=False)
 
         return command
 

@@ -44,13 +44,13 @@ class LaunchingDevice(OpenedDevice):
         kernel.set_args(*arguments)  # type: ignore[arg-type]
         if show is not None:
             show(kernel)
-        queue, enqueue, (global_size, local_size) = self.compute, enqueue_kernel, sizes
+        lane, enqueue, (global_size, local_size) = self.compute_lane, enqueue_kernel, sizes
 
         def in_native_code(
             wait_for: Sequence[Event] | None = None, keep: object = (*arguments, keep)
         ) -> Event:
             # `keep`: a kernel does not hold the buffers that are its arguments
-            return enqueue(queue, kernel, global_size, local_size, None, wait_for)
+            return enqueue(lane.queue, kernel, global_size, local_size, None, wait_for)
 
         command: Command = named(built.label, in_native_code)
         if not numbers:
@@ -69,11 +69,13 @@ class LaunchingDevice(OpenedDevice):
         sizes: tuple[tuple[int, ...], tuple[int, ...]],
     ) -> Command:
         """The same with a kernel whose arguments are set at each call: cheaper to make."""
-        queue, enqueue, (global_size, local_size) = self.compute, kernel.enqueue, sizes
+        lane, enqueue, (global_size, local_size) = self.compute_lane, kernel.enqueue, sizes
 
         def command(wait_for: Sequence[Event] | None = None) -> Event:
             with kernel.lock:
                 kernel.kernel.set_args(*arguments)  # type: ignore[arg-type]
-                return enqueue(queue, kernel.kernel, global_size, local_size, None, wait_for)
+                return enqueue(
+                    lane.queue, kernel.kernel, global_size, local_size, None, wait_for
+                )
 
         return command

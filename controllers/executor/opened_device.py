@@ -17,6 +17,7 @@ from controllers.device import Device
 from controllers.device.event import Command, in_order
 from controllers.executor.clearing import Clearing
 from controllers.executor.clock import Clock
+from controllers.executor.lane import Lane
 from controllers.executor.transfer import box_command, clock_reading, copy_box, run_command
 from controllers.kernel.build import where
 from controllers.kernel.crash import labelled
@@ -31,7 +32,7 @@ STAGGER = 5     # cache-line pairs between the starts of successive tiles, modul
 
 
 class OpenedDevice:
-    """One device: an in-order queue for kernels, another one for transfers, and memory.
+    """One device: a lane for kernels, another one for transfers, and memory.
 
     Where the device shares the host's memory, tiles are host arrays that kernels use in
     place; elsewhere they are internal, and `staging` is pinned.  All that is allocated is in
@@ -45,13 +46,22 @@ class OpenedDevice:
         cap_bytes = cap_for(device.capacity_bytes, memory_cap)
         self.ledger = Ledger(device.name, cap_bytes, device.max_allocation_bytes)
         self.context = cl.Context([device.handle])
-        profiling = cl.command_queue_properties.PROFILING_ENABLE
-        self.compute = cl.CommandQueue(self.context, properties=profiling)
-        self.transfer = cl.CommandQueue(self.context, properties=profiling)
+        self.compute_lane, self.transfer_lane = Lane(self.context), Lane(self.context)
+        self._lanes = self.compute_lane, self.transfer_lane
         self._clearing = Clearing(self.compute)
         self._n_tiles = 0
         self.waiter = Waiter()
-        self.clock = Clock(clock_reading(self.transfer))
+        self.clock = Clock(clock_reading(self.transfer_lane.timed))
+
+    @property
+    def compute(self) -> cl.CommandQueue:
+        """The queue that kernels go through now."""
+        return self.compute_lane.queue
+
+    @property
+    def transfer(self) -> cl.CommandQueue:
+        """The queue that transfers go through now."""
+        return self.transfer_lane.queue
 
     def tile(self, geometry: Geometry, dtype: np.dtype[Any]) -> Tile:
         """A new tile, zeroed."""
@@ -109,21 +119,22 @@ class OpenedDevice:
         self, source: Linear, cells: Strided, target: npt.NDArray[Any]
     ) -> Command:
         """Copy contiguous cells of a buffer to `target`, contiguous host memory of that size."""
-        return run_command(self.transfer, source, cells, target, to_device=False)
+        return run_command(self.transfer_lane, source, cells, target, to_device=False)
 
     def upload_command(
         self, source: npt.NDArray[Any], target: Linear, cells: Strided
     ) -> Command:
         """Copy `source`, contiguous host memory, to contiguous cells of a buffer."""
-        return run_command(self.transfer, target, cells, source, to_device=True)
+        return run_command(self.transfer_lane, target, cells, source, to_device=True)
 
     def move_command(
         self, tile: Tile, image: npt.NDArray[Any], boxes: Sequence[Shape], *, to_device: bool
     ) -> Command:
         """Copy boxes of cells between a tile and its image, a flat array of the same geometry."""
         assert tile.buffer is not None, "an OpenCL tile"
+        lane, buffer = self.transfer_lane, tile.buffer
         return in_order([
-            box_command(self.transfer, tile.buffer, tile.strided(box), image, to_device=to_device)
+            box_command(lane, buffer, tile.strided(box), image, to_device=to_device)
             for box in boxes
         ])  # fmt: skip
 
@@ -153,12 +164,20 @@ class OpenedDevice:
 
     def read_clock(self) -> None:
         """Compare the device's clock, which events are timed by, with the host's; some 0.5 ms."""
-        self.clock.add(clock_reading(self.transfer))
+        self.clock.add(clock_reading(self.transfer_lane.timed))
+
+    def time_commands(self, wanted: bool) -> None:
+        """Whether the events of what is enqueued from now on have profiles; after `wait` they do.
+
+        Untimed commands cost some drivers less to enqueue.
+        """
+        for lane in self._lanes:
+            lane.time(wanted)
 
     def flush(self) -> None:
         """Let the device start on all that is enqueued."""
-        self.compute.flush()
-        self.transfer.flush()
+        for lane in self._lanes:
+            lane.queue.flush()
 
     def wait(self, patience_s: float | None = None, keep: object = None) -> bool:
         """Block until the device has nothing left to do; False if it takes longer than that.
@@ -167,8 +186,13 @@ class OpenedDevice:
         """
 
         def finish() -> object:
-            labelled(f"kernels are waited for on {where(self.device)}", self.compute.finish)()
-            self.transfer.finish()
+            compute, transfer = self._lanes
+            labelled(f"kernels are waited for on {where(self.device)}", compute.finish)()
+            transfer.finish()
             return keep
 
-        return self.waiter.wait(finish, patience_s)
+        done = self.waiter.wait(finish, patience_s)
+        if done:
+            for lane in self._lanes:
+                lane.restart()
+        return done

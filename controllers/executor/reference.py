@@ -76,6 +76,8 @@ class ReferenceExecutor:
                 assert isinstance(folding, HostFolding)
                 folding.parts[part] = folded(program, sweep, cells_of, over, around)
             found = apply_sweep(sweep, cells_of, over, program.dtypes, around)
+            if sweep.stage.overwrites:      # what is stored last may be what was there before
+                found = {field: np.array(values) for field, values in found.items()}
             for field, values in found.items():
                 targets[field][...] = values
 
@@ -147,6 +149,9 @@ class ReferenceExecutor:
 
     def read_clock(self) -> None:
         """It is the host's own."""
+
+    def time_commands(self, wanted: bool) -> None:
+        """They always are."""
 
     def flush(self) -> None:
         """Nothing is ever pending."""

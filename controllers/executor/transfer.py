@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Copies between host arrays and device memory, as OpenCL commands of one queue."""
+"""Copies between host arrays and device memory, as OpenCL commands of one lane or queue."""
 from __future__ import annotations
 
 import time
@@ -11,6 +11,7 @@ import pyopencl as cl
 
 from controllers.device.event import Command, Event, in_order
 from controllers.executor.clock import Reading
+from controllers.executor.lane import Lane
 from controllers.executor.rect_copy import rectangles
 from controllers.memory.tile import Linear
 from hitmap.shape import Shape
@@ -23,7 +24,7 @@ _enqueue_copy: Callable[..., Event] = cl.enqueue_copy
 
 
 def run_command(
-    queue: cl.CommandQueue, buffer: Linear, cells: Strided, array: npt.NDArray[Any],
+    lane: Lane, buffer: Linear, cells: Strided, array: npt.NDArray[Any],
     *, to_device: bool,
 ) -> Command:  # fmt: skip
     """Copy between contiguous cells of a buffer and a contiguous host array of that size."""
@@ -31,25 +32,27 @@ def run_command(
     target, source = (buffer, array) if to_device else (array, buffer)
 
     def command(wait_for: Sequence[Event] | None = None) -> Event:
-        return _enqueue_copy(queue, target, source, is_blocking=False, wait_for=wait_for, **offset)
+        return _enqueue_copy(
+            lane.queue, target, source, is_blocking=False, wait_for=wait_for, **offset
+        )
 
     return command
 
 
 def box_command(
-    queue: cl.CommandQueue, buffer: cl.Buffer, cells: Strided, image: npt.NDArray[Any],
+    lane: Lane, buffer: cl.Buffer, cells: Strided, image: npt.NDArray[Any],
     *, to_device: bool,
 ) -> Command:  # fmt: skip
     """Copy a box between a buffer and `image`, a flat host array in which it lies alike."""
     if cells.contiguous:
         part = image[cells.first : cells.first + cells.n_cells]
-        return run_command(queue, buffer, cells, part, to_device=to_device)
+        return run_command(lane, buffer, cells, part, to_device=to_device)
     target, source = (buffer, image) if to_device else (image, buffer)
 
     def rectangle(copy: dict[str, object]) -> Command:
         def command(wait_for: Sequence[Event] | None = None) -> Event:
             return _enqueue_copy(
-                queue, target, source, is_blocking=False, wait_for=wait_for, **copy
+                lane.queue, target, source, is_blocking=False, wait_for=wait_for, **copy
             )
 
         return command

@@ -18,7 +18,7 @@ from controllers.kgt.generator import generate
 from controllers.kgt.kernel import StageKernel
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
-from controllers.kgt.strategies.table import STRATEGIES, config_from, plain
+from controllers.kgt.strategies.table import STRATEGIES, config_from, plain, strategy_named
 
 __all__ = [
     "STRATEGIES",
@@ -33,5 +33,6 @@ __all__ = [
     "generate",
     "plain",
     "step_counts",
+    "strategy_named",
     "usual_steps",
 ]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from controllers import kgt
 from controllers.executor.executor import Executor
-from controllers.kernel.registry import KernelChoice
+from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.plan import Overlap, Plan
+from controllers.program.fusion import fused
 from controllers.program.program import Program
 from controllers.program.storing import FLOPS_PER_BYTE, with_temporaries
 from controllers.settings.execution import Execution
@@ -15,18 +17,33 @@ from hitmap.agreement import raise_together
 from hitmap.argument import short
 from hitmap.comm import Communicator
 
+IN_PLACE = ("cpu", "reference")     # kinds of devices that compute each cell of a launch once
+
 
 def as_planned(
     program: Program, kernel: KernelChoice, execution: Execution, kinds: Collection[str]
 ) -> Program:
-    """The program with temporary fields for stored values, where that pays on devices of all kinds.
+    """The program with fused stages, and temporary fields for stored values, where that pays.
 
-    A kernel of the user's own computes a stage as it is described; several steps at once are those
-    of a single stage.
+    It does on devices of all kinds.  A kernel of the user's own, and one that takes patterns as
+    data, computes a stage as it is described; several steps at once are those of a single stage.
     """
     is_whole = isinstance(kernel, Kernel) or (execution.steps_per_launch or 1) > 1
     worth = max(FLOPS_PER_BYTE.get(kind, FLOPS_PER_BYTE["gpu"]) for kind in kinds)
+    if not is_whole and kernel == SPECIALISED:
+        program = fused(program, execution.fuse)
     return with_temporaries(program, "never" if is_whole else execution.stored, worth)
+
+
+def in_place(kernel: KernelChoice, kinds: Collection[str]) -> bool:
+    """Whether sweeps may write over what they read, with these kernels on devices of all kinds.
+
+    Kernels of the user's own have parameters for two buffers.  GPUs march through a box, and ends
+    of it are computed twice.
+    """
+    if isinstance(kernel, Kernel) or {*kinds} - {*IN_PLACE}:
+        return False
+    return kernel == SPECIALISED or kgt.strategy_named(kernel).in_place
 
 
 def declared_steps(kernel: Kernel, wanted: int | None, watched: bool) -> int:

@@ -6,9 +6,9 @@ field is alive, which is version 0 of the next step: the last one, or, of a fiel
 the one that another field had as the step began.
 
 - Fields that exchange versions by renames share a *pool* of buffers; every other field has its own.
-- A version is written over the one before where nobody needs that any more, not even the sweep
-  itself: launches may be repeated, since none reads what it writes.  Else it goes to a buffer that
-  holds nothing alive.
+- A version is written over the one before where nobody needs that any more, and else to a buffer
+  that holds nothing alive.  What a sweep reads is alive until it ends, but for what it reads at the
+  cell itself alone: over that it may write, if it computes each cell once (`spares`).
 - Where versions end in other buffers than they began in, the buffers change roles from step to
   step: after a period all is as it was, and no step copies a field for that.
 - Cells that a sweep does not compute keep their value.  Where the buffer may hold something else in
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 
 from controllers.program.stage import around
@@ -43,7 +44,9 @@ class Liveness:
     >>> step = [Sweep.of(mean, inner), Sweep.of(back, inner, 1, {"v": 1})]
     >>> live = Liveness({"u": domain, "v": domain}, step)
     >>> live.n_buffers, live.period, live.exchanged
-    ({'u': 2, 'v': 1}, 2, (Version(field='u', number=1),))
+    ({'u': 1, 'v': 1}, 1, (Version(field='u', number=1),))
+    >>> live.sweeps[1].stage.overwrites
+    {'u': 'u'}
     """
 
     def __init__(
@@ -51,8 +54,10 @@ class Liveness:
         domains: Mapping[str, Shape],
         sweeps: Sequence[Sweep],
         renames: Mapping[str, str] | None = None,
+        *,
+        in_place: bool = True,
     ) -> None:
-        """`domains`: all cells of each field."""
+        """`domains`: all cells of each field.  in_place: sweeps may write over what they read."""
         self._sweeps, self._domains, self._renames = tuple(sweeps), domains, dict(renames or {})
         fields = [*domains]
         self._writers: dict[str, list[int]] = {field: [] for field in fields}
@@ -61,7 +66,9 @@ class Liveness:
             for field in sweep.writes:
                 self._writers[field].append(number)
         self.pools = _pools(fields, self._renames)
-        self._first = {name: self._assigned(name) for name in dict.fromkeys(self.pools.values())}
+        names = dict.fromkeys(self.pools.values())
+        self._first = {name: self._assigned(name, in_place) for name in names}
+        self.sweeps = self._sweeps = tuple(map(self._told, self._sweeps))
         self.n_buffers = {name: max(first.values()) + 1 for name, first in self._first.items()}
         turns = {name: self._turn(name) for name in self._first}
         self.period = math.lcm(*map(_order, turns.values()))
@@ -135,6 +142,9 @@ class Liveness:
             number -= 1
         return (Region.of(computed) & domain) - own
 
+    def _buffer(self, version: Version) -> int:
+        return self._first[self.pools[version.field]][version]
+
     def _writer(self, version: Version) -> Sweep:
         return self._sweeps[self.maker(version)]
 
@@ -147,13 +157,14 @@ class Liveness:
             if self.opened.get(field) == Version(field, 0):
                 yield Version(field, 0)
 
-    def _assigned(self, pool: str) -> dict[Version, int]:
+    def _assigned(self, pool: str, in_place: bool) -> dict[Version, int]:
         """The buffer of each version of a pool in the first step of the period."""
         members = [field for field, name in self.pools.items() if name == pool]
         kept = {self.last(field) for field in members}
         found = {Version(field, 0): number for number, field in enumerate(members)}
         last_use = {use.version: n for n, s in enumerate(self._sweeps) for use in s.uses}
         for number, sweep in enumerate(self._sweeps):
+            free = {use.version for use in sweep.uses if in_place and spares(sweep, use)}
             made: set[int] = set()
             for update in sweep.updates:
                 version = update.version
@@ -162,13 +173,24 @@ class Liveness:
                 before = found[Version(version.field, version.number - 1)]
                 alive = made | {
                     at for one, at in found.items()
-                    if one in kept or last_use.get(one, -1) >= number
+                    if one in kept or last_use.get(one, -1) >= number + (one in free)
                 }
                 if before in alive:
                     before = next(at for at in range(len(alive) + 1) if at not in alive)
                 found[version] = before
                 made.add(before)
         return found
+
+    def _told(self, sweep: Sweep) -> Sweep:
+        """`sweep` with a stage that knows what it writes over."""
+        over = {
+            update.version.field: use.version.field
+            for update in sweep.updates
+            for use in sweep.uses
+            if self.pools[use.version.field] == self.pools[update.version.field]
+            and self._buffer(use.version) == self._buffer(update.version)
+        }
+        return replace(sweep, stage=replace(sweep.stage, overwrites=over)) if over else sweep
 
     def _turn(self, pool: str) -> tuple[int, ...]:
         """By buffer in one step, the buffer that has its role in the next one."""
@@ -232,6 +254,19 @@ def _steps(turn: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     while True:
         power = tuple(turn[at] for at in power)
         yield power
+
+
+def spares(sweep: Sweep, use: Use) -> bool:
+    """Whether a cell of what a sweep reads is needed no more once that cell is computed.
+
+    Several steps at once and folds read more than the cell; nobody looks into OpenCL C.
+    """
+    return (
+        isinstance(use.map, Here)
+        and sweep.count == 1
+        and not sweep.folds
+        and not sweep.stage.elements
+    )
 
 
 def is_near(uses: Sequence[Used]) -> bool:

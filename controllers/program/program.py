@@ -52,7 +52,7 @@ class Program:
     folds; then it is computed in each step.  grid: where the cells lie, for coordinates.
     temporaries: fields that hold values within a step alone, which nobody sees; each stage that
     reads one comes after one that writes it (`controllers.program.storing`).
-    choices: what was decided of stored values, for people.
+    choices: what was decided of fused stages and of stored values, for people.
     results: the scalars, made of folds, that the host sees after a step; by default all folds.
     repeats: stages that are done again and again within a step.
     math: "strict", which is evaluated as written, or "fast", for floats: generated kernels may

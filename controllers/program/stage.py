@@ -42,6 +42,8 @@ class Stage:
     `folds` are numbers, by name, that it makes of the same values in all cells that it computes;
     the stages after it may use each as a `Scalar`.  A stage may have folds alone.
     like: of a stage without updates, a field that lies where it computes; else the first it reads.
+    `overwrites`: by updated field, the field whose memory its new values are stored in, cell by
+    cell: it is read at the cell alone, and each cell is computed once.  Whoever plans says so.
     Two stages are equal when they share the very same expression objects.
     """
 
@@ -50,6 +52,7 @@ class Stage:
     offsets: Offsets
     folds: Mapping[str, Fold] = field(default_factory=dict)
     like: str = ""
+    overwrites: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
         check_identifier(self.name, "stage")
@@ -98,7 +101,8 @@ class Stage:
     @property
     def _identity(self) -> tuple[object, ...]:
         values = tuple((field, id(value)) for field, value in self.updates.items())
-        return self.name, self.offsets, self.rim, values, tuple(self.folds.items()), self.like
+        folds, over = tuple(self.folds.items()), tuple(self.overwrites.items())
+        return self.name, self.offsets, self.rim, values, folds, over, self.like
 
     @cached_property
     def expressions(self) -> tuple[Expression, ...]:

@@ -25,9 +25,11 @@ def structure(program: Program, stage: Stage) -> str:
         given=repr, outcome=_outcome,
     )  # fmt: skip
     fields = {field: program.dtypes[field] for field in (*stage.fields_read, *stage.updates)}
+    over = [repr(stage.overwrites)] if stage.overwrites else []
     unlike = repr(fields) if len({*fields.values()}) > 1 else next(iter(fields.values()))
     folds = [f"{name} {fold.kind} {fold.over is None}" for name, fold in stage.folds.items()]
-    return _digest(unlike, program.math, repr(stage.offsets), *stage.updates, *folds, *values)
+    offsets = repr(stage.offsets)
+    return _digest(unlike, program.math, offsets, *over, *stage.updates, *folds, *values)
 
 
 def _outcome(node: Outcome, operands: Sequence[str]) -> str:

@@ -2,11 +2,12 @@
 """What steps cost, counted while they run."""
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from controllers.engine import Engine, Log, Progress
+from controllers.engine import Engine, Log, Progress, configurations
 from controllers.report.exchange_time import PlaceTime, place_times
 from controllers.report.report import DeviceReport, PlaceReport, Report, Wait
 from controllers.report.trace import Trace
@@ -66,6 +67,7 @@ class Timings:
         progress: Progress | None = None,
         trace: Trace | None = None,
         log: Log | None = None,
+        until: float = math.inf,
     ) -> None:
         """Run steps and count what they cost; what it takes to count is outside.  Collective.
 
@@ -77,7 +79,7 @@ class Timings:
         if trace is not None:
             trace.begin(engine)
         start = time.perf_counter()
-        engine.run(n_steps, progress, log if trace is None else trace)
+        engine.run(n_steps, progress, log if trace is None else trace, until)
         seconds, n_done = time.perf_counter() - start, engine.n_steps - before
         if trace is not None:
             trace.end(engine)
@@ -105,7 +107,7 @@ class Timings:
     ) -> Report:
         """What all steps have cost; `devices` and `tuning` are those of this rank.  Collective."""
         mine = [self.place(engine, place) for place in engine.executors]
-        everyone = comm.allgather((mine, devices, engine.configurations(largest=True), tuning))
+        everyone = comm.allgather((mine, devices, configurations(engine, largest=True), tuning))
         plan = engine.plan
         return Report(
             self.seconds,

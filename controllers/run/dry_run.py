@@ -13,7 +13,7 @@ from controllers.kernel.configuration import KernelUse, planned_configurations
 from controllers.kernel.registry import KernelChoice, check_math, find_kernel
 from controllers.language.half_points import Locations
 from controllers.language.kinds import DTypes
-from controllers.placement.own_kernel import as_planned, overlap_for
+from controllers.placement.own_kernel import as_planned, in_place, overlap_for
 from controllers.placement.temporal import plan_with_steps
 from controllers.plan import Location, Plan
 from controllers.plan.needed import cells_needed
@@ -99,12 +99,14 @@ def dry_run(
     ranks = [_location(rank, words[rank % len(words)]) for rank in range(n_controllers)]
     n_each = 1 if division.is_dealt else division.places_per_controller
     locations = [ranks[place // n_each % n_controllers] for place in range(layout.n_places)]
-    planned = as_planned(asked, kernel, execution, {where.kind for where in locations})
+    kinds = {where.kind for where in locations}
+    planned = as_planned(asked, kernel, execution, kinds)
 
     def plan_of(n_steps: int) -> Plan:
         return Plan(
             planned, layout, planned.periodic, locations,
             overlap=overlap_for(execution.overlap, kernel), steps_per_launch=n_steps,
+            in_place=in_place(kernel, kinds),
         )  # fmt: skip
 
     plan = plan_with_steps(plan_of, kernel, execution.steps_per_launch)

@@ -14,6 +14,7 @@ from controllers.device.selection import check_selectors
 from controllers.kernel.variant import Kernel
 from controllers.memory.ledger import parse_cap
 from controllers.plan.overlap import Overlap
+from controllers.program.fusion import Fusing
 from controllers.program.identifier import short
 from controllers.program.program import Math
 from controllers.program.storing import Storing
@@ -31,6 +32,7 @@ class ExecutionKeywords(TypedDict, total=False):
     steps_per_launch: int | None
     math: Math
     stored: Storing
+    fuse: Fusing
     kernel: str | Kernel | None
     tune: float
     check: Check
@@ -54,6 +56,8 @@ class Execution:
         constants divided beforehand; the bits then depend on the device and on the division.
     stored: what becomes of values that steps mark by `stored`: "always" (written to memory and read
         again), "never" (computed again where they are read), or "auto", what promises to be faster.
+    fuse: "auto", by which one sweep computes stages in a row where that moves fewer bytes, or
+        "never", each stage by itself.
     kernel: "specialised" (the default: generated for the program), "generic" (one that takes
         any weighted stencil as data), or a kernel of your own, a `Kernel` or the name of a
         registered one; the program then says what it reads, not what it computes.
@@ -79,6 +83,7 @@ class Execution:
     steps_per_launch: int | None = None
     math: Math = "strict"
     stored: Storing = "auto"
+    fuse: Fusing = "auto"
     kernel: str | Kernel | None = None
     tune: float = 0.0
     check: Check = None
@@ -96,6 +101,7 @@ class Execution:
             check_steps(whole(self.steps_per_launch, "steps_per_launch"))
         one_of(self.math, get_args(Math), "math")
         one_of(self.stored, get_args(Storing), "stored")
+        one_of(self.fuse, get_args(Fusing), "fuse")
         if not isinstance(self.kernel, (str, Kernel, type(None))):
             remedy = "write kernel=Kernel.of(...)"
             raise wrong("kernel", "a Kernel, or the name of one", self.kernel, remedy)
@@ -130,6 +136,7 @@ class Execution:
             "steps_per_launch": self.steps_per_launch,
             "math": self.math,
             "stored": self.stored,
+            "fuse": self.fuse,
             "tune": self.tune,
             "check": self.checked,
             "watchdog": self.limit_s,

@@ -121,8 +121,7 @@ class Bench:
                 if problem is not None:
                     return problem
                 command = self._bind(self._new)
-            for tile in self._new.values():
-                self.executor.clear(tile)
+            self._prepare(self._new)
             command(None).wait()
             n_wrong = self._n_unlike()
         except (BuildError, ValueError, cl.Error) as error:     # of this configuration alone
@@ -137,9 +136,23 @@ class Bench:
         return self.executor.device.kind == "cpu"
 
     def _bind(self, targets: Mapping[str, Tile]) -> Command:
+        over = {old: targets[new] for new, old in self.sweep.stage.overwrites.items()}
         return self.executor.launch_command(
-            self.program, self.sweep, self._read, targets, self._box, self._around
+            self.program, self.sweep, {**self._read, **over}, targets, self._box, self._around
         )
+
+    def _prepare(self, targets: Mapping[str, Tile]) -> None:
+        """What is there before a launch: zeros, or what it reads and writes over."""
+        for field, tile in targets.items():
+            self.executor.clear(tile)
+            if field in self.sweep.stage.overwrites:
+                old = self._read[self.sweep.stage.overwrites[field]]
+                self._copy(old, tile)
+
+    def _copy(self, source: Tile, target: Tile) -> None:
+        everywhere, size = source.strided(source.geometry.box), source.dtype.itemsize
+        move = everywhere, target.strided(source.geometry.box)
+        self.executor.copy_command(source.linear, target.linear, size, move)(None).wait()
 
     def _seconds(self, config: Candidate) -> list[float]:
         """The seconds of some launches, one after another; one goes before that does not count."""
@@ -171,6 +184,7 @@ class Bench:
         By "cell" then, or for several steps by the default of those, which as all others must
         first be right on a small box; of a user's kernel by its default.
         """
+        self._prepare(self._right)
         if not self._by_numpy:
             is_judged = isinstance(self.offer, Own) and self.offer.has_single_steps
             if is_judged and self.sweep.count > 1:
@@ -200,12 +214,9 @@ class Bench:
         """What several steps give, by launches of one."""
         executor, sweep, (field,) = self.executor, self.sweep, self.sweep.writes
         old = self._read[field]
-        everywhere = old.strided(old.geometry.box)
         levels = [executor.tile(old.geometry, old.dtype) for _ in range(2)]
         for level in levels:
-            executor.copy_command(
-                old.linear, level.linear, old.dtype.itemsize, (everywhere, everywhere)
-            )(None).wait()
+            self._copy(old, level)
         single = Sweep.of(sweep.stage, sweep.cells)
         for n_left in reversed(range(sweep.count)):
             read = {**self._read, field: levels[0]}

@@ -23,6 +23,7 @@ from controllers.memory.ledger import MemoryCapError
 from controllers.placement.own_kernel import (
     check_boxes,
     check_mirrors,
+    in_place,
     overlap_for,
 )
 from controllers.placement.placement import open_controllers
@@ -158,6 +159,7 @@ def _plans(
         return Plan(
             program, layout, program.periodic, locations, overlap=overlap_for("auto", kernel),
             only_rank=rank, steps_per_launch=n_steps,
+            in_place=in_place(kernel, {where.kind for where in locations}),
         )  # fmt: skip
 
     if isinstance(kernel, Kernel):

@@ -91,14 +91,15 @@ def busy_queue(verb: str, place: int) -> Iterator[None]:
         if (operation.verb, operation.place) != (verb, place) or not operation.on_device:
             return bound
         assert isinstance(executor, OpenCLExecutor)
-        queue = executor.compute if operation.lane == "compute" else executor.transfer
+        on_lane = operation.lane == "compute"
+        lane = executor.compute_lane if on_lane else executor.transfer_lane
         if executor not in work:
             flags = cl.mem_flags.READ_WRITE
             work[executor] = [cl.Buffer(executor.context, flags, BUSY_BYTES) for _ in range(2)]
         source, target = work[executor]
 
         def delayed(wait_for: Sequence[Event] | None = None) -> Event:
-            cl.enqueue_copy(queue, target, source, byte_count=BUSY_BYTES)
+            cl.enqueue_copy(lane.queue, target, source, byte_count=BUSY_BYTES)
             return bound(wait_for)
 
         return delayed

@@ -90,6 +90,7 @@ class LazyEvent:
         self.executor, self.what, self.complete = executor, what, False
         self._work: Callable[[], None] | None = work
         self._wait_for = wait_for
+        self.timed = executor.timed
 
     @property
     def ready(self) -> bool:
@@ -134,6 +135,7 @@ class Handle:
 
     @property
     def profile(self) -> Profile:
+        assert self.event.timed, "only what was enqueued for it is timed"
         return self     # as PyOpenCL's, it can be had at once and holds the event
 
     @property
@@ -168,7 +170,7 @@ class LazyExecutor:
         self.world = world
         self.shares_host = shares_host
         self.name = name
-        self.flushed = True
+        self.flushed = self.timed = True
         self.clock = Clock()
         self.compute: deque[LazyEvent] = deque()
         self.transfer: deque[LazyEvent] = deque()
@@ -271,6 +273,9 @@ class LazyExecutor:
         assert not self.compute and not self.transfer, "the device is idle"
         return np.array(tile.strided(cells).view(array(tile.linear)))
 
+    def time_commands(self, wanted: bool) -> None:
+        self.timed = wanted
+
     def flush(self) -> None:
         self.flushed = True
 
@@ -279,6 +284,7 @@ class LazyExecutor:
         for queue in (self.compute, self.transfer):
             while queue:
                 self.world.finish(queue[-1])
+        self.timed = True
         return True
 
     def _command(self, queue: deque[LazyEvent], what: str, work: Callable[[], None]) -> Command:

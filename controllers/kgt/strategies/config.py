@@ -31,6 +31,7 @@ class Config(Protocol):
     about: ClassVar[str]            # in a few words, for the command line
     vectors: ClassVar[bool] = False     # whether it writes vectors of cells, or what is as narrow
     several: ClassVar[bool] = False     # whether its kernels store several fields
+    in_place: ClassVar[bool] = False    # ... compute each cell once, also over what it reads
     folds: ClassVar[bool] = False       # whether its kernels fold
 
     given: ClassVar[tuple[type[Given], ...]] = ()   # which kinds of given values it writes
@@ -42,6 +43,7 @@ class Config(Protocol):
             cls._stores(stage)
             and cls._folds(stage)
             and cls._takes_given(stage)
+            and (cls.in_place or not stage.overwrites)
             and (not cls.vectors or in_vectors(stage, program.dtypes))
         )
 
@@ -74,6 +76,11 @@ class Config(Protocol):
             raise ValueError(
                 f"stage {stage.name!r} uses scalars, indices, coordinates or OpenCL C in a way "
                 f"that the strategy {cls.strategy!r} does not write; take 'cell', which does"
+            )
+        if stage.overwrites and not cls.in_place:
+            raise ValueError(
+                f"stage {stage.name!r} is computed in place, and kernels of the strategy "
+                f"{cls.strategy!r} compute some cells twice; take 'cell', or another buffer"
             )
         if not cls.computes(program, stage):
             raise ValueError(

@@ -46,12 +46,9 @@ def kernel(
     own_functions: clang computes what it can without OpenCL's library.  folds_by_group: as in
     `StageKernel`.
     """
-    fields, dtypes = used_fields(stage), program.dtypes
-    buffers: tuple[tuple[str, Role], ...] = (
-        *((field, "in") for field in stage.fields_read),
-        *((field, "out") for field in stage.stored),
-    )
+    fields, dtypes, buffers = used_fields(stage), program.dtypes, _buffers(stage)
     types = {field: OPENCL_TYPES[dtypes[field]] for field in fields}
+    body = [*_overwritten(stage, types), *body]
     real = OPENCL_TYPES[given_dtype(stage, dtypes)]
     helpers, called = [*fold_helpers(stage), *helpers], helper_functions(stage, dtypes)
     used = [*called, *helpers, *body]
@@ -88,6 +85,23 @@ def kernel(
     )  # fmt: skip
 
 
+def _buffers(stage: Stage) -> tuple[tuple[str, Role], ...]:
+    """The fields that have a parameter, and what it is for."""
+    over = {*stage.overwrites.values()}     # known by what is written over them
+    return (
+        *((field, "in") for field in stage.fields_read if field not in over),
+        *((field, "inout" if field in stage.overwrites else "out") for field in stage.stored),
+    )
+
+
+def _overwritten(stage: Stage, types: Mapping[str, str]) -> list[str]:
+    """C lines: the names of fields that lie in the memory of new values."""
+    return [
+        f"__global const {types[old]} *const {old} = {new}_new;  // each cell is read, then written"
+        for new, old in stage.overwrites.items()
+    ]
+
+
 def _pragmas(program: Program, stage: Stage) -> list[str]:
     """C lines: which arithmetic the compiler may use."""
     doubles = "float64" in used_dtypes(stage, program.dtypes)
@@ -109,9 +123,9 @@ def buffer_parameters(
 ) -> list[str]:
     """The parameters of the buffers, one line each, each with its comma."""
     return [
-        f"__global {types[field]} *restrict {field}_new,"
-        if role == "out"
-        else f"__global const {types[field]} *restrict {field},"
+        f"__global const {types[field]} *restrict {field},"
+        if role == "in"
+        else f"__global {types[field]} *restrict {field}_new,"
         for field, role in buffers
     ]
 

@@ -16,6 +16,7 @@ from controllers.device import assign, choose, find_devices, reference_device
 from controllers.device.event import HostEvent
 from controllers.engine import Engine
 from controllers.engine import place as engine_place
+from controllers.engine.samples import MIN_PAIRS
 from controllers.executor.executor import Executor
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.executor.reference import ReferenceExecutor
@@ -269,6 +270,18 @@ def test_one_device_is_waited_for_and_not_polled(monkeypatch: pytest.MonkeyPatch
     two = Job(STAR, Layout.bands(DOMAIN, 2), [LazyExecutor(world, shares_host=False)] * 2)
     two.engine.run(8)       # copies by the device: nothing to ask for in between
     assert world.polls <= 4 * world.waits + len(two.plan.operations)
+
+
+@pytest.mark.parametrize("n_places", [1, 2])
+def test_commands_are_timed_in_steps_that_somebody_looks_at(n_places: int) -> None:
+    world, n_steps = World(), 300
+    lazy = [LazyExecutor(world) for _ in range(n_places)]
+    job = Job(STAR, Layout.bands(DOMAIN, n_places), lazy)
+    job.engine.run(n_steps)
+    launched = [event for event in world.done if "launch" in event.what]
+    per_step, n_sampled = len(launched) // n_steps, 2 * MIN_PAIRS
+    assert per_step and sum(event.timed for event in launched) == per_step * n_sampled
+    assert all(executor.timed for executor in lazy)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from controllers.kgt.text.c_lines import block
-from controllers.kgt.text.emitter import (
-    OPENCL_TYPES,
-    assignments,
-    cell_index,
-    used_fields,
-)
+from controllers.kgt.text.emitter import OPENCL_TYPES, assignments, cell_index, used_fields
 from controllers.kgt.text.fold_text import (
     fold_cells,
     fold_end,
@@ -24,17 +19,28 @@ from controllers.program.program import Program, Stage
 def cell_body(program: Program, stage: Stage) -> list[str]:
     """C lines: the body of the kernel."""
     n_axes = program.n_axes
-    lines = [
-        "// The group's first cell; the last group of an axis starts early: it ends with the box."
-    ]
+    lines = ["// The group's first cell; " + (
+        "no cell is computed twice." if stage.overwrites
+        else "the last group of an axis starts early: it ends with the box."
+    )]  # fmt: skip
     for axis in range(max(0, n_axes - 3), n_axes):
-        lines += _two_outer_axes() if n_axes == 4 and axis == 1 else _group_start(axis, n_axes)
+        lines += (
+            _two_outer_axes() if n_axes == 4 and axis == 1
+            else _group_start(axis, n_axes, early=not stage.overwrites)
+        )  # fmt: skip
+    lines += _outside(n_axes) if stage.overwrites else []
     for axis in axes_of(stage):
         lines.append(f"const long item_{axis} = start_{axis}{_local_id(axis, n_axes)};")
     for field in used_fields(stage):
         lines += _index(field, cell_index(field, stage), n_axes)
     cells = {field: f"{field}_new[{cell_index(field, stage)}]" for field in stage.updates}
-    return [*lines, "", *assignments(cells, stage, program.dtypes)]
+    if len(cells) == 1 or not stage.overwrites:
+        return [*lines, "", *assignments(cells, stage, program.dtypes)]
+    values = {field: f"item_value_{field}" for field in cells}  # all before the first is stored
+    types = {field: OPENCL_TYPES[program.dtypes[field]] for field in cells}
+    made = {field: f"const {types[field]} {value}" for field, value in values.items()}
+    stores = [f"{cell} = {values[field]};" for field, cell in cells.items()]
+    return [*lines, "", *assignments(made, stage, program.dtypes), *stores]
 
 
 def cells_body(program: Program, stage: Stage, most_items: int = 0) -> list[str]:
@@ -44,10 +50,8 @@ def cells_body(program: Program, stage: Stage, most_items: int = 0) -> list[str]
     """
     last, outer = program.n_axes - 1, range(program.n_axes - 1)
     steps = "".join(f" + item_{axis} * {{0}}_pitch_{axis}" for axis in outer)
-    targets = {
-        field: f"{field}_new[{cell_index(field, stage)}]" if field in stage.stored
-        else f"const {OPENCL_TYPES[program.dtypes[field]]} item_{field}" for field in stage.updates
-    }
+    types = {field: OPENCL_TYPES[program.dtypes[field]] for field in stage.updates}
+    targets = {field: f"const {kind} item_value_{field}" for field, kind in types.items()}
     slot = slot_of_group() if most_items else slot_of_item()
     end = fold_end_of_group(stage, most_items) if most_items else fold_end(stage)
     return block("""
@@ -64,6 +68,7 @@ def cells_body(program: Program, stage: Stage, most_items: int = 0) -> list[str]
                  item_$x += get_local_size(0)) {
                 $indices
                 $computed
+                $stores
                 $fold
             }
         }
@@ -76,7 +81,8 @@ def cells_body(program: Program, stage: Stage, most_items: int = 0) -> list[str]
             f"{field}_first{steps.format(field)} + item_{last};" for field in used_fields(stage)
         ],
         computed=assignments(targets, stage, program.dtypes),
-        fold=fold_cells(stage, lambda field, _: f"item_{field}", repeated=True), end=end,
+        stores=[f"{f}_new[{cell_index(f, stage)}] = item_value_{f};" for f in stage.stored],
+        fold=fold_cells(stage, lambda field, _: f"item_value_{field}", repeated=True), end=end,
     )  # fmt: skip
 
 
@@ -89,8 +95,19 @@ def _places(last: int) -> list[str]:
     return lines
 
 
-def _group_start(axis: int, n_axes: int) -> list[str]:
-    """C lines: `start_A`, the first cell of the group in the box."""
+def _outside(n_axes: int) -> list[str]:
+    """C lines: work-items behind the box have nothing to do."""
+    axes = range(max(0, n_axes - 3) if n_axes < 4 else 2, n_axes)
+    tests = (f"start_{axis}{_local_id(axis, n_axes)} >= extent_{axis}" for axis in axes)
+    return [f"if ({' || '.join(tests)})", "    return;"]
+
+
+def _group_start(axis: int, n_axes: int, *, early: bool) -> list[str]:
+    """C lines: `start_A`, the first cell of the group in the box; if `early`, of a whole group."""
+    if not early:
+        dimension = n_axes - 1 - axis
+        size = f"(long)get_local_size({dimension})"
+        return [f"const long start_{axis} = (long)get_group_id({dimension}) * {size};"]
     return block("""
         const long group_$axis = (long)get_group_id($dimension) * (long)get_local_size($dimension);
         const long last_$axis = extent_$axis - (long)get_local_size($dimension);

@@ -4,8 +4,8 @@
 A bounds test would stop the vectoriser of CPU drivers.  Instead the number of groups is rounded up
 and the last group of an axis starts early, so that it ends with the box: the cells it shares with
 the group before are written twice, with the same value, since old and new level are different
-buffers.  The index of a cell is a base, the same for the whole group, plus the local ids, which
-vectorises.
+buffers.  Where they are one, there is a test after all.  The index of a cell is a base, the same
+for the whole group, plus the local ids, which vectorises.
 """
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ class CellConfig(Config):
     strategy: ClassVar[str] = "cell"
     about: ClassVar[str] = "one cell per work-item (default)"
     several: ClassVar[bool] = True
+    in_place: ClassVar[bool] = True
     folds: ClassVar[bool] = True
     most_items: ClassVar[int] = 0   # of a work-group that folds together; 0: items fold alone
     given: ClassVar[tuple[type[Given], ...]] = (Scalar, Index, Coordinate, Outcome)

@@ -52,6 +52,7 @@ class RowsConfig(RowsParameters, Config):
     kind: ClassVar[str] = "cpu"
     about: ClassVar[str] = "bands of rows"
     several: ClassVar[bool] = True
+    in_place: ClassVar[bool] = True
     given: ClassVar[tuple[type[Given], ...]] = (Scalar, Index, Coordinate)
 
     @classmethod
@@ -59,16 +60,17 @@ class RowsConfig(RowsParameters, Config):
         cls, program: Program, stage: Stage, exceeds_cache: bool = False, nvidia: bool = False
     ) -> RowsConfig:
         """What is good for `stage` on a CPU (docs/performance.md); 64 bytes to a vector."""
-        streaming = exceeds_cache
+        streaming = exceeds_cache and not stage.overwrites  # what was read is in the cache
         lanes = _lanes(program, stage)
         if program.n_axes == 1:
             return cls(lanes, 1, band=1, streaming=streaming)
-        ahead = 4 if streaming else 0
+        ahead = 4 if exceeds_cache else 0
         if program.n_axes == 2:
             n_values = len(stage.reads) * len(stage.updates)
-            rows = 4 if streaming and n_values <= _FEW else 2
+            rows = 4 if exceeds_cache and n_values <= _FEW else 2
             return cls(lanes, rows, ahead=ahead, streaming=streaming)
-        return cls(lanes, 1, 3, band=64, depth=48, streaming=streaming, ahead=ahead)
+        planes = 2 if stage.overwrites else 3
+        return cls(lanes, 1, planes, band=64, depth=48, streaming=streaming, ahead=ahead)
 
     @classmethod
     def chosen(cls, program: Program, stage: Stage, launch: Launch | None) -> RowsConfig | None:
@@ -93,7 +95,7 @@ class RowsConfig(RowsParameters, Config):
         bands = ((1,), (8, 16, 32, 64, 128), (16, 64, 256))[min(n_axes, 3) - 1]
         depths = (12, 48, 192) if n_axes > 2 else (1,)
         lanes = (self.lanes, self.lanes // 2)
-        aheads = (0, 4, 8) if n_axes > 1 and self.streaming else (0,)
+        aheads = (0, 4, 8) if self.ahead else (0,)
         for values in product(lanes, rows, planes, bands, depths, _SEGMENTS, aheads):
             config = RowsConfig(*values, self.streaming)
             if config.rows * config.planes <= 8:

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+import numpy as np
+import pyopencl as cl
+import pytest
+
+from controllers.device import find_devices
+from controllers.executor.lane import Lane
+from controllers.kernel.build import build
+
+SOURCE = """
+__kernel void congruent(__global uint *cells, const uint number, const int n_times)
+{
+    const int i = get_global_id(0);
+    uint cell = cells[i];
+    for (int time = 0; time < n_times; ++time)
+        cell = 1664525 * cell + number;
+    cells[i] = cell;
+}
+"""
+N_CELLS, N_STEPS, N_TIMES = 64, 8, 100_000
+
+
+def lanes() -> list[Lane]:
+    devices = [device.handle for device in find_devices() if device.handle is not None]
+    return [Lane(cl.Context([device])) for device in devices]
+
+
+def test_commands_of_a_lane_run_in_order_whichever_of_them_are_timed() -> None:
+    for lane in lanes():
+        context = lane.queue.context
+        kernel = cl.Kernel(build(context, "congruent", SOURCE), "congruent")
+        buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4 * N_CELLS)
+        cl.enqueue_fill_buffer(lane.queue, buffer, np.uint32(1), 0, 4 * N_CELLS)
+        right, found = 1, np.empty(N_CELLS, np.uint32)
+        for step in range(N_STEPS):
+            n_times = 1 if step % 2 else N_TIMES    # what comes after long work takes no time
+            lane.time(bool(step % 2))
+            kernel.set_args(buffer, np.uint32(step), np.int32(n_times))
+            cl.enqueue_nd_range_kernel(lane.queue, kernel, (N_CELLS,), (N_CELLS,))
+            for _ in range(n_times):
+                right = (1664525 * right + step) % 2**32
+        cl.enqueue_copy(lane.queue, found, buffer)
+        assert set(found.tolist()) == {right}
+
+
+def test_a_lane_times_commands_until_it_is_told_otherwise_and_after_its_end() -> None:
+    for lane in lanes():
+        first = cl.enqueue_marker(lane.queue)
+        lane.time(False)
+        second = cl.enqueue_marker(lane.queue)
+        lane.time(False)        # nothing changes
+        lane.finish()
+        assert first.profile.end > 0
+        with pytest.raises(cl.RuntimeError, match="PROFILING_INFO_NOT_AVAILABLE"):
+            _ = second.profile.end
+        lane.restart()
+        third = cl.enqueue_marker(lane.queue)
+        third.wait()
+        assert third.profile.end >= first.profile.end
