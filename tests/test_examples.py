@@ -20,6 +20,8 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 TERRAIN = EXAMPLES / "terrain"
 # of programs of traced steps; more show more
 STEPS = {"red_black": 480, "lattice_boltzmann": 8000, "acoustic": 64}
+# of programs of arrays; they compare themselves with NumPy
+CELLS = {"conjugate_gradients": 31, "chebyshev": 31}
 
 needs_two_cores = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="divides a CPU in two")
 
@@ -84,10 +86,15 @@ def test_a_program_of_traced_steps_checks_itself(name: str) -> None:
     runpy.run_path(str(EXAMPLES / f"{name}.py"))["main"](STEPS[name])
 
 
+@pytest.mark.parametrize("name", sample(sorted(CELLS), 2))
+def test_a_program_of_arrays_needs_the_iterations_that_numpy_needs(name: str) -> None:
+    runpy.run_path(str(EXAMPLES / f"{name}.py"))["main"](CELLS[name])
+
+
 @pytest.mark.whole
-@pytest.mark.parametrize("name", STEPS)
-def test_a_program_of_traced_steps_prints_the_same_on_two_ranks(name: str) -> None:
-    script, steps = EXAMPLES / f"{name}.py", str(min(STEPS[name], 100))
+@pytest.mark.parametrize("name", STEPS | CELLS)
+def test_a_program_prints_the_same_on_two_ranks(name: str) -> None:
+    script, steps = EXAMPLES / f"{name}.py", str(min((STEPS | CELLS)[name], 100))
     job = run_ranks(2, [str(script), steps])
     assert job.returncode == 0, job.stderr
     assert job.stdout and job.stdout == run_alone(script, steps)
