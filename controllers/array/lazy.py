@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Arrays that are distributed over places, as NumPy and Python see them.
 
-Functions and operators of NumPy's on them are lazy; all that is looked at comes as a NumPy array or
-a number that every rank has.  What is not computed on devices NumPy computes, of arrays that every
-rank is given.
+Functions and operators on them are lazy; what is looked at comes as a NumPy array or a number that
+every rank has.  What is not computed on devices NumPy computes, of arrays on every rank.
 """
 from __future__ import annotations
 
@@ -13,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from controllers.array.arrays import Arrays
 from controllers.array.fitting import fitted, matched, with_whole_exponent
 from controllers.array.operand import Frame, Operand, unit
+from controllers.array.operators import Operators
 from controllers.array.promotion import apply, converted
 from controllers.array.reductions import FUNCTIONS, Reduced, dot
 from controllers.array.source import FieldSource, Source
@@ -29,11 +28,10 @@ LARGEST = 200       # operations of an expression that are computed at once
 _COMPOSED = {np.square, np.clip, np.power, np.positive}
 
 
-class Distributed(Reduced, NDArrayOperatorsMixin):
+class Distributed(Reduced, Operators):
     """An array whose cells lie on places: a field, a slice of one, or what is computed of them."""
 
     __slots__ = ()
-    __hash__ = object.__hash__      # of `==`, which compares cells
 
     @property
     @abstractmethod
@@ -86,6 +84,9 @@ class Distributed(Reduced, NDArrayOperatorsMixin):
         if known is not None and isinstance(args[0], Distributed):
             return known(*args, **kwargs)
         return func(*map(at_host, args), **{name: at_host(one) for name, one in kwargs.items()})
+
+    def computed(self, function: Callable[..., Any], one: Any, other: Any) -> Any:
+        return computed(function, (one, other))
 
     def where(self, mask: Distributed) -> Chosen:
         """The cells where a mask holds, one after another: `u[u > 0]`, `u.max(where=u > 0)`."""
@@ -191,8 +192,7 @@ class Lazy(Distributed):
     It has the values of when it was written down, whatever is assigned to the fields later.
     """
 
-    __slots__ = ("__weakref__", "_array", "_arrays", "_home", "_is_lost", "_number", "frame",
-                 "term")  # fmt: skip
+    __slots__ = "__weakref__", "_array", "_arrays", "_home", "_is_lost", "_number", "frame", "term"
 
     def __init__(self, arrays: Arrays, term: Term, frame: Frame) -> None:
         self._arrays, self.term, self.frame = arrays, term, frame
