@@ -88,7 +88,7 @@ class Plan(Outline):
             Part(_PartPlan(self, program), repeat) for program, repeat in segments(self.program)
         )
 
-    @property
+    @cached_property
     def n_buffers(self) -> Mapping[str, int]:
         """How many buffers of each field there are; as many as the part needs that needs most."""
         found = dict(self.liveness.n_buffers)
