@@ -59,6 +59,7 @@ class Arrays:
         self.owner = owner
         self._comm, self._messages = comm, messages
         self.living = Living(comm)
+        self.is_closed = False
         self._begin(engine)
 
     def _begin(self, engine: Engine) -> None:
@@ -233,14 +234,20 @@ class Arrays:
         """
         for lazy in self.living.those(lambda one: True):
             lazy.bring()
-        self.close()
+        self._unbind()
 
     def moved(self, engine: Engine) -> None:
         """... and are divided otherwise now."""
         self._begin(engine)
 
     def close(self) -> None:
-        """Give back what belongs to MPI."""
+        """The computation ends: what somebody may still look at goes to the host.  Collective."""
+        for one in self.living.those(lambda one: True):
+            one.outlive()
+        self._unbind()
+        self.is_closed = True
+
+    def _unbind(self) -> None:
         for one in self._bound.values():
             one.close()
         self._bound.clear()

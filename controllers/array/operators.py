@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Python's operators on distributed arrays; the most frequent ones go no way round by NumPy."""
+"""What Python asks of arrays: operators, lengths, truth; of arrays that are distributed.
+
+The most frequent operators take no way round by NumPy.
+"""
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,11 @@ class Operators(NDArrayOperatorsMixin):
 
     __slots__ = ()
     __hash__ = object.__hash__      # of `==`, which compares cells
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """Cells per axis."""
 
     @abstractmethod
     def computed(self, function: Callable[..., Any], one: Any, other: Any) -> Any:
@@ -55,6 +63,43 @@ class Operators(NDArrayOperatorsMixin):
         if _is_near(other):
             return self.computed(np.divide, other, self)
         return super().__rtruediv__(other)
+
+    @property
+    def ndim(self) -> int:
+        """Axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Cells."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("an array without axes has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Of the whole, as it is now."""
+        return iter(np.asarray(self))
+
+    def __bool__(self) -> bool:
+        return bool(self._number_of_one())
+
+    def __float__(self) -> float:
+        return float(self._number_of_one())
+
+    def __int__(self) -> int:
+        return int(self._number_of_one())
+
+    def _number_of_one(self) -> Any:
+        if self.size != 1:
+            raise ValueError(
+                f"an array of {self.size} cells is neither one number nor true or false; reduce "
+                f"it, as u.max() or (u > 0).any(), and choose cell by cell by np.where"
+            )
+        return np.asarray(self).reshape(())[()]
+
 
 
 def _is_near(other: object) -> bool:

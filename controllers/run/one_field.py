@@ -65,8 +65,9 @@ class OneField(FieldAccess, Distributed):
         ValueError or TypeError where a value does not fit.
         """
         if index is ... and type(values) is Lazy and values.arrays is self.arrays:
-            (leaf, own), (term, frame) = self.operand(), values.operand()
-            if own == frame:
+            (leaf, own), operand = self.operand(), values.operand()
+            if operand is not None and operand[1] == own:
+                term, frame = operand
                 self.arrays.assign(self._field, leaf.start, frame, term, values)
                 return
         if isinstance(index, Distributed):
