@@ -7,6 +7,7 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from controllers.program.reference import reference_run
 EXAMPLES = Path(__file__).parents[1] / "examples"
 TERRAIN = EXAMPLES / "terrain"
 # of programs of traced steps; more show more
-STEPS = {"red_black": 480, "lattice_boltzmann": 8000, "acoustic": 64}
+STEPS = {"red_black": 480, "lattice_boltzmann": 8000, "acoustic": 64, "multigrid": 6}
 # of programs of arrays; they compare themselves with NumPy
 CELLS = {"conjugate_gradients": 31, "chebyshev": 31}
 
