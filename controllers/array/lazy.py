@@ -87,6 +87,10 @@ class Distributed(Reduced, NDArrayOperatorsMixin):
             return known(*args, **kwargs)
         return func(*map(at_host, args), **{name: at_host(one) for name, one in kwargs.items()})
 
+    def where(self, mask: Distributed) -> Chosen:
+        """The cells where a mask holds, one after another: `u[u > 0]`, `u.max(where=u > 0)`."""
+        return Chosen(self, mask)
+
     def astype(self, dtype: npt.DTypeLike) -> Lazy | npt.NDArray[Any]:
         """The same values in another dtype: integers wrap, floats are rounded or truncated.
 

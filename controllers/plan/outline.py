@@ -63,7 +63,7 @@ class Outline(FieldLayouts):
         self.host_tasks, self.in_place = tuple(host_tasks), in_place
         self.schedule = lowered(program, layout.domain, self.periodic, steps_per_launch)
         domains = {field: self.layout_of(field).domain for field in program.dtypes}
-        parts = tuple(sweeps(self.schedule))
+        parts = [*sweeps(self.schedule)]
         self.liveness = Liveness(domains, parts, program.renames, in_place=in_place)
         self.sweeps = self.liveness.sweeps
         self.n_phases = self.liveness.period

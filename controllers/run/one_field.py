@@ -131,7 +131,7 @@ class OneField(FieldAccess, Distributed):
         """
         self.state.check_idle("set")
         wanted = refuse_together(
-            self.comm, lambda: initials({self._field: values}, self.fields, self._place)
+            self.comm, lambda: initials({self._field: values}, self.fields, self.where_cells_lie)
         )
         for initial in wanted:
             self._set(initial)
@@ -175,12 +175,12 @@ class OneField(FieldAccess, Distributed):
     @property
     def dims(self) -> tuple[str, ...]:
         """The names of the axes: the grid's, else x, y x, z y x."""
-        return self._place.axes.axes
+        return self.where_cells_lie.axes.axes
 
     @property
     def coords(self) -> dict[str, npt.NDArray[np.float64]]:
         """Where the cells, or half points, lie along each axis; none where there is no grid."""
-        place = self._place
+        place = self.where_cells_lie
         if place.grid is None:
             return {}
         return {axis: place.along(n, 0, self.shape[n]) for n, axis in enumerate(place.grid.axes)}
@@ -217,7 +217,8 @@ class OneField(FieldAccess, Distributed):
         return self._computation._engine
 
     @property
-    def _place(self) -> Place:
+    def where_cells_lie(self) -> Place:
+        """Its cells, or points, and their coordinates."""
         return place_of(self._engine.plan.program, self._field, self.shape)
 
     def _section(self, verb: str, index: object) -> Section:

@@ -46,11 +46,7 @@ def kernel(
     own_functions: clang computes what it can without OpenCL's library.  folds_by_group: as in
     `StageKernel`.
     """
-    fields, dtypes, over = used_fields(stage), program.dtypes, {*stage.overwrites.values()}
-    buffers: tuple[tuple[str, Role], ...] = (
-        *((field, "in") for field in stage.fields_read if field not in over),
-        *((field, "inout" if field in stage.overwrites else "out") for field in stage.stored),
-    )
+    fields, dtypes, buffers = used_fields(stage), program.dtypes, _buffers(stage)
     types = {field: OPENCL_TYPES[dtypes[field]] for field in fields}
     body = [*_overwritten(stage, types), *body]
     real = OPENCL_TYPES[given_dtype(stage, dtypes)]
@@ -88,6 +84,15 @@ def kernel(
         divides(stage, dtypes), scalars or {},
         folds=values_of(stage), folds_by_group=folds_by_group,
     )  # fmt: skip
+
+
+def _buffers(stage: Stage) -> tuple[tuple[str, Role], ...]:
+    """The fields that have a parameter, and what it is for."""
+    over = {*stage.overwrites.values()}     # known by what is written over them
+    return (
+        *((field, "in") for field in stage.fields_read if field not in over),
+        *((field, "inout" if field in stage.overwrites else "out") for field in stage.stored),
+    )
 
 
 def _overwritten(stage: Stage, types: Mapping[str, str]) -> list[str]:

@@ -2,12 +2,16 @@
 """The body of a "rows" kernel: the item's band, block by block, each block vector by vector."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 
+from controllers.kgt.strategies.rows.item import (
+    blocked_axes,
+    cells_of_item,
+    each_once,
+    last_early,
+)
 from controllers.kgt.strategies.rows.parameters import RowsParameters
 from controllers.kgt.strategies.rows.row_value import PLACE, places_of, typed, value_arguments
-from controllers.kgt.text import frame
 from controllers.kgt.text.c_lines import block, indented
 from controllers.kgt.text.emitter import OPENCL_TYPES, element, statement, used_fields
 from controllers.kgt.text.given import axes_of
@@ -18,95 +22,10 @@ from controllers.program.program import Program, Stage
 def rows_body(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
     """C lines: the body of the kernel."""
     last, once = program.n_axes - 1, bool(stage.overwrites)
-    blocks = (_once if once else _blocks)(program, stage, config)
     item_cells = f"const long item_cells = last_{last} - start_{last};"
-    return [*_item(config, program.n_axes, once=once), item_cells, *blocks]
-
-
-def _blocks(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
-    """C lines: the blocks of an item; those that would end behind the box start earlier."""
-    last, blocks = program.n_axes - 1, _block(program, stage, config)
-    for axis, cells in sorted(_blocked(config, last).items(), reverse=True):
-        limit = f"extent_{axis} - {cells}"
-        group = frame.minimum(f"item_{axis}", limit) if cells > 1 else f"item_{axis}"
-        blocks = block("""
-            for (long item_$axis = start_$axis; item_$axis < last_$axis; item_$axis += $cells) {
-                const long group_$axis = $group;
-                $body
-            }
-        """, axis=axis, cells=cells, group=group, body=blocks)
-    return blocks
-
-
-def _once(
-    program: Program, stage: Stage, config: RowsParameters, axes: Sequence[int] | None = None
-) -> list[str]:
-    """C lines: the blocks of an item, each cell in one of them: what is left is done row by row.
-
-    axes: those along which there are blocks, from the first one that has no loop yet.
-    """
-    blocked = _blocked(config, program.n_axes - 1)
-    axes = sorted(blocked) if axes is None else axes
-    if not axes:
-        return _block(program, stage, config)
-    axis, *rest = axes
-    lines = block("""
-        long group_$axis = start_$axis;
-        for (; group_$axis <= last_$axis - $cells; group_$axis += $cells) {
-            $body
-        }
-    """, axis=axis, cells=blocked[axis], body=_once(program, stage, config, rest))
-    if blocked[axis] == 1:
-        return lines
-    is_row = axis == program.n_axes - 2
-    part = replace(config, rows=1) if is_row else replace(config, planes=1)
-    return lines + block("""
-        for (; group_$axis < last_$axis; ++group_$axis) {
-            $body
-        }
-    """, axis=axis, body=_once(program, stage, part, rest))
-
-
-def _item(config: RowsParameters, n_axes: int, *, once: bool) -> list[str]:
-    """C lines: per axis `start_A` and `last_A`, the cells of the work-item.
-
-    once: no cell is one of two items, so that the last but one has what is less than a vector.
-    """
-    last = n_axes - 1
-    lines = block("""
-        // the item's cells, at least a vector of a row
-        const long start_$x = (long)get_group_id(0) * $segment;
-        if (start_$x && start_$x + $lanes > extent_$x)
-            return;
-        const long last_$x = start_$x + $more > extent_$x ? extent_$x : start_$x + $segment;
-    """, x=last, segment=config.segment, lanes=config.lanes,
-        more=config.segment + config.lanes) if once else block("""
-        // the item's cells, at least a vector of a row
-        const long group_$x = (long)get_group_id(0) * $segment;
-        const long last_$x = $last;
-        const long start_$x = group_$x < last_$x - $lanes ? group_$x : last_$x - $lanes;
-    """, x=last, segment=config.segment, lanes=config.lanes,
-        last=frame.minimum(f"group_{last} + {config.segment}", f"extent_{last}"))
-    if n_axes > 1:
-        lines += [f"const long start_{last - 1} = (long)get_group_id(1) * {config.band};"]
-        lines += _end(last - 1, config.band)
-    if n_axes == 3:
-        lines += [f"const long start_0 = (long)get_group_id(2) * {config.depth};"]
-        lines += _end(0, config.depth)
-    if n_axes == 4:
-        lines += block("""
-            const long group_0 = (extent_1 + $more) / $depth;  // axes 0 and 1
-            const long start_0 = (long)get_group_id(2) / group_0;
-            const long start_1 = ((long)get_group_id(2) - start_0 * group_0) * $depth;
-        """, depth=config.depth, more=config.depth - 1)
-        lines += _end(1, config.depth)
-    return lines
-
-
-def _end(axis: int, cells: int) -> list[str]:
-    """A C line: the end of the item's cells along an axis."""
-    end = frame.minimum(f"start_{axis} + {cells}", f"extent_{axis}")
-    return [f"const long last_{axis} = {end};"]
+    loops = each_once if once else last_early
+    blocks = loops(last, config, lambda part: _block(program, stage, part))
+    return [*cells_of_item(config, program.n_axes, once=once), item_cells, *blocks]
 
 
 def _block(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
@@ -287,12 +206,6 @@ def _ahead_of_edge(
     return lines
 
 
-def _blocked(config: RowsParameters, last: int) -> dict[int, int]:
-    """The cells of a block along the axes that have blocks."""
-    cells = {last - 2: config.planes, last - 1: config.rows}
-    return {axis: n for axis, n in cells.items() if axis >= 0}
-
-
 def _row(field: str, config: RowsParameters, last: int) -> list[str]:
     """C lines: `start_FIELD`, the item's first element in row `item` of the block."""
     steps = [f"+ {_place(axis, config, last)} * {field}_pitch_{axis}" for axis in range(last)]
@@ -307,7 +220,7 @@ def _places(stage: Stage, config: RowsParameters, last: int) -> list[str]:
 
 def _place(axis: int, config: RowsParameters, last: int) -> str:
     """C text, as tight as a name: where the row `item` of the block is along an axis."""
-    blocked = _blocked(config, last)
+    blocked = blocked_axes(config, last)
     first = f"group_{axis}" if axis in blocked else f"start_{axis}"
     if blocked.get(axis, 1) == 1:
         return first
