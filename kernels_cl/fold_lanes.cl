@@ -2,7 +2,7 @@
 typedef struct {
     double limit, unit;
     KGT_DOUBLES bin_0, bin_1, bin_2, bin_3;
-    int count;
+    int count, most;    // how many numbers; the largest float that is taken, as a whole number
 } kgt_sums_of_lanes;
 
 // all bins to the digits
@@ -28,6 +28,7 @@ KGT_INLINE void kgt_lanes_open(kgt_sums_of_lanes *sum, const kgt_sum one)
     sum->bin_2 = (KGT_DOUBLES)(one.bin_2);
     sum->bin_3 = (KGT_DOUBLES)(one.bin_3);
     sum->count = 0;
+    sum->most = as_int((float)(one.limit < FLT_MAX ? one.limit : FLT_MAX));
 }
 
 // what is left of some numbers for the bins, which take it then
@@ -64,31 +65,58 @@ KGT_CALLED void kgt_lanes_carry(__global long *digits, const int lowest, const K
         kgt_carry(digits, lowest, ((const double *)&value)[lane]);
 }
 
-KGT_INLINE void kgt_lanes_add(
+// whether a number is not 0
+KGT_INLINE int kgt_rests(const KGT_DOUBLES value)
+{
+    return (kgt_or_long(KGT_AS_LONGS(value)) & LONG_MAX) != 0;
+}
+
+// numbers that the bins take
+KGT_INLINE void kgt_lanes_bins(
     kgt_sums_of_lanes *sum, __global long *digits, const int lowest, KGT_DOUBLES value)
 {
-    const KGT_DOUBLES size = KGT_AS_DOUBLES(KGT_AS_LONGS(value) & LONG_MAX);
-    if (++sum->count > KGT_MOST || kgt_any(~(size <= (KGT_DOUBLES)(sum->limit)))) {
-        kgt_sums_of_lanes other = *sum;     // which has an address
-        value = kgt_lanes_beyond(&other, digits, lowest, value);
-        *sum = other;
-    }
     KGT_DOUBLES bin = sum->bin_0 + value;
     value -= bin - sum->bin_0;
     sum->bin_0 = bin;
-    if (kgt_any(value != 0)) {
+    if (kgt_rests(value)) {
         bin = sum->bin_1 + value;
         value -= bin - sum->bin_1;
         sum->bin_1 = bin;
-        if (kgt_any(value != 0)) {
+        if (kgt_rests(value)) {
             bin = sum->bin_2 + value;
             value -= bin - sum->bin_2;
             sum->bin_2 = bin;
             bin = sum->bin_3 + value;
             value -= bin - sum->bin_3;
             sum->bin_3 = bin;
-            if (kgt_any(value != 0))
+            if (kgt_rests(value))
                 kgt_lanes_carry(digits, lowest, value);
         }
     }
+}
+
+// any numbers; sizes are compared as whole numbers, in the order of which they are
+KGT_INLINE void kgt_lanes_add_double(
+    kgt_sums_of_lanes *sum, __global long *digits, const int lowest, KGT_DOUBLES value)
+{
+    const KGT_LONGS size = KGT_AS_LONGS(value) & LONG_MAX;
+    if (++sum->count > KGT_MOST || kgt_or_long(as_long(sum->limit) - size) < 0) {
+        kgt_sums_of_lanes other = *sum;     // which has an address
+        value = kgt_lanes_beyond(&other, digits, lowest, value);
+        *sum = other;
+    }
+    kgt_lanes_bins(sum, digits, lowest, value);
+}
+
+KGT_INLINE void kgt_lanes_add_float(
+    kgt_sums_of_lanes *sum, __global long *digits, const int lowest, const KGT_FLOATS single)
+{
+    const KGT_INTS size = KGT_AS_INTS(single) & INT_MAX;
+    KGT_DOUBLES value = __builtin_convertvector(single, KGT_DOUBLES);
+    if (++sum->count > KGT_MOST || kgt_or_int(sum->most - size) < 0) {
+        kgt_sums_of_lanes other = *sum;
+        value = kgt_lanes_beyond(&other, digits, lowest, value);
+        *sum = other;
+    }
+    kgt_lanes_bins(sum, digits, lowest, value);
 }

@@ -40,27 +40,37 @@ def lanes_helpers(stage: Stage, width: int) -> list[str]:
     lines = [WIDE, *(line for dtype in sorted(wide) for line in _most(dtype, width))]
     if not any(one.kind == "sum" and in_lanes(one) for one in values_of(stage)):
         return lines
-    steps, half = [], width // 2
-    name = "mask"
-    while half > 1:
-        steps.append(f"const long{half} mask_{half} = {name}.lo | {name}.hi;")
-        name, half = f"mask_{half}", half // 2
     return lines + block("""
         #define KGT_LANES $width
         #define KGT_DOUBLES double$width
         #define KGT_LONGS long$width
-        #define KGT_AS_DOUBLES as_double$width
+        #define KGT_FLOATS float$width
+        #define KGT_INTS int$width
         #define KGT_AS_LONGS as_long$width
+        #define KGT_AS_INTS as_int$width
 
-        // whether any of them is not 0
-        KGT_INLINE int kgt_any(const long$width mask)
+        $ints
+        $longs
+        $rest
+    """, width=width, ints=_joined("int", width), longs=_joined("long", width),
+        rest=fixed_source("fold_lanes").splitlines())  # fmt: skip
+
+
+def _joined(whole: str, width: int) -> list[str]:
+    """C lines: the function that gives the bits that any lane has."""
+    steps, half, name = [], width // 2, "lanes"
+    while half > 1:
+        steps.append(f"const {whole}{half} lanes_{half} = {name}.lo | {name}.hi;")
+        name, half = f"lanes_{half}", half // 2
+    return block("""
+        // the bits that any of them has
+        KGT_INLINE $whole kgt_or_$whole(const $whole$width lanes)
         {
             $steps
-            return ($name.lo | $name.hi) != 0;
+            return $name.lo | $name.hi;
         }
 
-        $rest
-    """, width=width, steps=steps, name=name, rest=fixed_source("fold_lanes").splitlines())
+    """, whole=whole, width=width, steps=steps, name=name)
 
 
 def _most(dtype: str, width: int) -> list[str]:
@@ -141,8 +151,8 @@ def _taken_at_once(
         real = f"as_{OPENCL_TYPES[one.dtype]}{width}"
         numbers = f"{real}(as_{whole}({numbers}) & ({taken}))"
     return [
-        f"kgt_lanes_add(&{_lanes(one)}, {digits}, {lowest},",
-        f"    __builtin_convertvector({numbers}, double{width}));",
+        f"kgt_lanes_add_{OPENCL_TYPES[one.dtype]}(&{_lanes(one)}, {digits}, {lowest},",
+        f"    {numbers});",
     ]
 
 

@@ -68,6 +68,9 @@ class RowsConfig(RowsParameters, Config):
         if program.n_axes == 1:
             return cls(lanes, 1, band=1, streaming=streaming)
         ahead = 4 if exceeds_cache else 0
+        if not stage.stored:    # folds alone: rows share little, and the text is built sooner
+            band, depth = (64, 1) if program.n_axes == 2 else (64, 48)
+            return cls(lanes, 1, band=band, depth=depth)
         if program.n_axes == 2:
             n_values = len(stage.reads) * len(stage.updates)
             rows = 4 if exceeds_cache and n_values <= _FEW else 2
