@@ -203,6 +203,10 @@ class OneField(FieldAccess, Distributed):
         cells = " x ".join(map(str, self.shape))
         return f"<{self._field} of {self.calls.owner}: {cells} cells of {self.dtype}>"
 
+    def __str__(self) -> str:
+        """What is known without its cells, as a field may be large; not collective."""
+        return repr(self)
+
     def _repr_html_(self) -> str:
         """A table of what is known without its cells; not collective."""
         rows = {
