@@ -93,6 +93,11 @@ class Arrays:
         """A field as it is now."""
         return self._whole[name]
 
+    def explain(self) -> str:
+        """The expressions that are bound, for people; "" where there is none."""
+        lines = [f"  {one}" for one in dict.fromkeys(map(str, self._bound.values()))]
+        return "\n".join(["", "", "array expressions", *lines]) if lines else ""
+
     def check_grid(self, other: Arrays) -> None:
         """ValueError where the fields of another computation lie on another grid."""
         one, two = (each._engine.plan.program.grid for each in (self, other))

@@ -91,7 +91,7 @@ class OneOff:
         executors: Mapping[int, Executor],
         comm: Communicator,
     ) -> None:
-        sources = made.sources
+        self._sources = sources = made.sources
         homes = {name: source.home for name, source in sources.items()}
         self.plan = OneOffPlan(made.program, main.plan, homes, comm.rank)
         assert self.plan.n_phases == 1, "a target is written once"
@@ -112,6 +112,17 @@ class OneOff:
         self._after = [*_spreading(made, main, executors, self.plan)]
         self._launches = self._engine.launches()
         self._commands = [*(self._launches or ()), *self._after]
+
+    def __str__(self) -> str:
+        """What it does, and which fields are copied before, for people."""
+        sweep, target = self.plan.sweeps[0], self._sources.get(TARGET)
+        what = ", ".join(fold.kind for fold in sweep.stage.folds.values())
+        what = f"{what} of" if target is None else f"{_name(target)} ="
+        read = {name: _name(self._sources[name]) for name in sweep.stage.fields_read}
+        wide = sorted({read[name] for name in self.plan.wide & {*read}})
+        copied = f"; first copied, as the tiles have no room for the halo: {', '.join(wide)}"
+        reads = ", ".join(dict.fromkeys(read.values()))
+        return f"{what} an expression of {reads} over {sweep.cells}{copied if wide else ''}"
 
     @property
     def is_light(self) -> bool:
@@ -155,6 +166,10 @@ def specialised(executor: Executor) -> Executor:
     other = copy(executor)
     other.kernel, other.choices = SPECIALISED, Choices(executor.device)
     return other
+
+
+def _name(source: Source) -> str:
+    return source.name if isinstance(source, FieldSource) else "held values"
 
 
 def _tile(source: Source, main: Engine, place: int) -> Tile:
