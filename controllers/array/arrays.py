@@ -217,6 +217,7 @@ class Arrays:
             kind, term, over, frame.cells(start)
         ))  # fmt: skip
         self._do(one, numbers)
+        self.pending.finish()
         value = one.result
         if kind in NUMBERED:
             extent = self._engine.plan.layout_of(home.home).domain.extent
