@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from controllers.array.arrays import Arrays
 from controllers.array.lazy import Chosen, Distributed, Lazy
-from controllers.array.operand import Operand, unit
+from controllers.array.operand import Frame, unit
+from controllers.array.term import Leaf
 from controllers.engine import Engine
 from controllers.run.call import collective, refuse_together
 from controllers.run.cells import dtype_of, put_section, section_of
@@ -63,6 +64,12 @@ class OneField(FieldAccess, Distributed):
 
         ValueError or TypeError where a value does not fit.
         """
+        if index is ... and type(values) is Lazy and values.arrays is self.arrays:
+            (leaf, own), operand = self.operand(), values.operand()
+            if operand is not None and operand[1] == own:
+                term, frame = operand
+                self.arrays.assign(self._field, leaf.start, frame, term, values)
+                return
         if isinstance(index, Distributed):
             put_where(self, index, values)
         else:
@@ -101,7 +108,7 @@ class OneField(FieldAccess, Distributed):
     def _arrays(self) -> Arrays:
         return self._computation._arrays
 
-    def operand(self) -> Operand:
+    def operand(self) -> tuple[Leaf, Frame]:
         return self.arrays.whole(self._field)
 
     def _whole(self) -> npt.NDArray[Any]:
@@ -224,7 +231,8 @@ class OneField(FieldAccess, Distributed):
     def _section(self, verb: str, index: object) -> Section:
         """The cells of an index; what is wrong with it is an error on all ranks."""
         self.state.check_idle(verb)
-        return refuse_together(self.comm, lambda: Section.of(index, self.shape))
+        extent = self.operand()[1].extent
+        return refuse_together(self.comm, lambda: Section.of(index, extent))
 
     @collective("fields", "section", "root", use="reads")
     def _read(self, section: Section, root: Root) -> Any:

@@ -1,70 +1,71 @@
 # SPDX-License-Identifier: MIT
-"""Random programs that fold: fields and results of the reference, on any places, fused or not."""
+"""Random programs that fold: on any number of places, the fields and results of the reference."""
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from typing import Any
+from itertools import product
 
-import numpy as np
 import pytest
-from engine_runs import compare, fill, layout_of
-from random_boundaries import same
-from random_folds import FoldCase, fold_case
-from sample import cases
-from small_kernels import opencl
+from engine_runs import check_engine, layout_of
+from fold_programs import N_CASES, random_folds
+from random_options import choices
+from sample import sample
+from small_kernels import FirstThatSuits, opencl
 
+from controllers.check import CheckedEngine
 from controllers.device import reference_device
-from controllers.engine import Engine
 from controllers.executor.executor import Executor
 from controllers.executor.reference import ReferenceExecutor
-from controllers.plan import Location, Plan
-from controllers.program.fusion import fused
 from controllers.program.program import Program
 from controllers.program.storing import with_temporaries
-from hitmap import SerialCommunicator
 
-N_PLACES = (1, 2, 3, 4, 5)
-
-
-@pytest.mark.parametrize("number", cases(9, 240))
-def test_all_numbers_of_places_give_the_results_of_the_reference(number: int) -> None:
-    right, rng = fold_case(number), random.Random(number)
-    program = right.case.program
-    if number % 2:
-        program = with_temporaries(fused(program), "always" if number % 3 else "auto")
-    one: Executor = ReferenceExecutor(reference_device())
-    for n_places in N_PLACES if number > 8 else (N_PLACES[number % 5],):
-        check(right, program, [one] * n_places, rng)
+N_PLACES = (1, 2, 3, 5, 7)
 
 
-@pytest.mark.parametrize("number", cases(1, 60))
-def test_pocl_gives_the_results_of_the_reference(number: int) -> None:
-    right, rng = fold_case(number), random.Random(number)
-    program = fused(right.case.program)
-    devices: list[Executor] = [
-        opencl(bool(number % 2), "cpu"), ReferenceExecutor(reference_device())
-    ]
-    check(right, program, [rng.choice(devices) for _ in range(1 + number % 5)], rng)
+def planned(number: int) -> Program:
+    storing = choices()[number]["stored"]
+    return with_temporaries(
+        random_folds(number).program, "auto" if storing == "none" else storing
+    )
 
 
-def check(
-    right: FoldCase, program: Program, executors: Sequence[Executor], rng: random.Random
+@pytest.mark.whole
+def test_the_cases_are_of_all_kinds() -> None:
+    folds = [fold for n in range(N_CASES) for _, fold in random_folds(n).program.folds.values()]
+    assert {fold.kind for fold in folds} == {"sum", "min", "max", "argmin", "argmax", "any", "all"}
+    assert any(fold.over is not None for fold in folds)
+    stages = [stage for n in range(N_CASES) for stage in random_folds(n).program.stages]
+    assert any(not stage.updates for stage in stages)
+    assert any(stage.updates and stage.folds for stage in stages)
+
+
+@pytest.mark.parametrize(("number", "n_places"), sample(product(range(N_CASES), N_PLACES), 101))
+def test_all_numbers_of_places_give_the_results_of_the_reference(
+    number: int, n_places: int
 ) -> None:
-    case, layout = right.case, layout_of(right.case, len(executors), rng)
-    numbers = {executor: n for n, executor in enumerate(dict.fromkeys(executors))}
-    locations = [Location(0, numbers[one], one.shares_host) for one in executors]
-    plan = Plan(program, layout, case.periodic, locations, overlap=rng.choice(["on", "off"]))
-    engine = Engine(plan, dict(enumerate(executors)), SerialCommunicator())
-    fill(engine, case.arrays)
-    engine.run(case.n_steps)
-    for field, values in right.right.fields.items():
-        compare(engine, field, values)
-    assert [*engine.folds.results] == [*right.right.results]
-    for name, value in engine.folds.results.items():
-        assert alike(value, right.right.results[name]), name
-    engine.close()
+    case, rng = random_folds(number), random.Random(1000 * number + n_places)
+    one = ReferenceExecutor(reference_device())
+    separate: list[Executor] = [ReferenceExecutor(reference_device()) for _ in range(n_places)]
+    executors, layout = rng.choice([[one] * n_places, separate]), layout_of(case, n_places, rng)
+    check_engine(case, executors, layout, program=planned(number))
 
 
-def alike(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and same(np.asarray(one), np.asarray(other))
+@pytest.mark.whole
+@pytest.mark.parametrize(("number", "n_places"), product(range(N_CASES), N_PLACES))
+def test_pocl_gives_the_results_of_the_reference(number: int, n_places: int) -> None:
+    case, chosen = random_folds(number), choices()[number]
+    rng = random.Random(1000 * number + n_places)
+    devices = [opencl(True, "cpu"), opencl(False, "other")]
+    for device in devices:
+        device.choices = FirstThatSuits(device.device, chosen["strategy"])
+    executors: list[Executor] = [rng.choice(devices) for _ in range(n_places)]
+    check_engine(case, executors, layout_of(case, n_places, rng), program=planned(number))
+
+
+@pytest.mark.parametrize("number", sample(range(N_CASES), 60))
+def test_the_checked_mode_raises_no_alarm(number: int) -> None:
+    case, rng = random_folds(number), random.Random(number)
+    one = ReferenceExecutor(reference_device())
+    executors: list[Executor] = [one, one, ReferenceExecutor(reference_device())]
+    layout = layout_of(case, 3, rng)
+    check_engine(case, executors, layout, CheckedEngine, program=planned(number))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Random programs whose stages fold, too, and whose later stages use what was folded."""
+"""Random programs whose stages may mostly be fused, and that fold; later ones use what was folded.
+"""
 from __future__ import annotations
 
 import random
@@ -8,8 +9,7 @@ from functools import cache
 from typing import Any, get_args
 
 from fusable_programs import fusable_program
-from random_programs import ProgramCase, random_program
-from random_steps import random_steps
+from random_programs import ProgramCase
 
 from controllers.program.expression import Expression, Read, Scalar, walk
 from controllers.program.fold import CONDITIONS, Fold, FoldKind
@@ -31,8 +31,8 @@ class FoldCase:
 
 @cache
 def fold_case(number: int) -> FoldCase:
-    """Case `number`, the same every time: steps, programs, and stages that may be fused."""
-    base = (random_steps, random_program, fusable_program)[number % 3](number // 3)
+    """Case `number`, the same every time."""
+    base = fusable_program(number)
     base = replace(base, n_steps=max(1, base.n_steps))
     rng = random.Random(f"folds {number}")
     for kinds in (KINDS, OF_NONE):
