@@ -56,7 +56,7 @@ def _folding(program: Program, rng: random.Random, kinds: tuple[FoldKind, ...]) 
         folds = {}
         if rng.random() < 0.7:
             for _ in range(rng.randint(1, 3)):
-                folds[f"fold_{len(names) + len(folds)}"] = _fold(stage, rng, kinds)
+                folds[f"number_{len(names) + len(folds)}"] = _fold(stage, rng, kinds)
         updates = {
             field: _moved(program, field, value, names, rng)
             for field, value in stage.updates.items()

@@ -19,9 +19,12 @@ from controllers.engine import Engine
 from controllers.executor.executor import Executor
 from controllers.executor.reference import ReferenceExecutor
 from controllers.plan import Location, Plan
+from controllers.program.expression import Constant
+from controllers.program.fold import Fold
 from controllers.program.fusion import fused
-from controllers.program.program import Program
+from controllers.program.program import Field, Program, Stage
 from controllers.program.storing import with_temporaries
+from controllers.program.structure import structure
 from hitmap import SerialCommunicator
 
 N_PLACES = (1, 2, 3, 4, 5)
@@ -44,6 +47,16 @@ def test_pocl_gives_the_results_of_the_reference(number: int) -> None:
     ]
     executors = [rng.choice(devices) for _ in range(1 + number % 5)]
     check(right, fused(right.case.program), executors, rng)
+
+
+def test_a_stage_that_folds_numbers_alone_is_known_by_where_it_lies() -> None:
+    fields = Field("u", "float32"), Field("v", "float64")
+    texts = {
+        structure(Program("p", fields, (stage,)), stage)
+        for stage in (Stage("s", {}, ((0, 0),), {"n": Fold("sum", Constant(1))}, name)
+                      for name in "uv")
+    }  # fmt: skip
+    assert len(texts) == 2
 
 
 def check(
