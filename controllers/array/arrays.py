@@ -18,7 +18,7 @@ import numpy.typing as npt
 from controllers.array.living import Expression, Living
 from controllers.array.lowering import Lowered, Setting, Wall
 from controllers.array.one_off import OneOff, specialised
-from controllers.array.operand import Frame, Operand
+from controllers.array.operand import Frame
 from controllers.array.promotion import converted
 from controllers.array.source import FieldSource, Source
 from controllers.array.store import Store, section_at
@@ -39,7 +39,7 @@ MOST_BOUND = 256        # assignments that are kept
 class Owner(Protocol):
     """What a computation does around each call."""
 
-    def begin(self, verb: str, facts: Mapping[str, object]) -> None:
+    def begin(self, verb: str, facts: Callable[[], Mapping[str, object]]) -> None:
         """All ranks are here, with the same facts; RuntimeError where fields cannot be read."""
 
     def setting(self, verb: str, fields: Iterable[str]) -> AbstractContextManager[None]:
@@ -59,6 +59,7 @@ class Arrays:
         self.owner = owner
         self._comm, self._messages = comm, messages
         self.living = Living(comm)
+        self.is_closed = False
         self._begin(engine)
 
     def _begin(self, engine: Engine) -> None:
@@ -79,7 +80,7 @@ class Arrays:
         self._bound: OrderedDict[object, OneOff] = OrderedDict()
         self.store = Store(engine, self._executors, self._messages)
 
-    def whole(self, name: str) -> Operand:
+    def whole(self, name: str) -> tuple[Leaf, Frame]:
         """A field as it is now."""
         return self._whole[name]
 
@@ -124,8 +125,10 @@ class Arrays:
         TypeError on all ranks where the field does not hold such values.
         """
         target = self.fields[name]
-        facts = {"cells": repr((name, start, frame.extent)), "expression": repr(term.key)}
-        self.owner.begin("write", {**facts, "numbers": term.numbers})
+        self.owner.begin("write", lambda: {
+            "cells": repr((name, start, frame.extent)), "expression": repr(term.key),
+            "numbers": term.numbers,
+        })  # fmt: skip
         if term.kind != CONDITION and not stores(term.kind, target.dtype):
             raise on_all_ranks(TypeError(
                 f"{name} holds {target.dtype} and cannot be given values of {term.kind.dtype}, "
@@ -166,7 +169,9 @@ class Arrays:
 
     def read(self, term: Term, frame: Frame) -> npt.NDArray[Any]:
         """The values of a term on every rank.  Collective."""
-        self.owner.begin("read", {"expression": repr(term.key), "numbers": term.numbers})
+        self.owner.begin(
+            "read", lambda: {"expression": repr(term.key), "numbers": term.numbers}
+        )
         return self.values(term, frame)
 
     def values(self, term: Term, frame: Frame) -> npt.NDArray[Any]:
@@ -186,7 +191,7 @@ class Arrays:
         """
         numbers = term.numbers if over is None else term.numbers + over.numbers
         key = (kind, frame, term.key, None if over is None else over.key)
-        self.owner.begin(kind, {"expression": repr(key), "numbers": numbers})
+        self.owner.begin(kind, lambda: {"expression": repr(key), "numbers": numbers})
         found = anchor(term)
         assert found is not None, "an expression of fields"
         home, start = found
@@ -229,14 +234,20 @@ class Arrays:
         """
         for lazy in self.living.those(lambda one: True):
             lazy.bring()
-        self.close()
+        self._unbind()
 
     def moved(self, engine: Engine) -> None:
         """... and are divided otherwise now."""
         self._begin(engine)
 
     def close(self) -> None:
-        """Give back what belongs to MPI."""
+        """The computation ends: what somebody may still look at goes to the host.  Collective."""
+        for one in self.living.those(lambda one: True):
+            one.outlive()
+        self._unbind()
+        self.is_closed = True
+
+    def _unbind(self) -> None:
         for one in self._bound.values():
             one.close()
         self._bound.clear()

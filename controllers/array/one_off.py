@@ -6,6 +6,8 @@ where these have room for the halo; else, a copy in tiles of its own, made anew 
 """
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import reduce
@@ -15,8 +17,9 @@ import numpy as np
 
 from controllers.array.lowering import FOLD, PREFIX, TARGET, Lowered
 from controllers.array.source import FieldSource, HeldSource, Source
-from controllers.device.event import Command
+from controllers.device.event import Command, Event, is_complete
 from controllers.engine import Engine
+from controllers.engine.patience import SPIN_BESIDE_CPU_S
 from controllers.executor.executor import Executor
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.choices import Choices
@@ -111,6 +114,7 @@ class OneOff:
         ]  # fmt: skip
         self._after = [*_spreading(made, main, executors, self.plan)]
         self._launches = self._engine.launches()
+        self._commands = [*(self._launches or ()), *self._after]
 
     def run(self, numbers: Sequence[float]) -> None:
         """Do it with these arguments; returns when it is done.  Collective."""
@@ -120,13 +124,24 @@ class OneOff:
             for executor in self._executors if self._before else ():
                 executor.wait(keep=self)
             self._engine.once(dict(zip(self._names, numbers)))
+            events = [command(None) for command in self._after]
         else:
             if numbers:
                 self._engine.tell(dict(zip(self._names, numbers)))
-            for command in self._launches:
-                command(None)
-        for command in self._after:
-            command(None)
+            events = [command(None) for command in self._commands]
+        self._wait(events)
+
+    def _wait(self, events: Sequence[Event]) -> None:
+        """Until these are complete, which most are at once; then as long as it takes."""
+        if not events:
+            return
+        for executor in self._executors:
+            executor.flush()
+        end = time.perf_counter() + SPIN_BESIDE_CPU_S
+        while time.perf_counter() < end:
+            if all(map(is_complete, events)):
+                return
+            os.sched_yield()
         for executor in self._executors:
             executor.wait(keep=self)
 

@@ -56,6 +56,8 @@ class Reduced:
 
     def mean(self, axis: object = None, **more: Any) -> Any:
         """The sum, divided by the number of cells; ValueError where there are none."""
+        if axis is None and [*more] == ["where"] and isinstance(more["where"], Reduced):
+            return self.where(more["where"]).mean()
         if axis is not None or more:
             return np.asarray(self).mean(axis=axis, **more)    # type: ignore[call-overload]
         n_cells = self._count()
@@ -87,7 +89,13 @@ class Reduced:
         """Whether all cells are true, or not 0."""
         return self._reduced("all", axis, more)
 
+    @abstractmethod
+    def where(self, mask: Any) -> Reduced:
+        """The cells where a mask holds."""
+
     def _reduced(self, kind: FoldKind, axis: object, more: dict[str, Any]) -> Any:
+        if axis is None and [*more] == ["where"] and isinstance(more["where"], Reduced):
+            return _folded(self.where(more["where"]), kind)
         if axis is not None or more:
             return getattr(np.asarray(self), kind)(axis=axis, **more)
         return _folded(self, kind)

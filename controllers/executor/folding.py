@@ -19,7 +19,7 @@ from controllers.executor.opened_device import OpenedDevice
 from controllers.kernel.build import build, enqueue_kernel
 from controllers.kgt.kernel import StageKernel
 from controllers.kgt.text.fixed import fixed_source
-from controllers.kgt.text.fold_text import COPIES, n_extremes, sum_words
+from controllers.kgt.text.fold_text import COPIES, OF_SLOT, n_extremes, sum_words
 from controllers.kgt.text.fold_values import PLACE_BITS, FoldValue
 from controllers.program.accumulator import NAN as NAN_AMONG
 from controllers.program.accumulator import NONE, SOME, Accumulator, n_words
@@ -28,7 +28,6 @@ from controllers.program.functions import FLOATS
 from hitmap.shape import Shape
 
 GROUP = 64
-OF_SLOT = 3     # words: whether there is a cell, its key, its place
 NAN_KEY = (1 << 63) - 1
 
 

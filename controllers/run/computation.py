@@ -25,8 +25,8 @@ from controllers.run.array_calls import ArrayCalls
 from controllers.run.assembly import assemble
 from controllers.run.call import Calls, check_communicator, collective, refuse_together
 from controllers.run.parameters import Parameters
-from controllers.run.running import Running
 from controllers.run.state import State
+from controllers.run.stepping import Stepping
 from controllers.run.watchdog import Watchdog, Watched
 from controllers.settings.division import Division
 from controllers.settings.domain import Boundaries
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from controllers.settings.division import DivisionKeywords
 
 
-class Computation(Running):
+class Computation(Stepping):
     """A program on a field, distributed over places: load it, run steps, look, go on.
 
     All methods are collective unless they say otherwise: every rank of `comm` calls them in

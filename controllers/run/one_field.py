@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from controllers.array.arrays import Arrays
 from controllers.array.lazy import Chosen, Distributed, Lazy
-from controllers.array.operand import Operand, unit
+from controllers.array.operand import Frame, unit
+from controllers.array.term import Leaf
 from controllers.engine import Engine
 from controllers.run.call import collective, refuse_together
 from controllers.run.cells import dtype_of, put_section, section_of
@@ -63,6 +64,12 @@ class OneField(FieldAccess, Distributed):
 
         ValueError or TypeError where a value does not fit.
         """
+        if index is ... and type(values) is Lazy and values.arrays is self.arrays:
+            (leaf, own), operand = self.operand(), values.operand()
+            if operand is not None and operand[1] == own:
+                term, frame = operand
+                self.arrays.assign(self._field, leaf.start, frame, term, values)
+                return
         if isinstance(index, Distributed):
             put_where(self, index, values)
         else:
@@ -101,7 +108,7 @@ class OneField(FieldAccess, Distributed):
     def _arrays(self) -> Arrays:
         return self._computation._arrays
 
-    def operand(self) -> Operand:
+    def operand(self) -> tuple[Leaf, Frame]:
         return self.arrays.whole(self._field)
 
     def _whole(self) -> npt.NDArray[Any]:
@@ -131,7 +138,7 @@ class OneField(FieldAccess, Distributed):
         """
         self.state.check_idle("set")
         wanted = refuse_together(
-            self.comm, lambda: initials({self._field: values}, self.fields, self._place)
+            self.comm, lambda: initials({self._field: values}, self.fields, self.where_cells_lie)
         )
         for initial in wanted:
             self._set(initial)
@@ -175,12 +182,12 @@ class OneField(FieldAccess, Distributed):
     @property
     def dims(self) -> tuple[str, ...]:
         """The names of the axes: the grid's, else x, y x, z y x."""
-        return self._place.axes.axes
+        return self.where_cells_lie.axes.axes
 
     @property
     def coords(self) -> dict[str, npt.NDArray[np.float64]]:
         """Where the cells, or half points, lie along each axis; none where there is no grid."""
-        place = self._place
+        place = self.where_cells_lie
         if place.grid is None:
             return {}
         return {axis: place.along(n, 0, self.shape[n]) for n, axis in enumerate(place.grid.axes)}
@@ -217,13 +224,15 @@ class OneField(FieldAccess, Distributed):
         return self._computation._engine
 
     @property
-    def _place(self) -> Place:
+    def where_cells_lie(self) -> Place:
+        """Its cells, or points, and their coordinates."""
         return place_of(self._engine.plan.program, self._field, self.shape)
 
     def _section(self, verb: str, index: object) -> Section:
         """The cells of an index; what is wrong with it is an error on all ranks."""
         self.state.check_idle(verb)
-        return refuse_together(self.comm, lambda: Section.of(index, self.shape))
+        extent = self.operand()[1].extent
+        return refuse_together(self.comm, lambda: Section.of(index, extent))
 
     @collective("fields", "section", "root", use="reads")
     def _read(self, section: Section, root: Root) -> Any:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
+from controllers.engine import Progress
 from controllers.engine.decision import decided
 from controllers.placement.own_kernel import check_rest
 from controllers.report.timings import Timings
@@ -16,6 +18,7 @@ from controllers.report.trace import Trace
 from controllers.run.array_calls import changed
 from controllers.run.call import collective, refuse_together
 from controllers.run.ending import Ending, Until
+from controllers.run.finite import check_finite, watched_fields
 from controllers.run.interruption import Interruption
 from controllers.run.overview import Overview
 from controllers.run.parameters import Parameters
@@ -24,6 +27,7 @@ from controllers.run.results import Results
 from controllers.settings.overrides import overrides
 from controllers.tuning import Tuner
 from hitmap.agreement import on_all_ranks
+from hitmap.argument import whole
 
 AT_ONCE = 1024      # steps of a run of which nobody knows how many there are
 
@@ -71,6 +75,7 @@ class Running(Overview):
         until: Until = None,
         check_every: int | None = None,
         at_most: int | None = None,
+        stop_if: bool | str | Sequence[str] = False,
         **scalars: float,
     ) -> Results | None:
         """Run `n_steps` steps, or `until` something; what the last one has found, if it names any.
@@ -79,6 +84,9 @@ class Running(Overview):
             last one ends there.  Or a function of the results (`Results`), which rank 0 asks after
             every `check_every` steps, and after `at_most`, where the run ends in any case:
             `run.run(until=lambda now: now.residual < 1e-6, check_every=10, at_most=10000)`.
+        stop_if: True, or names of fields: FloatingPointError on all ranks, which names step and
+            cell, once one of them has become NaN or infinite.  Looked at after every `check_every`
+            steps, by default every 10.
         scalars: new values of parameters of the program, from now on; nothing is built for them.
         progress: True for a bar of rank 0 on standard error, a function that is called with the
             steps done and their total, or a bar such as tqdm's, with `update` and `total`; it is
@@ -90,14 +98,49 @@ class Running(Overview):
         """
         self.state.check_idle("run")
         told = told_by(progress, self.comm)
-        ending = refuse_together(
-            self.comm, lambda: Ending.of(n_steps, until, check_every, at_most)
-        )
+        watched = refuse_together(self.comm, lambda: watched_fields(self.program, stop_if, until))
+        looks_every = whole(10 if check_every is None else check_every, "check_every", 1)
+        ending = refuse_together(self.comm, lambda: Ending.of(
+            n_steps, until, None if watched else check_every, at_most
+        ))  # fmt: skip
+        ending = self._begun(ending)
+        if not watched:
+            return self._go(ending, told, scalars)
+        return self._run_watched(ending, told, scalars, watched, looks_every)
+
+    def _begun(self, ending: Ending) -> Ending:
+        """What whoever starts the program says in place of it."""
         said = overrides()
         said.runs(self)
-        ending = ending if said.n_steps is None else ending.limited(said.n_steps)
+        return ending if said.n_steps is None else ending.limited(said.n_steps)
+
+    def _go(
+        self, ending: Ending, told: Progress | None, scalars: dict[str, float]
+    ) -> Results | None:
         with Interruption(self._engine.course, self.comm, told) as interruption:
             return self._run(ending, interruption, scalars)
+
+    def _run_watched(
+        self,
+        ending: Ending,
+        told: Progress | None,
+        scalars: dict[str, float],
+        fields: Sequence[str],
+        every: int,
+    ) -> Results | None:
+        """Run some steps at a time, and look at the fields."""
+        first, found = self.step, None
+        while ending.n_steps is None or self.step - first < ending.n_steps:
+            before, done = self.step, self.step - first
+            left = every if ending.n_steps is None else min(every, ending.n_steps - done)
+            tell = further(told, done, ending.n_steps or done + left)
+            found = self._go(replace(ending, n_steps=left), tell, scalars) or found
+            scalars = {}
+            if self.step == before:
+                break
+            for name in fields:
+                check_finite(self, name, before)
+        return found
 
     @property
     def repeats(self) -> dict[str, int]:
@@ -206,6 +249,11 @@ class Running(Overview):
         step, time = engine.n_steps, engine.numbers.time(engine.n_steps)
         self._results = found = Results(step, time, engine.folds.results, engine.counts)
         return found
+
+
+def further(told: Progress | None, before: int, total: int) -> Progress | None:
+    """Who is told, of steps that come after `before` others."""
+    return None if told is None else lambda done, _: told(before + done, total)
 
 
 def _ends(look: Look, is_last: bool) -> bool:

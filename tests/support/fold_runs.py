@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """One launch of a sweep that folds, over several boxes of a tile, without an engine."""
+from unittest import mock
+
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap import Shape
@@ -18,8 +20,11 @@ def halves(cells, n_boxes):
     return boxes
 
 
-def folded(executor, program, arrays, n_boxes=1, times=1, pitch=0):
-    """What the one stage of `program` folds of NumPy arrays, and the fields that it updates."""
+def folded(executor, program, arrays, n_boxes=1, times=1, config=None):
+    """What the one stage of `program` folds of NumPy arrays, and the fields that it updates.
+
+    config: of kernels, for the boxes that it suits.
+    """
     stage, n_axes = program.stages[0], program.n_axes
     domain = Shape.of_extent(next(iter(arrays.values())).shape)
     sweep = Sweep.over(stage, domain, (False,) * n_axes, boundaries=program.boundaries)
@@ -31,10 +36,17 @@ def folded(executor, program, arrays, n_boxes=1, times=1, pitch=0):
     writes = {field: executor.tile(geometry, arrays[field].dtype) for field in sweep.writes}
     boxes, around = halves(sweep.cells, n_boxes), Surroundings.usual(program, domain)
     folding = executor.folding(program, sweep, boxes)
-    launches = [
-        executor.launch_command(program, sweep, reads, writes, box, around, folding, part)
-        for part, box in enumerate(boxes)
-    ]
+    usual = executor.choices.configuration
+
+    def chosen(offer, launch=None):
+        suits = config is not None and launch and config.suits(launch.fields.values())
+        return config if suits else usual(offer, launch)
+
+    with mock.patch.object(executor.choices, "configuration", chosen):
+        launches = [
+            executor.launch_command(program, sweep, reads, writes, box, around, folding, part)
+            for part, box in enumerate(boxes)
+        ]
     for _ in range(times):
         for launch in launches:
             launch(None)

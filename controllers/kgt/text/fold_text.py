@@ -6,9 +6,11 @@ meet.  What is left of the extremes goes to a slot of each work-item or group.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from controllers.kgt.parameter import Parameter
+from controllers.kgt.text.c_lines import block
+from controllers.kgt.text.emitter import statement
 from controllers.kgt.text.fixed import fixed_source
 from controllers.kgt.text.fold_values import FoldValue, values_of
 from controllers.kgt.text.literals import OPENCL_TYPES
@@ -18,6 +20,7 @@ from controllers.program.functions import FLOATS
 from controllers.program.program import Stage
 
 COPIES = 32
+OF_SLOT = 3     # words: whether there is a cell, its key, its place
 PARAMETERS = (
     Parameter("kgt_digits", "long*", "inout"),
     Parameter("kgt_slots", "long*", "inout"),
@@ -63,35 +66,65 @@ def n_extremes(values: Sequence[FoldValue]) -> int:
     return sum(one.kind != "sum" for one in values)
 
 
-def fold_start(stage: Stage, slot: str) -> list[str]:
+def fold_start(stage: Stage, slot: Sequence[str]) -> list[str]:
     """C lines: what a work-item holds of each fold, before its first cell.
 
-    slot: C text of the number of the work-item, or of its group, in this launch.
+    slot: C text, in parts, of the number of the work-item, or of its group, in this launch.
     """
     values = values_of(stage)
-    lines = [f"const long kgt_slot = {slot};"]
+    lines = statement("const long kgt_slot", slot)
     if sum_words(values):
         lines.append(
             f"__global long *kgt_sums = kgt_digits + kgt_slot % {COPIES} * {sum_words(values)};"
         )
-    return lines + [f"{_holder(one)} {_held(one)} = {{0}};" for one in values]
-
-
-def fold_cell(stage: Stage, repeated: bool = True) -> list[str]:
-    """C lines: take a cell, whose values are variables called `item_` and the field.
-
-    repeated: by an item that may have more than some thousand cells.
-    """
-    lines = []
-    for at, one in enumerate(values_of(stage)):
-        taken = [_taken(stage, at, f"item_{one.value}", repeated)]
-        if one.kind in ("any", "all"):
-            wanted = "!= 0" if one.kind == "any" else "== 0"
-            taken = [f"{_held(one)}.seen |= item_{one.value} {wanted};"]
-        if one.over:
-            taken = [f"if (item_{one.over} != 0)", f"    {taken[0]}"]
-        lines += taken
+    for one in values:
+        nothing = f"KGT_NO_{OPENCL_TYPES[one.dtype]}" if _is_most(one) else "{0}"
+        lines.append(f"{_holder(one)} {_held(one)} = {nothing};")
     return lines
+
+
+def fold_cells(
+    stage: Stage,
+    value: Callable[[str, int], str],
+    lanes: int = 1,
+    inside: Callable[[int], str] | None = None,
+    repeated: bool = False,
+) -> list[str]:
+    """C lines: take some cells side by side.
+
+    value: C text, as tight as a name, of what a field gets in one of them.  inside: of whether it
+    is among those that the item computes, where that is not sure.  repeated: by an item that may
+    have more than some thousand cells.
+    """
+    lines: list[str] = []
+    each = range(lanes)
+    if inside is not None:
+        lines += [f"const int kgt_inside_{lane} = {inside(lane)};" for lane in each]
+    for at, one in enumerate(values_of(stage)):
+        taken = []
+        for lane in each:
+            tests = [f"kgt_inside_{lane}"] if inside is not None else []
+            tests += [f"{value(one.over, lane)} != 0"] if one.over else []
+            taken.append(" && ".join(tests))
+        values = [value(one.value, lane) for lane in each]
+        if one.kind == "sum" and one.dtype in FLOATS:
+            name = f"kgt_each_{one.value}"
+            numbers = [f"{t} ? {v} : 0" if t else v for t, v in zip(taken, values)]
+            lines += statement(f"double {name}[{lanes}]", _listed(numbers))
+            call = "kgt_sum_take" if repeated else "kgt_sum_add"
+            to = f"&{_held(one)}, {_digits(stage, at)}, {lowest(one.dtype)}"
+            lines.append(f"{call}({to}, {name}, {lanes});")
+        else:
+            places = [value(one.place, lane) if one.place else "0" for lane in each]
+            lines += [_taken(one, *cell) for cell in zip(values, taken, places)]
+    return lines
+
+
+def _listed(values: Sequence[str]) -> list[str]:
+    parts = [f"{value}," for value in values]
+    return [f"{'' if at else '{'}{part}" for at, part in enumerate(parts[:-1])] + [
+        f"{'' if len(parts) > 1 else '{'}{values[-1]}}}"
+    ]
 
 
 def fold_end(stage: Stage) -> list[str]:
@@ -99,30 +132,70 @@ def fold_end(stage: Stage) -> list[str]:
     lines, extreme = [], 0
     for at, one in enumerate(values_of(stage)):
         if one.kind == "sum":
-            lines.append(_sum_end(stage, at))
+            lowest_text = f", {lowest(one.dtype)}" if one.dtype in FLOATS else ""
+            lines.append(f"{_holder(one)}_end(&{_held(one)}, {_digits(stage, at)}{lowest_text});")
         else:
-            lines.append(f"kgt_best_end(&{_held(one)}, {_slot(stage, extreme)});")
+            lines += _best(one)
+            lines.append(f"kgt_best_end(&{_best_of(one)}, {_slot(stage, extreme)});")
             extreme += 1
     return lines
 
 
-def _sum_end(stage: Stage, at: int) -> str:
-    one = values_of(stage)[at]
-    if one.dtype not in FLOATS:
-        return f"kgt_whole_end(&{_held(one)}, {_digits(stage, at)});"
-    return f"kgt_sum_end(&{_held(one)}, {_digits(stage, at)}, {lowest(one.dtype)});"
+def fold_end_of_group(stage: Stage, n_items: int) -> list[str]:
+    """C lines: hand on what a work-group holds, which has a slot; all items of it come here.
+
+    n_items: at most, a power of 2 as the size of the group along each axis.
+    """
+    extreme = 0
+    lines = block("""
+        __local long kgt_room[$room];
+        const int kgt_row = get_local_size(0), kgt_plane = kgt_row * (int)get_local_size(1);
+        const int kgt_items = kgt_plane * (int)get_local_size(2);
+        const int kgt_own = (int)get_local_id(2) * kgt_plane + (int)get_local_id(1) * kgt_row
+            + (int)get_local_id(0);
+    """, room=4 * n_items + 1)
+    for at, one in enumerate(values_of(stage)):
+        if one.kind == "sum":
+            lowest_text = f", {lowest(one.dtype)}" if one.dtype in FLOATS else ""
+            to = f"&{_held(one)}, {_digits(stage, at)}{lowest_text}"
+            lines.append(f"{_holder(one)}_group({to}, kgt_room, kgt_own, kgt_items);")
+        else:
+            lines += _best(one)
+            to = f"&{_best_of(one)}, {_slot(stage, extreme)}"
+            lines.append(f"kgt_best_group({to}, kgt_room, kgt_own, kgt_items);")
+            extreme += 1
+    return lines
 
 
-def _taken(stage: Stage, at: int, value: str, repeated: bool) -> str:
-    one = values_of(stage)[at]
-    held = f"&{_held(one)}"
-    if one.kind == "sum" and one.dtype in FLOATS:
-        call = "kgt_sum_take" if repeated else "kgt_sum_add"
-        return f"{call}({held}, {_digits(stage, at)}, {lowest(one.dtype)}, {value});"
+def _is_most(one: FoldValue) -> bool:
+    """Whether an item holds it as `kgt_most_...`: the most or least float, wherever it is."""
+    return one.kind in ("min", "max") and one.dtype in FLOATS
+
+
+def _best(one: FoldValue) -> list[str]:
+    """C lines: what an item holds as a `kgt_best`, if it is not one."""
+    if not _is_most(one):
+        return []
+    kind = OPENCL_TYPES[one.dtype]
+    return [f"kgt_best {_best_of(one)} = kgt_best_of_{kind}({_held(one)});"]
+
+
+def _best_of(one: FoldValue) -> str:
+    return f"{_held(one)}_best" if _is_most(one) else _held(one)
+
+
+def _taken(one: FoldValue, value: str, taken: str, place: str) -> str:
+    """A C line: take a value, if `taken` says so, or surely where it is empty."""
+    held = _held(one)
     if one.kind == "sum":
-        return f"kgt_whole_add({held}, {value});"
-    place = f"item_{one.place}" if one.place else "0"
-    return f"kgt_best_take({held}, (kgt_best){{1, {_key(one, value)}, {place}}});"
+        return f"kgt_whole_add(&{held}, {f'{taken} ? {value} : 0' if taken else value});"
+    if one.kind in ("any", "all"):
+        wanted = f"{value} {'!=' if one.kind == 'any' else '=='} 0"
+        return f"{held}.seen |= {f'{taken} && {wanted}' if taken else wanted};"
+    if _is_most(one):
+        sign = "-" if one.kind == "min" else ""
+        return f"kgt_take_{OPENCL_TYPES[one.dtype]}(&{held}, {sign}{value}, {taken or '1'});"
+    return f"kgt_best_take(&{held}, (kgt_best){{{taken or '1'}, {_key(one, value)}, {place}}});"
 
 
 def _key(one: FoldValue, value: str) -> str:
@@ -130,9 +203,8 @@ def _key(one: FoldValue, value: str) -> str:
     low = one.kind.endswith("min")
     if one.dtype not in FLOATS:
         return f"{'~' if low else ''}(long){value}"
-    if one.place:       # -0 and 0 are equal there
-        value = f"({value} == 0 ? 0 : {value})"
-    return f"kgt_{'low_' if low else ''}key_of_{OPENCL_TYPES[one.dtype]}({value})"
+    # -0 and 0 are equal there
+    return f"kgt_key_of_{OPENCL_TYPES[one.dtype]}({'-' if low else ''}({value} == 0 ? 0 : {value}))"
 
 
 def _digits(stage: Stage, at: int) -> str:
@@ -144,13 +216,14 @@ def _digits(stage: Stage, at: int) -> str:
 def _slot(stage: Stage, extreme: int) -> str:
     """C text: where an extreme of an item or a group goes."""
     count = n_extremes(values_of(stage))
-    return f"kgt_slots + ((kgt_first_slot + kgt_slot) * {count} + {extreme}) * 3"
+    at = f" + {OF_SLOT * extreme}" if extreme else ""
+    return f"kgt_slots + (kgt_first_slot + kgt_slot) * {OF_SLOT * count}{at}"
 
 
 def _holder(one: FoldValue) -> str:
     """The type of what a work-item holds of a fold."""
     if one.kind != "sum":
-        return "kgt_best"
+        return f"kgt_most_{OPENCL_TYPES[one.dtype]}" if _is_most(one) else "kgt_best"
     return "kgt_sum" if one.dtype in FLOATS else "kgt_whole"
 
 
@@ -158,13 +231,15 @@ def _held(one: FoldValue) -> str:
     return f"kgt_{one.value}"
 
 
-def slot_of_item() -> str:
-    """C text: the number of a work-item in a launch."""
-    size, number = "(long)get_global_size", "(long)get_global_id"
-    return f"({number}(2) * {size}(1) + {number}(1)) * {size}(0) + {number}(0)"
+def slot_of_item() -> list[str]:
+    """C text, in parts: the number of a work-item in a launch."""
+    return _numbered("(long)get_global_id", "(long)get_global_size")
 
 
-def slot_of_group() -> str:
-    """C text: the number of a work-group in a launch."""
-    size, number = "(long)get_num_groups", "(long)get_group_id"
-    return f"({number}(2) * {size}(1) + {number}(1)) * {size}(0) + {number}(0)"
+def slot_of_group() -> list[str]:
+    """C text, in parts: the number of a work-group in a launch."""
+    return _numbered("(long)get_group_id", "(long)get_num_groups")
+
+
+def _numbered(number: str, size: str) -> list[str]:
+    return [f"({number}(2) * {size}(1) + {number}(1)) * {size}(0)", f"+ {number}(0)"]

@@ -134,7 +134,9 @@ def _with_values(known: _Known) -> tuple[Program, Stage]:
             updates[one.place] = _place(program.n_axes)
             fields.append(Field(one.place, "int64"))
         found.append(one)
-    made = FoldingStage(stage.name, updates, stage.offsets, values=tuple(found))
+    made = FoldingStage(
+        stage.name, updates, stage.offsets, overwrites=stage.overwrites, values=tuple(found)
+    )
     return replace(program, temporaries=(*program.temporaries, *fields)), made
 
 

@@ -50,8 +50,7 @@ def kernel(
     types = {field: OPENCL_TYPES[dtypes[field]] for field in fields}
     body = [*_overwritten(stage, types), *body]
     real = OPENCL_TYPES[given_dtype(stage, dtypes)]
-    called = helper_functions(stage, dtypes)
-    helpers = [*fold_helpers(stage), *helpers]
+    helpers, called = [*fold_helpers(stage), *helpers], helper_functions(stage, dtypes)
     used = [*called, *helpers, *body]
     name = _free(f"kgt_{stage.name}", [*helpers, *body, *given.declarations(stage, real)])
     lines = [

@@ -51,7 +51,7 @@ CFL = Program(
 
 V = Read("v", (0, 0))
 SOLVE = Stage(
-    "solve", {"u": MEAN * 0.96 + V * 0.024}, STAR,
+    "solve", {"u": MEAN * 0.96 + V * 0.024}, ((-2, 2), (-2, 1)),     # keeps what others compute
     {"residual": Fold("max", abs(MEAN * 0.96 + V * 0.024 - u()))},
 )  # fmt: skip
 AROUND_V = Read("v", (0, -1)) + Read("v", (0, 1)) + Read("v", (-1, 0)) + Read("v", (1, 0))

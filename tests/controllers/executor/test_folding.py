@@ -54,7 +54,7 @@ def program_of(n_axes, dtype, masked, updates):
     u, v = Read("u", (0,) * n_axes), Read("v", (0,) * n_axes)
     over = u > 0 if masked else None
     folds = {kind: Fold(kind, u > 1 if kind in ("any", "all") else u, over) for kind in KINDS}
-    folds["count"] = Fold("sum", Constant(1), over)
+    folds["n_cells"] = Fold("sum", Constant(1), over)
     stage = Stage("s", {"v": where(v > 0, u, v)} if updates else {}, ((0, 0),) * n_axes, folds)
     return Program("p", (Field("u", dtype), Field("v", dtype)), (stage,))
 
@@ -67,7 +67,7 @@ def expected(array, masked):
         kind: Accumulator.of(kind, array > 1 if kind in ("any", "all") else array, mask, numbers)
         for kind in KINDS
     }
-    found["count"] = Accumulator.of("sum", np.ones(array.shape, np.int64), mask)
+    found["n_cells"] = Accumulator.of("sum", np.ones(array.shape, np.int64), mask)
     return found
 
 

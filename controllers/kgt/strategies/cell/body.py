@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from controllers.kgt.text.c_lines import block
 from controllers.kgt.text.emitter import OPENCL_TYPES, assignments, cell_index, used_fields
-from controllers.kgt.text.fold_text import fold_cell, fold_end, fold_start, slot_of_item
+from controllers.kgt.text.fold_text import (
+    fold_cells,
+    fold_end,
+    fold_end_of_group,
+    fold_start,
+    slot_of_group,
+    slot_of_item,
+)
 from controllers.kgt.text.given import axes_of
 from controllers.program.program import Program, Stage
 
@@ -36,18 +43,17 @@ def cell_body(program: Program, stage: Stage) -> list[str]:
     return [*lines, "", *assignments(made, stage, program.dtypes), *stores]
 
 
-def cells_body(program: Program, stage: Stage) -> list[str]:
-    """C lines: the body of a kernel that folds; an item computes several cells."""
+def cells_body(program: Program, stage: Stage, most_items: int = 0) -> list[str]:
+    """C lines: the body of a kernel that folds; an item computes several cells.
+
+    most_items: of a work-group that folds together; without it, each item folds alone.
+    """
     last, outer = program.n_axes - 1, range(program.n_axes - 1)
-    places = [
-        line for axis in reversed(outer)
-        for line in (f"const long item_{axis} = item_left % extent_{axis};",
-                     *([f"item_left /= extent_{axis};"] if axis else []))
-    ]  # fmt: skip
     steps = "".join(f" + item_{axis} * {{0}}_pitch_{axis}" for axis in outer)
-    targets = {field: f"{field}_new[{cell_index(field, stage)}]" for field in stage.stored}
-    for field in stage.updates.keys() - targets.keys():
-        targets[field] = f"const {OPENCL_TYPES[program.dtypes[field]]} item_{field}"
+    types = {field: OPENCL_TYPES[program.dtypes[field]] for field in stage.updates}
+    targets = {field: f"const {kind} item_value_{field}" for field, kind in types.items()}
+    slot = slot_of_group() if most_items else slot_of_item()
+    end = fold_end_of_group(stage, most_items) if most_items else fold_end(stage)
     return block("""
         $start
         const long item_rows = $rows;
@@ -62,19 +68,31 @@ def cells_body(program: Program, stage: Stage) -> list[str]:
                  item_$x += get_local_size(0)) {
                 $indices
                 $computed
+                $stores
                 $fold
             }
         }
         $end
-    """, x=last, start=fold_start(stage, slot_of_item()),
+    """, x=last, start=fold_start(stage, slot),
         rows=" * ".join(f"extent_{axis}" for axis in outer) or "1",
-        places=["long item_left = item_row;", *places] if last else [],
+        places=_places(last),
         indices=[
             f"const long {cell_index(field, stage)} = "
             f"{field}_first{steps.format(field)} + item_{last};" for field in used_fields(stage)
         ],
         computed=assignments(targets, stage, program.dtypes),
-        fold=fold_cell(stage), end=fold_end(stage))  # fmt: skip
+        stores=[f"{f}_new[{cell_index(f, stage)}] = item_value_{f};" for f in stage.stored],
+        fold=fold_cells(stage, lambda field, _: f"item_value_{field}", repeated=True), end=end,
+    )  # fmt: skip
+
+
+def _places(last: int) -> list[str]:
+    """C lines: where along the axes before the last one the row `item_row` is."""
+    lines = ["long item_left = item_row;"] if last else []
+    for axis in reversed(range(last)):
+        lines.append(f"const long item_{axis} = item_left % extent_{axis};")
+        lines += [f"item_left /= extent_{axis};"] if axis else []
+    return lines
 
 
 def _outside(n_axes: int) -> list[str]:

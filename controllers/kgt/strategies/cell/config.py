@@ -10,6 +10,7 @@ for the whole group, plus the local ids, which vectorises.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from typing import ClassVar
 
@@ -43,6 +44,7 @@ class CellConfig(Config):
     several: ClassVar[bool] = True
     in_place: ClassVar[bool] = True
     folds: ClassVar[bool] = True
+    most_items: ClassVar[int] = 0   # of a work-group that folds together; 0: items fold alone
     given: ClassVar[tuple[type[Given], ...]] = (Scalar, Index, Coordinate, Outcome)
 
     @classmethod
@@ -66,12 +68,28 @@ class CellConfig(Config):
         stage = fast.stage_of(program, stage)
         how, body = "one cell per work-item", cell_body
         if is_folding(stage):
-            how, body = "cell by cell", cells_body
+            how, body = "cell by cell", partial(cells_body, most_items=self.most_items)
         kernel = frame.kernel(
             program, stage, how, body(program, stage), self.work_sizes(program, stage),
+            folds_by_group=self.most_items > 0,
             helpers=element.functions(stage, program.dtypes),
         )  # fmt: skip
         return replace(kernel, hint=element.hint(stage))
+
+
+@dataclass(frozen=True)
+class GroupsConfig(CellConfig):
+    """The same for stages that fold, on GPUs, whose work-groups fold together."""
+
+    strategy: ClassVar[str] = "groups"
+    kind: ClassVar[str] = "gpu"
+    about: ClassVar[str] = "cell by cell, for folds"
+    most_items: ClassVar[int] = GPU_ITEMS
+
+    @classmethod
+    def computes(cls, program: Program, stage: Stage) -> bool:
+        """Stages that fold."""
+        return is_folding(stage) and super().computes(program, stage)
 
 
 def work_sizes(extent: tuple[int, ...], is_cpu: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
