@@ -144,3 +144,12 @@ def with_whole_exponent(
         if float(inputs[1]).is_integer():
             return inputs[0], int(inputs[1])
     return tuple(inputs)
+
+
+def at_host(value: Any) -> Any:
+    """Arrays in place of distributed ones, also in lists."""
+    if isinstance(value, Reduced):
+        return np.asarray(value)
+    if isinstance(value, (list, tuple)) and any(isinstance(one, Reduced) for one in value):
+        return type(value)(map(at_host, value))
+    return value

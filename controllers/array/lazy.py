@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: MIT
 """Arrays that are distributed over places, as NumPy and Python see them.
 
-Functions and operators of NumPy's on them are lazy; all that is looked at comes as a NumPy array or
-a number that every rank has.  What is not computed on devices NumPy computes, of arrays that every
-rank is given.
+Functions and operators on them are lazy; what is looked at comes as a NumPy array or a number that
+every rank has.  What is not computed on devices NumPy computes, of arrays on every rank.
 """
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from controllers.array.arrays import Arrays
-from controllers.array.fitting import fitted, matched, with_whole_exponent
+from controllers.array.fitting import at_host, fitted, matched, with_whole_exponent
 from controllers.array.operand import Frame, Operand, unit
+from controllers.array.operators import Operators
 from controllers.array.promotion import apply, converted
 from controllers.array.reductions import FUNCTIONS, Reduced, dot
 from controllers.array.source import FieldSource, Source
@@ -25,15 +24,17 @@ from controllers.array.term import Leaf, Term, anchor, slid
 from controllers.program.composed import composed
 from controllers.program.functions import DTYPES
 
+# What changes an array, which is a copy here.
+IN_PLACE = ("byteswap", "fill", "itemset", "partition", "put", "resize", "setfield", "setflags",
+            "sort")  # fmt: skip
 LARGEST = 200       # operations of an expression that are computed at once
 _COMPOSED = {np.square, np.clip, np.power, np.positive}
 
 
-class Distributed(Reduced, NDArrayOperatorsMixin):
+class Distributed(Reduced, Operators):
     """An array whose cells lie on places: a field, a slice of one, or what is computed of them."""
 
     __slots__ = ()
-    __hash__ = object.__hash__      # of `==`, which compares cells
 
     @property
     @abstractmethod
@@ -87,6 +88,9 @@ class Distributed(Reduced, NDArrayOperatorsMixin):
             return known(*args, **kwargs)
         return func(*map(at_host, args), **{name: at_host(one) for name, one in kwargs.items()})
 
+    def computed(self, function: Callable[..., Any], one: Any, other: Any) -> Any:
+        return computed(function, (one, other))
+
     def where(self, mask: Distributed) -> Chosen:
         """The cells where a mask holds, one after another: `u[u > 0]`, `u.max(where=u > 0)`."""
         return Chosen(self, mask)
@@ -106,41 +110,15 @@ class Distributed(Reduced, NDArrayOperatorsMixin):
             )
         return Lazy(self.arrays, converted(operand[0], name), operand[1])
 
-    @property
-    def ndim(self) -> int:
-        """Axes."""
-        return len(self.shape)
+    def __str__(self) -> str:
+        """Its values, as NumPy prints them.  Collective, unlike `repr`."""
+        return str(np.asarray(self))
 
-    @property
-    def size(self) -> int:
-        """Cells."""
-        return int(np.prod(self.shape, dtype=np.int64))
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("an array without axes has no length")
-        return self.shape[0]
-
-    def __iter__(self) -> Iterator[Any]:
-        """Of the whole, as it is now."""
-        return iter(np.asarray(self))
-
-    def __bool__(self) -> bool:
-        return bool(self._number_of_one())
-
-    def __float__(self) -> float:
-        return float(self._number_of_one())
-
-    def __int__(self) -> int:
-        return int(self._number_of_one())
-
-    def _number_of_one(self) -> Any:
-        if self.size != 1:
-            raise ValueError(
-                f"an array of {self.size} cells is neither one number nor true or false; reduce "
-                f"it, as u.max() or (u > 0).any(), and choose cell by cell by np.where"
-            )
-        return np.asarray(self).reshape(())[()]
+    def __getattr__(self, name: str) -> Any:
+        """What NumPy's arrays have besides, of the whole on every rank."""
+        if name.startswith("_") or name in IN_PLACE or not hasattr(np.ndarray, name):
+            raise AttributeError(f"a distributed array has no {name!r}; np.asarray of it may have")
+        return getattr(np.asarray(self), name)
 
 
 class Chosen(Distributed):
@@ -191,8 +169,7 @@ class Lazy(Distributed):
     It has the values of when it was written down, whatever is assigned to the fields later.
     """
 
-    __slots__ = ("__weakref__", "_array", "_arrays", "_home", "_is_lost", "_number", "frame",
-                 "term")  # fmt: skip
+    __slots__ = "__weakref__", "_array", "_arrays", "_home", "_is_lost", "_number", "frame", "term"
 
     def __init__(self, arrays: Arrays, term: Term, frame: Frame) -> None:
         self._arrays, self.term, self.frame = arrays, term, frame
@@ -215,18 +192,23 @@ class Lazy(Distributed):
     def dtype(self) -> np.dtype[Any]:
         return np.dtype(self.term.kind.dtype)
 
-    def operand(self) -> Operand:
+    def operand(self) -> Operand | None:
+        if self._array is not None and self._arrays.is_closed:
+            return None
         if self._array is not None:
             name, start = self._home
             like = Leaf(self._arrays.fields[name], start)
             self.term = self._arrays.held_array(self._array, self.frame, like)
             self._array = None
+        self._check()
+        return self.term, self.frame
+
+    def _check(self) -> None:
         if self._is_lost:
             raise RuntimeError(
                 "an expression was dropped on another rank before it was computed, while a field "
                 "that it reads has changed; make and use expressions on all ranks alike"
             )
-        return self.term, self.frame
 
     def reads(self, sources: Set[Source], views: bool) -> bool:
         """Whether it is to be computed before these change."""
@@ -246,6 +228,8 @@ class Lazy(Distributed):
             self._home = found[0].home, found[1]
             self._array = self._arrays.values(self.term, self.frame)
 
+    outlive = bring
+
     def lose(self) -> None:
         """It cannot be computed any more."""
         self._is_lost = True
@@ -255,26 +239,21 @@ class Lazy(Distributed):
         if isinstance(index, Distributed):
             return Chosen(self, index)
         found = unit(self.frame.section(index))
-        if found is None or all(found[1].dropped):
+        operand = self.operand()
+        if found is None or operand is None or all(found[1].dropped):
             return np.asarray(self)[at_host(index)]
         start, frame = found
-        return Lazy(self._arrays, slid(self.operand()[0], start), frame)
+        return Lazy(self._arrays, slid(operand[0], start), frame)
 
     def _whole(self) -> npt.NDArray[Any]:
-        return self._arrays.read(*self.operand())
+        if self._array is not None:
+            return np.array(self._array)
+        self._check()
+        return self._arrays.read(self.term, self.frame)
 
     def __repr__(self) -> str:
         cells = " x ".join(map(str, self.shape)) or "1"
         return f"<an expression: {cells} cells of {self.dtype}>"
-
-
-def at_host(value: Any) -> Any:
-    """Arrays in place of distributed ones, also in lists."""
-    if isinstance(value, Distributed):
-        return np.asarray(value)
-    if isinstance(value, (list, tuple)) and any(isinstance(one, Distributed) for one in value):
-        return type(value)(map(at_host, value))
-    return value
 
 
 def computed(function: Callable[..., Any], inputs: Sequence[Any]) -> Any:

@@ -24,6 +24,9 @@ class Holder(Protocol):
     def bring(self) -> None:
         """Compute it now, and keep it on the host until it is used."""
 
+    def outlive(self) -> None:
+        """Compute it now, and keep it on the host: the computation ends."""
+
     def lose(self) -> None:
         """It cannot be computed any more."""
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
-
-import numpy as np
+from typing import TypeAlias
 
 from controllers.array.term import Term
 from hitmap.section import Section
@@ -57,17 +55,12 @@ class Frame:
 
 def unit(section: Section) -> tuple[tuple[int, ...], Frame] | None:
     """The first cell and the frame of a section whose cells follow one another; else None."""
-    if any(len(one) > 1 and one.step != 1 for one in section.ranges):
-        return None
-    start = tuple([one.start if len(one) else 0 for one in section.ranges])
-    return start, Frame(section.extent, section.dropped)
+    start = []
+    for one in section.ranges:
+        if one.step != 1 and len(one) > 1:
+            return None
+        start.append(one.start if one else 0)
+    return tuple(start), Frame(section.extent, section.dropped)
 
 
 Operand: TypeAlias = tuple[Term, Frame]
-
-
-def plain_number(value: Any) -> float | None:
-    """A Python number; None for all else."""
-    if isinstance(value, (bool, np.bool_)):
-        return None
-    return value if type(value) in (int, float) else None

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from controllers.array.term import Apply, Number, Term
-from controllers.program.dtypes import CONDITION, WEAK_INTEGER, Kind, signature
+from controllers.program.dtypes import CONDITION, WEAK_FLOAT, WEAK_INTEGER, Kind, signature
 from controllers.program.functions import FLOATS, FUNCTIONS, function_of
 from controllers.program.stage_check import Math
 
@@ -27,7 +27,6 @@ _OF_TRUTHS = {
     np.minimum: np.bitwise_and, np.not_equal: np.bitwise_xor,
 }  # fmt: skip
 _AS_BYTES = (np.equal, np.less, np.less_equal, np.greater, np.greater_equal, np.divide)
-_BYTE = Kind("uint8")
 
 
 class Rule(NamedTuple):
@@ -38,17 +37,25 @@ class Rule(NamedTuple):
     ways: tuple[tuple[str, str], ...]
     constant: bool      # whether plain numbers are part of the kernel
     cast: str = ""
+    is_plain: bool = False      # nothing is converted
 
 
-def apply(function: Callable[..., Any], operands: Sequence[Term | float], math: Math) -> Term:
-    """The term that a function makes of others and of plain numbers."""
+def apply(function: Callable[..., Any], operands: Sequence[Any], math: Math) -> Term:
+    """The term that a function makes of terms and of plain numbers."""
     kinds = tuple([
-        number_kind(one) if isinstance(one, (int, float)) else one.kind for one in operands
+        WEAK_FLOAT if type(one) is float else WEAK_INTEGER if type(one) is int else one.kind
+        for one in operands
     ])  # fmt: skip
     rule = _rule(function, kinds, math)
-    terms = [_operand(*one, rule.constant) for one in zip(operands, kinds, rule.ways)]
-    made: Term = Apply(rule.symbol, rule.kind, tuple(terms))
-    return Apply(rule.cast, Kind(rule.cast), (made,)) if rule.cast else made
+    if rule.is_plain:
+        terms = [
+            Number(one, kind, constant=rule.constant) if kind.weak else one
+            for one, kind in zip(operands, kinds)
+        ]
+        return Apply(rule.symbol, rule.kind, tuple(terms))
+    made = [_operand(*one, rule.constant) for one in zip(operands, kinds, rule.ways)]
+    term = Apply(rule.symbol, rule.kind, tuple(made))
+    return Apply(rule.cast, Kind(rule.cast), (term,)) if rule.cast else term
 
 
 def converted(term: Term, dtype: str) -> Term:
@@ -64,11 +71,6 @@ def truth(term: Term, dtype: str) -> Term:
     """1 where a condition holds, else 0."""
     one, zero = (Number(value, WEAK_INTEGER, constant=True) for value in (1, 0))
     return Apply(dtype, Kind(dtype), (Apply("where", WEAK_INTEGER, (term, one, zero)),))
-
-
-def number_kind(value: float) -> Kind:
-    """Of a plain number."""
-    return Kind("int64" if isinstance(value, int) else "float64", weak=True)
 
 
 def _operand(one: Term | float, kind: Kind, way: tuple[str, str], constant: bool) -> Term:
@@ -111,7 +113,8 @@ def _rule(function: Callable[..., Any], kinds: tuple[Kind, ...], math: Math) -> 
     constant = not any(kind.dtype in FLOATS for kind in values)
     if result.weak:     # numbers alone: of an array they are of a dtype
         return Rule(row.name, result, ways, constant, result.dtype)
-    return Rule(row.name, result, ways, constant)
+    is_plain = not any(what for what, _ in ways)
+    return Rule(row.name, result, ways, constant, is_plain=is_plain)
 
 
 def _of_conditions(

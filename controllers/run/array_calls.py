@@ -2,7 +2,7 @@
 """What a computation does around each call of its array expressions."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 
 from controllers.program.program import Program
@@ -16,12 +16,12 @@ class ArrayCalls:
     def __init__(self, calls: Calls, state: State) -> None:
         self._calls, self._state = calls, state
 
-    def begin(self, verb: str, facts: Mapping[str, object]) -> None:
+    def begin(self, verb: str, facts: Callable[[], Mapping[str, object]]) -> None:
         """All ranks are here, with the same facts; RuntimeError where fields cannot be read."""
         self._state.check_idle(verb)
         if not self._calls.alone:
             with self._calls.remembered(verb):
-                self._calls.agree(verb, {**facts, **self._state.facts("reads")})
+                self._calls.agree(verb, {**facts(), **self._state.facts("reads")})
         self._state.check(verb, "reads")
 
     def setting(self, verb: str, fields: Iterable[str]) -> AbstractContextManager[None]:

@@ -83,14 +83,19 @@ class FieldSlice(Distributed):
         """From now on it shows what it shows now."""
         operand = self.operand()
         if operand is None or operand[1].n_cells <= FEW:
-            source = self.arrays.fields[self._field.fields[0]]
-            self._kept = self._section.taken(self.arrays.store.gathered(source, self._section))
+            self.outlive()
         else:
             self._kept = Lazy(self.arrays, *operand)
             self._kept.hold()
 
     def bring(self) -> None:
         """The field is about to be divided otherwise, which a view does not notice."""
+
+    def outlive(self) -> None:
+        """From now on it shows what it shows now, without the computation."""
+        if self._kept is None:
+            name, section = self._field.fields[0], self._section
+            self._kept = section.taken(self.arrays.gathered(name, section))
 
     def lose(self) -> None:
         """Another rank has let go of it: it goes on to be a view of the field."""
@@ -139,4 +144,4 @@ def put_where(target: Distributed, mask: Distributed, values: Any) -> None:
             f"cells of a mask get a number or an array of the shape {target.shape}, got one of "
             f"{np.shape(values)}; choose by np.where"
         )
-    target[...] = np.where(mask, values, target)  # type: ignore[index]
+    target[...] = np.where(mask, values, target)

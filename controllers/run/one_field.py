@@ -16,10 +16,11 @@ import numpy.typing as npt
 
 from controllers.array.arrays import Arrays
 from controllers.array.lazy import Chosen, Distributed, Lazy
-from controllers.array.operand import Operand, unit
+from controllers.array.operand import Frame, unit
+from controllers.array.term import Leaf
 from controllers.engine import Engine
 from controllers.run.call import collective, refuse_together
-from controllers.run.cells import dtype_of, put_section, section_of
+from controllers.run.cells import put_section, section_of
 from controllers.run.field_access import FieldAccess
 from controllers.run.field_slice import FieldSlice, put_where
 from controllers.settings.domain import place_of
@@ -63,6 +64,12 @@ class OneField(FieldAccess, Distributed):
 
         ValueError or TypeError where a value does not fit.
         """
+        if index is ... and type(values) is Lazy and values.arrays is self.arrays:
+            (leaf, own), operand = self.operand(), values.operand()
+            if operand is not None and operand[1] == own:
+                term, frame = operand
+                self.arrays.assign(self._field, leaf.start, frame, term, values)
+                return
         if isinstance(index, Distributed):
             put_where(self, index, values)
         else:
@@ -101,7 +108,7 @@ class OneField(FieldAccess, Distributed):
     def _arrays(self) -> Arrays:
         return self._computation._arrays
 
-    def operand(self) -> Operand:
+    def operand(self) -> tuple[Leaf, Frame]:
         return self.arrays.whole(self._field)
 
     def _whole(self) -> npt.NDArray[Any]:
@@ -155,12 +162,12 @@ class OneField(FieldAccess, Distributed):
     @property
     def shape(self) -> tuple[int, ...]:
         """Cells per axis."""
-        return self._layout.domain.extent
+        return self.operand()[1].extent
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """What each cell holds."""
-        return dtype_of(self._engine, self._field)
+        return np.dtype(self.arrays.fields[self._field].dtype)
 
     @property
     def size(self) -> int:
@@ -196,6 +203,10 @@ class OneField(FieldAccess, Distributed):
         cells = " x ".join(map(str, self.shape))
         return f"<{self._field} of {self.calls.owner}: {cells} cells of {self.dtype}>"
 
+    def __str__(self) -> str:
+        """What is known without its cells, as a field may be large; not collective."""
+        return repr(self)
+
     def _repr_html_(self) -> str:
         """A table of what is known without its cells; not collective."""
         rows = {
@@ -224,7 +235,8 @@ class OneField(FieldAccess, Distributed):
     def _section(self, verb: str, index: object) -> Section:
         """The cells of an index; what is wrong with it is an error on all ranks."""
         self.state.check_idle(verb)
-        return refuse_together(self.comm, lambda: Section.of(index, self.shape))
+        extent = self.operand()[1].extent
+        return refuse_together(self.comm, lambda: Section.of(index, extent))
 
     @collective("fields", "section", "root", use="reads")
     def _read(self, section: Section, root: Root) -> Any:

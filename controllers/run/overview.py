@@ -35,6 +35,9 @@ class Overview(FieldAccess):
 
     def __getattr__(self, name: str) -> Any:
         """A field or, by its name, a result of the last step; for names that mean nothing else."""
+        arrays = self.__dict__.get("_expressions")
+        if arrays is not None and name in arrays.fields:
+            return OneField(self, name)
         if not name.startswith("_") and name in self.program.results:
             return self.results[name]
         if name.startswith("_") or name not in self.fields:
@@ -121,6 +124,9 @@ class Overview(FieldAccess):
 
     @property
     def _engine(self) -> Engine:
+        arrays = self.__dict__.get("_expressions")
+        if arrays is not None:      # whoever asks looks at tiles
+            arrays.pending.finish()
         return self._assembly.engine
 
     @property

@@ -40,8 +40,9 @@ from controllers.kgt.text.lanes import PREFETCH, SCALAR, Lanes
 from controllers.program.expression import Coordinate, Given, Index, Scalar
 from controllers.program.program import Program, Stage
 
-# Cells read for one, times fields written: with more, the values of four rows exceed the registers.
-_FEW = 4
+# Cells read for one, times fields written: with more, the values of four rows exceed the registers,
+# and those of two.
+_FEW, _MANY = 4, 24
 _SEGMENTS = (4096, 16384, 65536)
 _BYTES = {"int": 4, "long": 8, "ulong": 8, "float": 4, "double": 8}
 
@@ -74,6 +75,10 @@ class RowsConfig(RowsParameters, Config):
         if program.n_axes == 2:
             n_values = len(stage.reads) * len(stage.updates)
             rows = 4 if exceeds_cache and n_values <= _FEW else 2
+            if len(stage.updates) > 1 and (
+                n_values > _MANY or not in_vectors(stage, program.dtypes)
+            ):
+                rows = 1
             return cls(lanes, rows, ahead=ahead, streaming=streaming)
         planes = 2 if stage.overwrites else 3
         return cls(lanes, 1, planes, band=64, depth=48, streaming=streaming, ahead=ahead)
