@@ -19,6 +19,7 @@ from controllers.array.living import Expression, Living
 from controllers.array.lowering import Lowered, Setting, Wall
 from controllers.array.one_off import OneOff, specialised
 from controllers.array.operand import Frame
+from controllers.array.pending import Pending
 from controllers.array.promotion import converted
 from controllers.array.source import FieldSource, Source
 from controllers.array.store import Store, section_at
@@ -31,6 +32,7 @@ from controllers.program.fold import FoldKind
 from controllers.program.stage_check import Math
 from hitmap.agreement import on_all_ranks
 from hitmap.comm import Communicator
+from hitmap.section import Section
 from hitmap.shape import Shape
 
 MOST_BOUND = 256        # assignments that are kept
@@ -78,11 +80,23 @@ class Arrays:
         }  # fmt: skip
         self._executors = {place: specialised(one) for place, one in engine.executors.items()}
         self._bound: OrderedDict[object, OneOff] = OrderedDict()
+        self.pending = Pending(self._executors.values())
+        self._is_watched = type(engine) is not Engine
         self.store = Store(engine, self._executors, self._messages)
+
+    def gathered(self, name: str, section: Section) -> npt.NDArray[Any]:
+        """The cells of a section of a field on every rank, no axis left out.  Collective."""
+        self.pending.finish()
+        return self.store.gathered(self.fields[name], section)
 
     def whole(self, name: str) -> tuple[Leaf, Frame]:
         """A field as it is now."""
         return self._whole[name]
+
+    def explain(self) -> str:
+        """The expressions that are bound, for people; "" where there is none."""
+        lines = [f"  {one}" for one in dict.fromkeys(map(str, self._bound.values()))]
+        return "\n".join(["", "", "array expressions", *lines]) if lines else ""
 
     def check_grid(self, other: Arrays) -> None:
         """ValueError where the fields of another computation lie on another grid."""
@@ -111,6 +125,8 @@ class Arrays:
         for lazy in found:
             if lazy is not but:
                 lazy.hold()
+        if found:       # what changes them may not be a command
+            self.pending.finish()
 
     def assign(
         self,
@@ -164,6 +180,7 @@ class Arrays:
         found = anchor(like)
         assert found is not None, "an expression of fields"
         home, start = found
+        self.pending.finish()
         source = self.store.spread(array.reshape(frame.extent), start, home)
         return converted(Leaf(source, start), np.dtype(array.dtype).name)
 
@@ -180,6 +197,7 @@ class Arrays:
         if isinstance(leaf, Apply):
             (leaf, _) = leaf.operands   # of x != 0
         assert isinstance(leaf, Leaf)
+        self.pending.finish()
         whole = self.store.gathered(leaf.source, section_at(leaf.start, frame.extent))
         found = whole.reshape(frame.shape)
         return found.astype(np.bool_) if term.kind == CONDITION else found
@@ -198,7 +216,8 @@ class Arrays:
         one = self._bound_by((*key, start, self._engine.phase), lambda: self._setting.folding(
             kind, term, over, frame.cells(start)
         ))  # fmt: skip
-        one.run(numbers)
+        self._do(one, numbers)
+        self.pending.finish()
         value = one.result
         if kind in NUMBERED:
             extent = self._engine.plan.layout_of(home.home).domain.extent
@@ -213,9 +232,15 @@ class Arrays:
             domain, ends = layout.domain, program.field(target.name).boundary.walls
             walls = [(a, domain.upper[a] - 1 if upper else domain.lower[a]) for a, upper in ends]
         key = (target.key, cells.lower, cells.upper, term.key, self._engine.phase)
-        self._bound_by(key, lambda: self._setting.assignment(term, target, cells, walls)).run(
-            term.numbers
-        )
+        one = self._bound_by(key, lambda: self._setting.assignment(term, target, cells, walls))
+        self._do(one, term.numbers)
+
+    def _do(self, one: OneOff, numbers: tuple[float, ...]) -> None:
+        if not one.is_light:
+            self.pending.finish()
+        self.pending.add(one.run(numbers))
+        if self._is_watched:    # who looks at tiles as soon as they are set
+            self.pending.finish()
 
     def _bound_by(self, key: object, lowered: Callable[[], Lowered]) -> OneOff:
         found = self._bound.get(key)
@@ -226,6 +251,7 @@ class Arrays:
             found = OneOff(lowered(), self._engine, self._executors, self._messages)
         self._bound[key] = found
         if len(self._bound) > MOST_BOUND:
+            self.pending.finish()
             self._bound.popitem(last=False)[1].close()
         return found
 
@@ -248,6 +274,7 @@ class Arrays:
         self.is_closed = True
 
     def _unbind(self) -> None:
+        self.pending.finish()
         for one in self._bound.values():
             one.close()
         self._bound.clear()

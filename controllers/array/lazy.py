@@ -110,6 +110,10 @@ class Distributed(Reduced, Operators):
             )
         return Lazy(self.arrays, converted(operand[0], name), operand[1])
 
+    def __str__(self) -> str:
+        """Its values, as NumPy prints them.  Collective, unlike `repr`."""
+        return str(np.asarray(self))
+
     def __getattr__(self, name: str) -> Any:
         """What NumPy's arrays have besides, of the whole on every rank."""
         if name.startswith("_") or name in IN_PLACE or not hasattr(np.ndarray, name):

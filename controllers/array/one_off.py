@@ -6,8 +6,6 @@ where these have room for the halo; else, a copy in tiles of its own, made anew 
 """
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import reduce
@@ -17,16 +15,16 @@ import numpy as np
 
 from controllers.array.lowering import FOLD, PREFIX, TARGET, Lowered
 from controllers.array.source import FieldSource, HeldSource, Source
-from controllers.device.event import Command, Event, is_complete
+from controllers.device.event import Command, Event
 from controllers.engine import Engine
-from controllers.engine.patience import SPIN_BESIDE_CPU_S
-from controllers.executor.executor import Executor
+from controllers.executor.executor import Executor, Folding
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.choices import Choices
 from controllers.kernel.registry import SPECIALISED
 from controllers.memory.tile import Tile
 from controllers.plan import Plan, TileKey
-from controllers.program.accumulator import Result
+from controllers.program.accumulator import Accumulator, Result
+from controllers.program.application import no_cells
 from controllers.program.program import Program
 from hitmap.comm import Communicator
 from hitmap.region import Region
@@ -63,6 +61,25 @@ class OneOffPlan(Plan):
         )
 
 
+class LightFold:
+    """The commands of a fold, and what comes of them on all ranks.  empty: of no cell."""
+
+    def __init__(
+        self, launches: Sequence[Command], parts: Sequence[Folding], empty: Accumulator
+    ) -> None:
+        self.commands = [*launches, *(part.command for part in parts)]
+        self._parts, self._empty = parts, empty
+
+    def value(self, comm: Communicator) -> Result:
+        """Once the commands are complete.  Collective."""
+        found = reduce(Accumulator.merged, (p.accumulators[FOLD] for p in self._parts), self._empty)
+        if comm.size > 1:
+            everyone = comm.allgather(found.words)
+            every = (Accumulator(found.kind, found.dtype, words) for words in everyone)
+            found = reduce(Accumulator.merged, every)
+        return found.value
+
+
 class OneOffEngine(Engine):
     """One that runs a single step again and again; it reads fields that others set."""
 
@@ -71,6 +88,16 @@ class OneOffEngine(Engine):
         if any(self._opening) or not all(task.launches and task.is_free for task in self._tasks):
             return None
         return [self._binder.command(task.operation) for task in self._tasks]
+
+    def folding(self) -> LightFold | None:
+        """The fold of a program that needs no halo, without messages but for its result."""
+        if self.plan.bundles or not self.plan.program.folds:
+            return None
+        operations = [task.operation for task in self._tasks]
+        parts = [self._binder.folding(one.takes[0]) for one in operations if one.verb == "fold"]
+        launches = [self._binder.command(one) for one in operations if one.verb == "launch"]
+        (sweep,) = self.plan.sweeps
+        return LightFold(launches, parts, no_cells(self.plan.program, sweep)[FOLD])
 
     def tell(self, numbers: Mapping[str, float]) -> None:
         """The scalars of the next step."""
@@ -94,7 +121,7 @@ class OneOff:
         executors: Mapping[int, Executor],
         comm: Communicator,
     ) -> None:
-        sources = made.sources
+        self._sources = sources = made.sources
         homes = {name: source.home for name, source in sources.items()}
         self.plan = OneOffPlan(made.program, main.plan, homes, comm.rank)
         assert self.plan.n_phases == 1, "a target is written once"
@@ -113,41 +140,51 @@ class OneOff:
             for key, tile in found.items() if key.field in self.plan.wide
         ]  # fmt: skip
         self._after = [*_spreading(made, main, executors, self.plan)]
-        self._launches = self._engine.launches()
-        self._commands = [*(self._launches or ()), *self._after]
+        self._fold, self._comm = self._engine.folding(), comm
+        launches = self._engine.launches() if self._fold is None else self._fold.commands
+        self._commands = None if launches is None else [*launches, *self._after]
 
-    def run(self, numbers: Sequence[float]) -> None:
-        """Do it with these arguments; returns when it is done.  Collective."""
+    def __str__(self) -> str:
+        """What it does, and which fields are copied before, for people."""
+        sweep, target = self.plan.sweeps[0], self._sources.get(TARGET)
+        what = ", ".join(fold.kind for fold in sweep.stage.folds.values())
+        what = f"{what} of" if target is None else f"{_name(target)} ="
+        read = {name: _name(self._sources[name]) for name in sweep.stage.fields_read}
+        wide = sorted({read[name] for name in self.plan.wide & {*read}})
+        copied = f"; first copied, as the tiles have no room for the halo: {', '.join(wide)}"
+        reads = ", ".join(dict.fromkeys(read.values()))
+        return f"{what} an expression of {reads} over {sweep.cells}{copied if wide else ''}"
+
+    @property
+    def is_light(self) -> bool:
+        """Whether it is nothing but commands in the queues of its devices."""
+        return self._commands is not None
+
+    def run(self, numbers: Sequence[float]) -> list[Event]:
+        """Do it with these arguments; what is under way then.  Collective.
+
+        Unless it `is_light`, nothing may be under way before.
+        """
         for command in self._before:
             command(None)
-        if self._launches is None:
+        if self._commands is not None:
+            if numbers:
+                self._engine.tell(dict(zip(self._names, numbers)))
+            events = [command(None) for command in self._commands]
+        else:
             for executor in self._executors if self._before else ():
                 executor.wait(keep=self)
             self._engine.once(dict(zip(self._names, numbers)))
             events = [command(None) for command in self._after]
-        else:
-            if numbers:
-                self._engine.tell(dict(zip(self._names, numbers)))
-            events = [command(None) for command in self._commands]
-        self._wait(events)
-
-    def _wait(self, events: Sequence[Event]) -> None:
-        """Until these are complete, which most are at once; then as long as it takes."""
-        if not events:
-            return
         for executor in self._executors:
             executor.flush()
-        end = time.perf_counter() + SPIN_BESIDE_CPU_S
-        while time.perf_counter() < end:
-            if all(map(is_complete, events)):
-                return
-            os.sched_yield()
-        for executor in self._executors:
-            executor.wait(keep=self)
+        return events
 
     @property
     def result(self) -> Result:
-        """What the fold has given, on every rank."""
+        """What the fold has given, on every rank, once it is complete.  Collective."""
+        if self._fold is not None:
+            return self._fold.value(self._comm)
         return self._engine.folds.results[FOLD]
 
     def close(self) -> None:
@@ -162,6 +199,10 @@ def specialised(executor: Executor) -> Executor:
     other = copy(executor)
     other.kernel, other.choices = SPECIALISED, Choices(executor.device)
     return other
+
+
+def _name(source: Source) -> str:
+    return source.name if isinstance(source, FieldSource) else "held values"
 
 
 def _tile(source: Source, main: Engine, place: int) -> Tile:

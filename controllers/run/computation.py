@@ -188,8 +188,11 @@ class Computation(Stepping):
 
     @collective()
     def explain(self) -> str:
-        """Program, layout, messages, plan, kernels and bytes per place, the same on all ranks."""
-        return explain(self.plan.of_rank(None), self._configurations())
+        """Program, layout, messages, plan, kernels and bytes per place, the same on all ranks.
+
+        And the array expressions that have been computed.
+        """
+        return explain(self.plan.of_rank(None), self._configurations()) + self._arrays.explain()
 
     @collective()
     def configurations(self) -> list[KernelUse]:

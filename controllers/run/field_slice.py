@@ -94,8 +94,8 @@ class FieldSlice(Distributed):
     def outlive(self) -> None:
         """From now on it shows what it shows now, without the computation."""
         if self._kept is None:
-            source = self.arrays.fields[self._field.fields[0]]
-            self._kept = self._section.taken(self.arrays.store.gathered(source, self._section))
+            name, section = self._field.fields[0], self._section
+            self._kept = section.taken(self.arrays.gathered(name, section))
 
     def lose(self) -> None:
         """Another rank has let go of it: it goes on to be a view of the field."""

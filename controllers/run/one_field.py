@@ -20,7 +20,7 @@ from controllers.array.operand import Frame, unit
 from controllers.array.term import Leaf
 from controllers.engine import Engine
 from controllers.run.call import collective, refuse_together
-from controllers.run.cells import dtype_of, put_section, section_of
+from controllers.run.cells import put_section, section_of
 from controllers.run.field_access import FieldAccess
 from controllers.run.field_slice import FieldSlice, put_where
 from controllers.settings.domain import place_of
@@ -162,12 +162,12 @@ class OneField(FieldAccess, Distributed):
     @property
     def shape(self) -> tuple[int, ...]:
         """Cells per axis."""
-        return self._layout.domain.extent
+        return self.operand()[1].extent
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """What each cell holds."""
-        return dtype_of(self._engine, self._field)
+        return np.dtype(self.arrays.fields[self._field].dtype)
 
     @property
     def size(self) -> int:
@@ -202,6 +202,10 @@ class OneField(FieldAccess, Distributed):
     def __repr__(self) -> str:
         cells = " x ".join(map(str, self.shape))
         return f"<{self._field} of {self.calls.owner}: {cells} cells of {self.dtype}>"
+
+    def __str__(self) -> str:
+        """What is known without its cells, as a field may be large; not collective."""
+        return repr(self)
 
     def _repr_html_(self) -> str:
         """A table of what is known without its cells; not collective."""

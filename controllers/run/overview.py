@@ -124,6 +124,9 @@ class Overview(FieldAccess):
 
     @property
     def _engine(self) -> Engine:
+        arrays = self.__dict__.get("_expressions")
+        if arrays is not None:      # whoever asks looks at tiles
+            arrays.pending.finish()
         return self._assembly.engine
 
     @property

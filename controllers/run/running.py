@@ -12,6 +12,7 @@ from typing import Protocol
 
 from controllers.engine import Progress
 from controllers.engine.decision import decided
+from controllers.engine.samples import DISTANCE
 from controllers.placement.own_kernel import check_rest
 from controllers.report.timings import Timings
 from controllers.report.trace import Trace
@@ -65,6 +66,7 @@ class Running(Overview):
     _tuner: Tuner | None
     _trace: Trace | None
     _looks: list[Look]
+    _sampled = 0        # the step at which places were looked at last
     _results: Results | None
 
     def run(
@@ -224,7 +226,12 @@ class Running(Overview):
         if self._tuner is not None:
             self._tuner.run(count, self._timings, tell, self._trace, until)
         else:
-            self._timings.run(engine, count, self.comm, tell, self._trace, until=until)
+            ends = n_steps is not None and so_far + count == n_steps
+            sampled = ends or so_far == 0 or engine.n_steps - self._sampled >= DISTANCE
+            self._sampled = engine.n_steps if sampled else self._sampled
+            self._timings.run(
+                engine, count, self.comm, tell, self._trace, until=until, sampled=sampled
+            )
 
     def _check_rest(self, n_steps: int, looks: Sequence[Look]) -> None:
         """ValueError where the steps up to a look cannot be launched."""

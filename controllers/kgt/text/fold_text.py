@@ -78,8 +78,8 @@ def fold_start(stage: Stage, slot: Sequence[str]) -> list[str]:
             f"__global long *kgt_sums = kgt_digits + kgt_slot % {COPIES} * {sum_words(values)};"
         )
     for one in values:
-        nothing = f"KGT_NO_{OPENCL_TYPES[one.dtype]}" if _is_most(one) else "{0}"
-        lines.append(f"{_holder(one)} {_held(one)} = {nothing};")
+        nothing = f"KGT_NO_{OPENCL_TYPES[one.dtype]}" if is_most(one) else "{0}"
+        lines.append(f"{_holder(one)} {held(one)} = {nothing};")
     return lines
 
 
@@ -112,7 +112,7 @@ def fold_cells(
             numbers = [f"{t} ? {v} : 0" if t else v for t, v in zip(taken, values)]
             lines += statement(f"double {name}[{lanes}]", _listed(numbers))
             call = "kgt_sum_take" if repeated else "kgt_sum_add"
-            to = f"&{_held(one)}, {_digits(stage, at)}, {lowest(one.dtype)}"
+            to = f"&{held(one)}, {_digits(stage, at)}, {lowest(one.dtype)}"
             lines.append(f"{call}({to}, {name}, {lanes});")
         else:
             places = [value(one.place, lane) if one.place else "0" for lane in each]
@@ -127,13 +127,25 @@ def _listed(values: Sequence[str]) -> list[str]:
     ]
 
 
+def take_cell(one: FoldValue, value: Callable[[str], str]) -> list[str]:
+    """C lines: take the cell of which `value` gives what a field gets; no float is summed."""
+    taken = f"{value(one.over)} != 0" if one.over else ""
+    assert one.kind != "sum" or one.dtype not in FLOATS, "which are taken several at once"
+    return [_taken(one, value(one.value), taken, value(one.place) if one.place else "0")]
+
+
+def sum_of(stage: Stage, one: FoldValue) -> tuple[str, int]:
+    """C text of where the digits of a sum are, and the exponent of the least one."""
+    return _digits(stage, values_of(stage).index(one)), lowest(one.dtype)
+
+
 def fold_end(stage: Stage) -> list[str]:
     """C lines: hand on what a work-item holds, which has a slot of its own."""
     lines, extreme = [], 0
     for at, one in enumerate(values_of(stage)):
         if one.kind == "sum":
             lowest_text = f", {lowest(one.dtype)}" if one.dtype in FLOATS else ""
-            lines.append(f"{_holder(one)}_end(&{_held(one)}, {_digits(stage, at)}{lowest_text});")
+            lines.append(f"{_holder(one)}_end(&{held(one)}, {_digits(stage, at)}{lowest_text});")
         else:
             lines += _best(one)
             lines.append(f"kgt_best_end(&{_best_of(one)}, {_slot(stage, extreme)});")
@@ -157,7 +169,7 @@ def fold_end_of_group(stage: Stage, n_items: int) -> list[str]:
     for at, one in enumerate(values_of(stage)):
         if one.kind == "sum":
             lowest_text = f", {lowest(one.dtype)}" if one.dtype in FLOATS else ""
-            to = f"&{_held(one)}, {_digits(stage, at)}{lowest_text}"
+            to = f"&{held(one)}, {_digits(stage, at)}{lowest_text}"
             lines.append(f"{_holder(one)}_group({to}, kgt_room, kgt_own, kgt_items);")
         else:
             lines += _best(one)
@@ -167,35 +179,35 @@ def fold_end_of_group(stage: Stage, n_items: int) -> list[str]:
     return lines
 
 
-def _is_most(one: FoldValue) -> bool:
+def is_most(one: FoldValue) -> bool:
     """Whether an item holds it as `kgt_most_...`: the most or least float, wherever it is."""
     return one.kind in ("min", "max") and one.dtype in FLOATS
 
 
 def _best(one: FoldValue) -> list[str]:
     """C lines: what an item holds as a `kgt_best`, if it is not one."""
-    if not _is_most(one):
+    if not is_most(one):
         return []
     kind = OPENCL_TYPES[one.dtype]
-    return [f"kgt_best {_best_of(one)} = kgt_best_of_{kind}({_held(one)});"]
+    return [f"kgt_best {_best_of(one)} = kgt_best_of_{kind}({held(one)});"]
 
 
 def _best_of(one: FoldValue) -> str:
-    return f"{_held(one)}_best" if _is_most(one) else _held(one)
+    return f"{held(one)}_best" if is_most(one) else held(one)
 
 
 def _taken(one: FoldValue, value: str, taken: str, place: str) -> str:
     """A C line: take a value, if `taken` says so, or surely where it is empty."""
-    held = _held(one)
+    name = held(one)
     if one.kind == "sum":
-        return f"kgt_whole_add(&{held}, {f'{taken} ? {value} : 0' if taken else value});"
+        return f"kgt_whole_add(&{name}, {f'{taken} ? {value} : 0' if taken else value});"
     if one.kind in ("any", "all"):
         wanted = f"{value} {'!=' if one.kind == 'any' else '=='} 0"
-        return f"{held}.seen |= {f'{taken} && {wanted}' if taken else wanted};"
-    if _is_most(one):
+        return f"{name}.seen |= {f'{taken} && {wanted}' if taken else wanted};"
+    if is_most(one):
         sign = "-" if one.kind == "min" else ""
-        return f"kgt_take_{OPENCL_TYPES[one.dtype]}(&{held}, {sign}{value}, {taken or '1'});"
-    return f"kgt_best_take(&{held}, (kgt_best){{{taken or '1'}, {_key(one, value)}, {place}}});"
+        return f"kgt_take_{OPENCL_TYPES[one.dtype]}(&{name}, {sign}{value}, {taken or '1'});"
+    return f"kgt_best_take(&{name}, (kgt_best){{{taken or '1'}, {_key(one, value)}, {place}}});"
 
 
 def _key(one: FoldValue, value: str) -> str:
@@ -223,11 +235,12 @@ def _slot(stage: Stage, extreme: int) -> str:
 def _holder(one: FoldValue) -> str:
     """The type of what a work-item holds of a fold."""
     if one.kind != "sum":
-        return f"kgt_most_{OPENCL_TYPES[one.dtype]}" if _is_most(one) else "kgt_best"
+        return f"kgt_most_{OPENCL_TYPES[one.dtype]}" if is_most(one) else "kgt_best"
     return "kgt_sum" if one.dtype in FLOATS else "kgt_whole"
 
 
-def _held(one: FoldValue) -> str:
+def held(one: FoldValue) -> str:
+    """The variable that a work-item holds a fold in."""
     return f"kgt_{one.value}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 import pytest
 
 from controllers import Computation, Field, Program, Read, Scalar, Stage, reference_run
+from controllers.engine import describe
 from controllers.plan.folding import needed
 from controllers.program.expression import where
 from controllers.program.fold import Fold
@@ -168,3 +170,27 @@ def test_any_order_that_a_plan_allows_gives_the_same_folds() -> None:
     for check in (False, True):
         with ran(CFL, fields, rng.choice([2, 3, 5]), check=check) as run:
             assert {**run.run(4)} == right.results
+
+
+def test_timelines_reports_and_explanations_know_folds(tmp_path: Path) -> None:
+    with ran(RELAX, start(1, "u"), 2, trace=True) as run:
+        run.run(3)
+        run.save_trace(tmp_path / "trace.json")
+        assert run.report().steps == 3
+    assert "folds of all ranks" in (tmp_path / "trace.json").read_text("utf-8")
+    with ran(solving(5), start(3, "u", "v"), 2, dt=0.1) as run:
+        run.run(2)
+        text = run.explain()
+        assert run.report().steps == 2
+    assert "repeats solve up to 23 times within a step, until its results say so, asked" in text
+
+
+def test_a_watchdog_can_say_who_waits_for_which_fold() -> None:
+    with ran(CFL, start(2, "u"), 2) as run:
+        run.run(1)
+        engine = run._engine
+        for place in engine.places.values():
+            place.waiting = [t for t in place.tasks if t.operation.verb in ("fold", "combine")]
+        said = "\n".join(describe(engine))
+    assert "not started: fold fastest@1" in said
+    assert "not started: combine fastest of all ranks" in said

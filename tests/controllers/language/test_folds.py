@@ -116,6 +116,20 @@ def test_a_fold_that_its_step_uses_is_done_before_it() -> None:
     assert now.results == {"spread": spread, "top": top}
 
 
+def test_folds_that_wait_for_folds_come_after_them() -> None:
+    def standard(u: Any) -> Any:
+        around = u - ct.mean(u)
+        return dict(u=around / ct.norm(around))
+
+    program, u = traced(ct.step(standard)), field()
+    assert stages(program) == [
+        "standard_folds folds sum_1, sum_2", "standard_folds_2 folds sum_3", "standard sets u"
+    ]  # fmt: skip
+    around = u - math.fsum(u.ravel()) / u.size
+    right = around / math.sqrt(math.fsum((around * around).ravel()))
+    assert np.array_equal(last(program, u=u).fields["u"], right)
+
+
 def test_the_cells_are_those_where_the_operand_is_defined() -> None:
     def smooth(u: Any) -> Any:
         new = (u[0, -1] + u[0, 1]) / 2

@@ -171,6 +171,7 @@ def test_a_run_stops_where_a_value_is_not_finite(every: int | None, steps: str) 
         assert np.isinf(run.u[7, 8]) or np.isnan(run.u[7, 8])
 
 
+@pytest.mark.whole
 def test_two_ranks_end_together_and_record_together() -> None:
     done = run_ranks(2, RANKS)
     assert done.returncode == 0, done.stderr

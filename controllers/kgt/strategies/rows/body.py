@@ -14,6 +14,8 @@ from controllers.kgt.strategies.rows.parameters import RowsParameters
 from controllers.kgt.strategies.rows.row_value import PLACE, places_of, typed, value_arguments
 from controllers.kgt.text.c_lines import block, indented
 from controllers.kgt.text.emitter import OPENCL_TYPES, element, statement, used_fields
+from controllers.kgt.text.fold_lanes import lanes_end, lanes_start, lanes_take
+from controllers.kgt.text.fold_values import values_of
 from controllers.kgt.text.given import axes_of
 from controllers.program.expression import Read
 from controllers.program.program import Program, Stage
@@ -21,11 +23,15 @@ from controllers.program.program import Program, Stage
 
 def rows_body(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
     """C lines: the body of the kernel."""
-    last, once = program.n_axes - 1, bool(stage.overwrites)
+    last, once = program.n_axes - 1, bool(stage.overwrites or values_of(stage))
     item_cells = f"const long item_cells = last_{last} - start_{last};"
-    loops = each_once if once else last_early
+    loops = each_once if stage.overwrites else last_early
     blocks = loops(last, config, lambda part: _block(program, stage, part))
-    return [*cells_of_item(config, program.n_axes, once=once), item_cells, *blocks]
+    lines = [*cells_of_item(config, program.n_axes, once=once), item_cells]
+    if not values_of(stage):
+        return [*lines, *blocks]
+    start, end = lanes_start(stage, config.lanes), lanes_end(stage, config.lanes)
+    return [*lines, *start, *blocks, *end]
 
 
 def _block(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
@@ -38,7 +44,7 @@ def _block(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
         #pragma unroll
         for (int item = 0; item < $n_rows; ++item) {
             $rows
-            const long item_skip = -(long)((ulong)(${u}_new + start_$u) / sizeof($cell)) & $most;
+            const long item_skip = -(long)((ulong)($at + start_$u) / sizeof($cell)) & $most;
             if (item_skip) {
                 $ahead_of_first
                 $store_first
@@ -60,7 +66,8 @@ def _block(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
             }
         }
     """,
-        u=_first(stage), cell=OPENCL_TYPES[program.dtypes[_first(stage)]],
+        u=_first(stage), at=_first(stage) + "_new" * bool(stage.stored),
+        cell=OPENCL_TYPES[program.dtypes[_first(stage)]],
         lanes=config.lanes, most=config.lanes - 1, n_rows=n_rows,
         starts=", ".join(f"{name}[{n_rows}]" for name in starts),
         rows=_rows(stage, config, last),
@@ -68,7 +75,7 @@ def _block(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
         vectors=_vectors(program, stage, config),
         ahead_of_first=_ahead_of_edge(program, stage, config, ""),
         ahead_of_last=_ahead_of_edge(program, stage, config, "item_cells - 1"),
-        **_ends(program, stage, config.lanes),
+        **_ends(program, stage, config),
     )
 
 
@@ -80,7 +87,7 @@ def _rows(stage: Stage, config: RowsParameters, last: int) -> list[str]:
 
 def _first(stage: Stage) -> str:
     """The updated field whose rows say where vectors start."""
-    return next(iter(stage.updates))
+    return next(iter((*stage.stored, *stage.fields_read)))
 
 
 def _named(name: str, program: Program, stage: Stage, field: str) -> str:
@@ -95,33 +102,66 @@ def _store(program: Program, stage: Stage, field: str) -> str:
     return _named("KGT_STORE_ANYWHERE", program, stage, field)
 
 
-def _ends(program: Program, stage: Stage, lanes: int) -> dict[str, list[str]]:
+def _ends(program: Program, stage: Stage, config: RowsParameters) -> dict[str, list[str]]:
     """C lines: what stores the first cells of a row, its last whole vector, and its last cells."""
+    lanes = config.lanes
+
+    def fold(*inside: str) -> list[str]:
+        return _folded(program, stage, config, "item_each", inside)
+
     def part(which: str, field: str) -> str:
         return _named(f"kgt_{which}", program, stage, field)
 
     return {
         "store_first": _stored(stage, "KGT_AT(0)", lambda field, value: [
             f"{part('first', field)}({field}_new + start_{field}, {value}, item_skip);"
-        ]),
+        ], fold("0", "item_skip")),
         "store_whole": _stored(stage, "KGT_AT(item_at)", lambda field, value: [
             f"{_store(program, stage, field)}({value}, {field}_new + start_{field} + item_at);"
-        ]),
+        ], fold()),
         "store_last": _stored(stage, f"KGT_AT(item_cells - {lanes})", lambda field, value: [
             f"{part('last', field)}({field}_new + start_{field} + item_cells,",
             f"    {value}, item_cells - item_at);",
-        ]),
+        ], fold(f"{lanes} - (item_cells - item_at)", str(lanes))),
     }  # fmt: skip
 
 
-def _stored(stage: Stage, value: str, store: Callable[[str, str], list[str]]) -> list[str]:
-    """C lines: `store` of each updated field and its vector of what `value` computes."""
-    if len(stage.updates) == 1:
+def _stored(
+    stage: Stage, value: str, store: Callable[[str, str], list[str]], folded: list[str]
+) -> list[str]:
+    """C lines: `store` of each updated field and its vector of what `value` computes; folds."""
+    if len(stage.updates) == 1 and stage.stored:
         return store(_first(stage), value)
-    lines = [f"const kgt_values item_each = {value};"]
-    return lines + [
-        line for field in stage.updates for line in store(field, f"item_each.{field}")
-    ]
+    lines = [f"const {_kind(stage)} item_each = {value};"]
+    lines += [line for field in stage.stored for line in store(field, f"item_each.{field}")]
+    return [*lines, *folded]
+
+
+def _kind(stage: Stage) -> str:
+    """The type of what `kgt_value` computes."""
+    return "kgt_cells" if len(stage.updates) == 1 else "kgt_values"
+
+
+def _folded(
+    program: Program, stage: Stage, config: RowsParameters, vectors: str,
+    inside: tuple[str, ...] = (),
+) -> list[str]:  # fmt: skip
+    """C lines: fold a vector of row `item` of the block, unless another block has that row."""
+    if not values_of(stage):
+        return []
+    one, last = len(stage.updates) == 1, program.n_axes - 1
+    lines = lanes_take(
+        stage, program.dtypes.__getitem__,
+        lambda field: vectors if one else f"{vectors}.{field}", config.lanes,
+        (inside[0], inside[1]) if inside else None,
+    )  # fmt: skip
+    twice = [] if stage.overwrites else [
+        f"{_place(axis, config, last)} >= item_{axis}"
+        for axis, cells in blocked_axes(config, last).items() if cells > 1
+    ]  # fmt: skip
+    if not twice:
+        return lines
+    return [f"if ({' && '.join(twice)}) {{", *indented(lines), "}"]
 
 
 def _vectors(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
@@ -149,19 +189,19 @@ def _vectors(program: Program, stage: Stage, config: RowsParameters) -> list[str
         n_rows=config.planes * config.rows,
         compute=_for_rows(config.planes * config.rows, [*outer, *computed]),
         ahead=_ahead(stage, config),
-        kind="kgt_cells" if len(stage.updates) == 1 else "kgt_values",
-        store=_stored_rows(program, stage, config.planes * config.rows),
+        kind=_kind(stage),
+        store=_stored_rows(program, stage, config),
     )
 
 
-def _stored_rows(program: Program, stage: Stage, n_rows: int) -> list[str]:
-    """C lines: the loop that stores a vector of each row."""
-    several = len(stage.updates) > 1
-    return _for_rows(n_rows, [
+def _stored_rows(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
+    """C lines: the loop that stores and folds a vector of each row."""
+    several, n_rows = len(stage.updates) > 1, config.planes * config.rows
+    return _for_rows(n_rows, [*(
         f"{_store(program, stage, f)}(item_values[item]{f'.{f}' if several else ''}, "
         f"{f}_new + c_{f}[item] + item_x);"
-        for f in stage.updates
-    ])  # fmt: skip
+        for f in stage.stored
+    ), *_folded(program, stage, config, "item_values[item]")])  # fmt: skip
 
 
 def _for_rows(n_rows: int, statements: list[str]) -> list[str]:
@@ -199,7 +239,7 @@ def _ahead_of_edge(
     if not config.ahead:
         return []
     lines = []
-    for field in stage.updates:
+    for field in stage.stored:
         next_row = Read(field, (0,) * (program.n_axes - 2) + (config.rows, 0))
         start = f"start_{field}" + (f" + {cell}" if cell else "")
         lines.append(f"KGT_PREFETCH({field}_new + {element(next_row, start)});")

@@ -76,6 +76,7 @@ def row_value(program: Program, stage: Stage, lanes: Lanes, streaming: bool) -> 
     kind, several = ("kgt_values", True) if len(stage.updates) > 1 else ("kgt_cells", False)
     ends = [
         line for which in ("first", "last") for each in dtypes
+        if each in {program.dtypes[field] for field in stage.stored}
         for line in _part(each, lanes, which, typed("", each, dtype), several=several)
     ]
     return block(
