@@ -19,6 +19,7 @@ import numpy.typing as npt
 from random_trees import random_tree
 
 from controllers.program.expression import Read, reads
+from controllers.program.mirrors import Mirrors
 from controllers.program.program import Field, Program, Stage
 from controllers.program.reference import values_of
 from hitmap.shape import Shape
@@ -65,6 +66,10 @@ class Case:
                 return self._view(node.field, at)
 
             own[changed.slices(origin)] = values_of(stage.expression, read, self.program.dtype)
+            around = _grown(self.computed, reach, 1) & self.geometry[stage.writes].box
+            boundary = self.program.field(stage.writes).boundary
+            mirrors = Mirrors.of(boundary, self.program.n_axes)
+            mirrors.renew(own[around.slices(origin)], around, self.computed)
         result = before.copy()
         self.geometry[stage.writes].strided(self.box).view(result)[...] = own[
             self.box.slices(origin)

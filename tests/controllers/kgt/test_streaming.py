@@ -27,6 +27,7 @@ from controllers.kgt.strategies.streaming import StreamingConfig
 from controllers.kgt.strategies.streaming.pipeline import KEPT, Pipeline
 from controllers.kgt.text.emitter import used_fields
 from controllers.language.weights import Stencil
+from controllers.program.boundary import Boundary, mirror
 from controllers.program.expression import Constant, Read, Scalar
 from controllers.program.program import Field, Program, Stage
 from controllers.program.scalars import Parameter
@@ -116,6 +117,33 @@ def test_a_random_stage_has_the_bits_of_one_step_after_another(
     queue: cl.CommandQueue, strategy_case: int
 ) -> None:
     case, config = case_of(strategy_case, "NVIDIA" in queue.device.vendor)
+    check(queue, case, config)
+
+
+@pytest.mark.parametrize("number", sample(range(2, 82), 80))
+def test_what_lies_behind_mirrors_is_copied_between_the_steps(
+    queue: cl.CommandQueue, number: int
+) -> None:
+    rng, n_axes = random.Random(f"mirrors {number}"), 1 + number % 4
+    reach = tuple(rng.randint(1, 2 if n_axes < 3 else 1) for _ in range(n_axes))
+    ends = [tuple(side * n if axis == at else 0 for axis, n in enumerate(reach))
+            for at in range(n_axes) for side in (-1, 1)]  # fmt: skip
+    dtype = rng.choice(["float32", "float32", "float64"])
+    corner = tuple(rng.choice([-1, 1]) * n for n in reach)
+    tree = sum((Read("u", at) * rng.choice([0.5, 2]) for at in ends), Read("u", corner))
+    sides = [[rng.choice([mirror(), mirror(-1), "keep"]) for _ in "lu"] for _ in range(n_axes)]
+    field = Field("u", dtype, Boundary.of(sides, n_axes))
+    shape = tuple((-n, n) for n in reach)
+    program = Program("p", (field,), (Stage("s", {"u": tree}, shape),))
+    nvidia = "NVIDIA" in queue.device.vendor
+    config = random_configuration(rng, program, nvidia)
+    while not nvidia:       # PoCL takes long to compile what is unrolled
+        config = replace(config, cells=(config.vector, 1, 1), ahead=0, unroll=1)
+        if config.fits(program.stages[0]):
+            break
+        config = random_configuration(rng, program, nvidia)
+    extent = tuple(rng.randint(2, (150, 30, 12, 7)[n_axes - 1]) for _ in range(n_axes))
+    case = random_case(rng, program, config.steps_per_launch, extent, config.vector)
     check(queue, case, config)
 
 

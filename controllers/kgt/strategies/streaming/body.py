@@ -8,6 +8,7 @@ from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.strategies.streaming.design import Design
 from controllers.kgt.strategies.streaming.parameters import StreamingParameters
 from controllers.kgt.strategies.streaming.tile import WorkTile
+from controllers.kgt.strategies.streaming.tile_exchange import TileExchange
 from controllers.kgt.strategies.streaming.tile_functions import (
     LIMIT,
     loads,
@@ -16,9 +17,11 @@ from controllers.kgt.strategies.streaming.tile_functions import (
     store,
 )
 from controllers.kgt.strategies.streaming.tile_march import TileMarch
+from controllers.kgt.strategies.streaming.tile_mirrors import TileMirrors
 from controllers.kgt.strategies.streaming.tile_start import TileStart
 from controllers.kgt.text import frame
 from controllers.kgt.text.division import divide
+from controllers.program.mirrors import NO_MIRRORS, Mirrors
 from controllers.program.program import Program, Stage
 
 
@@ -26,7 +29,7 @@ def streaming_kernel(
     program: Program, stage: Stage, parameters: StreamingParameters, work_sizes: WorkSizes
 ) -> StageKernel:
     """The kernel of `stage` that computes several steps, streaming along the first axis."""
-    design = Design(stage, program.dtype_of(stage), parameters)
+    design = _design(program, stage, parameters)
     start, march = TileStart(design), TileMarch(design)
     return frame.kernel(
         program,
@@ -39,6 +42,18 @@ def streaming_kernel(
         steps_per_launch=design.steps,
         scalars=parameters.scalars() if design.tile.streams else {},
     )
+
+
+def mirrors_nbytes(program: Program, stage: Stage, parameters: StreamingParameters) -> int:
+    """Bytes of local memory where mirrors take any; what is handed over comes to it."""
+    design = _design(program, stage, parameters)
+    n_seen = TileMirrors(design).n_seen
+    return program.itemsize(stage.writes) * (n_seen + TileExchange(design).n_cells) * (n_seen > 0)
+
+
+def _design(program: Program, stage: Stage, parameters: StreamingParameters) -> Design:
+    mirrors = Mirrors.of(program.field(stage.writes).boundary, program.n_axes)
+    return Design(stage, program.dtype_of(stage), parameters, mirrors if mirrors else NO_MIRRORS)
 
 
 def _how(tile: WorkTile) -> str:

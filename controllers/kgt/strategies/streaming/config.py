@@ -17,7 +17,8 @@ shuffles.  Each plane of the field is loaded once per tile.
 
 Planes at which the whole tile is far from the ends of memory and of the computed cells have no
 tests; the other ones are computed by a second loop, where cells that are not computed are read
-again from the field, which has them as they always were.
+again from the field, which has them as they always were, or are copied from those that they show
+behind a mirror (`tile_mirrors`).
 """
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ from typing import ClassVar
 from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
-from controllers.kgt.strategies.streaming.body import streaming_kernel
+from controllers.kgt.strategies.streaming.body import mirrors_nbytes, streaming_kernel
 from controllers.kgt.strategies.streaming.length import LENGTHS, Demand, best_length
 from controllers.kgt.strategies.streaming.parameters import MAX_ITEMS, StreamingParameters
 from controllers.kgt.strategies.streaming.pipeline import Pipeline
@@ -38,11 +39,11 @@ from controllers.kgt.strategies.streaming.tile import WorkTile
 from controllers.kgt.text import fast
 from controllers.kgt.text.terms import loops_over_terms
 from controllers.program.expression import Given, Scalar
-from controllers.program.mirrors import Mirrors
 from controllers.program.program import INTEGERS, Program, Stage
 from controllers.program.steps import own_reach
 
 LEAST_ITEMS = 256   # of one that a GPU of which nothing is known has room for
+LEAST_LOCAL_BYTES = 1 << 15     # of one of which nothing is known
 KEPT_WORDS = 96         # registers that what an item keeps may take
 MAX_STEPS = 12
 FEW_FLOPS = 6           # per cell: a launch of many steps, bound by the latency of memory
@@ -58,22 +59,6 @@ class StreamingConfig(StreamingParameters, Config):
     about: ClassVar[str] = "several steps per launch in registers"
     vectors: ClassVar[bool] = True
     given: ClassVar[tuple[type[Given], ...]] = (Scalar,)
-
-    @classmethod
-    def computes(cls, program: Program, stage: Stage) -> bool:
-        """Nor does it copy cells behind mirrors between the steps."""
-        return super().computes(program, stage) and not _mirrors(program, stage)
-
-    @classmethod
-    def check(cls, program: Program, stage: Stage) -> None:
-        """Raise ValueError where it cannot."""
-        if len(stage.updates) == 1 and _mirrors(program, stage):
-            raise ValueError(
-                f"stage {stage.name!r}: the strategy 'streaming' does not copy what lies behind a "
-                f"mirror of {stage.writes!r} between its steps; take another one, with 1 step per "
-                f"launch"
-            )
-        super().check(program, stage)
 
     @classmethod
     def default(
@@ -119,6 +104,10 @@ class StreamingConfig(StreamingParameters, Config):
         while x * y * z > (launch.max_items or LEAST_ITEMS) and y > 1:
             y -= 1
         config = replace(config, group=(x, y, z))
+        most = launch.local_bytes or LEAST_LOCAL_BYTES
+        while y > 1 and config.fits(stage) and config.local_bytes(program, stage) > most:
+            y -= 1
+            config = replace(config, group=(x, y, z))
         if not config.fits(stage):
             return None
         return config.fitting(program, stage, launch.extent, launch.units)
@@ -211,6 +200,10 @@ class StreamingConfig(StreamingParameters, Config):
         """All rows start aligned."""
         return self.vector
 
+    def local_bytes(self, program: Program, stage: Stage) -> int:
+        """That of mirrors, and of what is handed over beside them."""
+        return mirrors_nbytes(program, stage, self)
+
     def work_sizes(self, program: Program, stage: Stage) -> WorkSizes:
         """One group per tile and `length` planes."""
         return work_sizes(WorkTile.of(stage, self), self)
@@ -220,10 +213,6 @@ class StreamingConfig(StreamingParameters, Config):
         _refuse(program, stage)
         stage = fast.stage_of(program, stage)
         return streaming_kernel(program, stage, self, self.work_sizes(program, stage))
-
-
-def _mirrors(program: Program, stage: Stage) -> Mirrors:
-    return Mirrors.of(program.field(stage.writes).boundary, program.n_axes)
 
 
 def _refuse(program: Program, stage: Stage) -> None:

@@ -12,6 +12,7 @@ from controllers.kgt.strategies.streaming.tile import WorkTile
 from controllers.kgt.strategies.streaming.tile_text import unrolled
 from controllers.kgt.text.c_text import plus
 from controllers.kgt.text.emitter import OPENCL_TYPES
+from controllers.program.mirrors import NO_MIRRORS, Mirrors
 from controllers.program.program import Stage
 
 
@@ -25,6 +26,7 @@ class Design:
     stage: Stage
     dtype: str
     parameters: StreamingParameters
+    mirrors: Mirrors = NO_MIRRORS
 
     @cached_property
     def tile(self) -> WorkTile:
@@ -60,6 +62,20 @@ class Design:
     def lag(self) -> int:
         """Planes between the one that arrives and the one that a step makes of it."""
         return self.pipeline.lag
+
+    @property
+    def mirrors_planes(self) -> bool:
+        """Whether planes behind an end show others."""
+        return self.tile.streams and bool(self.mirrors) and any(self.mirrors.signs[0])
+
+    @property
+    def most_delay(self) -> int:
+        """Planes that groups at the first one hold back between two steps; see `tile_mirrors`."""
+        return 2 * self.tile.low[0] - 1 if self.mirrors_planes and self.mirrors.signs[0][0] else 0
+
+    def apart(self, delay: str = "") -> str:
+        """C text of the planes between the one that a step gets and the one that the next gets."""
+        return f"({self.lag} + {delay})" if delay else str(self.lag)
 
     def along(self, field: str, axis: int, cells: str) -> str:
         """C text of the elements that so many cells along an axis are."""

@@ -39,7 +39,12 @@ class TileExchange:
         return block("""
             __local $cell edges[$both_sides];
             int side = $pad;
-        """, cell=self.cell, both_sides=2 * self._side(), pad=self.pad)
+        """, cell=self.cell, both_sides=self.n_cells, pad=self.pad)
+
+    @property
+    def n_cells(self) -> int:
+        """Cells that there is room for: on both sides."""
+        return 2 * self._side()
 
     def lines(self) -> list[str]:
         """C lines: fill the part of the array `cells` that other items have."""

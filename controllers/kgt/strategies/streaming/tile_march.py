@@ -35,7 +35,7 @@ class TileMarch:
         if not self.tile.streams:
             return self._at_once(edge)
         if not self.step.keeps_before:      # one loop for all that is not inner
-            return [*edge, *self._in_turn(EDGE)]
+            return [*edge, *self.step.mirrors.state(), *self._in_turn(EDGE)]
         return block("""
             if (inside) {
                 $in_turn
@@ -47,7 +47,7 @@ class TileMarch:
             }
         """,
             in_turn=self._in_turn(ENDS), edge=edge, before=self._array("before", self.design.lag),
-            each=self._each_plane("end", EDGE),
+            each=[*self.step.mirrors.state(), *self._each_plane("end", EDGE)],
         )  # fmt: skip
 
     def _at_once(self, edge: Sequence[str]) -> list[str]:
@@ -118,7 +118,8 @@ class TileMarch:
             $store
         """,
             cell=self.cell, sizes=sizes(self.tile.block), arrive=self._arrive(mode),
-            distances=distances, steps=self._steps(mode), store=self.traffic.store(),
+            distances=distances, steps=self._steps(mode),
+            store=self.traffic.store(at_end=mode == EDGE),
         )  # fmt: skip
 
     def _steps(self, mode: str) -> list[str]:
@@ -150,7 +151,8 @@ class TileMarch:
             $loads
         """,
             kept=[line for lines in kept for line in lines], ahead=[ahead] if self.ahead else [],
-            edges=self.step.exchange.memory(), loads=[line for lines in loads for line in lines],
+            edges=[*self.step.exchange.memory(), *self.step.mirrors.memory()],
+            loads=[line for lines in loads for line in lines],
         )  # fmt: skip
 
     def _array(self, name: str, depth: int) -> list[str]:

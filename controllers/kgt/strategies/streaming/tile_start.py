@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from controllers.kgt.strategies.streaming.design import Design
+from controllers.kgt.strategies.streaming.tile_mirrors import TileMirrors
 from controllers.kgt.text.c_lines import block
 from controllers.kgt.text.c_text import plus
 from controllers.kgt.text.emitter import used_fields
@@ -23,6 +24,7 @@ class TileStart:
         self.n_axes, self.last = design.n_axes, design.n_axes - 1
         # how far the planes that are computed lie behind the one that arrives
         self.least_lag, self.most_lag = design.lag, design.steps * design.lag
+        self.mirrors = TileMirrors(design)
 
     def lines(self) -> list[str]:
         """All of them."""
@@ -48,6 +50,7 @@ class TileStart:
         return [
             *(line for axis in axes for line in self._computed(axis)),
             f"const bool whole = {' && '.join(tests)};",
+            *self.mirrors.ends(),
         ]
 
     def _computed(self, axis: int) -> list[str]:
@@ -144,12 +147,14 @@ class TileStart:
             const long from = (long)$chunk * kgt_length;
             const long to = min(from + kgt_length, extent_0);
             long plane = max(from$before, computed_first_0$below);
-            const long end = to$behind;
+            $mirrored
+            const long end = to$behind$held;
             // Those that are computed; no int is too small for the distance to them.
             const long lowest_0 = max(computed_first_0, plane - $far);
             const long highest_0 = min(computed_last_0, end + $far);
             // Without tests: planes where all of the tile is computed, and lies in memory.
             $inside
+            $shown
             long easy = max(plane, computed_first_0$behind);
             long hard = min(end, computed_last_0$least);
             $narrowed
@@ -159,7 +164,23 @@ class TileStart:
             chunk=self._chunk(), before=plus(-self.steps * low),
             below=plus(-low), behind=plus(self.most_lag), least=plus(self.least_lag), far=FAR,
             inside=self._inside(), narrowed=self._narrowed(), unroll=self.parameters.unroll,
+            mirrored=self._mirrored(),
+            held=f" + {self.steps - 1} * delay" if self.design.most_delay else "",
+            shown=["inside = inside && !mirrored;"] if self.design.mirrors_planes else [],
         )  # fmt: skip
+
+    def _mirrored(self) -> list[str]:
+        """C lines: whether a group needs planes behind a mirror, and holds planes back for them."""
+        if not self.design.mirrors_planes:
+            return []
+        low, high = self.design.mirrors.signs[0]
+        reach = self.steps * self.tile.low[0], self.steps * self.tile.high[0]
+        first, last = f"from - {reach[0]} < computed_first_0", f"to + {reach[1]} > computed_last_0"
+        ends = [text for text, sign in ((first, low), (last, high)) if sign]
+        lines = [f"const bool mirrored = {' || '.join(ends)};"]
+        if low:
+            lines.append(f"const int delay = {first} ? {self.design.most_delay} : 0;")
+        return lines
 
     def _inside(self) -> list[str]:
         """C lines: whether all of the tile is computed, in each of the planes that are."""

@@ -2,8 +2,8 @@
 """One time step of a plane in a kernel of the strategy "streaming", in one of three modes.
 
     inner   the tile is computed as a whole, and lies in memory: no tests
-    edge    loads stay in memory, and cells that are not computed keep their value
-    ends    the same where only whole planes are not computed: these are loaded
+    edge    loads stay in memory, and cells that are not computed keep their value, or show others
+    ends    the same where only whole planes are not computed, and keep theirs: these are loaded
 """
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dataclasses import replace
 from controllers.kgt.strategies.streaming.design import Design
 from controllers.kgt.strategies.streaming.pipeline import KEPT
 from controllers.kgt.strategies.streaming.tile_exchange import TileExchange
+from controllers.kgt.strategies.streaming.tile_mirrors import TileMirrors
 from controllers.kgt.strategies.streaming.tile_text import moved, sizes
 from controllers.kgt.strategies.streaming.tile_traffic import TileTraffic
 from controllers.kgt.text.c_lines import block
@@ -30,6 +31,7 @@ class TileStep:
     def __init__(self, design: Design) -> None:
         self.design, self.tile, self.pipeline = design, design.tile, design.pipeline
         self.traffic, self.exchange = TileTraffic(design), TileExchange(design)
+        self.mirrors = TileMirrors(design)
         divides = design.parameters.reciprocals
         self.quotient = quotient_of(self.pipeline.result, design.dtype) if divides else None
         # where tiles at an edge find the cells of `lag` planes ago
@@ -49,10 +51,12 @@ class TileStep:
             $exchanged
             $result
             $kept
+            $mirrored
         """,
             type=self.design.cell, sizes=sizes(self.tile.extended),
             taken=self.design.each_cell([f"{self.design.arrived} = next{self.design.index()};"]),
             exchanged=self.exchange.lines(), result=self._result(mode), kept=self._kept(mode),
+            mirrored=self.mirrors.lines() if mode == EDGE else [],
         )  # fmt: skip
 
     def _result(self, mode: str) -> list[str]:
@@ -63,15 +67,20 @@ class TileStep:
             lines.append(f"kgt_divide(({self.design.cell} *)next);")
         if mode == INNER:
             return lines
-        return [*lines, *self._computed(), *(self._loaded() if mode == ENDS else self._restored())]
+        others = self._loaded() if mode == ENDS else self._restored()
+        return [*lines, *self._computed(mode), *others]
 
-    def _computed(self) -> list[str]:
+    def _computed(self, mode: str) -> list[str]:
         """C lines: whether the plane is computed at all, where planes arrive."""
         if not self.tile.streams:
             return []
-        return block("""
-            const bool computed = (step + 1) * $lag <= since && (step + 1) * $lag > past;
-        """, lag=self.design.lag)
+        held = " + step * delay" if self._delay(mode) else ""
+        behind = f"(step + 1) * {self.design.lag}{held}"
+        return [f"const bool computed = {behind} <= since && {behind} > past;"]
+
+    def _delay(self, mode: str) -> str:
+        """C text of the planes that are held back between two steps, if any may be."""
+        return "delay" if mode == EDGE and self.design.most_delay else ""
 
     def _loaded(self) -> list[str]:
         """C lines: a plane that is not computed is that of the field."""
@@ -142,8 +151,8 @@ class TileStep:
 
     def _in_memory(self, field: str, planes: int, inner: tuple[int, ...], mode: str) -> str:
         """C text of a cell of a field that is only read."""
-        lag = self.design.lag
-        behind = f" - step * {lag}" if lag else ""
+        apart = self.design.apart(self._delay(mode))
+        behind = f" - step * {apart}" if apart != "0" else ""
         element = f"at_{field}{self.traffic.plane(field, behind + plus(planes))}"
         for name, axis, step in zip(self.tile.loops, self.tile.axes, inner):
             cells = f"({name}{plus(step)})" if step else name

@@ -38,9 +38,11 @@ class TileTraffic:
             }
         """, away=plus(distance), fetch=unrolled(rows, [f"kgt_prefetch({self.own} + {at});"]))
 
-    def store(self) -> list[str]:
-        """C lines: write the plane that is complete."""
+    def store(self, at_end: bool = False) -> list[str]:
+        """C lines: write the plane that is complete; `at_end`: planes may be held back."""
         behind = plus(-self.design.steps * self.design.lag)
+        if at_end and self.design.most_delay:
+            behind += f" - {self.design.steps - 1} * delay"
         store = block(
             "kgt_store(${u}_new + $at + i, next$rows + i, first_$x - i, last_$x - i);",
             u=self.own, at=self._row(behind), rows=self.rows, x=self.tile.axes[-1],
