@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from controllers.kernel.registry import register_stencil
     from controllers.kernel.variant import Kernel
     from controllers.language.derivatives import derivative, gradient, laplacian
+    from controllers.language.folds import all as all
+    from controllers.language.folds import any as any
+    from controllers.language.folds import argmax, argmin, dot, mean, norm
+    from controllers.language.folds import max as max
+    from controllers.language.folds import min as min
+    from controllers.language.folds import sum as sum
     from controllers.language.grid import Grid
     from controllers.language.integrators import heun, leapfrog, rk3
     from controllers.language.opencl_c import opencl_c
@@ -44,7 +50,7 @@ if TYPE_CHECKING:
     from controllers.program.coordinates import Coordinates
     from controllers.program.expression import Coordinate, Index, Read, Scalar
     from controllers.program.program import Field, Program, Stage
-    from controllers.program.reference import reference_run
+    from controllers.program.reference import reference_run, reference_steps
     from controllers.program.rule import custom, extrapolate, keep, mirror
     from controllers.program.scalars import Parameter
     from controllers.report.report import Report
@@ -90,9 +96,14 @@ _HOMES = {
     "TiedTile": "controllers.controller.tied_tile",
     "TileView": "controllers.memory.tile",
     "Time": "controllers.language.step",
+    "all": "controllers.language.folds",
+    "any": "controllers.language.folds",
+    "argmax": "controllers.language.folds",
+    "argmin": "controllers.language.folds",
     "custom": "controllers.program.rule",
     "derivative": "controllers.language.derivatives",
     "devices": "controllers.device.listing",
+    "dot": "controllers.language.folds",
     "dry_run": "controllers.run.dry_run",
     "extrapolate": "controllers.program.rule",
     "fixed": "controllers.language.profile",
@@ -101,13 +112,18 @@ _HOMES = {
     "keep": "controllers.program.rule",
     "laplacian": "controllers.language.derivatives",
     "leapfrog": "controllers.language.integrators",
+    "max": "controllers.language.folds",
+    "mean": "controllers.language.folds",
+    "min": "controllers.language.folds",
     "mirror": "controllers.program.rule",
+    "norm": "controllers.language.folds",
     "opencl_c": "controllers.language.opencl_c",
     "parity": "controllers.language.step",
     "point": "controllers.language.point",
     "read_patterns": "controllers.language.pattern_file",
     "reading": "controllers.controller.access",
     "reference_run": "controllers.program.reference",
+    "reference_steps": "controllers.program.reference",
     "register_stencil": "controllers.kernel.registry",
     "repeat": "controllers.language.step",
     "rk3": "controllers.language.integrators",
@@ -115,18 +131,20 @@ _HOMES = {
     "step": "controllers.language.step",
     "stored": "controllers.language.stored",
     "struct": "controllers.language.struct",
+    "sum": "controllers.language.folds",
     "tune": "controllers.tuning.offline",
     "updating": "controllers.controller.access",
     "writing": "controllers.controller.access",
 }
-__all__ = [
+__all__ = [     # not those of Python's own names: all, any, max, min, sum
     "Boundary", "BuildError", "CheckError", "Computation", "Controller", "ControllersError",
     "Coordinate", "Coordinates", "Device", "Division", "Execution", "Field", "Grid", "Index",
     "Kernel", "KernelError", "MemoryCapError", "NoDeviceError", "Parameter", "PatternFileError",
     "Plan", "Program", "Read", "Report", "Scalar", "Selection", "Stage", "Stencil", "Step",
-    "TiedTile", "TileView", "Time", "custom", "derivative", "devices", "dry_run", "extrapolate",
-    "fixed", "gradient", "heun", "keep", "laplacian", "leapfrog", "mirror", "opencl_c", "parity",
-    "point", "read_patterns", "reading", "reference_run", "register_stencil", "repeat", "rk3",
+    "TiedTile", "TileView", "Time", "argmax", "argmin", "custom", "derivative", "devices",
+    "dot", "dry_run", "extrapolate", "fixed", "gradient", "heun", "keep", "laplacian",
+    "leapfrog", "mean", "mirror", "norm", "opencl_c", "parity", "point", "read_patterns",
+    "reading", "reference_run", "reference_steps", "register_stencil", "repeat", "rk3",
     "stencil_computation", "step", "stored", "struct", "tune", "updating", "writing",
 ]  # fmt: skip
 
@@ -138,7 +156,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__doc__", "__version__"]
+    return [*_HOMES, "__doc__", "__version__"]
 
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())     # silent until it is asked

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Lid-driven cavity, incompressible: predictor, sweeps of the pressure, projection."""
+"""Lid-driven cavity, incompressible: predictor, pressure until it converges, projection."""
+import numpy as np
+
 import controllers as ct
 
 Re, n, dt = 100.0, 48, 5e-3
@@ -25,17 +27,23 @@ def predict(v, u):                                  # v along y, u along x
 @ct.step
 def pressure(p, v, u):                              # one sweep
     source = grid.dx**2 / dt * (gradient(v, "y") + gradient(u, "x"))
-    return dict(p=(around(p) - source) / 4)
+    new = (around(p) - source) / 4
+    return dict(p=new, residual=ct.max(np.abs(new - p)))        # a result with a name of its own
 
 
 @ct.step
 def project(v, u, p):
-    return dict(v=v - dt * gradient(p, "y"), u=u - dt * gradient(p, "x"))
+    new = dict(v=v - dt * gradient(p, "y"), u=u - dt * gradient(p, "x"))
+    return new | dict(energy=ct.mean(new["v"] ** 2 + new["u"] ** 2))
 
 
+solve = ct.repeat(pressure, until=lambda now: now.residual < 1e-4, check_every=20, at_most=400)
 wall, lid = ct.mirror(-1), ct.custom(lambda inside, distance: 2 - inside(distance - 1))
 sides = dict(v=wall, u=dict(y=(wall, lid), x=wall), p=ct.mirror())      # 1 at the lid's face
-steps = [predict, ct.repeat(pressure, 20), project]
-with ct.Computation(steps, grid, boundary=sides, v=0, u=0, p=0) as run:
-    run.run(3000, progress=True)
+with ct.Computation([predict, solve, project], grid, boundary=sides, v=0, u=0, p=0) as run:
+    before, energy = -1.0, 0.0
+    while abs(energy - before) > 1e-4 * energy and run.step < 8000:     # until it is steady
+        before, energy = energy, run.run(200).energy
+        if run.comm.rank == 0:
+            print(run.step, energy, run.repeats["pressure"])
     run.u.save("cavity.npy")

@@ -36,7 +36,11 @@ def start(y, x):
     return dict(rho=rho, my=rho * vy, mx=0, energy=energy)
 
 
+def time_step(q):
+    return 0.4 * grid.dx / ct.max(flux(q, "y")[1] + flux(q, "x")[1])
+
+
 walls = dict(y=ct.mirror(my=-1), x="periodic")      # what goes through the wall changes its sign
-with ct.Computation(ct.heun(rate, dt=0.0015), grid, boundary=walls, dtype=Gas, q=start) as run:
-    run.run(2500, progress=True)
+with ct.Computation(ct.heun(rate, dt=time_step), grid, boundary=walls, dtype=Gas, q=start) as run:
+    run.run(until=4.0, progress=True)
     run.q_rho.save("rayleigh_taylor.npy")

@@ -54,6 +54,22 @@ class Section:
             tuple(not isinstance(one, slice) for one in each),
         )
 
+    def part(self, index: object) -> Section:
+        """The cells that an index selects of the array that is selected.
+
+        >>> print(Section.of((slice(2, None, 2), 1), (9, 9)).part(slice(1, None)).ranges[0])
+        range(4, 9, 2)
+        """
+        inner = Section.of(index, self.shape)
+        of, gone = iter(inner.ranges), iter(inner.dropped)
+        ranges, dropped = [], []
+        for cells, was_dropped in zip(self.ranges, self.dropped):
+            part = range(1) if was_dropped else next(of)
+            first, step = cells[part[0]] if part else 0, cells.step * part.step
+            ranges.append(range(first, first + step * len(part), step))
+            dropped.append(was_dropped or next(gone))
+        return Section(tuple(ranges), tuple(dropped))
+
     @property
     def extent(self) -> tuple[int, ...]:
         """Positions along each axis; 1 where it had a whole number."""

@@ -7,6 +7,7 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,9 @@ from controllers.program.reference import reference_run
 EXAMPLES = Path(__file__).parents[1] / "examples"
 TERRAIN = EXAMPLES / "terrain"
 # of programs of traced steps; more show more
-STEPS = {"red_black": 480, "lattice_boltzmann": 8000, "acoustic": 64}
+STEPS = {"red_black": 480, "lattice_boltzmann": 8000, "acoustic": 64, "multigrid": 6}
+# of programs of arrays; they compare themselves with NumPy
+CELLS = {"conjugate_gradients": 31, "chebyshev": 31}
 
 needs_two_cores = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="divides a CPU in two")
 
@@ -84,10 +87,55 @@ def test_a_program_of_traced_steps_checks_itself(name: str) -> None:
     runpy.run_path(str(EXAMPLES / f"{name}.py"))["main"](STEPS[name])
 
 
+def v_cycle(p: Any, f: Any) -> Any:
+    """What a V-cycle makes of p, in plain NumPy."""
+
+    def relaxed(p: Any) -> Any:
+        for colour in (0, 1):
+            cells = np.add.outer(np.arange(len(p)), np.arange(len(p))) % 2 == colour
+            p = np.where(cells, p + left_by(p, f) / 4, p)
+        return p
+
+    p = relaxed(p)
+    if len(p) > 1:
+        e, weighed = np.zeros_like(p), spread(left_by(p, f))[1::2, 1::2]
+        e[1::2, 1::2] = v_cycle(np.zeros_like(weighed), weighed)
+        p = relaxed(p + spread(e))
+    return p
+
+
+def left_by(p: Any, f: Any) -> Any:
+    q = np.pad(p, 1)
+    return f + q[:-2, 1:-1] + q[2:, 1:-1] + q[1:-1, :-2] + q[1:-1, 2:] - 4 * p
+
+
+def spread(f: Any) -> Any:
+    for axis in (0, 1):
+        wide = np.pad(f, 1)
+        f = f + (np.roll(wide, 1, axis) + np.roll(wide, -1, axis))[1:-1, 1:-1] / 2
+    return f
+
+
 @pytest.mark.whole
-@pytest.mark.parametrize("name", STEPS)
-def test_a_program_of_traced_steps_prints_the_same_on_two_ranks(name: str) -> None:
-    script, steps = EXAMPLES / f"{name}.py", str(min(STEPS[name], 100))
+def test_multigrid_needs_as_many_cycles_as_in_numpy(capsys: pytest.CaptureFixture[str]) -> None:
+    at = np.arange(1, 64) / 64
+    f = 2 / 64**2 * np.add.outer(at * (1 - at), at * (1 - at))
+    p, n_cycles = np.zeros_like(f), 0
+    while np.linalg.norm(left_by(p, f)) > 1e-8 * np.linalg.norm(f):
+        p, n_cycles = v_cycle(p, f), n_cycles + 1
+    runpy.run_path(str(EXAMPLES / "multigrid.py"))["main"](6)
+    assert abs(int(capsys.readouterr().out.split()[0]) - n_cycles) <= 1
+
+
+@pytest.mark.parametrize("name", sample(sorted(CELLS), 2))
+def test_a_program_of_arrays_needs_the_iterations_that_numpy_needs(name: str) -> None:
+    runpy.run_path(str(EXAMPLES / f"{name}.py"))["main"](CELLS[name])
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("name", STEPS | CELLS)
+def test_a_program_prints_the_same_on_two_ranks(name: str) -> None:
+    script, steps = EXAMPLES / f"{name}.py", str(min((STEPS | CELLS)[name], 100))
     job = run_ranks(2, [str(script), steps])
     assert job.returncode == 0, job.stderr
     assert job.stdout and job.stdout == run_alone(script, steps)

@@ -100,6 +100,7 @@ def program_differs(number: int, devices: list[str], comm: Communicator) -> bool
         "partition": rng.choice(("bands", "blocks")),
         "overlap": rng.choice(("on", "off", "auto")),
         "stored": rng.choice(("auto", "always", "never")),
+        "fuse": rng.choice(("auto", "never")),
     }
     with Computation(what, cells, devices=devices, comm=comm, **options, **given) as run:
         for name, array in values.items():

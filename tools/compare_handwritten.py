@@ -100,7 +100,7 @@ def compare(comm: MPI.Intracomm, device: str, size: int, rounds: int) -> None:
             tile.array[...] = field[tile.box.slices((0, 0))]
 
         ours.load(load)
-        runs: tuple[Callable[[int], None], ...] = (ours.run, theirs.run)
+        runs: tuple[Callable[[int], object], ...] = (ours.run, theirs.run)
         times = [[_seconds(comm, run, n_steps) for run in runs] for _ in range(rounds + 1)][1:]
         assert np.array_equal(_only(ours), theirs.result()), "both loops have the same bits"
     if comm.rank == 0:
@@ -112,7 +112,7 @@ def compare(comm: MPI.Intracomm, device: str, size: int, rounds: int) -> None:
         )
 
 
-def _seconds(comm: MPI.Intracomm, run: Callable[[int], None], n_steps: int) -> float:
+def _seconds(comm: MPI.Intracomm, run: Callable[[int], object], n_steps: int) -> float:
     comm.Barrier()
     start = time.perf_counter()
     run(n_steps)

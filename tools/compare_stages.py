@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -123,7 +123,9 @@ def compare(selector: str, size: int, rounds: int, n_steps: int) -> None:
         [across, along, magnetic], ct.Grid(y=size, x=size), dtype="float32", boundary=ct.keep(),
         devices=selector, **starts,
     ) as ours:  # fmt: skip
-        runs = {"controllers": ours.run, "hand-written": theirs.run}
+        runs: dict[str, Callable[[int], object]] = {
+            "controllers": ours.run, "hand-written": theirs.run,
+        }  # fmt: skip
         times: list[dict[str, float]] = []
         for number in range(rounds + 1):
             found = {}

@@ -26,7 +26,8 @@ from compare_bits import random_stencil
 
 from controllers import Computation, Controller, Kernel, Stencil, reading, reference_run, updating
 from controllers.controller.tied_tile import TiedTile
-from controllers.executor.opencl import OpenCLExecutor, SharedKernel
+from controllers.executor.launching_device import SharedKernel
+from controllers.executor.opencl import OpenCLExecutor
 from controllers.memory.tile import Tile
 from controllers.plan import Overlap
 from hitmap import Communicator, Shape, agree, default_communicator

@@ -15,7 +15,8 @@ from controllers.controller.footprint import touches
 from controllers.controller.structure import check_structure
 from controllers.controller.tied_tile import Cells, TiedTile
 from controllers.device.event import Command
-from controllers.executor.opencl import OpenCLExecutor, SharedKernel
+from controllers.executor.launching_device import SharedKernel
+from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.build import build_user_kernel
 from controllers.kernel.stage_kernel import box_values, tile_values
 from controllers.kernel.user_kernel import compiled_sizes

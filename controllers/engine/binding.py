@@ -29,19 +29,25 @@ class Binder:
     """Binds the operations of one rank; owns its tiles, staging memory and MPI requests."""
 
     def __init__(
-        self, plan: Plan, executors: Mapping[int, Executor], comm: Communicator
+        self,
+        plan: Plan,
+        executors: Mapping[int, Executor],
+        comm: Communicator,
+        tiles: Mapping[TileKey, Tile] | None = None,
     ) -> None:
+        """`tiles` are there already; the others are allocated."""
         self.plan = plan
         self.executors = executors
         self.messages: list[MessageEnd] = []
         self._comm = comm
         self._tags = message_tags(plan)
         self.around = {place: self.surroundings() for place in plan.places}
-        self.tiles: dict[TileKey, Tile] = {}
+        self.tiles: dict[TileKey, Tile] = {**(tiles or {})}
         self._staging: dict[StagingKey, Linear] = {}
         self._foldings: dict[tuple[int, int], Folding] = {}     # by sweep and place
         for memory in plan.memories:
-            self._allocate(memory)
+            if memory.key not in self.tiles:
+                self._allocate(memory)
 
     def command(self, operation: Operation) -> Command:
         """The command of `operation`, with all its arguments set; a launch that need not fold."""

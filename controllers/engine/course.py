@@ -32,6 +32,7 @@ class Course:
         self.last = self.until = -1     # of the run; the last step that may be opened as yet
         self.reason: str | None = None  # why this rank wants to end
         self.reasons: Sequence[str | None] = ()     # why all of them did, once all know
+        self.looks = True       # whether anybody looks at folds after the last step
         self._comm = comm if comm.size > 1 else None
         self._now = now
         self._window = ALONE if self._comm is None else FEWEST

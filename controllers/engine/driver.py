@@ -7,7 +7,7 @@ finishes hand-overs as they become ready, so that waiting for one place stalls n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from itertools import chain
 
 from controllers.device.event import Command
@@ -21,7 +21,6 @@ from controllers.engine.place import PlaceRun
 from controllers.engine.samples import Log, Samples, by_step
 from controllers.engine.task import Task
 from controllers.executor.executor import Executor
-from controllers.kernel.configuration import KernelUse
 from controllers.memory.tile import Tile
 from controllers.plan import ExchangeEnds, Operation, Plan, TileKey
 from controllers.plan.folding import NOWHERE
@@ -35,20 +34,24 @@ class Engine:
     """Owns the tiles of the places of this rank, and runs steps on them."""
 
     def __init__(
-        self, plan: Plan, executors: Mapping[int, Executor], comm: Communicator
-    ) -> None:
+        self, plan: Plan, executors: Mapping[int, Executor], comm: Communicator,
+        tiles: Mapping[TileKey, Tile] | None = None,
+    ) -> None:  # fmt: skip
+        """`tiles`: those that are there already, of another engine."""
         self.plan = plan
         self.n_steps = 0        # time steps done since the fields were set
         self._n_done = 0        # steps of the plan done; tells which buffers hold what
         self._is_open = False   # halos are filled: fields have not been set since
         self._short: dict[int, dict[int, Command]] = {}     # launches of fewer steps, by number
         self.torn = False       # places are at unlike steps
+        self.counts: dict[str, int] = {}    # how often each repeat was done in the last step
         self.course = Course(comm)
         self.numbers = Numbers(plan.program, comm, self.course.stop)
         self.folds = Folds(plan.program, comm, self.numbers)
-        self._binder = Binder(plan, executors, comm)
-        self._tasks = self._connected(plan.operations)
-        self._opening = [self._connected(operations) for operations in plan.opening]
+        self._binder = Binder(plan, executors, comm, tiles)
+        operations, opening = self._recorded()
+        self._tasks = self._connected(operations)
+        self._opening = [self._connected(operations) for operations in opening]
         self.places = {
             place: PlaceRun(
                 [task for task in self._tasks if task.operation.place == place],
@@ -86,6 +89,16 @@ class Engine:
         for place in self.places.values():
             place.watch()
 
+    @property
+    def phase(self) -> Hashable:
+        """What decides which tile of each field is the newest."""
+        return self._n_done % self.plan.n_phases
+
+    @property
+    def active(self) -> Engine:
+        """The engine whose tasks are under way."""
+        return self
+
     def newest(self, field: str, place: int) -> Tile:
         """The tile that holds the cells of `field` as they are now."""
         return self.tiles[self.plan.newest(field, self._n_done, place)]
@@ -101,6 +114,7 @@ class Engine:
         self._is_open = self.torn = False
         if n_steps == 0:
             self.numbers.restart()
+        self.folds.forget()
 
     def clear(self) -> None:
         """All cells of all buffers become 0; steps count from 0."""
@@ -167,6 +181,15 @@ class Engine:
         self._patience.until_all(self._opening[first % self.plan.n_phases])
         self._is_open = True
 
+    def warm(self) -> None:
+        """Run a period, before the fields are set, so that steps cost what they always will."""
+        self.run(self.plan.n_phases * self.plan.steps_per_launch)
+
+    def begin_anew(self, looks: bool) -> None:
+        """The fields are where a period begins; whether anybody looks at folds after a run."""
+        self._n_done, self._is_open, self.torn = 0, False, False
+        self.course.looks = looks
+
     def prepare(self, n_steps: int) -> Mapping[int, Command]:
         """Build and try what `run` needs for `n_steps` time steps: the launches of fewer steps.
 
@@ -188,26 +211,6 @@ class Engine:
         for task in self._tasks:
             if task.launches:
                 task.shorten(step, commands.get(task.operation.number))
-
-    def configurations(self, *, largest: bool = False) -> list[KernelUse]:
-        """How the kernels of this rank's controllers are built and launched.
-
-        With `largest` only on the box with most cells, of each stage and controller.
-        """
-        plan = self.plan
-        found: list[KernelUse] = []
-        for executor in self._executors:
-            for sweep in plan.sweeps:
-                boxes = [
-                    box
-                    for place in plan.places
-                    if self.executors[place] is executor
-                    for box in plan.launched(sweep, place)
-                ]
-                if largest:
-                    boxes = sorted(boxes, key=lambda placed: placed[0].n_cells)[-1:]
-                found += executor.configurations(plan.program, sweep, boxes)
-        return found
 
     def timed(self, number: int, n_launches: int) -> list[float]:
         """The seconds of so many launches of an operation as it would be bound now.
@@ -248,6 +251,10 @@ class Engine:
         for task in (*self._tasks, *chain.from_iterable(self._opening)):
             task.disconnect()
         self.folds.close()
+
+    def _recorded(self) -> tuple[Sequence[Operation], Sequence[Sequence[Operation]]]:
+        """The operations of its steps, and by phase those that open them."""
+        return self.plan.operations, self.plan.opening
 
     def _connected(self, operations: Sequence[Operation]) -> list[Task]:
         """The tasks of this rank, each with those that it waits for."""

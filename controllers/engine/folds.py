@@ -53,8 +53,12 @@ class Folds:
             scalars = self._numbers.latest(values)
             if self._numbers.by_rank_0:
                 scalars = self.comm.bcast(scalars)
-            found |= {name: scalars[name] for name in made}
+            found |= {name: scalars[name] for name in made if name in scalars}
         return {name: found[name] for name in self._program.results if name in found}
+
+    def absorb(self, other: Folds) -> None:
+        """What those have found is the newest."""
+        self._newest.update(other._newest)
 
     def forget(self) -> None:
         """Fields have been set: nothing is known of them."""

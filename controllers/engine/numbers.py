@@ -51,6 +51,7 @@ class Numbers:
         self._first_names = [name for name in self._names if not program.rules.needs([name])]
         self.by_rank_0 = comm.size > 1 and _is_rounded_by_hosts(program.rules)
         self._origin = (0, 0.0)     # a time step, and its time
+        self._still: float | None = None    # the time of all steps
         self._begun = (0, 0)        # the step of the plan in which the run begins; its time step
         self._last = 0              # the step of the plan in which it ends, or earlier
         self._first: Mapping[str, float] = {}   # the scalars of that step
@@ -86,8 +87,19 @@ class Numbers:
             self._origin = (n_steps, self.time(n_steps))
         self.parameters = {**parameters}
 
+    @property
+    def step_time(self) -> float:
+        """How long the last step was, where steps compute their own `dt`."""
+        return self._latest.get(TIME_STEP, 0.0)
+
+    def stand_still(self, other: Numbers, n_steps: int) -> None:
+        """All steps are parts of one step, this one of another engine."""
+        self.parameters, self._still = other.parameters, other.time(n_steps)
+
     def time(self, n_steps: int) -> float:
         """The time after so many time steps; 0 where there is no `dt`."""
+        if self._still is not None:
+            return self._still
         first, time = self._origin
         if self.by_steps:       # known of the newest step alone
             return time
@@ -175,7 +187,7 @@ class Numbers:
         """Give `around` the scalars of a step of the plan, or say what that has to wait for."""
         if self.by_steps and step not in self._times:
             return next((one for one in self._awaited if not one.complete()), Awaited())
-        if self._times.get(step, -math.inf) >= self._until:
+        if self._until < math.inf and self._is_over(step):
             self._stop(step - 1)
             return None
         numbers = self._known.get(step)     # another place has asked for it before
@@ -191,6 +203,11 @@ class Numbers:
             self._times = {n: time for n, time in self._times.items() if n >= least}
         around.change(numbers)
         return None
+
+    def _is_over(self, step: int) -> bool:
+        """Whether the run ends before a step: it is the time, or the last step took none."""
+        time = self._times[step]
+        return time >= self._until or not time > self._times.get(step - 1, -math.inf)
 
     def _beginning(self, step: int) -> Mapping[str, float] | Awaited:
         """The scalars with which a step begins, or what that has to wait for."""

@@ -118,7 +118,10 @@ class PlaceRun:
 
     def _is_special(self, step: int) -> bool:
         """Whether a log wants what is started in it, or it does what only a last step does."""
-        return step in self._logs or bool(self._folding) and step == self._course.last
+        return step in self._logs or (bool(self._folding) and self._is_looked_at(step))
+
+    def _is_looked_at(self, step: int) -> bool:
+        return step == self._course.last and self._course.looks
 
     def _start_steps(self) -> None:
         """Start the next step as a whole, and those after it to the next mark, gate or log."""
@@ -192,7 +195,7 @@ class PlaceRun:
         """Begin the next step."""
         self.step += 1
         self.waiting = self._phases[self.step % len(self._phases)]
-        if self._folding and self.step == self._course.last:
+        if self._folding and self._is_looked_at(self.step):
             self.waiting = self._folding[self.step % len(self._phases)]
             for task in self.waiting:
                 task.fold(self.step)

@@ -39,17 +39,20 @@ class Samples:
 
     def __init__(self, watched: Container[int]) -> None:
         self._watched = watched
+        self.wanted = True      # whether the next run is sampled
         self._first = 0
         self._interval = 2
         self._steps: dict[int, list[tuple[Operation, Profile]]] = {}
 
     def steps(self, first: int, last: int) -> list[int]:
         """Choose the steps of a run to sample: pairs at even distances, from the first step on."""
+        self._steps = {}
+        if not self.wanted:
+            return []
         n_steps = last - first + 1
         n_pairs = min(max(n_steps // DISTANCE, MIN_PAIRS), MAX_PAIRS)
         self._first = first
         self._interval = max(2, -(-n_steps // n_pairs))
-        self._steps = {}
         return [
             step
             for pair in range(first, last + 1, self._interval)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 def activity(engine: Engine) -> tuple[object, ...]:
     """Something that changes whenever a task is started or a kernel has ended."""
+    engine = engine.active
     return tuple(
         (place.step, len(place.waiting), sum(map(_has_ended, tuple(place.recent))))
         for place in engine.places.values()
@@ -30,6 +31,7 @@ def activity(engine: Engine) -> tuple[object, ...]:
 
 def describe(engine: Engine) -> Iterator[str]:
     """Each place with the operations that it waits for and those that are under way."""
+    engine = engine.active
     for number, place in engine.places.items():
         where = engine.plan.locations[number]
         name = engine.plan.step_name

@@ -2,22 +2,22 @@
 """An executor is one opened OpenCL device with its kernels: those of sweeps and of users."""
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyopencl as cl
 
 from controllers.device import Device
-from controllers.device.event import Command, Event, in_order
+from controllers.device.event import Command, in_order
 from controllers.executor.copies import Copies
 from controllers.executor.executor import Folding
-from controllers.executor.opened_device import OpenedDevice
+from controllers.executor.folding import DeviceFolding
+from controllers.executor.launching_device import LaunchingDevice
 from controllers.executor.scalar_arguments import ScalarArguments
-from controllers.kernel.build import Built, build, compiled, enqueue_kernel, parameters
+from controllers.kernel.build import Built, build, compiled, parameters
 from controllers.kernel.choices import Choices
 from controllers.kernel.configuration import KernelUse, Placed, launch_of, with_launches
-from controllers.kernel.crash import named
 from controllers.kernel.offer import Offer, offer
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.stage_kernel import box_values, options_of, stage_kernel, tile_values
@@ -28,6 +28,7 @@ from controllers.kgt.outside import outside_kernel
 from controllers.kgt.parameter import bind
 from controllers.kgt.strategies.cell.config import work_sizes
 from controllers.kgt.text.fixed import accessors
+from controllers.kgt.text.fold_values import values_of, with_values, without_folds
 from controllers.kgt.text.given import Table, tables_of
 from controllers.memory.tile import Linear, Tile
 from controllers.program.dtypes import given_dtype
@@ -39,16 +40,7 @@ from hitmap.shape import Shape
 from hitmap.strided import Strided
 
 
-class SharedKernel:
-    """A kernel that is launched with other arguments each time, perhaps by several threads."""
-
-    def __init__(self, built: Built) -> None:
-        self.kernel = compiled(built.program, built.name)
-        self.enqueue = built.enqueue
-        self.lock = threading.Lock()    # from the arguments to the launch
-
-
-class OpenCLExecutor(OpenedDevice):
+class OpenCLExecutor(LaunchingDevice):
     """An opened device and its kernels, which compute sweeps as `kernel` says."""
 
     def __init__(
@@ -68,13 +60,6 @@ class OpenCLExecutor(OpenedDevice):
     def __repr__(self) -> str:
         return f"<OpenCLExecutor {self.device.name!r}>"
 
-    def folding(self, program: Program, sweep: Sweep, boxes: Sequence[Shape]) -> Folding:
-        """What takes the folds of launches: none so far."""
-        raise ValueError(
-            f"sweep {sweep.name!r} folds {', '.join(sweep.folds)}, which OpenCL devices do not do "
-            f"yet; use devices='reference'"
-        )
-
     def launch_command(
         self,
         program: Program,
@@ -88,9 +73,13 @@ class OpenCLExecutor(OpenedDevice):
     ) -> Command:
         """Compute the cells `over`, which is not empty, of the tiles `writes`.
 
-        Scalars are those that `around` has at each launch.
+        Scalars are those that `around` has at each launch.  folding: what takes the folds, of
+        which this is the box number `part`; without it, a sweep that updates fields folds nothing.
         """
-        assert folding is None, "`folding` has refused"
+        if folding is None and sweep.writes:
+            sweep = replace(sweep, stage=without_folds(sweep.stage))
+        elif folding is None:
+            folding = self.folding(program, sweep, [over])
         tiles = {**writes, **reads}
         geometries = {field: tile.geometry for field, tile in tiles.items()}
         launch = self.launch_of(program, sweep, (over, geometries))
@@ -109,11 +98,24 @@ class OpenCLExecutor(OpenedDevice):
             values |= {name: self.constants(array) for name, array in tables.items()}
         local = local_nbytes(source)
         values |= {name: cl.LocalMemory(nbytes) for name, nbytes in local.items()}
-        numbers = ScalarArguments.of(source.parameters, around)
+        numbers = ScalarArguments.of(source.parameters, around, program.rules)
         values |= numbers.values
+        if folding is not None:
+            assert isinstance(folding, DeviceFolding), "one of this executor"
+            folding.domain = program.boundaries[sweep.stage.home].points(
+                around.positions.domain, around.positions.periodic
+            )
+            values |= folding.arguments
         arguments = bind(source.title, source.parameters, values, source.scalars)
         sizes = source.work_sizes(over.extent, self.device.kind == "cpu")
-        return self.kernel_command(built, arguments, sizes, numbers)
+        if not isinstance(folding, DeviceFolding):
+            return self.kernel_command(built, arguments, sizes, numbers)
+        show = folding.bound(part, source, sizes)
+        return self.kernel_command(built, arguments, sizes, numbers, show, folding)
+
+    def folding(self, program: Program, sweep: Sweep, boxes: Sequence[Shape]) -> DeviceFolding:
+        """What takes the folds of the launches of a sweep over these boxes."""
+        return DeviceFolding(self, values_of(with_values(program, sweep.stage)[1]), boxes)
 
     def fill_command(
         self,
@@ -250,52 +252,3 @@ class OpenCLExecutor(OpenedDevice):
             values = around.value(table.of, over.grow(low, high), dtype)
             found[table.name] = self.constants(np.ascontiguousarray(values.reshape(-1)))
         return found
-
-    def kernel_command(
-        self,
-        built: Built,
-        arguments: Sequence[object],
-        sizes: tuple[tuple[int, ...], tuple[int, ...]],
-        numbers: ScalarArguments | None = None,
-    ) -> Command:
-        """Launch `built` with these arguments, over global and local sizes in OpenCL's order.
-
-        `numbers` are those of the arguments that may change from launch to launch.
-        """
-        kernel = compiled(built.program, built.name)
-        kernel.set_args(*arguments)  # type: ignore[arg-type]
-        lane, enqueue, (global_size, local_size) = self.compute_lane, enqueue_kernel, sizes
-
-        def in_native_code(
-            wait_for: Sequence[Event] | None = None, keep: object = tuple(arguments)
-        ) -> Event:
-            # `keep`: a kernel does not hold the buffers that are its arguments
-            return enqueue(lane.queue, kernel, global_size, local_size, None, wait_for)
-
-        command: Command = named(built.label, in_native_code)
-        if not numbers:
-            return command
-
-        def told(wait_for: Sequence[Event] | None = None) -> Event:
-            numbers.set(kernel)     # what is enqueued already keeps its own
-            return command(wait_for)
-
-        return told
-
-    def launch_once_command(
-        self,
-        kernel: SharedKernel,
-        arguments: Sequence[object],
-        sizes: tuple[tuple[int, ...], tuple[int, ...]],
-    ) -> Command:
-        """The same with a kernel whose arguments are set at each call: cheaper to make."""
-        lane, enqueue, (global_size, local_size) = self.compute_lane, kernel.enqueue, sizes
-
-        def command(wait_for: Sequence[Event] | None = None) -> Event:
-            with kernel.lock:
-                kernel.kernel.set_args(*arguments)  # type: ignore[arg-type]
-                return enqueue(
-                    lane.queue, kernel.kernel, global_size, local_size, None, wait_for
-                )
-
-        return command

@@ -2,7 +2,7 @@
 """The arguments of a kernel that are scalars of the program: set anew when these have changed."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pyopencl as cl
@@ -21,13 +21,16 @@ class ScalarArguments:
         self._version = around.version  # of what the kernel has
 
     @classmethod
-    def of(cls, parameters: Sequence[Parameter], around: Surroundings) -> ScalarArguments:
-        """Those of a kernel with these parameters."""
+    def of(
+        cls, parameters: Sequence[Parameter], around: Surroundings, names: Collection[str] = ()
+    ) -> ScalarArguments:
+        """Those of a kernel with these parameters; `names` may be known only at a launch."""
+        names = {*names, *around.numbers}
         found = [
             (number, parameter.name.removeprefix(PREFIX), SCALAR_TYPES[parameter.type_name])
             for number, parameter in enumerate(parameters)
             if parameter.role == "scalar" and parameter.name.startswith(PREFIX)
-            and parameter.name.removeprefix(PREFIX) in around.numbers
+            and parameter.name.removeprefix(PREFIX) in names
             and parameter.type_name in ("float", "double")
         ]  # fmt: skip
         return cls(around, found)
@@ -37,9 +40,13 @@ class ScalarArguments:
 
     @property
     def values(self) -> dict[str, np.generic]:
-        """What they are now, by the names of the parameters."""
-        return {f"{PREFIX}{name}": self._around.scalar(name, dtype)
-                for _, name, dtype in self._found}  # fmt: skip
+        """What they are now, by the names of the parameters; 0 where that is not known yet."""
+        known = self._around.numbers
+        return {
+            f"{PREFIX}{name}": self._around.scalar(name, dtype) if name in known
+            else np.dtype(dtype).type(0)
+            for _, name, dtype in self._found
+        }  # fmt: skip
 
     def set(self, kernel: cl.Kernel) -> None:
         """Give `kernel` the values of now, unless it has them."""

@@ -21,6 +21,9 @@ from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
 
+# A driver tells of the cache that a processor shares among its cores; a machine that has few of
+# them, as virtual ones do, has no use of all of it.
+CACHE_OF_UNIT = 16 << 20
 # A box of cells, and how the tiles of the fields lie in memory that it is computed in.
 Placed: TypeAlias = tuple[Shape, Mapping[str, Geometry]]
 
@@ -92,7 +95,10 @@ def launch_of(
     box, geometries = placed
     tiles = (*sweep.writes, *(use.version.field for use in sweep.uses))
     nbytes = sum(geometries[field].n_elements * program.itemsize(field) for field in tiles)
+    cache_bytes = min(cache_bytes, units * CACHE_OF_UNIT) if units else cache_bytes
     where = {field: geometries[field].strided(box) for field in dict.fromkeys(tiles)}
+    if not where:       # a fold of what no field holds
+        where = {sweep.stage.home: Geometry.dense(box).strided(box)}
     return kgt.Launch(
         where, nbytes > cache_bytes, sweep.count, local_bytes, max_items, units, nvidia
     )

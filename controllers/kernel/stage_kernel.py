@@ -25,6 +25,8 @@ from controllers.kgt import Launch, generate
 from controllers.kgt.kernel import StageKernel
 from controllers.kgt.text.analysis import used_dtypes
 from controllers.kgt.text.fixed import accessors
+from controllers.kgt.text.fold_text import needs_doubles
+from controllers.kgt.text.fold_values import with_values
 from controllers.program.dtypes import Dtypes
 from controllers.program.program import Math, Program, Stage
 from hitmap.shape import Shape
@@ -53,6 +55,9 @@ def stage_kernel(
         assert isinstance(choice, Kernel), "it offers its variants"
         return user_kernel(choice, config.variant, program, stage, device, front)
     config = cast("kgt.Config", config)
+    program, stage = with_values(program, stage)
+    if needs_doubles(stage):
+        device.check_dtype("float64")   # sums are exact, whatever is summed
     generated = generate(program, stage, config)
     options = options_of(stage, program.dtypes, program.math, device, generated.divides)
     return replace(generated, options=options, origin=config.origin(stage), math=program.math)

@@ -230,7 +230,10 @@ class Kernel:
         return found[0]
 
     def computes(self, program: Program, stage: Stage) -> bool:
-        """Whether it computes `stage`; ValueError where it is not said, or wrongly, which one."""
+        """Whether it computes `stage`; ValueError where it is not said, or wrongly, which one.
+
+        Folds are computed by generated kernels.
+        """
         names = [stage.name for stage in program.stages]
         if (self.stage and self.stage not in names) or (not self.stage and len(names) > 1):
             got = f"is for {self.stage!r}" if self.stage else "does not say which one it computes"
@@ -244,7 +247,7 @@ class Kernel:
                 f"which no kernel of one's own computes at once; write a stage for each, or leave "
                 f"out the kernel {self.name!r}"
             )
-        return self.stage in ("", stage.name)
+        return self.stage in ("", stage.name) and not stage.folds
 
     def offsets(self, stage: Stage, field: str) -> tuple[tuple[int, ...], ...]:
         """The offsets at which it reads `field`: declared, or else all of the stage's.

@@ -18,6 +18,7 @@ from __future__ import annotations
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.table import strategies_for, strategy_named
+from controllers.kgt.text.fold_values import with_values
 from controllers.program.program import Program, Stage
 
 MOST_FLOPS = 256        # per cell, of several steps at once by default
@@ -36,6 +37,7 @@ def choose(program: Program, stage: Stage, kind: str, launch: Launch | None = No
     >>> choose(program, program.stages[0], "cpu", Launch({"u": Strided(0, (8, 1), (100, 7))}))
     CellConfig()
     """
+    program, stage = with_values(program, stage)
     for strategy in reversed(strategies_for(kind, program, stage)):
         config = strategy.chosen(program, stage, launch)
         if config is not None:
@@ -76,13 +78,13 @@ def usual_steps(program: Program, stage: Stage, kind: str) -> int:
     """How many steps of a large box are best computed by one launch."""
     if program.flops_per_cell > MOST_FLOPS:
         return 1
-    strategies = strategies_for(kind, program, stage)
+    strategies = strategies_for(kind, *with_values(program, stage))
     return max(strategy.usual_steps(program, stage) for strategy in strategies)
 
 
 def step_counts(program: Program, stage: Stage, kind: str) -> tuple[int, ...]:
     """Numbers of steps per launch that may be tried for a large box on a device of this kind."""
-    strategies = strategies_for(kind, program, stage)
+    strategies = strategies_for(kind, *with_values(program, stage))
     found = {1}.union(*(each.step_counts(program, stage) for each in strategies))
     return tuple(sorted(found))
 
@@ -94,6 +96,7 @@ def config_of(
 
     ValueError where the strategy cannot compute the stage.
     """
+    program, stage = with_values(program, stage)
     named = strategy_named(strategy)
     named.check(program, stage)
     return named.default(program, stage, exceeds_cache)

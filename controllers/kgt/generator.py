@@ -10,6 +10,7 @@ from controllers.kgt.kernel import StageKernel
 from controllers.kgt.naming import clashes, renamed, with_names
 from controllers.kgt.strategies.cell import CellConfig
 from controllers.kgt.strategies.config import Config
+from controllers.kgt.text.fold_values import with_values
 from controllers.program.program import Field, Math, Program, Stage
 
 
@@ -19,6 +20,7 @@ def generate(program: Program, stage: Stage, config: Config | None = None) -> St
     Without a configuration it computes one cell per work-item.  ValueError where the strategy
     cannot compute the stage.
     """
+    program, stage = with_values(program, stage)
     return _generated(_Asked(stage, program.fields, program.math, config or CellConfig(), program))
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy.typing as npt
 
 from controllers.kgt.parameter import Parameter, Role
+from controllers.kgt.text.fold_values import FoldValue
 from controllers.program.program import Math
 
 WorkSizes = Callable[[tuple[int, ...], bool], tuple[tuple[int, ...], tuple[int, ...]]]
@@ -31,6 +32,7 @@ class StageKernel:
     origin: where the text comes from, for people.
     math: strict arithmetic is built without options that the environment adds.
     hint: what a user's text in it may name, for errors of the compiler.
+    folds: what it folds.  folds_by_group: each work-group has a slot for that, else each item.
     """
 
     name: str
@@ -45,6 +47,8 @@ class StageKernel:
     origin: str = ""
     math: Math = "strict"
     hint: str = ""
+    folds: tuple[FoldValue, ...] = ()
+    folds_by_group: bool = False
 
     @property
     def title(self) -> str:

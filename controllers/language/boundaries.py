@@ -13,6 +13,7 @@ from controllers.language.half_points import Half
 from controllers.language.profile import Profile
 from controllers.program.boundary import KEEP, PERIODIC, Boundary, Side
 from controllers.program.expression import Read, walk
+from controllers.program.fold import expressions_of
 from controllers.program.rule import Rule
 from controllers.program.stage import Stage
 from hitmap.argument import short
@@ -69,10 +70,12 @@ def check_reads(
     stage: Stage, sides: Mapping[str, Sides], halves: Mapping[str, Half], grid: Grid, what: str
 ) -> None:
     """ValueError where a stage reads cells beyond the grid that no rule says."""
+    folded = expressions_of(stage.folds)
+    each = [*((field, (value,)) for field, value in stage.updates.items()), (stage.home, folded)]
     every = {
         (read, halves[field]): None
-        for field, value in stage.updates.items()
-        for read in walk(value)
+        for field, values in each
+        for read in walk(*values)
         if isinstance(read, Read)
     }
     for read, own in every:

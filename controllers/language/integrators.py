@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias, Union
 
-from controllers.language.step import Function, Method, Signature, Step, step
+from controllers.language.location import line_of
+from controllers.language.step import Function, Method, Signature, Step, Steps, step
 from controllers.program.scalars import TIME_STEP
 from hitmap.argument import number, wrong
 
 Fields = Mapping[str, Any]
+TimeStep: TypeAlias = Union[float, Function, None]
 
 
 @dataclass(frozen=True)
@@ -39,32 +41,33 @@ _RK3 = (
 )
 
 
-def heun(rate: Function | Step, dt: float | None = None) -> Method:
+def heun(rate: Function | Step, dt: TimeStep = None) -> Steps:
     """Heun's method, of second order: u1 = u + dt rate(u); u = 1/2 u + 1/2 (u1 + dt rate(u1)).
 
-    dt: a number, or None for the time step of the computation.
+    dt: a number, or None for the time step of the computation; or a function of fields that gives
+        it anew in each step, made of folds: `lambda u: 0.4 * grid.dx / ct.max(np.abs(u))`.
 
     >>> heun(lambda u: dict(u=-u), dt=0.1)
     <heun of step: u>
     """
-    return _runge_kutta("heun", rate, dt, _HEUN)
+    return _single(_runge_kutta("heun", [rate], dt, [_HEUN]))
 
 
-def rk3(rate: Function | Step, dt: float | None = None) -> Method:
+def rk3(rate: Function | Step, dt: TimeStep = None) -> Steps:
     """The Runge-Kutta method of third order by Shu and Osher, in three stages.
 
     u1 = u + dt rate(u); u2 = 3/4 u + 1/4 (u1 + dt rate(u1)); u = 1/3 u + 2/3 (u2 + dt rate(u2)).
-    dt: a number, or None for the time step of the computation.
+    dt: as for `heun`.
     """
-    return _runge_kutta("rk3", rate, dt, _RK3)
+    return _single(_runge_kutta("rk3", [rate], dt, [_RK3]))
 
 
-def leapfrog(*rates: Function | Step, dt: float | None = None) -> list[Method]:
+def leapfrog(*rates: Function | Step, dt: TimeStep = None) -> Steps:
     """Rates in turn, each seeing what the ones before changed: v = v + dt a(u); u = u + dt b(v).
 
     Of second order for two fields of which each one's rate is the other's, taken as half a time
     step apart: `v` is then that of half a step earlier than `u`.
-    dt: a number, or None for the time step of the computation.
+    dt: as for `heun`.
 
     >>> leapfrog(lambda v, u: dict(v=-u), lambda u, v: dict(u=v), dt=0.1)
     [<leapfrog of step: v, u>, <leapfrog of step: u, v>]
@@ -72,16 +75,33 @@ def leapfrog(*rates: Function | Step, dt: float | None = None) -> list[Method]:
     if not rates:
         raise ValueError("leapfrog needs at least one rate, got none; give functions of fields")
     late = [Fraction(0), *[Fraction(1, 2)] * (len(rates) - 1)]
-    return [
-        _runge_kutta("leapfrog", rate, dt, (_Stage(Fraction(0), Fraction(1), begin),))
-        for rate, begin in zip(rates, late)
-    ]
+    schemes = [(_Stage(Fraction(0), Fraction(1), begin),) for begin in late]
+    return _runge_kutta("leapfrog", rates, dt, schemes)
 
 
 def _runge_kutta(
-    what: str, rate: Function | Step, dt: float | None, scheme: Sequence[_Stage]
+    what: str,
+    rates: Sequence[Function | Step],
+    dt: TimeStep,
+    schemes: Sequence[Sequence[_Stage]],
+) -> list[Step | Method]:
+    """The methods of some rates in turn, behind the step that computes `dt`, if one does."""
+    steps: list[Step | Method] = []
+    if callable(dt):
+        steps.append(_of_time_step(dt, what))
+        dt = None
+    number = _time_step(dt, what)
+    return steps + [_method(what, *one, number) for one in zip(rates, schemes)]
+
+
+def _single(steps: list[Step | Method]) -> Steps:
+    return steps if len(steps) > 1 else steps[0]
+
+
+def _method(
+    what: str, rate: Function | Step, scheme: Sequence[_Stage], dt: float | None
 ) -> Method:
-    made, dt = _rate(rate, what), _time_step(dt, what)
+    made = _rate(rate, what)
 
     def steps(changed: Sequence[str]) -> list[Step]:
         return [_stage(made, scheme, at, changed, dt) for at in range(len(scheme))]
@@ -146,6 +166,17 @@ def _step(
     return Step(function, name, signature, temporaries=temporaries)
 
 
+def _of_time_step(dt: Function, what: str) -> Step:
+    """A step that computes the time step and nothing else."""
+
+    def function(*fields: Any, **scalars: Any) -> dict[str, Any]:
+        return {TIME_STEP: dt(*fields, **scalars)}
+
+    signature = Signature.of(dt, f"{what}: dt ({line_of(dt)})")
+    function.__wrapped__ = dt   # type: ignore[attr-defined]  # whose line is named
+    return Step(function, "time_step", signature)
+
+
 def _rate(rate: Function | Step, what: str) -> Step:
     if isinstance(rate, Step) and rate.over is not None:
         raise ValueError(
@@ -157,9 +188,4 @@ def _rate(rate: Function | Step, what: str) -> Step:
 
 
 def _time_step(dt: float | None, what: str) -> float | None:
-    if dt is not None and callable(dt):
-        raise ValueError(
-            f"{what}: a time step that is computed of fields needs reductions, which do not "
-            f"exist yet; give a number, dt=0.01"
-        )
     return None if dt is None else float(number(dt, f"{what}: dt"))

@@ -9,10 +9,13 @@ from typing import Any
 from controllers.language.grid import Grid
 from controllers.language.half_points import Half, described
 from controllers.language.kinds import Kinds, unknown
+from controllers.language.reduced import folds_in, is_number
 from controllers.language.struct import Struct
 from controllers.language.value import Value, is_value, node_at, plain
 from controllers.program.expression import Constant, Expression, Read, where
-from controllers.program.scalars import TIME_STEP
+from controllers.program.identifier import check_identifier
+from controllers.program.repeat import NOW
+from controllers.program.scalars import TIME, TIME_STEP
 from hitmap.argument import short
 
 Updates = dict[str, Expression]
@@ -88,21 +91,61 @@ class Renames:
 
 
 def checked(returned: object, kinds: Kinds, what: str) -> Mapping[str, Any]:
-    """What a step returned, if these are new values of fields, by their names."""
+    """What a step returned, if these are new values of fields and results, by their names."""
     if not isinstance(returned, Mapping) or not returned:
         raise TypeError(
             f"{what} returns the new values by the names of fields, as dict(u=...), got "
             f"{short(returned)}"
         )
-    if TIME_STEP in returned and TIME_STEP not in kinds.dtypes:
-        raise ValueError(
-            f"{what} returns dt, but a time step that is computed in a step needs reductions, "
-            f"which do not exist yet; give the computation a constant dt=..."
-        )
-    for name in returned:
-        if name not in kinds.dtypes:
+    for name, value in returned.items():
+        if name not in kinds.dtypes and not is_result(value):
+            if isinstance(name, str) and name == TIME_STEP:
+                raise ValueError(
+                    f"{what} returns dt, which is made of no fold of fields, as ct.max(u); give "
+                    f"the computation a constant, dt=..."
+                )
             raise ValueError(unknown(str(name), [*kinds.dtypes], f"{what} returns"))
     return returned
+
+
+def is_result(value: object) -> bool:
+    """Whether it is one number, or a struct of them, made of folds."""
+    if isinstance(value, Struct):
+        return all(map(is_result, value.parts.values()))
+    if not isinstance(value, Value):
+        return False
+    return is_number(value.node) and bool(folds_in([value.node]))
+
+
+def numbers(
+    returned: Mapping[str, Any], kinds: Kinds, axes: Sequence[str], what: str
+) -> dict[str, Expression]:
+    """The results of a step, and `dt`; those of structs by component, as `name_part`."""
+    found: dict[str, Expression] = {}
+    for name, value in returned.items():
+        if name not in kinds.dtypes:
+            parts: Mapping[str, Any] = value.parts if isinstance(value, Struct) else {"": value}
+            for part, one in parts.items():
+                found[f"{name}_{part}" if part else name] = one.node
+    for name in found:
+        if name != TIME_STEP:
+            _check_result(name, kinds, axes, what)
+    return found
+
+
+def _check_result(name: str, kinds: Kinds, axes: Sequence[str], what: str) -> None:
+    try:
+        check_identifier(name, "result")
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from None
+    taken = next((text for names, text in (
+        (kinds.program_dtypes, "a field"), (axes, "an axis"), ((TIME,), "the time"),
+        (NOW, "what a run says of itself"),
+    ) if name in names), "")  # fmt: skip
+    if taken:
+        raise ValueError(
+            f"{what} returns a result {name!r}, which is the name of {taken}; rename the result"
+        )
 
 
 def _parts(
@@ -110,6 +153,8 @@ def _parts(
 ) -> Iterator[tuple[str, Expression]]:
     """The fields of the program with their new values."""
     for name, value in returned.items():
+        if name not in kinds.dtypes:
+            continue
         names, half = kinds.dtypes[name].names, kinds.halves[name]
         if names is None:
             yield name, _node(value, name, half, grid, what)

@@ -17,11 +17,12 @@ import numpy as np
 from controllers.language.location import line_of
 from controllers.language.region import Over, Parity, region_of
 from controllers.program.identifier import MAX_LENGTH
+from controllers.program.repeat import Until
 from controllers.program.scalars import TIME
 from hitmap.argument import number, whole, wrong
 
 Function: TypeAlias = Callable[..., Any]
-Steps: TypeAlias = "Step | Method | Sequence[Steps]"
+Steps: TypeAlias = "Step | Method | Repeated | Sequence[Steps]"
 
 
 class Time:
@@ -103,6 +104,20 @@ class Method:
         return f"<{self.name}: {', '.join(self.rate.signature.fields)}>"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Repeated:
+    """Steps that are done again and again within one time step; see `repeat`."""
+
+    name: str
+    steps: Sequence[Step | Method]
+    at_most: int
+    until: Until | None
+    check_every: int
+
+    def __repr__(self) -> str:
+        return f"<{', '.join(map(str, self.steps))}, again and again, at most {self.at_most} times>"
+
+
 @overload
 def step(function: Function | Step, *, over: object = None) -> Step: ...
 @overload
@@ -143,13 +158,55 @@ def step(
     return Step(function, name, signature, region_of(over))
 
 
-def repeat(steps: Steps, n: int) -> list[Step | Method]:
-    """The steps so many times in a row, all within one time step.
+@overload
+def repeat(steps: Steps, n: int) -> list[Step | Method]: ...
+@overload
+def repeat(
+    steps: Steps, n: None = None, *, until: Until, check_every: int = 1, at_most: int
+) -> Repeated: ...
 
-    >>> repeat(step(lambda u: dict(u=u / 2)), 2)
+
+def repeat(
+    steps: Steps,
+    n: int | None = None,
+    *,
+    until: Until | None = None,
+    check_every: int = 1,
+    at_most: int | None = None,
+) -> list[Step | Method] | Repeated:
+    """The steps so many times in a row, all within one time step; or until something holds.
+
+    until: a function of what there is then, `lambda now: now.residual < 1e-4`: the results that the
+        steps return by name, `step` and `time`, as the time step began, and `count`, how often the
+        steps were done.  It is asked on one rank, every `check_every` times and in the end.
+    at_most: how often the steps are done where it never holds.
+
+    >>> halve = step(lambda u: dict(u=u / 2))
+    >>> repeat(halve, 2)
     [<Step step>, <Step step>]
+    >>> repeat(halve, until=lambda now: now.top < 1, check_every=10, at_most=500)
+    <<Step step>, again and again, at most 500 times>
     """
-    return steps_of(steps) * whole(n, "repeat: n", 1)
+    if until is None:
+        if n is None or at_most is not None or check_every != 1:
+            raise ValueError(
+                "repeat: give how often, repeat(step, 3), or until=, check_every= and at_most="
+            )
+        return plain_steps(steps, "repeat") * whole(n, "repeat: n", 1)
+    if n is not None or at_most is None:
+        raise ValueError(
+            "repeat: with until= it is at_most= that says how often the steps are done if that "
+            "never holds, and nothing else; give at_most="
+        )
+    if not callable(until):
+        raise wrong("repeat: until", "a function", until, "as lambda now: now.residual < 1e-4")
+    found = plain_steps(steps, "repeat")
+    first = found[0]
+    name = first.name if isinstance(first, Step) else first.rate.name
+    return Repeated(
+        name, found, whole(at_most, "repeat: at_most", 1), until,
+        whole(check_every, "repeat: check_every", 1),
+    )  # fmt: skip
 
 
 def parity(n: int) -> Parity:
@@ -157,9 +214,33 @@ def parity(n: int) -> Parity:
     return Parity(whole(n, "parity", 0) % 2)
 
 
-def steps_of(steps: object) -> list[Step | Method]:
+def plain_steps(steps: object, what: str) -> list[Step | Method]:
+    """The same, none of which is repeated until something holds."""
+    found = []
+    for one in steps_of(steps):
+        if isinstance(one, Repeated):
+            raise ValueError(
+                f"{what}: {one!r} cannot be repeated in turn; let the run do that, or write one "
+                f"repeat after another"
+            )
+        found.append(one)
+    return found
+
+
+def called(steps: object) -> list[Step]:
+    """The steps that users wrote: rates in place of methods, and those that are repeated."""
+    found: list[Step] = []
+    for one in steps_of(steps):
+        if isinstance(one, Repeated):
+            found += called(one.steps)
+        else:
+            found.append(one if isinstance(one, Step) else one.rate)
+    return found
+
+
+def steps_of(steps: object) -> list[Step | Method | Repeated]:
     """One step or several, in lists of lists, in their order."""
-    if isinstance(steps, (Step, Method)):
+    if isinstance(steps, (Step, Method, Repeated)):
         return [steps]
     if isinstance(steps, Sequence) and not isinstance(steps, str):
         found = [one for part in steps for one in steps_of(part)]

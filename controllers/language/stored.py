@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from controllers.language.struct import Struct
+from controllers.language.struct import Struct, of_parts
 from controllers.language.value import Value
 from controllers.program.expression import Application, Read
 from controllers.program.functions import STORED
@@ -23,11 +23,7 @@ def stored(expression: V) -> V:
     reads no field is nothing to keep.
     """
     if isinstance(expression, Struct):
-        parts = expression.parts
-        return Struct({
-            name: stored(value) if isinstance(value, Value) else value
-            for name, value in parts.items()
-        })  # fmt: skip
+        return of_parts(stored, expression)
     if not isinstance(expression, Value):
         raise wrong("stored", "what is computed of fields", expression, "leave numbers as they are")
     node = expression.node

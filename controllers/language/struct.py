@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NoReturn, Union
 import numpy as np
 import numpy.typing as npt
 
+from controllers.language.foldable import folded, of_numpy
 from controllers.language.value import Components, Operand, Value, is_value
 from hitmap.argument import short, wrong
 
@@ -44,6 +45,9 @@ class Struct(Components):
         self, func: Callable[..., Any], types: Any, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> Any:
         """The same for functions that NumPy does not call universal, as np.where."""
+        fold = of_numpy(func)
+        if fold is not None:
+            return of_parts(lambda part: folded(fold, func, (part, *args[1:]), kwargs), args[0])
         if kwargs:
             raise TypeError(
                 f"np.{func.__name__} on structs takes operands alone, got {', '.join(kwargs)}; "
@@ -53,17 +57,11 @@ class Struct(Components):
 
     def __getitem__(self, offset: Any) -> Struct:
         """The neighbour at so many cells along each axis, in their order."""
-        return self._each(lambda value: value[offset])
+        return of_parts(lambda value: value[offset], self)
 
     def at(self, axis: str, step: float) -> Struct:
         """The neighbour so many cells along an axis, by its name; see `Value.at`."""
-        return self._each(lambda value: value.at(axis, step))
-
-    def _each(self, function: Callable[[Value], Operand]) -> Struct:
-        return Struct({
-            name: function(value) if isinstance(value, Value) else value
-            for name, value in self.parts.items()
-        })  # fmt: skip
+        return of_parts(lambda value: value.at(axis, step), self)
 
     def __getattr__(self, name: str) -> Operand:
         if name.startswith("_"):    # what Python and NumPy look for
@@ -103,6 +101,14 @@ def struct(dtype: npt.DTypeLike, **components: Union[Value, float]) -> Struct:
         if not is_value(value):
             raise wrong(f"component {name!r}", "one value per cell, or a number,", value)
     return Struct({name: components[name] for name in names})
+
+
+def of_parts(function: Callable[[Value], Operand], struct: Struct) -> Struct:
+    """A function of each component that is a value; the others are numbers."""
+    return Struct({
+        name: function(value) if isinstance(value, Value) else value
+        for name, value in struct.parts.items()
+    })  # fmt: skip
 
 
 def is_structured(dtype: npt.DTypeLike | None) -> bool:

@@ -10,26 +10,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
-from itertools import count
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from controllers.language.boundaries import RING, Sides, boundary_of, check_reads, shared
+from controllers.language.called import Called, results_of
 from controllers.language.grid import Grid
 from controllers.language.half_points import Half, Locations
 from controllers.language.kinds import DTypes, Kinds, by_field
 from controllers.language.location import line_of, located
 from controllers.language.neighbour import check_count
-from controllers.language.returned import Renames, changes, checked
-from controllers.language.step import Method, Step, Steps, steps_of
+from controllers.language.reduced import folds_in
+from controllers.language.returned import Renames, changes, checked, numbers
+from controllers.language.staging import Staging
+from controllers.language.step import Method, Repeated, Step, Steps, steps_of
 from controllers.language.value import Value
-from controllers.program.expression import Coordinate, Expression, Read, Scalar, walk
+from controllers.program.expression import Coordinate, Expression, Read, Scalar
 from controllers.program.identifier import MAX_LENGTH
-from controllers.program.offsets import Offsets
 from controllers.program.program import Field, Math, Program, Stage
-from controllers.program.scalars import TIME, TIME_STEP, Parameter
+from controllers.program.scalars import TIME, TIME_STEP, Parameter, ScalarRule
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,10 @@ def program_of(
     dt: the time step.
     """
     every = _expanded(steps_of(steps), grid, dtype, location, fields or {})
-    kinds = Kinds.of(every, grid.axes, dtype, location, fields or {})
+    kinds = Kinds.of([step for step, _ in every], grid.axes, dtype, location, fields or {})
     trace = _Trace(grid, kinds, boundary)
-    for step in every:
-        trace.add(step)
+    for step, within in every:
+        trace.add(step, within)
     return Traced(trace.program(dt, math), grid, kinds.dtypes, kinds.alike)
 
 
@@ -87,6 +88,7 @@ class _Trace:
         self._boundary = boundary
         self._fields = kinds.values(grid.places)
         self._stages: list[tuple[Stage, Step]] = []
+        self._called: list[Called] = []
         self._renames = Renames()
         self._scalars: dict[str, float | None] = {}
         self._names: list[str] = []
@@ -104,23 +106,24 @@ class _Trace:
             returned = step.function(*given, **self._keywords(step))
         return checked(returned, self._kinds, _what(step))
 
-    def add(self, step: Step) -> None:
-        """Call a step, and write down what it does."""
+    def add(self, step: Step, within: Repeated | None = None) -> None:
+        """Call a step, which something may repeat, and write down what it does."""
         what = _what(step)
         self._first = self._first or what
         self._take_scalars(step, what)
         returned = self.returned(step)
         over = None if step.over is None else cache(partial(self._over, step))
         updates, renames = changes(returned, self._kinds, self._grid, over, what)
-        nodes = walk(*updates.values())
+        found = numbers(returned, self._kinds, self._grid.axes, what)
+        called = Called(step, updates, found, over, within)
+        nodes = called.nodes
         with located(f"step {step.name!r}", step.function):
             check_count(len(nodes))
         reads = [node for node in nodes if isinstance(node, Read)]
         self._renames.add(renames, updates, reads, what)
         self._names.append(step.name)
-        if updates:
-            stage = Stage(step.name, updates, _offsets(reads, len(self._grid.axes)))
-            self._stages.append((self._named(stage), step))
+        if updates or found:
+            self._called.append(called)
 
     def _over(self, step: Step, half: Half) -> Expression | None:
         """The condition of the cells that a step computes of a field that lies there."""
@@ -129,31 +132,49 @@ class _Trace:
         rings = [any(one[axis] == RING for one in sides) for axis in range(len(half))]
         points = [n + (on and not ring) for n, on, ring in zip(grid.shape, half, rings)]
         with located(f"step {step.name!r}", step.function):
-            return step.over.condition(grid, self._fields | self._coordinates(), half, points)
+            found = step.over.condition(grid, self._fields | self._coordinates(), half, points)
+            if found is not None and folds_in([found]):
+                raise ValueError(
+                    "over: the condition is made of a fold, and says which cells are folded; "
+                    "choose by np.where in the step"
+                )
+            return found
 
     def program(self, dt: float | None, math: Math) -> Program:
         """All of it."""
         self._renames.check()
-        if not self._stages:
+        if not self._called:
             raise ValueError(
                 f"{self._first}: the steps {', '.join(self._names)} compute nothing new; return "
                 f"new values by names, as dict(u=...)"
             )
         renames = self._renames.all
         sides, halves = shared(self._sides, renames), self._kinds.program_halves
-        for stage, step in self._stages:
-            check_reads(stage, sides, halves, self._grid, _what(step))
-        fields = (
+        fields = tuple(
             Field(name, dtype, boundary_of(sides[name]), halves[name])
             for name, dtype in self._kinds.program_dtypes.items()
         )
-        rules = {name: Parameter(default) for name, default in self._scalars.items()}
+        results = results_of(self._called, self._scalars, dt)
+        taken = {*halves, *self._scalars, *results, *self._grid.axes, TIME, TIME_STEP}
+        staging = Staging(fields, len(self._grid.axes), taken)
+        for called in self._called:
+            with located(f"step {called.step.name!r}", called.step.function):
+                staging.add(called)
+        self._stages = staging.stages
+        for stage, step in self._stages:
+            check_reads(stage, sides, halves, self._grid, _what(step))
+        given = (one for one in self._scalars.items() if one[0] not in results)
+        rules: dict[str, ScalarRule] = {name: Parameter(default) for name, default in given}
+        rules |= staging.rules
         if dt is not None:
             rules[TIME_STEP] = Parameter(dt)
         name = "_".join(dict.fromkeys(self._names))[:MAX_LENGTH].strip("_")
         stages = tuple(stage for stage, _ in self._stages)
         with self._located():
-            return Program(name, tuple(fields), stages, math, renames, rules, self._grid.places)
+            return Program(
+                name, fields, stages, math, renames, rules, self._grid.places, results=results,
+                repeats=tuple(staging.repeats),
+            )  # fmt: skip
 
     @contextmanager
     def _located(self) -> Iterator[None]:
@@ -198,29 +219,27 @@ class _Trace:
             name: Value(Coordinate(axis), places) for axis, name in enumerate(self._grid.axes)
         }
 
-    def _named(self, stage: Stage) -> Stage:
-        """The stage, under a name that none has which does something else.
-
-        Those that do the same have one name, so that one kernel computes them.
-        """
-        known = {one.name: one for one, _ in self._stages}
-        names = (f"{stage.name}_{n}" if n > 1 else stage.name for n in count(1))
-        named = (replace(stage, name=name) for name in names)
-        return next(one for one in named if known.get(one.name, one) == one)
-
 
 def _expanded(
-    steps: Sequence[Step | Method],
+    steps: Sequence[Step | Method | Repeated],
     grid: Grid,
     dtype: DTypes,
     location: Locations,
     fields: Mapping[str, npt.DTypeLike | None],
-) -> list[Step]:
-    """The steps, in place of methods those that they are for the fields that their rates give."""
-    found: list[Step] = []
+) -> list[tuple[Step, Repeated | None]]:
+    """The steps, in place of methods those that they are for the fields that their rates give.
+
+    Each with what repeats it.
+    """
+    found: list[tuple[Step, Repeated | None]] = []
     for part in steps:
         if isinstance(part, Step):
-            found.append(part)
+            found.append((part, None))
+            continue
+        if isinstance(part, Repeated):
+            inner = _expanded(part.steps, grid, dtype, location, fields)
+            again = replace(part)   # listed twice, it is two repeats
+            found += [(step, again) for step, _ in inner]
             continue
         names = part.rate.signature.fields
         each = by_field(dtype)
@@ -231,18 +250,17 @@ def _expanded(
         if isinstance(location, Mapping):
             lie = {name: location[name] for name in names if name in location}
         kinds = Kinds.of([part.rate], grid.axes, whole, lie, of_rate)
-        found += part.steps([*_Trace(grid, kinds).returned(part.rate)])
+        changed = [*_Trace(grid, kinds).returned(part.rate)]
+        if not {*changed} <= kinds.dtypes.keys():
+            other = next(name for name in changed if name not in kinds.dtypes)
+            raise ValueError(
+                f"{_what(part.rate)} is a rate and returns {other!r}, a result; return it in a "
+                f"step of its own, next to the method"
+            )
+        found += [(step, None) for step in part.steps(changed)]
     return found
 
 
 def _what(step: Step) -> str:
     """The step, and where it is."""
     return f"{line_of(step.function)}, step {step.name!r}"
-
-
-def _offsets(reads: Sequence[Read], n_axes: int) -> Offsets:
-    """The hull of what is read and of the cell itself."""
-    return tuple(
-        (min([0, *steps]), max([0, *steps]))
-        for steps in ([read.offset[axis] for read in reads] for axis in range(n_axes))
-    )

@@ -13,12 +13,15 @@ from typing import Any, ClassVar, NoReturn, Union
 import numpy as np
 import numpy.typing as npt
 
+from controllers.language.foldable import Foldable, folded, of_numpy
 from controllers.language.half_points import Half, common, halves, moved, settled
 from controllers.language.neighbour import MAX_NODES, check_count, shifted
+from controllers.language.reduced import Reduced, folds_in, is_number
 from controllers.language.refusals import Refusals
 from controllers.program.coordinates import Coordinates
-from controllers.program.expression import Application, Constant, Expression, Read
-from hitmap.argument import short
+from controllers.program.expression import Application, Constant, Expression, Read, walk
+from controllers.program.fold import CONDITIONS, FoldKind
+from hitmap.argument import short, wrong
 
 MAX_POWER = 16      # whole exponents up to it are products
 _COMBINATIONS = (np.bitwise_and, np.bitwise_or, np.bitwise_xor)
@@ -34,14 +37,13 @@ class Components(Refusals):
     what = "a struct"
 
 
-class Value(Refusals):
+class Value(Foldable):
     """A number per cell, while a step is traced: a field, a scalar, or what is computed of them.
 
     half: along which axes it lies at half points; None where it lies nowhere yet.
     """
 
     __slots__ = ("depth", "half", "node", "places")
-    what = "a field"
     __hash__: ClassVar[Any] = object.__hash__   # of `==`, which builds a comparison
     node: Expression
     places: Coordinates
@@ -76,6 +78,9 @@ class Value(Refusals):
         """The same for functions that NumPy does not call universal, as np.where."""
         if any(issubclass(kind, Components) for kind in types):
             return NotImplemented
+        fold = of_numpy(func)
+        if fold is not None:
+            return folded(fold, func, args, kwargs)
         if kwargs:
             raise TypeError(
                 f"np.{func.__name__} on a field takes operands alone, got {', '.join(kwargs)}; "
@@ -110,6 +115,42 @@ class Value(Refusals):
         """The same in another dtype: integers wrap, floats become integers by truncation."""
         return Value(self.node.astype(dtype), self.places, self.depth + 1, self.half)
 
+    @property
+    def what(self) -> str:  # type: ignore[override]
+        """For people."""
+        if not is_number(self.node):
+            return "a field"
+        return "a fold" if folds_in([self.node]) else "a scalar"
+
+    def _folded(self, kind: FoldKind, where: Any) -> Value:
+        node = self._reduced(kind, where).value
+        return Value(node, self.places, 1 + node.is_condition)
+
+    def _mean(self, where: Any) -> Value:
+        total = self._reduced("sum", where)
+        return Value(total / total.count, self.places, 2)
+
+    def _reduced(self, kind: FoldKind, where: Any) -> Reduced:
+        """A fold of this value; of a condition, where numbers are folded, of 1 and 0."""
+        value = self
+        if self.node.is_condition and kind not in CONDITIONS:
+            value = applied(np.where, (self, 1, 0))
+        elif kind in CONDITIONS and not self.node.is_condition:
+            value = applied(np.not_equal, (self, 0))
+        if not any(isinstance(node, Read) for node in walk(value.node)):
+            raise ValueError(
+                f"{kind} folds values of all cells, got {self.what}, {self.node}, which reads no "
+                f"field; leave the fold out, or write it with NumPy of grid.coordinates(axis)"
+            )
+        over = [] if where is None else [where]
+        for one in over:
+            if not isinstance(one, Value) or not one.node.is_condition:
+                raise wrong(f"{kind}: where", "a condition of cells", one, "compare, as in u > 0")
+        half = common([one.half for one in (value, *over)], self.places.axes)
+        assert half is not None, "it reads a field, which lies somewhere"
+        condition = node_at(over[0], half) if over else None
+        return Reduced(kind, node_at(value, half), condition, half)
+
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):   # what Python and NumPy look for
             raise AttributeError(name)
@@ -124,7 +165,7 @@ class Value(Refusals):
     def __repr__(self) -> str:
         if isinstance(self.node, Read) and not any(self.node.offset):
             return f"<field {self.node.field}>"
-        return f"<a value per cell: {self.node!r}>"
+        return f"<{'a number' if is_number(self.node) else 'a value per cell'}: {self.node!r}>"
 
 
 def places_of(*values: object) -> Coordinates | None:

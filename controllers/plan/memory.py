@@ -96,7 +96,7 @@ class PlaceMemory:
 def plan_memories(plan: Outline) -> Iterator[PlanMemory]:
     """What the places of `plan` that hold cells need: tiles, then staging memories."""
     temporary = {field.name for field in plan.program.temporaries}
-    for pool, n_buffers in plan.liveness.n_buffers.items():
+    for pool, n_buffers in plan.n_buffers.items():
         lifetime: Lifetime = "step" if pool in temporary else "plan"
         geometries = {place: plan.geometry(pool, place) for place in plan.places}
         dtype = plan.program.field(pool).dtype

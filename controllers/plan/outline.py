@@ -10,6 +10,7 @@ from functools import cached_property, reduce
 
 from controllers.plan.bundle import Bundle, bundles
 from controllers.plan.field_layouts import FieldLayouts
+from controllers.plan.host_task import check_host_tasks
 from controllers.plan.operation import HostTask, Location, StagingKey, TileKey, Transfer
 from controllers.plan.overlap import Overlap, pays
 from controllers.program.extension import Extension
@@ -59,14 +60,15 @@ class Outline(FieldLayouts):
         self.overlap = overlap
         self.only_rank = only_rank
         self.halo_capacity = tuple(halo_capacity) or ((0, 0),) * program.n_axes
-        self.host_tasks = tuple(host_tasks)
+        self.host_tasks, self.in_place = tuple(host_tasks), in_place
         self.schedule = lowered(program, layout.domain, self.periodic, steps_per_launch)
         domains = {field: self.layout_of(field).domain for field in program.dtypes}
-        parts = tuple(sweeps(self.schedule))
+        parts = [*sweeps(self.schedule)]
         self.liveness = Liveness(domains, parts, program.renames, in_place=in_place)
         self.sweeps = self.liveness.sweeps
         self.n_phases = self.liveness.period
-        self._check_host_tasks()
+        names = [field.name for field in program.fields]
+        check_host_tasks(self.host_tasks, names, self.locations, self._is_plain)
         temporary = {field.name for field in program.temporaries}   # never received
         self.patterns = {
             f: self._pattern(f, () if f in temporary else self._all_uses(f)) for f in domains
@@ -80,6 +82,11 @@ class Outline(FieldLayouts):
                 for message in pattern.messages
             )
         )
+
+    @property
+    def n_buffers(self) -> Mapping[str, int]:
+        """How many buffers there are of what, fields or pools of them."""
+        return self.liveness.n_buffers
 
     @property
     def step_name(self) -> str:
@@ -202,29 +209,6 @@ class Outline(FieldLayouts):
         domain, boundaries = self.layout.domain, self.program.boundaries
         return Sweep.over(sweep.stage, domain, self.periodic, count, boundaries)
 
-    def _check_host_tasks(self) -> None:
-        devices = [n for n, where in enumerate(self.locations) if not where.shares_host]
-        names = [field.name for field in self.program.fields]
-        for task in self.host_tasks:
-            for field in (*task.reads, *task.writes):
-                if field not in names:
-                    raise ValueError(
-                        f"host task {task.name!r} uses the field {field!r}, the program has "
-                        f"{', '.join(names)}"
-                    )
-                if field in task.writes and (
-                    self.liveness.n_buffers.get(field) != 1 or is_near(self._all_uses(field))
-                ):
-                    raise ValueError(
-                        f"host task {task.name!r} writes the field {field!r}, of which steps keep "
-                        f"several buffers or halos; write a field that is read in place alone"
-                    )
-            if devices:
-                raise ValueError(
-                    f"host task {task.name!r} works on cells in host memory, place {devices[0]} "
-                    f"has its cells in a device's; use devices that share the host's"
-                )
-
     @cached_property
     def _leaving(self) -> dict[tuple[Version, int], list[Message]]:
         """What leaves the controller, by version and place."""
@@ -235,6 +219,10 @@ class Outline(FieldLayouts):
             if not one.same_controller(other):
                 leaving.setdefault((transfer.version, message.source), []).append(message)
         return leaving
+
+    def _is_plain(self, field: str) -> bool:
+        """Whether a field has one buffer, and no halo."""
+        return self.liveness.n_buffers.get(field) == 1 and not is_near(self._all_uses(field))
 
     def _all_uses(self, field: str) -> tuple[Used, ...]:
         """Who reads what is ever in the tiles of `field`."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 
 from controllers.plan.memory import PlaceMemory, PlanMemory, place_memories, plan_memories
@@ -20,6 +21,18 @@ from controllers.plan.outline import Outline
 from controllers.plan.recorder import Recorder
 from controllers.plan.recording import record_opening, record_step
 from controllers.plan.text import describe
+from controllers.program.program import Program
+from controllers.program.repeat import Repeat
+from controllers.program.segments import segments
+from hitmap.strided import Geometry
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the step of a program that repeats stages: what is done, and what repeats it."""
+
+    plan: Plan
+    repeat: Repeat | None
 
 
 class Plan(Outline):
@@ -59,9 +72,30 @@ class Plan(Outline):
         """The same plan with the operations of one rank alone, or of all."""
         part = copy(self)
         part.only_rank = rank
-        for name in ("operations", "opening", "places", "memories", "_memories"):
+        for name in ("operations", "opening", "places", "memories", "_memories", "parts"):
             part.__dict__.pop(name, None)
         return part
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts of a step, where some are repeated, each as a plan of its own; else none.
+
+        Their fields are in the tiles of this plan.
+        """
+        if not self.program.repeats:
+            return ()
+        return tuple(
+            Part(_PartPlan(self, program), repeat) for program, repeat in segments(self.program)
+        )
+
+    @cached_property
+    def n_buffers(self) -> Mapping[str, int]:
+        """How many buffers of each field there are; as many as the part needs that needs most."""
+        found = dict(self.liveness.n_buffers)
+        for part in self.parts:
+            for field, count in part.plan.n_buffers.items():
+                found[field] = max(found[field], count)
+        return found
 
     @cached_property
     def memories(self) -> tuple[PlanMemory, ...]:
@@ -78,3 +112,17 @@ class Plan(Outline):
 
     def __str__(self) -> str:
         return describe(self, self.operations)
+
+
+class _PartPlan(Plan):
+    """Some stages of the program of another plan, in the tiles of that."""
+
+    def __init__(self, whole: Plan, program: Program) -> None:
+        self._whole = whole
+        super().__init__(
+            program, whole.layout, whole.periodic, whole.locations, overlap=whole.overlap,
+            only_rank=whole.only_rank, in_place=whole.in_place,
+        )  # fmt: skip
+
+    def geometry(self, field: str, place: int) -> Geometry:
+        return self._whole.geometry(field, place)

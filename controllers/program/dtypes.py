@@ -63,7 +63,7 @@ def given_dtype(stage: Stage, dtypes: Dtypes) -> str:
     >>> given_dtype(stage, "float32"), given_dtype(stage, {"u": "float32", "n": "int32"})
     ('float32', 'float64')
     """
-    found = {dtype_of(dtypes, field) for field in (*stage.fields_read, *stage.updates)}
+    found = {dtype_of(dtypes, field) for field in (*stage.fields_read, *stage.stored)}
     found |= {FUNCTIONS[symbol].converts for symbol in stage.operations} - {""}
     return "float32" if found == {"float32"} else "float64"
 

@@ -15,6 +15,7 @@ from hitmap.argument import wrong
 
 FoldKind = Literal["sum", "min", "max", "argmin", "argmax", "any", "all"]
 CONDITIONS = ("any", "all")     # the folds of conditions; all others are of numbers
+EXTREMES = ("min", "max", "argmin", "argmax")   # which no cells have none of
 
 
 @dataclass(frozen=True, eq=False)

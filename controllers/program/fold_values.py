@@ -95,7 +95,7 @@ def _result(name: str, one: Operands, box: Shape, domain: Shape) -> Result:
     if extreme == 0 and values.dtype.kind == "f":      # -0 is less than 0
         below = np.signbit(values[values == 0])
         is_below = below.any() if one.kind == "min" else below.all()
-        extreme = np.copysign(extreme, -1 if is_below else 1)
+        extreme = values.dtype.type(-0.0 if is_below else 0.0)
     return extreme
 
 

@@ -29,22 +29,30 @@ _Text = tuple[str, int]     # with how strongly it binds
 def formula(stage: Stage) -> str:
     """The stage as assignments; long ones are broken at operators, very long ones cut short.
 
+    What it folds, it folds over all its cells, or those where a condition holds.
+
     >>> u = Read("u", (0, 0))
     >>> shape = ((0, 0), (0, 1))
     >>> print(formula(Stage("s", {"u": (u - (u + 0.5 * Read("u", (0, 1)))) / 4}, shape)))
     u[i, j] = (u[i, j] - (u[i, j] + 0.5 * u[i, j+1])) / 4
+    >>> from controllers.program.fold import Fold
+    >>> print(formula(Stage("s", {}, shape, {"top": Fold("max", u * u, u > 0)})))
+    top = max(u[i, j] * u[i, j] where u[i, j] > 0)
     """
     here = (0,) * len(stage.offsets)
-    each = (_assignment(cell(Read(field, here)), value) for field, value in stage.updates.items())
+    each = [_assignment(cell(Read(field, here)), value) for field, value in stage.updates.items()]
+    for name, fold in stage.folds.items():
+        form = f"{fold.kind}({{}})" if fold.over is None else f"{fold.kind}({{}} where {{}})"
+        each.append(_assignment(name, *fold.expressions, form=form))
     return "\n".join(each)
 
 
-def _assignment(target: str, value: Expression) -> str:
-    n_operations = sum(n for symbol, n in count(value).items() if symbol != WIDENED)
+def _assignment(target: str, *values: Expression, form: str = "{}") -> str:
+    n_operations = sum(n for symbol, n in count(*values).items() if symbol != WIDENED)
     if n_operations > MAX_OPERATIONS:
         return f"{target} = ... ({n_operations} operations)"
     lines = textwrap.wrap(
-        f"{target} = {expression_text(value)}", WIDTH, subsequent_indent="    ",
+        f"{target} = {form.format(*map(expression_text, values))}", WIDTH, subsequent_indent="    ",
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
     return "\n".join(lines)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import count, pairwise
+from itertools import count
 from typing import Literal
 
 import numpy as np
@@ -29,6 +29,7 @@ from controllers.program.expression import (
 from controllers.program.hoisting import hoisted
 from controllers.program.identifier import MAX_LENGTH
 from controllers.program.program import Program
+from controllers.program.repeat import moved
 from controllers.program.stage import Stage
 from controllers.program.stored_values import replaced
 from hitmap.shape import Shape
@@ -50,14 +51,27 @@ def fused(program: Program, fusing: Fusing = "auto") -> Program:
     """
     if fusing == "never" or len(program.stages) == 1:
         return program
-    fusion = _Fusion(program)
-    (*stages,) = program.stages[:1]
-    for second in program.stages[1:]:
-        made = fusion.of(stages[-1], second)
-        stages[-1:] = [made] if isinstance(made, Stage) else [stages[-1], second]
-    names, choices = fusion.names(stages), program.choices
-    named = tuple(replace(stage, name=names[stage]) for stage in stages)
-    return replace(program, stages=named, choices=(*choices, *fusion.choices(stages, names)))
+    fusion, ends = _Fusion(program), {n for one in program.repeats for n in (one.first, one.end)}
+    stages, reasons, n_parts = [program.stages[0]], [""], [1]
+    for number, second in enumerate(program.stages[1:], 1):
+        made = "since one of them is repeated" if number in ends else fusion.of(stages[-1], second)
+        if isinstance(made, str):
+            stages.append(second)
+            reasons.append(made)
+        else:
+            stages[-1] = made
+        n_parts.append(int(isinstance(made, str)))
+    names = fusion.names(stages)
+    told = [fusion.text(stage, names) for stage in names]
+    told += [
+        f"{names[second]}: not in one sweep with {names[first]}, {reason}"
+        for first, second, reason in zip(stages, stages[1:], reasons[1:])
+    ]
+    return replace(
+        program, stages=tuple(replace(stage, name=names[stage]) for stage in stages),
+        choices=(*program.choices, *filter(None, dict.fromkeys(told))),
+        repeats=tuple(moved(program.repeats, n_parts)),
+    )  # fmt: skip
 
 
 class _Fusion:
@@ -86,24 +100,15 @@ class _Fusion:
                 found[stage] = next(name for name in every if name not in found.values())
         return found
 
-    def choices(self, stages: list[Stage], names: Mapping[Stage, str]) -> dict[str, None]:
-        """For people: what was fused, and what was not."""
-        made = [
-            f"{names[stage]}: {self._text(stage)}"
-            for stage in stages if len(self._sources[stage]) > 1
-        ]  # fmt: skip
-        apart = [
-            f"{names[second]}: not in one sweep with {names[first]}, {self.of(first, second)}"
-            for first, second in pairwise(stages)
-        ]
-        return dict.fromkeys((*made, *apart))
-
-    def _text(self, stage: Stage) -> str:
+    def text(self, stage: Stage, names: Mapping[Stage, str]) -> str:
+        """For people: what a stage is made of, and why; "" where it is fused of none."""
         parts = self._sources[stage]
-        names = Counter(part.name for part in parts).items()
-        what = ", ".join(f"{name} {n} times" if n > 1 else name for name, n in names)
+        if len(parts) == 1:
+            return ""
+        counts = Counter(part.name for part in parts).items()
+        what = ", ".join(f"{name} {n} times" if n > 1 else name for name, n in counts)
         return (
-            f"one sweep for {what}, which moves {self._nbytes(stage)} instead of "
+            f"{names[stage]}: one sweep for {what}, which moves {self._nbytes(stage)} instead of "
             f"{sum(map(self._nbytes, parts))} bytes per cell"
         )
 

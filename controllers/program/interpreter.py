@@ -6,7 +6,7 @@ beginning.  A repeat begins with what there is then, and what follows it with wh
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,10 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.program.boundary import KEPT
-from controllers.program.dtypes import applied
+from controllers.program.dtypes import applied, given_dtype
 from controllers.program.expression import Read
+from controllers.program.fold_values import operands, results_of
 from controllers.program.offsets import Offsets
 from controllers.program.reference_step import extended, neighbours
+from controllers.program.scalars import ScalarRules
 from controllers.program.schedule import Repeat, Schedule
 from controllers.program.stage import Boundaries
 from controllers.program.surroundings import Surroundings
@@ -35,11 +37,12 @@ class Known(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """What lies outside the domain, and what expressions are given."""
+    """What lies outside the domain, and what expressions are given, by which rules of scalars."""
 
     periodic: tuple[bool, ...]
     boundaries: Boundaries
     around: Surroundings | None
+    rules: ScalarRules | None
 
 
 def run_schedule(
@@ -48,10 +51,12 @@ def run_schedule(
     periodic: tuple[bool, ...],
     boundaries: Boundaries | None = None,
     around: Surroundings | None = None,
+    rules: ScalarRules | None = None,
 ) -> Arrays:
     """New arrays: the fields `arrays`, over the whole domain, after `schedule`.
 
-    `around` is what expressions are given that use scalars, indices or coordinates.
+    `around` is what expressions are given that use scalars, indices or coordinates; `rules` say
+    what becomes of these when sweeps fold.
     ValueError for sweeps of several time steps.
 
     >>> from controllers.program.stage import Stage
@@ -62,7 +67,9 @@ def run_schedule(
     >>> run_schedule(small, {"u": np.array([1.0, 5.0])}, (False,))["u"].tolist()
     [0.125, 0.625]
     """
-    ends = Ends(periodic, boundaries or {}, around)
+    if around is not None:      # folds change it
+        around = Surroundings(around.positions, around.numbers)
+    ends = Ends(periodic, boundaries or {}, around, rules)
     return _after(schedule, {name: array.copy() for name, array in arrays.items()}, ends)
 
 
@@ -108,13 +115,17 @@ def _swept(
         array, first = used[node.field]
         return neighbours(array, sweep.cells.shift(first), ends.periodic, node)
 
+    if sweep.folds:
+        own = {u.version.field: known[_before(u.version)].array for u in sweep.updates}
+        every = own | {field: array for field, (array, _) in used.items()}
+        _fold(sweep, read, {field: array.dtype.name for field, array in every.items()}, ends)
     made = {}
     for version, expression in ((update.version, update.expression) for update in sweep.updates):
         if sweep.is_temporary:
             dtypes = {field: array.dtype.name for field, (array, _) in used.items()}
             dtype = applied([expression], dtypes)[1][0].kind.dtype
         else:
-            array = known[Version(version.field, version.number - 1)].array.copy()
+            array = known[_before(version)].array.copy()
             dtype = str(array.dtype)
         given = None
         if ends.around is not None:
@@ -127,6 +138,28 @@ def _swept(
             array[sweep.cells.slices((0,) * array.ndim)] = values
             made[version] = Known(array)
     return made
+
+
+def _before(version: Version) -> Version:
+    """The one over which it is written."""
+    return Version(version.field, version.number - 1)
+
+
+def _fold(
+    sweep: Sweep,
+    read: Callable[[Read], npt.NDArray[Any]],
+    dtypes: Mapping[str, str],
+    ends: Ends,
+) -> None:
+    """What `sweep` folds is given to those after it."""
+    around, stage = ends.around, sweep.stage
+    if around is None or ends.rules is None:
+        return
+    given = partial(around.value, box=sweep.cells, dtype=given_dtype(stage, dtypes))
+    taken = operands(stage, sweep.cells, read, given, dtypes)
+    points = ends.boundaries.get(stage.home, KEPT).points(around.positions.domain, ends.periodic)
+    found = results_of(taken, sweep.cells, points)
+    around.change(ends.rules.after(around.numbers, found))
 
 
 def _reach(sweep: Sweep, field: str, ends: Ends) -> Offsets:

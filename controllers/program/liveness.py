@@ -259,7 +259,7 @@ def _steps(turn: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 def spares(sweep: Sweep, use: Use) -> bool:
     """Whether a cell of what a sweep reads is needed no more once that cell is computed.
 
-    Several steps at once, and folds, read more than the cell; of a text in OpenCL C it is not known.
+    Several steps at once and folds read more than the cell; nobody looks into OpenCL C.
     """
     return (
         isinstance(use.map, Here)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from controllers.program.boundary import KEPT, Boundary
 from controllers.program.expression import Expression
 from controllers.program.identifier import MAX_LENGTH
-from controllers.program.stage import Stage
+from controllers.program.stage import Part, Stage
 
 
 def by_location(stage: Stage, boundaries: Mapping[str, Boundary]) -> tuple[Stage, ...]:
@@ -30,13 +30,19 @@ def by_location(stage: Stage, boundaries: Mapping[str, Boundary]) -> tuple[Stage
         found.setdefault((boundary.half, boundary.walls), {})[field] = expression
     if len(found) < 2:
         return (stage,)
-    return tuple(
+    made = tuple(
         replace(
             stage, name=_name(stage.name, next(iter(updates))), updates=updates,
             folds={} if number else stage.folds,
         )
         for number, updates in enumerate(found.values())
     )  # fmt: skip
+    if not isinstance(stage, Part):
+        return made
+    parts = zip(made, by_location(stage.whole, boundaries))
+    return tuple(
+        Part(one.name, one.updates, one.offsets, one.folds, whole=whole) for one, whole in parts
+    )
 
 
 def _name(stage: str, field: str) -> str:

@@ -11,7 +11,7 @@ from controllers.program.identifier import check_identifier
 from hitmap.argument import whole, wrong
 
 Until: TypeAlias = Callable[[Any], bool]
-NOW = ("step", "time", "count")     # what `until` sees next to results
+NOW = ("step", "time", "count", "repeats")  # what is seen next to results, which have other names
 
 
 @dataclass(frozen=True)

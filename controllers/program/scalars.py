@@ -20,7 +20,8 @@ from controllers.program.identifier import check_identifier, short
 from hitmap.argument import number, wrong
 
 TIME_STEP, TIME = "dt", "t"     # the names that every program may use
-KEYWORDS = ("n_steps", "progress")      # of `Computation.run`, which takes parameters beside them
+# Of `Computation.run`, which takes parameters beside them.
+KEYWORDS = ("n_steps", "progress", "until", "check_every", "at_most", "stop_if")
 
 
 @dataclass(frozen=True)

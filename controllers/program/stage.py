@@ -158,6 +158,11 @@ class Stage:
         return f"{self.name} {' and '.join(sets + folds)}"
 
     @property
+    def stored(self) -> tuple[str, ...]:
+        """The fields that it updates in memory; kernels also have others, which stand for folds."""
+        return tuple(self.updates)
+
+    @property
     def home(self) -> str:
         """A field that lies where it computes."""
         return next(iter(self.updates), self.like) or self.fields_read[0]

@@ -35,6 +35,8 @@ def why_single(program: Program, domain: Shape) -> str:
     (stage, *more) = program.stages
     if program.folds:
         return f"it folds {', '.join(program.folds)}"
+    if program.repeats:
+        return f"it repeats {program.repeats[0].name!r}"
     if more:
         return "the program has several stages"
     if program.renames:

@@ -85,12 +85,23 @@ def _parts(
     """What a stage becomes: stages that write temporary fields, and the rest of it."""
     if STORED not in stage.operations:
         return (stage,)
-    if len(by_location(stage, program.boundaries)) > 1:
-        choices.append(
-            f"{stage.name}: stored values are computed where they are read, since its fields lie "
-            f"at unlike locations"
-        )
-        return _Division(program, stage, math.inf, names).parts
+    names.free = [*names.fields]
+    apart = by_location(stage, program.boundaries)
+    made = [_divided(program, one, least, names, choices) for one in apart]
+    stored = tuple(part for parts in made for part in parts[:-1])
+    found = {name: value for *_, rest in made for name, value in rest.updates.items()}
+    updates, folds = {name: found[name] for name in stage.updates}, made[0][-1].folds
+    rest = replace(stage, updates=updates, folds=folds)
+    if not stored:
+        return (rest,)
+    hull = hull_of(rest.expressions, len(stage.offsets))
+    return *stored, Part(stage.name, updates, hull, folds, whole=stage)
+
+
+def _divided(
+    program: Program, stage: Stage, least: float, names: _Names, choices: list[str]
+) -> tuple[Stage, ...]:
+    """The same of a stage all of whose fields lie at one location."""
     n_before = len(names.fields)
     made = _Division(program, stage, least, names)
     dtypes, floats = {**program.dtypes, **names.dtypes}, given_dtype(stage, program.dtypes)
@@ -177,12 +188,11 @@ class _Division:
     def __init__(self, program: Program, stage: Stage, least: float, names: _Names) -> None:
         self._stage, self._least = stage, least
         self._dtypes, self._floats = program.dtypes, given_dtype(stage, program.dtypes)
-        names.free = [*names.fields]
         self._fields = names
         whole = dict(zip(map(str, range(len(stage.expressions))), stage.expressions))
         self._readers = [_Reader(whole, ((0, 0),) * len(stage.offsets))]
         self.choices: list[str] = []
-        for depth in range(max(depths_of(stage.expressions).values()), 0, -1):
+        for depth in range(max([0, *depths_of(stage.expressions).values()]), 0, -1):
             self._decide(depth)
         self.parts = tuple(self._parts())
 
@@ -193,13 +203,7 @@ class _Division:
             name = _numbered(whole.name, n_stored + 1 - number)
             hull = hull_of(reader.updates.values(), len(whole.offsets))
             yield Part(name, reader.updates, hull, whole=whole, rim=reader.rim)
-        values = [*self._readers[0].updates.values()]
-        rest = whole.with_expressions(values)
-        if n_stored:
-            hull = hull_of(values, len(whole.offsets))
-            yield Part(whole.name, rest.updates, hull, rest.folds, whole=whole)
-        else:
-            yield rest
+        yield whole.with_expressions([*self._readers[0].updates.values()])
 
     def _decide(self, depth: int) -> None:
         """Store the values so deep, or compute them where they are read."""

@@ -51,6 +51,15 @@ def explain(
     return "\n\n".join(sections)
 
 
+def _repeats(program: Program) -> Iterator[str]:
+    """What is done again and again within a step; the plan shows each of it once."""
+    for one in program.repeats:
+        stages = program.stages[one.first : one.end]
+        names = ", ".join(dict.fromkeys(stage.name for stage in stages))
+        asked = f", until its results say so, asked every {one.check_every}" if one.until else ""
+        yield f"repeats {names} up to {one.at_most} times within a step{asked}"
+
+
 def _program(plan: Plan) -> str:
     program = plan.program
     names = ", ".join(field.name for field in program.fields)
@@ -67,7 +76,7 @@ def _program(plan: Plan) -> str:
         lines.append(f"    {cost(program, stage)}")
         lines.append(f"    {accesses(sweep)}")
         lines.append(f"    computes {_cells(sweep, updated, domain)}")
-    lines += [f"  {text}" for text in program.choices]
+    lines += [f"  {text}" for text in (*_repeats(program), *program.choices)]
     lines += [f"  scalar {text}" for text in _scalars(program)]
     for axis, ((low, high), wraps) in enumerate(zip(program.reach, plan.periodic)):
         boundary = _boundary(program, axis, wraps)

@@ -133,6 +133,8 @@ def _span(engine: Engine, step: int, operation: Operation, profile: Profile) -> 
 
 
 def _row(plan: Plan, operation: Operation) -> Row:
+    if operation.verb == "combine":     # of a rank, which may have no place
+        return Row(operation.gives[0].home, "folds of all ranks")
     location = plan.locations[operation.place]
     if operation.lane == "host":
         return Row(location.rank, "host")

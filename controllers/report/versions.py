@@ -25,7 +25,7 @@ def accesses(sweep: Sweep) -> str:
         offsets.setdefault(read.field, []).append(read.offset)
     listed = (f"{field} at {_where(sorted(around))}" for field, around in offsets.items())
     reach = " x ".join(f"{low}..{high}" for low, high in sweep.stage.offsets)
-    reads, writes = ", ".join(listed) or "nothing", ", ".join(sweep.writes)
+    reads, writes = ", ".join(listed) or "nothing", ", ".join(sweep.writes) or "nothing"
     said = "as declared, " if sweep.stage.elements else ""
     return f"{said}reads {reads}; writes {writes}; reach {reach}"
 
@@ -88,6 +88,9 @@ def pools(plan: Plan) -> Iterator[str]:
         for new, old in program.renames.items():
             if new in fields:
                 what += f"; {new} is renamed from {old}, without a copy"
+        for sweep in plan.sweeps:
+            for new, old in sweep.stage.overwrites.items():
+                what += f"; {sweep.name} writes {new} over {old}" * (new in fields and new != old)
         carried = sum(
             live.carried(u.version, 0).n_cells for sweep in plan.sweeps for u in sweep.updates
             if u.version.field in fields

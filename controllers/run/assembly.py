@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controllers.check import CheckedEngine
-from controllers.engine import Engine
+from controllers.engine import Engine, RepeatingEngine
 from controllers.kernel.crash import labelled
 from controllers.kernel.registry import KernelChoice, agreed_kernel, check_math
 from controllers.kernel.user_kernel import with_domain
@@ -24,6 +24,7 @@ from controllers.placement.placement import (
 from controllers.placement.places import divide
 from controllers.placement.temporal import agreed_steps, plan_with_steps
 from controllers.plan import Plan
+from controllers.program.idle import Idle
 from controllers.program.program import Program
 from controllers.run.watchdog import Watched
 from controllers.settings.domain import domain_of
@@ -110,6 +111,7 @@ def plan_on(layout: Layout, placement: Placement, terms: Terms, comm: Communicat
             terms.planned, layout, terms.planned.periodic, placement.locations,
             overlap=overlap_for(terms.execution.overlap, terms.kernel), only_rank=comm.rank,
             steps_per_launch=n_steps, in_place=in_place(terms.kernel, kinds),
+            halo_capacity=_room(terms.planned),
         )  # fmt: skip
 
     largest_bytes = terms.controllers.largest_bytes
@@ -123,11 +125,17 @@ def plan_on(layout: Layout, placement: Placement, terms: Terms, comm: Communicat
     return plan
 
 
+def _room(program: Program) -> tuple[tuple[int, int], ...]:
+    """Halos for array expressions, of fields without steps that would need some."""
+    alone = all(isinstance(stage, Idle) for stage in program.stages)
+    return ((1, 1),) * program.n_axes if alone else ()
+
+
 def bind(
     plan: Plan, placement: Placement, terms: Terms, messages: Communicator, watched: Watched
 ) -> Engine:
     """The plan tied to tiles, kernels and messages, and watched by the watchdog."""
-    kind = CheckedEngine if terms.is_checked else Engine
+    kind = CheckedEngine if terms.is_checked else RepeatingEngine if plan.parts else Engine
     with failing_together(messages):    # one driver may fail to compile
         engine = kind(plan, placement.executors, messages)
     watched.engine = engine
@@ -139,6 +147,6 @@ def bind(
 def warm(engine: Engine, placement: Placement, terms: Terms) -> None:
     """Every kernel launched and all memory touched, so that steps cost what they always will."""
     if not terms.is_checked:    # a checked engine wants cells that have been set
-        first = labelled(placement.first_launches, engine.run)
-        first(engine.plan.n_phases * engine.plan.steps_per_launch)
-        settle(engine)
+        labelled(placement.first_launches, engine.warm)()
+        if not engine.plan.parts:
+            settle(engine)

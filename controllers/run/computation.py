@@ -9,10 +9,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import controllers
+from controllers.array.arrays import Arrays
+from controllers.engine import configurations
 from controllers.kernel.configuration import KernelUse
 from controllers.language.half_points import Locations
 from controllers.language.kinds import DTypes
-from controllers.placement.own_kernel import check_rest
 from controllers.placement.relocation import relocate
 from controllers.program.structure import described
 from controllers.report.explain import explain
@@ -20,13 +21,12 @@ from controllers.report.report import Report
 from controllers.report.timings import Timings
 from controllers.report.trace import Trace
 from controllers.report.trace_file import save_timeline
+from controllers.run.array_calls import ArrayCalls
 from controllers.run.assembly import assemble
 from controllers.run.call import Calls, check_communicator, collective, refuse_together
-from controllers.run.interruption import Interruption
-from controllers.run.overview import Overview
 from controllers.run.parameters import Parameters
-from controllers.run.progress import Watcher, told_by
 from controllers.run.state import State
+from controllers.run.stepping import Stepping
 from controllers.run.watchdog import Watchdog, Watched
 from controllers.settings.division import Division
 from controllers.settings.domain import Boundaries
@@ -36,7 +36,7 @@ from controllers.settings.overrides import overrides
 from controllers.settings.request import Described, Request, Sizes, divided_anew
 from controllers.tuning import Tuner
 from hitmap.agreement import next_number
-from hitmap.argument import file_name, whole
+from hitmap.argument import file_name
 from hitmap.comm import Communicator, default_communicator
 from hitmap.redistribute import Redistribution
 from hitmap.uncaught import install_where_ranks_are
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from controllers.settings.division import DivisionKeywords
 
 
-class Computation(Overview):
+class Computation(Stepping):
     """A program on a field, distributed over places: load it, run steps, look, go on.
 
     All methods are collective unless they say otherwise: every rank of `comm` calls them in
@@ -129,7 +129,12 @@ class Computation(Overview):
         self._parameters = Parameters(request.scalars)
         self._messages = self.comm.Dup()
         self._assembly = assemble(request, self.comm, self._messages, self._watched)
+        self._expressions = Arrays(
+            self._engine, self.comm, self._messages, self.program.math,
+            ArrayCalls(self.calls, self.state),
+        )  # fmt: skip
         self._timings = Timings()
+        self._looks, self._results = [], None
         execution = request.execution
         self._trace = Trace(self._messages) if execution.trace else None
         self._tuner = Tuner(self._engine, self.comm, execution.tune) if execution.tune else None
@@ -156,51 +161,15 @@ class Computation(Overview):
         request, old = replace(self._request, division=division), self._assembly
         new = assemble(request, self.comm, self._messages, self._watched, old.terms)
         moves = Redistribution(old.layout, new.layout, old.placement.ranks, new.placement.ranks)
+        self._arrays.moves()
         relocate(moves, old.engine, new.engine, self.comm)
         old.engine.close()
         self._request, self._assembly = request, new
+        self._arrays.moved(new.engine)
         self._timings.new_places()
         if self._tuner is not None:
             self._tuner = Tuner(new.engine, self.comm, 0.0, self._tuner)
         return moves
-
-    def run(self, n_steps: int, progress: Watcher = None, **scalars: float) -> None:
-        """Run `n_steps` steps; `progress` is told now and then how far this rank is.
-
-        scalars: new values of parameters of the program, from now on; nothing is built for them.
-        progress: True for a bar of rank 0 on standard error, a function that is called with the
-            steps done and their total, or a bar such as tqdm's, with `update` and `total`.
-
-        Ctrl-C, on any rank, or an error of `progress` end the run at a step that all ranks share:
-        the exception is raised on all of them, the field can be saved, and `run` goes on from
-        there.  After another error, or a second Ctrl-C, the field is torn until it is set anew.
-        """
-        self.state.check_idle("run")
-        told = told_by(progress, self.comm)
-        n_steps = whole(n_steps, "n_steps")
-        said = overrides()
-        said.runs(self)
-        n_steps = n_steps if said.n_steps is None else said.n_steps
-        with Interruption(self._engine.course, self.comm, told) as interruption:
-            self._run(n_steps, interruption, scalars)
-
-    @collective("n_steps", "scalars", use="reads")
-    def _run(self, n_steps: int, interruption: Interruption, scalars: dict[str, float]) -> None:
-        if n_steps < 0:
-            raise ValueError(f"the number of steps must not be negative, got {n_steps}")
-        check_rest(self._assembly.terms.kernel, n_steps, self.plan.steps_per_launch)
-        self._parameters.change(self._engine, scalars)
-        before, progress = self._engine.n_steps, interruption.progress
-        try:
-            if self._tuner is not None:
-                self._tuner.run(n_steps, self._timings, progress, self._trace)
-            else:
-                self._timings.run(self._engine, n_steps, self.comm, progress, self._trace)
-        except BaseException:
-            if self._engine.torn:
-                self.state.tear("run", self.fields, is_lost=self.comm.size > 1)
-            raise
-        interruption.settle(self._engine.n_steps - before, n_steps)
 
     @collective(or_closed=True)
     def report(self) -> Report:
@@ -219,8 +188,11 @@ class Computation(Overview):
 
     @collective()
     def explain(self) -> str:
-        """Program, layout, messages, plan, kernels and bytes per place, the same on all ranks."""
-        return explain(self.plan.of_rank(None), self._configurations())
+        """Program, layout, messages, plan, kernels and bytes per place, the same on all ranks.
+
+        And the array expressions that have been computed.
+        """
+        return explain(self.plan.of_rank(None), self._configurations()) + self._arrays.explain()
 
     @collective()
     def configurations(self) -> list[KernelUse]:
@@ -228,7 +200,7 @@ class Computation(Overview):
         return self._configurations()
 
     def _configurations(self) -> list[KernelUse]:
-        everyone = self.comm.allgather(self._engine.configurations())
+        everyone = self.comm.allgather(configurations(self._engine))
         return [one for rank in everyone for one in rank]
 
     def close(self) -> None:
@@ -240,6 +212,7 @@ class Computation(Overview):
     @collective()
     def _close(self) -> None:
         self.state.closed = True
+        self._arrays.close()
         self._engine.close()
         self._messages.Free()
         self._watchdog.stop()

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from controllers.array.arrays import Arrays
 from controllers.engine import Engine
 from controllers.memory.tile import TileView
 from controllers.process.errand import errand
@@ -51,6 +52,11 @@ class FieldAccess(ABC):
     @abstractmethod
     def _engine(self) -> Engine:
         """What holds the fields now."""
+
+    @property
+    @abstractmethod
+    def _arrays(self) -> Arrays:
+        """Where what is computed of the fields as arrays is computed."""
 
     def load(self, init: Callable[[TileView], None] | str | os.PathLike[str]) -> None:
         """Set the fields: `init` is called once per place of this rank, its arrays zeroed.
@@ -170,6 +176,7 @@ class FieldAccess(ABC):
 
     def _set_by(self, init: Callable[[TileView], None], verb: str) -> None:
         """`init` sets the cells of each place, zeroed before."""
+        self._arrays.settle(self.fields, views=True, agreed=False)
         with self.state.setting(verb, self.fields):
             for place in self._engine.executors:
                 put_by(self._engine, self.fields, place, init)
@@ -181,6 +188,7 @@ class FieldAccess(ABC):
         """Set fields to what is given for them; steps are counted on."""
         engine = self._engine
         values_of = given_values(initial, engine, self.comm)
+        self._arrays.settle(initial.fields, views=True)
         with self.state.setting("set", initial.fields), together(self.comm, initial.name):
             for place in engine.executors:
                 put_values(engine, initial.fields, place, partial(values_of, place))

@@ -14,10 +14,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from controllers.array.arrays import Arrays
+from controllers.array.lazy import Chosen, Distributed, Lazy
+from controllers.array.operand import Frame, unit
+from controllers.array.term import Leaf
 from controllers.engine import Engine
 from controllers.run.call import collective, refuse_together
-from controllers.run.cells import dtype_of, put_section, section_of
+from controllers.run.cells import put_section, section_of
 from controllers.run.field_access import FieldAccess
+from controllers.run.field_slice import FieldSlice, put_where
 from controllers.settings.domain import place_of
 from controllers.settings.initial import Given, Place, initials
 from hitmap.agreement import on_all_ranks, raise_together
@@ -31,12 +36,14 @@ if TYPE_CHECKING:
 Root = int | Literal["all"]
 
 
-class OneField(FieldAccess):
+class OneField(FieldAccess, Distributed):
     """One field of a computation: `run.u`, `run["u"]`.
 
-    `run.u[2:10, ::2]` reads cells and `run.u[..., 0] = 1` sets them, by NumPy's indices; each rank
-    moves only its own cells.  All methods are collective; what is read as with NumPy every rank
-    has, and of an array that is written that of rank 0 counts.
+    NumPy's functions and operators on it are lazy, and `run.u[...] = 2 * np.sqrt(run.v)` is one
+    kernel on its devices (docs/arrays.md).  `run.u[2:10, ::2]` is a view of some cells, and
+    `run.u[..., 0] = 1` sets them, by NumPy's indices; each rank moves only its own cells.
+    All methods are collective; what is looked at as with NumPy every rank has, and of an array that
+    is written that of rank 0 counts.
     """
 
     def __init__(self, computation: FieldAccess, field: str) -> None:
@@ -44,15 +51,68 @@ class OneField(FieldAccess):
         self._computation, self._field = computation, field
 
     def __getitem__(self, index: object) -> Any:
-        """The cells that NumPy's index selects, a new array or a number, on every rank."""
+        """The cells that NumPy's index selects: a number, or a view, which can be written."""
+        if isinstance(index, Distributed):
+            return Chosen(self, index)
         section = self._section("read", index)
-        return section.taken(self._read(section, "all"))
+        if all(section.dropped):
+            return section.taken(self.taken(section))
+        return FieldSlice(self, section)
 
-    def __setitem__(self, index: object, values: npt.ArrayLike) -> None:
-        """Set the cells that NumPy's index selects; ValueError where a value does not fit."""
+    def __setitem__(self, index: object, values: Any) -> None:
+        """Set the cells that NumPy's index, or a mask, selects.
+
+        ValueError or TypeError where a value does not fit.
+        """
+        if index is ... and type(values) is Lazy and values.arrays is self.arrays:
+            (leaf, own), operand = self.operand(), values.operand()
+            if operand is not None and operand[1] == own:
+                term, frame = operand
+                self.arrays.assign(self._field, leaf.start, frame, term, values)
+                return
+        if isinstance(index, Distributed):
+            put_where(self, index, values)
+        else:
+            self.put(self._section("write", index), values)
+
+    def put(self, section: Section, values: Any) -> None:
+        """Set the cells of a section: on the devices, where `values` lie there cell by cell."""
+        if isinstance(values, Distributed):
+            if values is self or (isinstance(values, FieldSlice) and values.shows(self, section)):
+                return      # as after u[1:] += 1
+            operand, target = values.operand(), unit(section)
+            if operand is not None and target is not None and values.arrays is self.arrays:
+                (term, frame), (start, own) = operand, target
+                if own.takes(frame):
+                    lazy = values if isinstance(values, Lazy) else None
+                    self.arrays.assign(self._field, start, own, term, lazy)
+                    return
         if hasattr(values, "__array__") and not isinstance(values, (np.ndarray, np.generic)):
             values = np.asarray(values)     # all ranks take part where it is distributed
-        self._write(self._section("write", index), values)
+        self._write(section, values)
+
+    def taken(self, section: Section) -> npt.NDArray[Any]:
+        """The cells of a section on every rank, axes that had a whole number included."""
+        whole: npt.NDArray[Any] = self._read(section, "all")
+        return whole
+
+    def is_of(self, computation: object, field: str) -> bool:
+        """Whether it is this field of a computation."""
+        return self._computation is computation and self._field == field
+
+    @property
+    def arrays(self) -> Arrays:
+        return self._computation._arrays
+
+    @property
+    def _arrays(self) -> Arrays:
+        return self._computation._arrays
+
+    def operand(self) -> tuple[Leaf, Frame]:
+        return self.arrays.whole(self._field)
+
+    def _whole(self) -> npt.NDArray[Any]:
+        return self.taken(self._section("read", ...))
 
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
@@ -63,7 +123,7 @@ class OneField(FieldAccess):
                 f"the cells of {self._field!r} are on devices, so that an array of them is a copy; "
                 f"leave out copy=False"
             )
-        whole: npt.NDArray[Any] = self[...]
+        whole = self._whole()
         return whole if dtype is None else whole.astype(dtype, copy=False)
 
     def get(self, root: Root = 0) -> npt.NDArray[Any] | None:
@@ -78,7 +138,7 @@ class OneField(FieldAccess):
         """
         self.state.check_idle("set")
         wanted = refuse_together(
-            self.comm, lambda: initials({self._field: values}, self.fields, self._place)
+            self.comm, lambda: initials({self._field: values}, self.fields, self.where_cells_lie)
         )
         for initial in wanted:
             self._set(initial)
@@ -102,17 +162,12 @@ class OneField(FieldAccess):
     @property
     def shape(self) -> tuple[int, ...]:
         """Cells per axis."""
-        return self._layout.domain.extent
+        return self.operand()[1].extent
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """What each cell holds."""
-        return dtype_of(self._engine, self._field)
-
-    @property
-    def ndim(self) -> int:
-        """Axes."""
-        return len(self.shape)
+        return np.dtype(self.arrays.fields[self._field].dtype)
 
     @property
     def size(self) -> int:
@@ -127,12 +182,12 @@ class OneField(FieldAccess):
     @property
     def dims(self) -> tuple[str, ...]:
         """The names of the axes: the grid's, else x, y x, z y x."""
-        return self._place.axes.axes
+        return self.where_cells_lie.axes.axes
 
     @property
     def coords(self) -> dict[str, npt.NDArray[np.float64]]:
         """Where the cells, or half points, lie along each axis; none where there is no grid."""
-        place = self._place
+        place = self.where_cells_lie
         if place.grid is None:
             return {}
         return {axis: place.along(n, 0, self.shape[n]) for n, axis in enumerate(place.grid.axes)}
@@ -142,11 +197,15 @@ class OneField(FieldAccess):
 
     def __iter__(self) -> Iterator[Any]:
         """Of the whole, as it is now."""
-        return iter(self[...])
+        return iter(self._whole())
 
     def __repr__(self) -> str:
         cells = " x ".join(map(str, self.shape))
         return f"<{self._field} of {self.calls.owner}: {cells} cells of {self.dtype}>"
+
+    def __str__(self) -> str:
+        """What is known without its cells, as a field may be large; not collective."""
+        return repr(self)
 
     def _repr_html_(self) -> str:
         """A table of what is known without its cells; not collective."""
@@ -169,13 +228,15 @@ class OneField(FieldAccess):
         return self._computation._engine
 
     @property
-    def _place(self) -> Place:
+    def where_cells_lie(self) -> Place:
+        """Its cells, or points, and their coordinates."""
         return place_of(self._engine.plan.program, self._field, self.shape)
 
     def _section(self, verb: str, index: object) -> Section:
         """The cells of an index; what is wrong with it is an error on all ranks."""
         self.state.check_idle(verb)
-        return refuse_together(self.comm, lambda: Section.of(index, self.shape))
+        extent = self.operand()[1].extent
+        return refuse_together(self.comm, lambda: Section.of(index, extent))
 
     @collective("fields", "section", "root", use="reads")
     def _read(self, section: Section, root: Root) -> Any:
@@ -207,6 +268,7 @@ class OneField(FieldAccess):
             parts = scatter(whole, layout, self._ranks, self.comm, 0, self.dtype)
         except ValueError as error:     # which all ranks have
             raise on_all_ranks(ValueError(f"{self._field}: {error}")) from None
+        self.arrays.settle(self.fields)
         with self.state.setting("write", self.fields):
             for place, cells in parts.items():
                 put_section(engine, self._field, place, section, layout.owned[place], cells)

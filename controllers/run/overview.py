@@ -2,6 +2,10 @@
 """What there is to see of a computation: program, places, plan, and its fields by their names."""
 from __future__ import annotations
 
+from abc import abstractmethod
+from typing import Any
+
+from controllers.array.arrays import Arrays
 from controllers.engine import Engine
 from controllers.placement.placement import Placement
 from controllers.plan import Plan
@@ -9,6 +13,7 @@ from controllers.program.program import Program
 from controllers.run.assembly import Assembly
 from controllers.run.field_access import FieldAccess
 from controllers.run.one_field import OneField
+from controllers.run.results import Results
 from hitmap.layout import Layout
 from hitmap.shape import Shape
 
@@ -17,19 +22,39 @@ class Overview(FieldAccess):
     """All fields, and each by its name: `run["u"]`, and `run.u` where the name is free."""
 
     _assembly: Assembly
+    _expressions: Arrays
+
+    @property
+    @abstractmethod
+    def results(self) -> Results:
+        """What the last step has found."""
 
     def __getitem__(self, field: str) -> OneField:
         """One field by its name, much like an array, to read, set, save or load."""
         return self._named(field)
 
-    def __getattr__(self, name: str) -> OneField:
-        """The same, for names that mean nothing else here."""
+    def __getattr__(self, name: str) -> Any:
+        """A field or, by its name, a result of the last step; for names that mean nothing else."""
+        arrays = self.__dict__.get("_expressions")
+        if arrays is not None and name in arrays.fields:
+            return OneField(self, name)
+        if not name.startswith("_") and name in self.program.results:
+            return self.results[name]
         if name.startswith("_") or name not in self.fields:
             known = "" if name.startswith("_") else f"; the fields are {', '.join(self.fields)}"
             raise AttributeError(f"a computation has no {name!r}{known}")
         return self[name]
 
+    def __setitem__(self, name: str, value: object) -> None:
+        """Of a field itself alone, after `run["u"] += 1`."""
+        if not (name in self.fields and isinstance(value, OneField) and value.is_of(self, name)):
+            raise TypeError(
+                f"{name!r} is a field, whose cells are set by run[{name!r}][...] = values"
+            )
+
     def __setattr__(self, name: str, value: object) -> None:
+        if isinstance(value, OneField) and value.is_of(self, name):
+            return      # after run.u += 1
         if "_assembly" in self.__dict__ and name in self.fields and not hasattr(type(self), name):
             raise AttributeError(
                 f"{name!r} is a field, whose cells are set by run.{name}[...] = values or "
@@ -38,7 +63,7 @@ class Overview(FieldAccess):
         super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self.fields]
+        return [*super().__dir__(), *self.fields, *self.program.results]
 
     def _named(self, field: str | None) -> OneField:
         if field is None:
@@ -99,4 +124,11 @@ class Overview(FieldAccess):
 
     @property
     def _engine(self) -> Engine:
+        arrays = self.__dict__.get("_expressions")
+        if arrays is not None:      # whoever asks looks at tiles
+            arrays.pending.finish()
         return self._assembly.engine
+
+    @property
+    def _arrays(self) -> Arrays:
+        return self._expressions

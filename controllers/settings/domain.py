@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Union
 
 from controllers.program.boundary import Boundary, Spelling
+from controllers.program.fold import EXTREMES
 from controllers.program.program import Program
 from controllers.settings.initial import Place
 from hitmap.argument import sizes_of
@@ -42,7 +43,8 @@ def bounded(program: Program, boundary: Boundaries, axes: Sequence[str] | None =
 
 
 def domain_of(program: Program, sizes: int | Sequence[int]) -> Shape:
-    """The box of all cells of a program's fields; no axis may be empty."""
+    """The box of all cells of a program's fields; no axis may be empty, nor a fold without cells.
+    """
     extent = sizes_of(sizes)
     if len(extent) != program.n_axes:
         raise ValueError(
@@ -56,7 +58,9 @@ def domain_of(program: Program, sizes: int | Sequence[int]) -> Shape:
             f"a field has less than 2^63 bytes, got {extent} cells of {program.dtype_text}; "
             f"use a smaller one"
         )
-    return Shape.of_extent(extent)
+    domain = Shape.of_extent(extent)
+    _check_some_folded(program, domain)
+    return domain
 
 
 def place_of(program: Program, field: str, extent: tuple[int, ...]) -> Place:
@@ -82,4 +86,19 @@ def check_some_computed(program: Program, domain: Shape, periodic: tuple[bool, .
                 f"the stencil {program.name!r} reaches from {low} to {high} on axis {axis}, where "
                 f"the field has {domain.extent[axis]} cells, so that no cell would be computed; "
                 f"use a larger field, or a periodic boundary"
+            )
+
+
+def _check_some_folded(program: Program, domain: Shape) -> None:
+    """ValueError where a stage takes an extreme of no cells, since the domain is too small."""
+    for parts in program.by_location:
+        stage = parts[0]
+        extremes = [name for name, fold in stage.folds.items() if fold.kind in EXTREMES]
+        if extremes and stage.updated(domain, program.periodic, program.boundaries).empty:
+            raise ValueError(
+                f"the fold {extremes[0]!r} of stage {stage.name!r} is the "
+                f"{stage.folds[extremes[0]].kind} of no cells, as it reads from "
+                f"{' x '.join(f'{low} to {high}' for low, high in stage.offsets)} in a domain of "
+                f"{' x '.join(map(str, domain.extent))}; use a larger one, or a boundary that says "
+                f"what lies beyond"
             )

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
+from controllers.language.fields_alone import FieldsAlone
 from controllers.language.half_points import Locations
 from controllers.language.kinds import DTypes as DTypes
+from controllers.plan.folding import needed
 from controllers.program.program import Program
 from controllers.settings.division import Division, DivisionKeywords
 from controllers.settings.domain import Boundaries
@@ -70,6 +72,9 @@ class Request:
         the two groups, and change what these say; or values of fields and parameters.
         complete: none may be missing.
         """
+        if isinstance(program, (list, tuple)) and not program:
+            named = [n for n in keywords or {} if n not in GROUP_KEYWORDS]
+            program = FieldsAlone((*(init or {}), *named))
         own = {"dtype": dtype, "boundary": boundary, "location": location, "dt": dt}
         taken = {name for name, value in own.items() if value is not None}
         names = [name for group in names_of(program) for name in group]
@@ -78,11 +83,7 @@ class Request:
         said = overrides()
         run = said.executed(run)
         subject = Subject.of(program, sizes, dtype, boundary, location, dt, given, run.math)
-        if subject.program.repeats:
-            raise ValueError(
-                f"program {subject.program.name!r} repeats {subject.program.repeats[0].name!r} "
-                f"within a step, which no device does yet; compute it by reference_run"
-            )
+        _check_repeats(subject.program, run)
         if complete and subject.missing:
             raise ValueError(
                 f"no initial values were given for {', '.join(subject.missing)}; give them as "
@@ -175,3 +176,19 @@ def merged(
     group = kind() if given is None else instance(given, kind, what, f"write {kind.__name__}(...)")
     names = {one.name for one in fields(kind)}
     return replace(group, **{name: keywords[name] for name in keywords if name in names})
+
+
+def _check_repeats(program: Program, execution: Execution) -> None:
+    """ValueError for what is not done of programs that repeat stages within a step."""
+    if not program.repeats:
+        return
+    what = f"program {program.name!r} repeats {program.repeats[0].name!r} within a step"
+    if needed(program):
+        raise ValueError(
+            f"{what}, and computes with the fold {min(needed(program))!r} in it, which is not done "
+            f"together yet; compute with a parameter instead"
+        )
+    wanted = {"check": execution.checked != "off", "tune": bool(execution.tune),
+              "trace": bool(execution.trace)}  # fmt: skip
+    for name in (name for name, is_wanted in wanted.items() if is_wanted):
+        raise ValueError(f"{what}, which {name}= does not do yet; leave it out")

@@ -6,16 +6,18 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from controllers.language.dtype import dtype_name
+from controllers.language.fields_alone import FieldsAlone
 from controllers.language.grid import Grid, Labelled
 from controllers.language.half_points import Locations
 from controllers.language.kinds import DTypes
-from controllers.language.step import Method, Step, Steps, steps_of
+from controllers.language.step import Method, Repeated, Step, Steps, called
 from controllers.language.traced import program_of
 from controllers.language.weights import FIELD, Stencil
 from controllers.program.program import Math, Program
@@ -25,7 +27,7 @@ from controllers.settings.initial import Given, Initial, Place, initials, is_nam
 from hitmap.argument import short, sizes_of, wrong
 from hitmap.npy import open_npy
 
-Described = Union[Program, Stencil, Steps]
+Described = Union[Program, Stencil, Steps, FieldsAlone]
 Sizes = Union[int, Sequence[int], npt.NDArray[Any], Grid, Labelled]
 DEFAULT_DTYPE = "float64"
 
@@ -71,7 +73,7 @@ class Subject:
                     f"{short(location)}; make them as Field(..., half=(False, True))"
                 )
             return _of_program(described, sizes, dtype, boundary, values, scalars)
-        if isinstance(described, (Step, Method, list, tuple)):
+        if isinstance(described, (Step, Method, Repeated, list, tuple, FieldsAlone)):
             usual = {"dtype": dtype, "boundary": boundary, "location": location, "math": math}
             return _of_steps(described, sizes, values, scalars, usual)
         remedy = "write Stencil.of(...), or @ct.step above a function"
@@ -82,11 +84,13 @@ def names_of(described: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The fields and the parameters of a description, as users call them."""
     if isinstance(described, Stencil):
         return (FIELD,), ()
+    if isinstance(described, FieldsAlone):
+        return described.names, ()
     if isinstance(described, Program):
         return tuple(field.name for field in described.fields), tuple(described.rules.parameters)
-    if not isinstance(described, (Step, Method, list, tuple)):
+    if not isinstance(described, (Step, Method, Repeated, list, tuple)):
         return (), ()
-    parts = [one if isinstance(one, Step) else one.rate for one in steps_of(described)]
+    parts = called(described)
     own = {name for one in parts for name in one.temporaries}
     fields = dict.fromkeys(name for one in parts for name in one.signature.fields)
     scalars = dict.fromkeys(name for one in parts for name in one.signature.scalars)
@@ -147,7 +151,7 @@ def _of_program(
 
 
 def _of_steps(
-    steps: Steps,
+    steps: Steps | FieldsAlone,
     sizes: Sizes,
     values: dict[str, Given],
     scalars: Mapping[str, Any],
@@ -161,7 +165,8 @@ def _of_steps(
     if grid is None:
         grid = Grid.of(sizes if isinstance(sizes, np.ndarray) else _extent(sizes))
     dtypes = {name: _dtype_of(value) for name, value in values.items()}
-    traced = program_of(steps, grid, dt=scalars.get(TIME_STEP), fields=dtypes, **options)
+    trace = steps.program if isinstance(steps, FieldsAlone) else partial(program_of, steps)
+    traced = trace(grid, dt=scalars.get(TIME_STEP), fields=dtypes, **options)
     missing = tuple(name for name in fields if name not in values)
     values |= {own: values[name] for own, name in traced.alike.items() if name in values}
     found = [

@@ -7,6 +7,7 @@ such turns there are and how many steps each takes.
 """
 from __future__ import annotations
 
+import math
 from collections import deque
 
 from controllers.check import Setting
@@ -68,24 +69,29 @@ class Tuner:
         timings: Timings,
         progress: Progress | None = None,
         trace: Trace | None = None,
+        until: float = math.inf,
     ) -> None:
-        """Run `n_steps` steps, which `timings` counts; those that try something are not traced."""
-        done = 0
+        """Run `n_steps` steps, which `timings` counts; those that try something are not traced.
+
+        until: see `Engine.run`.
+        """
+        done, first = 0, self._engine.n_steps
         while self._turns or self._next_turns():
             if done + self._n_steps > n_steps:
                 break
-            self._turn(self._turns.popleft(), timings)
+            before = self._engine.n_steps
+            self._turn(self._turns.popleft(), timings, until)
             done += self._n_steps
             if progress is not None:
                 progress(done, n_steps)
-            if self._engine.course.ended:
+            if self._engine.course.ended or self._engine.n_steps < before + self._n_steps:
                 break
         for site in self._sites:
             site.settle()
-        if self._engine.course.ended:
+        if self._engine.course.ended or self._engine.n_steps < first + done:
             return
         rest = None if progress is None else lambda so_far, _: progress(done + so_far, n_steps)
-        timings.run(self._engine, n_steps - done, self._comm, rest, trace)
+        timings.run(self._engine, n_steps - done, self._comm, rest, trace, until=until)
 
     def report(self) -> TuningReport:
         """What this rank has tried, gained and spent so far."""
@@ -112,13 +118,13 @@ class Tuner:
         if operation.number in self._watched:
             self._profiles.append((operation.number, profile))
 
-    def _turn(self, number: int, timings: Timings) -> None:
+    def _turn(self, number: int, timings: Timings, until: float) -> None:
         """Some steps with one candidate at each site; the last turns if the seconds are over."""
         counted_s, self._profiles = timings.seconds, []
         with self._spending.counting():
             for site in self._sites:
                 site.turn(number)
-            timings.run(self._engine, self._n_steps, self._comm, log=self)
+            timings.run(self._engine, self._n_steps, self._comm, log=self, until=until)
             for site in self._sites:
                 site.note([profile for n, profile in self._profiles if n in site.launches.largest])
                 if not self._turns:

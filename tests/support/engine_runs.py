@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 from mpi_jobs import helpers_path, run_ranks
 from plan_simulation import Simulation
@@ -80,6 +81,9 @@ def check_engine(
             engine.run(n_steps)
         for field, expected in case.expected.items():
             compare(engine, field, expected)
+        if case.program.folds:
+            for name, right in case.results.items():
+                assert same(np.asarray(engine.folds.results[name]), np.asarray(right)), name
     engine.close()
 
 

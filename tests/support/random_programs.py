@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from controllers.program.expression import Constant, Expression, Node, Read, count
 from controllers.program.program import DTYPES, INTEGERS, Field, Program, Stage
-from controllers.program.reference import reference_run
+from controllers.program.reference import reference_run, reference_steps
 from hitmap.shape import Shape
 
 NAMES = ("u", "v", "old")
@@ -59,6 +59,14 @@ class ProgramCase:
     def expected(self) -> dict[str, npt.NDArray[Any]]:
         """The fields after all steps, by the reference."""
         return reference_run(self.program, self.arrays, self.n_steps, self.periodic)
+
+    @cached_property
+    def results(self) -> dict[str, Any]:
+        """What the last step has folded, by the reference."""
+        (*_, last) = reference_steps(
+            self.program, self.arrays, self.periodic, n_steps=self.n_steps
+        )
+        return last.results
 
     @cached_property
     def kinds(self) -> frozenset[str]:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Protocol, cast
 from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.text.analysis import in_vectors
+from controllers.kgt.text.fold_values import is_folding
 from controllers.program.expression import Given
 from controllers.program.program import Program, Stage
 from hitmap.strided import Strided
@@ -30,7 +31,8 @@ class Config(Protocol):
     about: ClassVar[str]            # in a few words, for the command line
     vectors: ClassVar[bool] = False     # whether it writes vectors of cells, or what is as narrow
     several: ClassVar[bool] = False     # whether its kernels store several fields
-    in_place: ClassVar[bool] = False    # ... compute each cell once, and may store over what they read
+    in_place: ClassVar[bool] = False    # ... compute each cell once, also over what it reads
+    folds: ClassVar[bool] = False       # whether its kernels fold
 
     given: ClassVar[tuple[type[Given], ...]] = ()   # which kinds of given values it writes
 
@@ -39,6 +41,7 @@ class Config(Protocol):
         """Whether it can write all operations of the stage, and store all that these update."""
         return (
             cls._stores(stage)
+            and cls._folds(stage)
             and cls._takes_given(stage)
             and (cls.in_place or not stage.overwrites)
             and (not cls.vectors or in_vectors(stage, program.dtypes))
@@ -46,7 +49,11 @@ class Config(Protocol):
 
     @classmethod
     def _stores(cls, stage: Stage) -> bool:
-        return cls.several or len(stage.updates) == 1
+        return cls.several or len(stage.stored) == 1
+
+    @classmethod
+    def _folds(cls, stage: Stage) -> bool:
+        return cls.folds or not is_folding(stage)
 
     @classmethod
     def _takes_given(cls, stage: Stage) -> bool:
@@ -57,8 +64,13 @@ class Config(Protocol):
         """Raise ValueError where it cannot write all operations of the stage, or store all."""
         if not cls._stores(stage):
             raise ValueError(
-                f"stage {stage.name!r} updates {', '.join(stage.updates)}, and kernels of the "
+                f"stage {stage.name!r} updates {', '.join(stage.stored)}, and kernels of the "
                 f"strategy {cls.strategy!r} store one field; leave it out, or take 'cell'"
+            )
+        if not cls._folds(stage):
+            raise ValueError(
+                f"stage {stage.name!r} folds values, which kernels of the strategy "
+                f"{cls.strategy!r} do not; leave it out, or take 'cell'"
             )
         if not cls._takes_given(stage):
             raise ValueError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controllers.kgt.strategies.cell import CellConfig
+from controllers.kgt.strategies.cell import CellConfig, GroupsConfig
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.generic import GenericConfig
 from controllers.kgt.strategies.marching import MarchingConfig
@@ -16,6 +16,7 @@ from controllers.program.program import Program, Stage
 # Where several offer themselves for a launch, the last of them is taken.
 _ROWS: tuple[type[Config], ...] = (
     CellConfig,         # any box of any stage, on any device
+    GroupsConfig,
     RowsConfig,
     MarchingConfig,
     WavefrontConfig,

@@ -17,6 +17,7 @@ from controllers.kgt.text.analysis import (
     widened,
 )
 from controllers.kgt.text.emitter import MAX_LINE, OPENCL_TYPES, decimal, used_fields
+from controllers.kgt.text.fold_values import values_of
 from controllers.program.expression import (
     Application,
     Constant,
@@ -92,7 +93,7 @@ def cost(program: Program, stage: Stage) -> str:
         if function.flops:
             nouns[function.noun] += operations[function.name]
     each = ", ".join(f"{n} {noun}{'s' * (n > 1)}" for noun, n in nouns.items() if n)
-    n_bytes = sum(program.itemsize(field) for field in (*stage.fields_read, *stage.updates))
+    n_bytes = sum(program.itemsize(field) for field in (*stage.fields_read, *stage.stored))
     unit = "operations" if {*used_dtypes(stage, program.dtypes)} <= {*INTEGERS} else "flops"
     total = f"{flops(operations)} {unit} ({each})" if each else f"no {unit}"
     if in_c:
@@ -105,9 +106,12 @@ def _pattern(program: Program, stage: Stage) -> list[str]:
     offsets = _shape_text(stage)
     if stage.elements:
         return [f"Written in OpenCL C, which declares to read over the offsets {offsets}."]
-    if len(stage.updates) > 1:
-        fields = " and ".join(stage.updates)
-        return [f"Updates {fields} at once; reads over the offsets {offsets}."]
+    if len(stage.updates) > 1 or values_of(stage):
+        does = [f"Updates {' and '.join(stage.stored)}{' at once' * (len(stage.stored) > 1)}"]
+        does += [f"folds {one.value} to its {one.kind}" for one in values_of(stage)]
+        first, *others = does if stage.stored else does[1:]
+        told = ", ".join([first[0].upper() + first[1:], *others])
+        return [f"{told}; reads over the offsets {offsets}."]
     sum_and_factor = weighted_sum(stage.expression)
     found = {program.dtypes[field] for field in used_fields(stage)}
     if sum_and_factor is None or len(found) > 1:

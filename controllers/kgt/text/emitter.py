@@ -151,7 +151,7 @@ def statement(target: str, parts: Sequence[str]) -> list[str]:
 
 def used_fields(stage: Stage) -> tuple[str, ...]:
     """The fields a stage reads, in order of first use, then those it writes; each once."""
-    return tuple(dict.fromkeys((*stage.fields_read, *stage.updates)))
+    return tuple(dict.fromkeys((*stage.fields_read, *stage.stored)))
 
 
 def cell_index(field: str, stage: Stage) -> str:

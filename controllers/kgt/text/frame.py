@@ -16,6 +16,8 @@ from controllers.kgt.text.analysis import helpers as helper_functions
 from controllers.kgt.text.comment import head_comment
 from controllers.kgt.text.emitter import INDENT, OPENCL_TYPES, used_fields
 from controllers.kgt.text.fast import CONTRACTION
+from controllers.kgt.text.fold_text import fold_declarations, fold_helpers, fold_parameters
+from controllers.kgt.text.fold_values import values_of
 from controllers.kgt.text.integer import quotient_for
 from controllers.kgt.text.lanes import SCALAR, Lanes, clang_functions
 from controllers.program.dtypes import given_dtype
@@ -35,22 +37,20 @@ def kernel(
     group: tuple[int, ...] = (),
     steps_per_launch: int = 1,
     scalars: Mapping[str, int] | None = None,
+    folds_by_group: bool = False,
 ) -> StageKernel:
     """The kernel of `stage` with this body; `how` says in a few words how it goes about it.
 
     `helpers` are lines before the kernel; `steps_per_launch` as in `StageKernel`; `group` is a
     fixed size of work-groups.  `scalars` are values of whole numbers that the body takes besides.
-    own_functions: clang computes what it can without OpenCL's library.
+    own_functions: clang computes what it can without OpenCL's library.  folds_by_group: as in
+    `StageKernel`.
     """
-    fields, dtypes, over = used_fields(stage), program.dtypes, {*stage.overwrites.values()}
-    buffers: tuple[tuple[str, Role], ...] = (
-        *((field, "in") for field in stage.fields_read if field not in over),
-        *((field, "inout" if field in stage.overwrites else "out") for field in stage.updates),
-    )
+    fields, dtypes, buffers = used_fields(stage), program.dtypes, _buffers(stage)
     types = {field: OPENCL_TYPES[dtypes[field]] for field in fields}
     body = [*_overwritten(stage, types), *body]
     real = OPENCL_TYPES[given_dtype(stage, dtypes)]
-    called = helper_functions(stage, dtypes)
+    helpers, called = [*fold_helpers(stage), *helpers], helper_functions(stage, dtypes)
     used = [*called, *helpers, *body]
     name = _free(f"kgt_{stage.name}", [*helpers, *body, *given.declarations(stage, real)])
     lines = [
@@ -65,6 +65,7 @@ def kernel(
         f"__kernel void {name}(",
         *(INDENT + line for line in buffer_parameters(buffers, types)),
         *(INDENT + line for line in given.declarations(stage, real)),
+        *(INDENT + line for line in fold_declarations(stage)),
         *(f"{INDENT}const long {name}," for name in scalars or ()),
         *(INDENT + line for line in _scalar_parameters(fields, program.n_axes, steps_per_launch)),
         "{",
@@ -75,12 +76,22 @@ def kernel(
     whole = (Parameter(each, "long", "scalar") for each in scalars or ())
     parameters = stage_parameters(
         buffers, fields, types, program.n_axes, steps_per_launch=steps_per_launch,
-        data=(*given.parameters(stage, real), *whole),
+        data=(*given.parameters(stage, real), *fold_parameters(stage), *whole),
     )
     return StageKernel(
         name, "\n".join(lines), parameters, work_sizes, steps_per_launch,
         divides(stage, dtypes), scalars or {},
+        folds=values_of(stage), folds_by_group=folds_by_group,
     )  # fmt: skip
+
+
+def _buffers(stage: Stage) -> tuple[tuple[str, Role], ...]:
+    """The fields that have a parameter, and what it is for."""
+    over = {*stage.overwrites.values()}     # known by what is written over them
+    return (
+        *((field, "in") for field in stage.fields_read if field not in over),
+        *((field, "inout" if field in stage.overwrites else "out") for field in stage.stored),
+    )
 
 
 def _overwritten(stage: Stage, types: Mapping[str, str]) -> list[str]:

@@ -108,6 +108,25 @@ def test_the_halo_of_a_renamed_field_must_have_been_exchanged() -> None:
     assert caught.value.kind in ("stale", "unwritten", "unordered")
 
 
+def test_a_sweep_that_writes_over_what_others_of_its_cells_read_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here = plan_of(WAVE)
+    assert [sweep.stage.overwrites for sweep in here.sweeps] == [{"u": "old"}]
+    engine = engine_of(here)
+    engine.run(3)
+    engine.close()
+    monkeypatch.setattr("controllers.program.liveness.spares", lambda sweep, use: True)
+    blur = Stage("blur", {"u": AROUND / 4}, STAR)
+    with Computation(
+        Program("blur", FIELDS[:1], (blur,)), arrays(WAVE)["u"], check=True,
+        devices="cpu:0", comm=SerialCommunicator(),
+    ) as run:  # fmt: skip
+        assert run.plan.sweeps[0].stage.overwrites == {"u": "u"}
+        with pytest.raises(CheckError, match="gives u at .* another value than the reference"):
+            run.run(2)
+
+
 ADD = Stage("add", {"u": Read("u", (0, 0)) + Read("old", (0, 0))}, ((0, 0), (0, 0)))
 ADDED = Program("added", FIELDS[:2], (ADD,))
 

@@ -200,5 +200,17 @@ def test_what_is_stored_at_half_points_is_computed_around_the_cells_of_each_plac
         flux = ct.stored(k * k + 1)
         return dict(p=flux.at("x", 1 / 2) - flux.at("x", -1 / 2), k=flux.at("x", 1))
 
-    text = str(dry_run(both, GRID, 1, stored="always", boundary=ct.mirror(), location=dict(k="x")))
-    assert "both: stored values are computed where they are read, since its fields lie" in text
+    sides: Any = {"boundary": ct.mirror(), "location": dict(k="x")}
+    text = str(dry_run(both, GRID, 1, stored="always", **sides))
+    assert "    computes what others read of it, 0..0 x 0..1 around the cells of each place" in text
+    assert "both_of_k: a stored value is computed where it is read, at one offset alone" in text
+    found: list[Any] = []
+    for stored in ("always", "never"):
+        with ct.Computation(
+            both, GRID, stored=stored, places_per_controller=5, partition="blocks", p=p, k=k,
+            **ON_HOST, **sides,
+        ) as run:  # fmt: skip
+            run.run(3)
+            found.append((len(run.plan.sweeps), np.asarray(run.p), np.asarray(run.k)))
+    (n_kept, *kept), (n_again, *again) = found
+    assert n_kept == n_again + 1 and all(map(np.array_equal, kept, again))

@@ -63,6 +63,7 @@ def chosen(config: Config, monkeypatch: pytest.MonkeyPatch) -> list[Config]:
         return found
 
     monkeypatch.setattr("controllers.kgt.choose", choose)
+    monkeypatch.setattr("controllers.run.assembly.in_place", lambda kernel, kinds: config.in_place)
     return used
 
 

@@ -163,14 +163,14 @@ def test_boundaries_that_name_no_field_or_contradict() -> None:
 
 def test_attributes_and_functions_that_values_do_not_have() -> None:
     def total(u: Any) -> Any:
-        return dict(u=u / u.mean())
+        return dict(u=u / u.std())
 
-    refused(total, "'mean'", "u[0, 1]", "np.abs(u)")
+    refused(total, "'std'", "u[0, 1]", "np.abs(u)")
 
-    def summed(u: Any) -> Any:
-        return dict(u=u / np.sum(u))
+    def spread(u: Any) -> Any:
+        return dict(u=u / np.std(u))
 
-    refused(summed, "np.sum", "these are")
+    refused(spread, "np.std", "these are")
 
     def angles(u: Any) -> Any:
         return dict(u=np.spacing(u))
@@ -223,7 +223,7 @@ CLUMSY: list[tuple[Any, str]] = [
     (lambda u: dict(u=u.at("x", 0.25)), "constant whole number"),
     (lambda u, v: dict(u=u @ v), "np.matmul is no function"),
     (lambda u: dict(u=ARRAY @ u), "make it a field"),
-    (lambda u: dict(u=np.linalg.norm(u)), "no function of expressions"),
+    (lambda u: dict(u=np.linalg.norm(u, 2)), "takes where= next to operands"),
     (lambda u: dict(u=np.fft.fft(u)), "no function of expressions"),
     (lambda u: dict(u=np.roll(u, 1, axis=0)), "operands alone, got axis"),
     (lambda u: dict(u=int(u)), "no single number"),
@@ -418,10 +418,110 @@ def _decay(default: float) -> Any:
     return decay
 
 
-def test_a_time_step_of_a_step_is_for_later() -> None:
-    refused(lambda u: dict(u=u, dt=0.5), "dt", "reductions", line=0)
-    with pytest.raises(ValueError, match="reductions"):
-        ct.heun(lambda u: dict(u=-u), dt=lambda u: 0.1)     # type: ignore[arg-type]
+def test_a_time_step_that_is_made_of_no_fold() -> None:
+    refused(lambda u: dict(u=u, dt=0.5), "dt", "made of no fold", "dt=...", line=0)
+    (rate, of_time_step) = (lambda u: dict(u=-u), lambda u: 0.1)
+    where = f"test_step_errors.py:{of_time_step.__code__.co_firstlineno}"
+    with pytest.raises(ValueError, match=f"{where}.*made of no fold"):
+        program_of(ct.heun(rate, dt=of_time_step), GRID)
+    program = ct.step(lambda u: dict(u=-u, dt=1 / ct.max(u)))
+    refused(program, "returns dt", "given dt=0.5", line=0, dt=0.5)
+    refused(lambda u, *, dt: dict(u=u * dt, dt=1 / ct.max(u)), "takes dt and returns it", line=0)
+    with pytest.raises(ValueError, match="returns 'dt', and 'step' before it does"):
+        program_of([program, program], GRID)
+
+
+def test_folds_of_what_is_no_value_of_all_cells() -> None:
+    def number(u: Any, *, rate: float = 1.0) -> Any:
+        return dict(u=u / ct.max(rate))
+
+    refused(number, "got a scalar", "leave the fold out")
+
+    def twice(u: Any) -> Any:
+        return dict(u=u / ct.max(ct.mean(u)))
+
+    refused(twice, "got a fold", "leave the fold out")
+    refused(lambda u: dict(u=u / ct.max(3.0)), "ct.max", "3.0", line=0)
+    refused(lambda u: dict(u=u / np.max(u, axis=0)), "over all axes", "leave it out", line=0)
+    refused(lambda u: dict(u=u / np.max(u, keepdims=True)), "keepdims", line=0)
+    refused(lambda u: dict(u=u / ct.max(u, where=u)), "a condition of cells", "compare", line=0)
+    refused(lambda q: dict(q=q * ct.dot(q, q)), "its components", dtype=Gas, line=0)
+
+
+def test_folds_are_known_when_steps_run_and_not_before() -> None:
+    def stop(u: Any) -> Any:
+        return dict(u=u if ct.max(u) > 0 else -u)
+
+    refused(stop, "a fold has no truth value", "np.where(condition, a, b)")
+
+    def plain(u: Any) -> Any:
+        return dict(u=u / float(ct.max(u)))
+
+    refused(plain, "a fold is no single number", "NumPy's")
+
+
+def test_results_that_cannot_be() -> None:
+    refused(lambda u: dict(u=-u, w=ct.max(u) * u), "'w'", "fields u", line=0)
+    refused(lambda u, *, a=1.0: dict(u=-u * a, w=2 * a), "'w'", "fields u", line=0)
+    refused(lambda u: dict(u=-u, x=ct.max(u)), "'x'", "an axis", "rename", line=0)
+    refused(lambda u: dict(u=-u, step=ct.max(u)), "'step'", "a run", line=0)
+    refused(lambda u: {"u": -u, "a b": ct.max(u)}, "'a b'", line=0)
+    refused(lambda q: dict(q=-q, q_rho=ct.max(q.rho)), "'q_rho'", "a field", dtype=Gas, line=0)
+    refused(lambda u, *, top=1.0: dict(u=u * top, top=ct.max(u)), "default", "rename", line=0)
+    one, two = (ct.step(lambda u: dict(u=-u, top=ct.max(u))) for _ in range(2))
+    with pytest.raises(ValueError, match="returns 'top', and 'step' before it does"):
+        program_of([one, two], GRID)
+    rate = ct.step(lambda u: dict(u=-u, top=ct.max(u)))
+    with pytest.raises(ValueError, match="is a rate and returns 'top'.*a step of its own"):
+        program_of(ct.heun(rate, dt=0.1), GRID)
+
+
+def test_results_are_known_only_after_their_step() -> None:
+    look = ct.step(lambda u: dict(top=ct.max(u)))
+    use = ct.step(lambda u, *, top: dict(u=u / top))
+    assert [stage.name for stage in program_of([look, use], GRID).program.stages] == [
+        "step_folds", "step"
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="test_step_errors.py:.*'top', .* known only after"):
+        program_of([use, look], GRID)
+
+
+def test_folds_where_no_cells_are_or_no_field_lies() -> None:
+    above = ct.step(lambda u: dict(u=-u, top=ct.max(u)), over=lambda u: u > ct.mean(u))
+    refused(above, "over", "a fold", "np.where", line=0)
+
+    def between(u: Any) -> Any:
+        return dict(u=-u, top=ct.max(u.at("x", 1 / 2)))
+
+    refused(between, "where no field does", "f.at(axis, 1/2)", line=0)
+    refused(lambda u: dict(u=-u, top=ct.max(u[0, 1])), "beyond the grid", line=0,
+            grid=ct.Grid(y=8, x=9))  # fmt: skip
+
+
+def test_folds_of_no_cells() -> None:
+    slope = ct.step(lambda u: dict(u=-u, steepest=ct.max(u[0, 2] - u)))
+    says = "'steepest' .* is the max of no cells, .* 0 to 2 in a domain of 8 x 2; use a larger"
+    with pytest.raises(ValueError, match=says):
+        ct.dry_run(slope, ct.Grid(y=8, x=2, boundary=ct.keep()), 1)
+
+
+def test_repeats_that_cannot_be() -> None:
+    halve = ct.step(lambda u: dict(u=u / 2, top=ct.max(u)))
+
+    def until(now: Any) -> bool:
+        return bool(now.top < 1)
+
+    with pytest.raises(ValueError, match="give at_most="):
+        ct.repeat(halve, until=until)   # type: ignore[call-overload]
+    with pytest.raises(ValueError, match="repeat: give how often"):
+        ct.repeat(halve, at_most=3)     # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="lambda now"):
+        ct.repeat(halve, until=3, at_most=3)    # type: ignore[call-overload]
+    again = ct.repeat(halve, until=until, at_most=3)
+    with pytest.raises(ValueError, match="one repeat after another"):
+        ct.repeat([again], until=until, at_most=3)
+    with pytest.raises(ValueError, match="test_step_errors.py:.*'step'.*no result.*ct.max"):
+        program_of(ct.repeat(ct.step(lambda u: dict(u=-u)), until=until, at_most=3), GRID)
 
 
 def test_structs() -> None:

@@ -69,6 +69,17 @@ def test_folds_are_those_of_numpy(dtype: str, seed: int):
     assert found["f_each"] is bool((values > 3).all())
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_zero_below_is_less_than_zero(dtype: str):
+    stage = Stage("s", {}, HERE, {"low": Fold("min", U), "top": Fold("max", U),
+                                  "at": Fold("argmin", U), "total": Fold("sum", U)})  # fmt: skip
+    for row, signs in (([0, -0.0], (True, False)), ([-0.0, -0.0], (True, True))):
+        found = after(stage, np.array([row], dtype))
+        assert (np.signbit(found["low"]), np.signbit(found["top"])) == signs
+        assert found["at"] == 0 and found["low"].dtype == found["top"].dtype == dtype
+        assert found["total"] == 0 and not np.signbit(found["total"])
+
+
 def test_a_fold_covers_what_its_stage_computes_and_sees_the_values_before_it():
     u = np.arange(12.0).reshape(3, 4)
     folds = {"total": Fold("sum", RIGHT - U), "largest": Fold("argmax", U)}

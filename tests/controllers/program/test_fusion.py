@@ -19,6 +19,7 @@ from controllers.program.fold import Fold
 from controllers.program.fusion import MOST_FLOPS, fused
 from controllers.program.program import Field, Program
 from controllers.program.reference import reference_run
+from controllers.program.repeat import Repeat
 from controllers.program.scalars import Parameter
 from controllers.program.stage import Stage
 
@@ -93,7 +94,7 @@ def test_chains_become_one_and_equal_ones_one_kernel_as_long_as_they_are_small()
     assert (first.name, last.name) == ("grow_2", "grow")
     assert made.choices == (
         "grow_2: one sweep for grow 2 times, which moves 8 instead of 16 bytes per cell",
-        f"grow_2: not in one sweep with grow_2, since 960 operations per cell are more than "
+        f"grow_2: not in one sweep with grow_2, since 720 operations per cell are more than "
         f"{MOST_FLOPS}",
         f"grow: not in one sweep with grow_2, since 720 operations per cell are more than "
         f"{MOST_FLOPS}",
@@ -165,6 +166,18 @@ def test_folds_go_with_their_stage_and_see_what_is_written_before_it() -> None:
     other = replace(look, name="s2", folds={"most": Fold("max", U)})
     (stage,) = fused(Program("p", fields, (look, other))).stages
     assert [*stage.folds] == ["size", "most"] and not stage.updates and stage.home == "u"
+
+
+def test_what_is_repeated_is_not_mixed_with_what_is_not() -> None:
+    program = program_of({"u": 2 * U}, {"v": U + V}, {"v": V * V}, {"u": U + V}, {"u": U * U})
+    program = replace(program, repeats=(Repeat("r", 1, 3, 5),))
+    made = fused(program)
+    assert [stage.name for stage in made.stages] == ["s0", "s1_s2", "s3_s4"]
+    assert made.repeats == (Repeat("r", 1, 2, 5),)
+    assert "s3_s4: not in one sweep with s1_s2, since one of them is repeated" in made.choices
+    start = {"u": np.linspace(0, 1, 9), "v": np.linspace(1, 0, 9)}
+    right, got = (reference_run(one, start, 2) for one in (program, made))
+    assert all(same(got[name], right[name]) for name in right)
 
 
 def test_masks_and_renames_mean_the_same() -> None:

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from controllers.program.element import Element, Outcome
 from controllers.program.expression import Expression, Read
+from controllers.program.fold import Fold
 from controllers.program.liveness import Liveness, offsets_of
 from controllers.program.program import Field, Program
 from controllers.program.schedule import lowered, sweeps
@@ -59,8 +61,39 @@ def test_a_field_that_is_only_read_has_one_buffer_and_is_exchanged_before_the_fi
 
 def test_what_a_sweep_does_not_read_it_writes_in_place() -> None:
     of = live(stage("halve", "v", at("u", -1) / 2), stage("add", "u", at("u") + at("v")))
-    assert of.n_buffers == {"u": 2, "v": 1, "w": 1}
+    assert of.n_buffers == {"u": 1, "v": 1, "w": 1}
     assert of.exchanged == (Version("u", 1),)      # of v nobody reads a neighbour
+
+
+def overwrites(of: Liveness) -> list[Mapping[str, str]]:
+    return [sweep.stage.overwrites for sweep in of.sweeps]
+
+
+def test_what_is_read_at_the_cell_alone_is_written_over_where_nobody_else_needs_it() -> None:
+    add = stage("add", "v", at("v") + at("u", -1))
+    of = live(add, stage("move", "u", at("u") + at("v")), fields="uv")
+    assert overwrites(of) == [{"v": "v"}, {"u": "u"}] and of.n_buffers == {"u": 1, "v": 1}
+    assert of.period == 1 and all(of.carried(Version(f, 1), 0).empty for f in "uv")
+    of = live(add, renames={"w": "v"})      # which is v as it was
+    assert overwrites(of) == [{}] and of.n_buffers == {"u": 1, "v": 2}
+
+
+def test_what_a_stage_after_it_reads_is_not_written_over() -> None:
+    one, late = stage("one", "u", at("u") + 1), stage("late", "v", at("u"))
+    sweeps = [Sweep.of(one, DOMAIN), Sweep.of(late, DOMAIN)]    # of version 0
+    assert overwrites(Liveness(BOTH, sweeps)) == [{}, {}]
+    sweeps = [Sweep.of(one, DOMAIN), Sweep.of(late, DOMAIN, 1, {"u": 1})]
+    assert overwrites(Liveness(BOTH, sweeps)) == [{"u": "u"}, {}]
+    assert overwrites(Liveness(BOTH, sweeps, in_place=False)) == [{}, {}]
+
+
+def test_folds_and_texts_in_opencl_c_keep_what_they_read() -> None:
+    folds = Stage("one", {"u": at("u") + 1}, LEFT, {"most": Fold("max", at("u"))})
+    assert overwrites(Liveness(BOTH, [Sweep.of(folds, DOMAIN)])) == [{}]
+    reads = (("u", (0,)),)
+    text = Element("twice", "u_new = 2 * u(0);", "", 0, "a text", (("u", "u"),), reads, ("u",))
+    twice = stage("twice", "u", Outcome(text, "u"))
+    assert overwrites(Liveness(BOTH, [Sweep.of(twice, DOMAIN)])) == [{}]
 
 
 def test_two_writings_in_a_step_go_forth_and_back() -> None:
@@ -108,13 +141,25 @@ def test_updates_of_one_stage_read_what_there_was_before_it() -> None:
     (sweep,) = sweeps(lowered(program, DOMAIN, (False,)))
     assert [use.version for use in sweep.uses] == [Version("v", 0), Version("u", 0)]
     of = Liveness(BOTH, [sweep])
-    assert of.n_buffers == {"u": 2, "v": 2}    # each is read while the other is written
+    assert overwrites(of) == [{"u": "u", "v": "v"}]     # in each cell both are read first
+    assert of.n_buffers == {"u": 1, "v": 1}
+    of = Liveness(BOTH, [sweep], in_place=False)
+    assert of.n_buffers == {"u": 2, "v": 2}
 
 
 def test_a_renamed_field_shares_buffers_and_nothing_is_copied_but_fixed_cells() -> None:
     leap = stage("leap", "u", at("u", -1) - at("v"))
     of = live(leap, renames={"v": "u"}, fields="uv")
-    assert of.pools == {"u": "u", "v": "u"} and of.n_buffers == {"u": 3} and of.period == 3
+    assert of.pools == {"u": "u", "v": "u"} and of.n_buffers == {"u": 2} and of.period == 2
+    assert [buffers(of, "u", n) for n in range(2)] == [[0, 1], [1, 0]]
+    assert [buffers(of, "v", n) for n in range(2)] == [[1], [0]]
+    assert str(of.carried(Version("u", 1), 0)) == "[0:1]" and overwrites(of) == [{"u": "v"}]
+
+
+def test_an_earlier_level_that_is_read_nearby_has_a_buffer_until_the_sweep_ends() -> None:
+    leap = stage("leap", "u", at("u", -1) - at("v", -1))
+    of = live(leap, renames={"v": "u"}, fields="uv")
+    assert of.n_buffers == {"u": 3} and of.period == 3 and overwrites(of) == [{}]
     assert [buffers(of, "u", n) for n in range(3)] == [[0, 2], [2, 1], [1, 0]]
     assert [buffers(of, "v", n) for n in range(3)] == [[1], [0], [2]]
     assert str(of.carried(Version("u", 1), 0)) == "[0:1]"

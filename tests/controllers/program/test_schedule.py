@@ -7,12 +7,14 @@ import pytest
 from random_programs import random_program
 
 from controllers.language.weights import Stencil
-from controllers.program.expression import Read
+from controllers.program.expression import Read, Scalar
+from controllers.program.fold import Fold
 from controllers.program.interpreter import run_schedule
 from controllers.program.program import Field, Program
 from controllers.program.reference import reference_run
 from controllers.program.schedule import Repeat, Sequence, lowered, sweeps
 from controllers.program.stage import Stage
+from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Version
 from hitmap import Shape
 
@@ -30,6 +32,20 @@ def test_a_repeated_step_is_what_the_reference_runs(number: int) -> None:
     got = run_schedule(Repeat(step, case.n_steps), case.arrays, case.periodic)
     for field, expected in case.expected.items():
         assert got[field].tobytes() == expected.tobytes(), field
+
+
+def test_what_a_sweep_folds_is_given_to_the_next_ones() -> None:
+    u = Read("u", (0,))
+    look = Stage("look", {}, ((0, 0),), {"top": Fold("max", u, u < 7)})
+    use = Stage("use", {"u": u / Scalar("share")}, ((0, 0),))
+    program = Program(
+        "p", (Field("u", "float64"),), (look, use), scalars={"share": Scalar("top") + 1}
+    )
+    around, start = Surroundings.usual(program, DOMAIN), {"u": np.arange(9.0)}
+    step = lowered(program, DOMAIN, (False,))
+    got = run_schedule(Repeat(step, 2), start, (False,), None, around, program.rules)
+    assert np.array_equal(got["u"], reference_run(program, start["u"], 2))
+    assert "top" not in around.numbers
 
 
 def test_a_repeat_ends_when_the_data_say_so_or_after_so_many_times() -> None:

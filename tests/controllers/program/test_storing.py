@@ -177,19 +177,19 @@ PLAN = """\
 plan of flow: 12 cells, 2 places
   place 0: rank 0, controller 0, host memory, owns [0:6]
   place 1: rank 1, controller 0, host memory, owns [6:12]
-step 0; number 1 is the same with the buffers of u in other roles
+step 0; all others are the same
   place 0
       0 launch   flow_stored_1: stored_1.0@0 [-1:6] from u.0@0 [-1:7]    after 4'
-      2 launch   flow: u.1@0 [0:6] from u.0@0 [0:6], stored_1.0@0 [-1:6] after 7''
-      4 receive  u.1@0 [6:7] from place 1                                after 0'
-      7 send     u.1@0 [5:6] to place 1                                  after 2
-      8 fill     u.1@0 [0:1] -> u.1@0 [-1:0]
+      2 launch   flow: u.0@0 [0:6] from u.0@0 [0:6], stored_1.0@0 [-1:6] after 7'
+      4 receive  u.0@0 [6:7] from place 1                                after 0
+      7 send     u.0@0 [5:6] to place 1                                  after 2
+      8 fill     u.0@0 [0:1] -> u.0@0 [-1:0]
   place 1
       1 launch   flow_stored_1: stored_1.0@1 [5:12] from u.0@1 [5:13]    after 5'
-      3 launch   flow: u.1@1 [6:12] from u.0@1 [6:12], stored_1.0@1 [5:12] after 6''
-      5 receive  u.1@1 [5:6] from place 0                                after 1'
-      6 send     u.1@1 [6:7] to place 0                                  after 3
-      9 fill     u.1@1 [11:12] -> u.1@1 [12:13]"""
+      3 launch   flow: u.0@1 [6:12] from u.0@1 [6:12], stored_1.0@1 [5:12] after 6'
+      5 receive  u.0@1 [5:6] from place 0                                after 1
+      6 send     u.0@1 [6:7] to place 0                                  after 3
+      9 fill     u.0@1 [11:12] -> u.0@1 [12:13]"""
 
 
 def test_a_place_computes_what_it_reads_of_stored_values_and_receives_their_inputs_alone() -> None:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from controllers import Stencil
 from controllers.cli import main
 from controllers.memory.tile import SLACK
 from controllers.plan import Plan
+from controllers.program.expression import Read
+from controllers.program.program import Field, Program, Stage
 from controllers.run.dry_run import DryRun, dry_run
 from hitmap import HaloPattern
 
@@ -236,3 +239,15 @@ def test_run_writes_a_timeline(pattern: str, tmp_path: Path) -> None:
     assert main([*arguments, "--trace", "trace.json"]) == 0
     assert len(json.loads((tmp_path / "trace.json").read_text())["traceEvents"]) > 3
     assert main([*arguments, "--trace", "nowhere/trace.json"]) == 2
+
+
+def test_a_renamed_level_is_written_over_on_cpus_alone() -> None:
+    at = partial(Read, "u")
+    new = at((-1, 0)) + at((1, 0)) - at((0, 0)) - Read("old", (0, 0))
+    leap = Stage("leap", {"u": new}, ((-1, 1), (0, 0)))
+    fields = Field("u", "float32"), Field("old", "float32")
+    wave = Program("wave", fields, (leap,), renames={"old": "u"})
+    for devices, n_buffers in (("cpu", 2), ("gpu", 3), (("cpu", "gpu"), 3)):
+        made = dry_run(wave, (30, 20), 2, devices=devices).plan
+        assert made.liveness.n_buffers == {"u": n_buffers}
+        assert made.sweeps[0].stage.overwrites == ({"u": "old"} if n_buffers == 2 else {})

@@ -209,6 +209,7 @@ def test_what_cannot_be_read_or_written_is_refused() -> None:
 
 
 JOB = """
+import math
 import numpy as np
 import controllers as ct
 from hitmap import default_communicator
@@ -224,12 +225,20 @@ with ct.Computation(mean, (9, 7), u=right + comm.rank, devices="reference") as r
         assert np.array_equal(run.u, right)
     assert (run.u.get(1) is None) == (comm.rank != 1)
     assert np.array_equal(run.u.get("all"), right)
+    w = run.u * 2 + right[0]
+    run.u[1:-1] = np.where(run.u[2:] > 0.5, run.u[:-2], right[1:-1])
+    assert np.array_equal(w, right * 2 + right[0])
+    right[1:-1] = np.where(right[2:] > 0.5, right[:-2], right[1:-1])
+    assert np.array_equal(run.u, right) and abs(run.u - 0.5).max() == abs(right - 0.5).max()
+    assert run.u.argmin() == right.argmin() and run.u.sum() == math.fsum(right.flat)
     run.u.set(lambda y, x: 10 * y + x)
     assert np.array_equal(run.u[8], 85.5 + np.arange(7))
     calls = (
-        lambda: run.u[comm.rank],
-        lambda: run.u[99 * comm.rank],
+        lambda: np.asarray(run.u[comm.rank]),
+        lambda: np.asarray(run.u[99 * comm.rank]),
         lambda: run.u.__setitem__(0, np.zeros(3 + 4 * comm.rank)),
+        lambda: run.u.__setitem__(..., run.u * (1 + comm.rank)),
+        lambda: (run.u + 1).sum() if comm.rank else run.u.sum(),
         lambda: run.u.set(comm.rank),
         lambda: run.u.set(lambda x: 1 / 0 if comm.rank else x),
         lambda: ct.Computation(mean, (9, 7), u=lambda x: 1 / 0 if comm.rank else x),
@@ -256,6 +265,8 @@ def test_ranks_read_and_write_together_and_fail_together() -> None:
         *["ValueError .*section must be the same on all ranks"] * 2,
         "ValueError rank 1: the index 99 of axis 0", "IndexError the index 99 of axis 0",
         *[r"ValueError rank 0: u: values of the shape \(3,\)"] * 2,
+        *["ValueError .*write of .*numbers must be the same on all ranks"] * 2,
+        *["ValueError .*sum of .*expression must be the same on all ranks"] * 2,
         *["ValueError .*initial must be the same on all ranks"] * 2,
         f"ValueError {division}", "ZeroDivisionError division by zero",
         f"ValueError {division}", "ZeroDivisionError division by zero",

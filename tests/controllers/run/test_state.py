@@ -185,7 +185,7 @@ def test_a_second_ctrl_c_tears_the_field_until_it_is_set_anew(devices: str) -> N
 def test_an_error_of_the_engine_tears_the_field(monkeypatch: pytest.MonkeyPatch) -> None:
     with computation() as run:
         with monkeypatch.context() as patched:
-            patched.setattr(run._engine, "_finish", lambda tasks: 1 // 0)
+            patched.setattr(run._engine._patience, "until_all", lambda tasks: 1 // 0)
             with pytest.raises(ZeroDivisionError):
                 run.run(4)
         refused(run, NEED_A_WHOLE_FIELD, "torn")

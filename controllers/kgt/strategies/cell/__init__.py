@@ -3,6 +3,6 @@
 
 It imports `kgt.text`, `kgt.kernel` and `kgt.launch`, and no other strategy.
 """
-from controllers.kgt.strategies.cell.config import CellConfig
+from controllers.kgt.strategies.cell.config import CellConfig, GroupsConfig
 
-__all__ = ["CellConfig"]
+__all__ = ["CellConfig", "GroupsConfig"]

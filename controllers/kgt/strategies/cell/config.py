@@ -4,19 +4,22 @@
 A bounds test would stop the vectoriser of CPU drivers.  Instead the number of groups is rounded up
 and the last group of an axis starts early, so that it ends with the box: the cells it shares with
 the group before are written twice, with the same value, since old and new level are different
-buffers.  Where a stage stores over what it reads there is a test after all.  The index of a cell is a base, the same for the whole group, plus the local ids, which
-vectorises.
+buffers.  Where they are one, there is a test after all.  The index of a cell is a base, the same
+for the whole group, plus the local ids, which vectorises.
 """
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
 from typing import ClassVar
 
 from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.launch import Launch
-from controllers.kgt.strategies.cell.body import cell_body
+from controllers.kgt.strategies.cell.body import cell_body, cells_body
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.text import element, fast, frame
+from controllers.kgt.text.fold_values import is_folding
 from controllers.program.expression import Coordinate, Given, Index, Outcome, Scalar
 from controllers.program.program import Program, Stage
 
@@ -27,6 +30,8 @@ from controllers.program.program import Program, Stage
 CPU_ROW, CPU_ITEMS = 512, 1024
 GPU_ROW, GPU_ITEMS = 64, 256
 MIN_ROWS = 4
+# Where cells are folded: work-items on a CPU, so many cells of a row each at least; groups on GPUs.
+FOLDING_CPU, FOLDING_CELLS, FOLDING_GPU = 64, 1024, 1024
 MAX_LOCAL_Z = 64  # NVIDIA's limit on OpenCL dimension 2
 
 
@@ -38,6 +43,8 @@ class CellConfig(Config):
     about: ClassVar[str] = "one cell per work-item (default)"
     several: ClassVar[bool] = True
     in_place: ClassVar[bool] = True
+    folds: ClassVar[bool] = True
+    most_items: ClassVar[int] = 0   # of a work-group that folds together; 0: items fold alone
     given: ClassVar[tuple[type[Given], ...]] = (Scalar, Index, Coordinate, Outcome)
 
     @classmethod
@@ -54,17 +61,35 @@ class CellConfig(Config):
 
     def work_sizes(self, program: Program, stage: Stage) -> WorkSizes:
         """One work-item per cell."""
-        return work_sizes
+        return folding_sizes if is_folding(stage) else work_sizes
 
     def kernel(self, program: Program, stage: Stage) -> StageKernel:
         """The kernel of `stage` that computes one cell per work-item."""
         stage = fast.stage_of(program, stage)
-        body = cell_body(program, stage)
+        how, body = "one cell per work-item", cell_body
+        if is_folding(stage):
+            how, body = "cell by cell", partial(cells_body, most_items=self.most_items)
         kernel = frame.kernel(
-            program, stage, "one cell per work-item", body, work_sizes,
+            program, stage, how, body(program, stage), self.work_sizes(program, stage),
+            folds_by_group=self.most_items > 0,
             helpers=element.functions(stage, program.dtypes),
         )  # fmt: skip
         return replace(kernel, hint=element.hint(stage))
+
+
+@dataclass(frozen=True)
+class GroupsConfig(CellConfig):
+    """The same for stages that fold, on GPUs, whose work-groups fold together."""
+
+    strategy: ClassVar[str] = "groups"
+    kind: ClassVar[str] = "gpu"
+    about: ClassVar[str] = "cell by cell, for folds"
+    most_items: ClassVar[int] = GPU_ITEMS
+
+    @classmethod
+    def computes(cls, program: Program, stage: Stage) -> bool:
+        """Stages that fold."""
+        return is_folding(stage) and super().computes(program, stage)
 
 
 def work_sizes(extent: tuple[int, ...], is_cpu: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -92,6 +117,27 @@ def work_sizes(extent: tuple[int, ...], is_cpu: bool) -> tuple[tuple[int, ...], 
     rounded = tuple(-(-cells // size) * size for cells, size in zip((x, y, z), local))
     n_dimensions = min(3, len(extent))
     return (*rounded[:2], rounded[2] * shared)[:n_dimensions], local[:n_dimensions]
+
+
+def folding_sizes(
+    extent: tuple[int, ...], is_cpu: bool
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Global and local size, in OpenCL order, of kernels that fold, whose items take many cells.
+
+    >>> folding_sizes((100, 3), is_cpu=True), folding_sizes((100, 3), is_cpu=False)
+    (((1, 64), (1, 1)), ((2, 128), (2, 128)))
+    """
+    n_rows, row = prod(extent[:-1]), extent[-1]
+    if is_cpu:
+        rows = min(n_rows, FOLDING_CPU)
+        sizes = (min(FOLDING_CPU // rows, -(-row // FOLDING_CELLS)), rows), (1, 1)
+    else:
+        x = _power_of_two(min(GPU_ROW, row))
+        y = _power_of_two(min(GPU_ITEMS // x, n_rows))
+        groups = min(-(-n_rows // y), FOLDING_GPU)
+        sizes = (x * min(FOLDING_GPU // groups, -(-row // x)), y * groups), (x, y)
+    n_dimensions = min(2, len(extent))
+    return sizes[0][:n_dimensions], sizes[1][:n_dimensions]
 
 
 def _power_of_two(limit: int) -> int:

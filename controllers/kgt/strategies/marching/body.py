@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import prod
 
 from controllers.kgt.strategies.marching.cells import each_cell
 from controllers.kgt.strategies.marching.parameters import MarchingParameters
 from controllers.kgt.strategies.marching.registers import Registers
 from controllers.kgt.text import frame
 from controllers.kgt.text.analysis import in_vectors
-from controllers.kgt.text.c_lines import block
+from controllers.kgt.text.c_lines import block, indented
 from controllers.kgt.text.division import Reciprocal, divide, quotient_of
 from controllers.kgt.text.emitter import OPENCL_TYPES, assignments, cell_index, used_fields
+from controllers.kgt.text.fold_text import (
+    fold_cells,
+    fold_end_of_group,
+    fold_start,
+    slot_of_group,
+)
+from controllers.kgt.text.fold_values import values_of
 from controllers.kgt.text.lanes import Lanes
 from controllers.program.expression import Expression
 from controllers.program.program import Program, Stage
@@ -20,14 +28,21 @@ from controllers.program.program import Program, Stage
 
 def marching_body(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
     """C lines: the body of the kernel."""
-    return [*_position(program, stage, config), *_march(program, stage, config)]
+    if not values_of(stage):
+        return [*_position(program, stage, config), *_march(program, stage, config)]
+    return [
+        *fold_start(stage, slot_of_group()),
+        *_position(program, stage, config),
+        "if (item_works) {", *indented(_march(program, stage, config)), "}",
+        *fold_end_of_group(stage, prod(config.group)),
+    ]  # fmt: skip
 
 
 def marching_helpers(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
     """C lines: the functions that the kernel calls."""
     lines: list[str] = []
     if config.lanes > 1:
-        dtypes = dict.fromkeys(program.dtypes[field] for field in stage.updates)
+        dtypes = dict.fromkeys(program.dtypes[field] for field in stage.stored)
         for dtype in dtypes:
             lines += _store(_storing(dtype, program, stage), dtype, Lanes(config.lanes))
     for field, (_, found) in _quotients(program, stage, config).items():
@@ -54,7 +69,7 @@ def _named(name: str, stage: Stage, field: str) -> str:
 
 def _storing(dtype: str, program: Program, stage: Stage) -> str:
     """The function that stores cells of a dtype."""
-    first = program.dtypes[next(iter(stage.updates))]
+    first = program.dtypes[stage.stored[0]]
     return "kgt_store" if dtype == first else f"kgt_store_{OPENCL_TYPES[dtype]}"
 
 
@@ -91,22 +106,47 @@ def _position(program: Program, stage: Stage, config: MarchingParameters) -> lis
     return block("""
         $along_row
         $others
-        if ($outside)
-            return;
+        $ends
         $elements
     """,
-        along_row=_along_row(last, next(iter(stage.updates)), config.lanes),
+        along_row=_along_row(last, (*stage.stored, *used_fields(stage))[0], config.lanes),
         others=[
             line for axis, number in numbers.items()
             for line in _along(axis, number, config.steps if axis == marches else 1)
         ],
-        outside=" || ".join(tests),
+        ends=_ends(stage, " || ".join(tests)),
         elements=[
             f"{moves}long {cell_index(field, stage)} = "
             f"{field}_first{pitches.format(field)} + start_{last};"
             for field in used_fields(stage)
         ],
     )  # fmt: skip
+
+
+def _ends(stage: Stage, outside: str) -> list[str]:
+    """C lines: what an item does that has no cells."""
+    if not values_of(stage):
+        return [f"if ({outside})", "    return;"]
+    return [f"const int item_works = !({outside});  // it folds with its group anyway"]
+
+
+def _folds(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
+    """C lines: what takes the values that are folded, each cell of the box once."""
+    in_a_vector = in_vectors(stage, program.dtypes) and config.lanes > 1
+
+    def value(field: str, lane: int) -> str:
+        name = _named("item_value", stage, field)
+        if config.lanes == 1:
+            return name
+        return f"{name}.s{lane}" if in_a_vector else f"{name}[{lane}]"
+
+    tests = []
+    if config.lanes > 1:
+        tests.append("item_first <= {0} && {0} < item_last")
+    if config.steps > 1 and program.n_axes > 1:
+        tests.append(f"start_{config.axis} + item >= item_{config.axis}")
+    test = " && ".join(tests)
+    return fold_cells(stage, value, config.lanes, test.format if test else None)
 
 
 def _along_row(last: int, written: str, lanes: int) -> list[str]:
@@ -153,7 +193,7 @@ def _march(program: Program, stage: Stage, config: MarchingParameters) -> list[s
     else:
         names = {field: _named("item_value", stage, field) for field in stage.updates}
         values = each_cell(program, stage, config, registers, names)
-    step = [*first, *values, *_stores(program, stage, config)]
+    step = [*first, *values, *_stores(program, stage, config), *_folds(program, stage, config)]
     if config.steps > 1:
         moves = [f"{cell_index(field, stage)} += {field}_pitch_{config.axis};" for field in fields]
         step = block("""
@@ -185,7 +225,7 @@ def _values(
 def _stores(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
     """C lines: what stores them."""
     lines, one_by_one = [], not in_vectors(stage, program.dtypes)
-    for field in stage.updates:
+    for field in stage.stored:
         target, at = f"{field}_new", cell_index(field, stage)
         value = _named("item_value", stage, field)
         store = f"{target}[{at}] = {value};"

@@ -32,6 +32,7 @@ from controllers.kgt.strategies.marching.body import marching_body, marching_hel
 from controllers.kgt.strategies.marching.parameters import MarchingParameters
 from controllers.kgt.text import fast, frame
 from controllers.kgt.text.analysis import in_vectors
+from controllers.kgt.text.fold_values import is_folding
 from controllers.kgt.text.lanes import SCALAR, WIDTHS, Lanes
 from controllers.program.expression import Coordinate, Given, Index, Scalar
 from controllers.program.program import Program, Stage
@@ -51,6 +52,7 @@ class MarchingConfig(MarchingParameters, Config):
     kind: ClassVar[str] = "gpu"
     about: ClassVar[str] = "vectors in registers"
     several: ClassVar[bool] = True
+    folds: ClassVar[bool] = True
     given: ClassVar[tuple[type[Given], ...]] = (Scalar, Index, Coordinate)
 
     @classmethod
@@ -64,9 +66,12 @@ class MarchingConfig(MarchingParameters, Config):
     def _form(cls, program: Program, stage: Stage) -> MarchingConfig:
         n_axes = program.n_axes
         n_reads = max(Counter(read.field for read in stage.reads).values(), default=0)
-        wide = any(np.dtype(program.dtypes[field]).itemsize == 8 for field in stage.updates)
+        fields = stage.stored or stage.fields_read
+        wide = any(np.dtype(program.dtypes[field]).itemsize == 8 for field in fields)
         if n_axes == 1:
             return cls(4, 1, 0, (256, 1, 1))
+        if n_axes == 2 and is_folding(stage):    # many cells for one end of a group
+            return cls(2 if wide else 4, 8, 0, (64, 4, 1))
         if n_axes == 2:
             if not in_vectors(stage, program.dtypes):   # values of neighbours take registers, too
                 return cls(2 if wide else 4, 2, 0, (64, 2, 1))
@@ -90,6 +95,8 @@ class MarchingConfig(MarchingParameters, Config):
             return config
         if launch.n_steps > 1 or launch.extent[-1] < NARROW * config.lanes:
             return None
+        if is_folding(stage) and (program.n_axes == 1 or not stage.fields_read):
+            return None     # an item would end with few cells
         if not launch.aligned(config.lanes):
             config = replace(config, lanes=1, steps=4 if program.n_axes > 1 else 1)
         return config.within(launch.extent)
@@ -142,6 +149,7 @@ class MarchingConfig(MarchingParameters, Config):
             helpers=marching_helpers(program, stage, self),
             lanes=Lanes(self.lanes) if whole else SCALAR,
             group=(*self.group[: min(3, n_axes)], 1, 1)[:3],
+            folds_by_group=True,
         )
 
 

@@ -2,14 +2,20 @@
 """The body of a "rows" kernel: the item's band, block by block, each block vector by vector."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 
+from controllers.kgt.strategies.rows.item import (
+    blocked_axes,
+    cells_of_item,
+    each_once,
+    last_early,
+)
 from controllers.kgt.strategies.rows.parameters import RowsParameters
 from controllers.kgt.strategies.rows.row_value import PLACE, places_of, typed, value_arguments
-from controllers.kgt.text import frame
 from controllers.kgt.text.c_lines import block, indented
 from controllers.kgt.text.emitter import OPENCL_TYPES, element, statement, used_fields
+from controllers.kgt.text.fold_lanes import lanes_end, lanes_start, lanes_take
+from controllers.kgt.text.fold_values import values_of
 from controllers.kgt.text.given import axes_of
 from controllers.program.expression import Read
 from controllers.program.program import Program, Stage
@@ -17,95 +23,15 @@ from controllers.program.program import Program, Stage
 
 def rows_body(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
     """C lines: the body of the kernel."""
-    last, once = program.n_axes - 1, bool(stage.overwrites)
-    blocks = (_once if once else _blocks)(program, stage, config)
+    last, once = program.n_axes - 1, bool(stage.overwrites or values_of(stage))
     item_cells = f"const long item_cells = last_{last} - start_{last};"
-    return [*_item(config, program.n_axes, once=once), item_cells, *blocks]
-
-
-def _blocks(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
-    """C lines: the blocks of an item; those that would end behind the box start earlier."""
-    last, blocks = program.n_axes - 1, _block(program, stage, config)
-    for axis, cells in sorted(_blocked(config, last).items(), reverse=True):
-        limit = f"extent_{axis} - {cells}"
-        group = frame.minimum(f"item_{axis}", limit) if cells > 1 else f"item_{axis}"
-        blocks = block("""
-            for (long item_$axis = start_$axis; item_$axis < last_$axis; item_$axis += $cells) {
-                const long group_$axis = $group;
-                $body
-            }
-        """, axis=axis, cells=cells, group=group, body=blocks)
-    return blocks
-
-
-def _once(
-    program: Program, stage: Stage, config: RowsParameters, axes: Sequence[int] | None = None
-) -> list[str]:
-    """C lines: the blocks of an item, each cell in one of them: what is left is done row by row.
-
-    axes: those along which there are blocks, from the first one that has no loop yet.
-    """
-    blocked = _blocked(config, program.n_axes - 1)
-    axes = sorted(blocked) if axes is None else axes
-    if not axes:
-        return _block(program, stage, config)
-    axis, *rest = axes
-    lines = block("""
-        long group_$axis = start_$axis;
-        for (; group_$axis <= last_$axis - $cells; group_$axis += $cells) {
-            $body
-        }
-    """, axis=axis, cells=blocked[axis], body=_once(program, stage, config, rest))
-    if blocked[axis] == 1:
-        return lines
-    part = replace(config, **{"rows" if axis == program.n_axes - 2 else "planes": 1})
-    return lines + block("""
-        for (; group_$axis < last_$axis; ++group_$axis) {
-            $body
-        }
-    """, axis=axis, body=_once(program, stage, part, rest))
-
-
-def _item(config: RowsParameters, n_axes: int, *, once: bool) -> list[str]:
-    """C lines: per axis `start_A` and `last_A`, the cells of the work-item.
-
-    once: no cell is one of two items, so that the last but one has what is less than a vector.
-    """
-    last = n_axes - 1
-    lines = block("""
-        // the item's cells, at least a vector of a row
-        const long start_$x = (long)get_group_id(0) * $segment;
-        if (start_$x && start_$x + $lanes > extent_$x)
-            return;
-        const long last_$x = start_$x + $more > extent_$x ? extent_$x : start_$x + $segment;
-    """, x=last, segment=config.segment, lanes=config.lanes,
-        more=config.segment + config.lanes) if once else block("""
-        // the item's cells, at least a vector of a row
-        const long group_$x = (long)get_group_id(0) * $segment;
-        const long last_$x = $last;
-        const long start_$x = group_$x < last_$x - $lanes ? group_$x : last_$x - $lanes;
-    """, x=last, segment=config.segment, lanes=config.lanes,
-        last=frame.minimum(f"group_{last} + {config.segment}", f"extent_{last}"))
-    if n_axes > 1:
-        lines += [f"const long start_{last - 1} = (long)get_group_id(1) * {config.band};"]
-        lines += _end(last - 1, config.band)
-    if n_axes == 3:
-        lines += [f"const long start_0 = (long)get_group_id(2) * {config.depth};"]
-        lines += _end(0, config.depth)
-    if n_axes == 4:
-        lines += block("""
-            const long group_0 = (extent_1 + $more) / $depth;  // axes 0 and 1
-            const long start_0 = (long)get_group_id(2) / group_0;
-            const long start_1 = ((long)get_group_id(2) - start_0 * group_0) * $depth;
-        """, depth=config.depth, more=config.depth - 1)
-        lines += _end(1, config.depth)
-    return lines
-
-
-def _end(axis: int, cells: int) -> list[str]:
-    """A C line: the end of the item's cells along an axis."""
-    end = frame.minimum(f"start_{axis} + {cells}", f"extent_{axis}")
-    return [f"const long last_{axis} = {end};"]
+    loops = each_once if stage.overwrites else last_early
+    blocks = loops(last, config, lambda part: _block(program, stage, part))
+    lines = [*cells_of_item(config, program.n_axes, once=once), item_cells]
+    if not values_of(stage):
+        return [*lines, *blocks]
+    start, end = lanes_start(stage, config.lanes), lanes_end(stage, config.lanes)
+    return [*lines, *start, *blocks, *end]
 
 
 def _block(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
@@ -118,7 +44,7 @@ def _block(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
         #pragma unroll
         for (int item = 0; item < $n_rows; ++item) {
             $rows
-            const long item_skip = -(long)((ulong)(${u}_new + start_$u) / sizeof($cell)) & $most;
+            const long item_skip = -(long)((ulong)($at + start_$u) / sizeof($cell)) & $most;
             if (item_skip) {
                 $ahead_of_first
                 $store_first
@@ -140,7 +66,8 @@ def _block(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
             }
         }
     """,
-        u=_first(stage), cell=OPENCL_TYPES[program.dtypes[_first(stage)]],
+        u=_first(stage), at=_first(stage) + "_new" * bool(stage.stored),
+        cell=OPENCL_TYPES[program.dtypes[_first(stage)]],
         lanes=config.lanes, most=config.lanes - 1, n_rows=n_rows,
         starts=", ".join(f"{name}[{n_rows}]" for name in starts),
         rows=_rows(stage, config, last),
@@ -148,7 +75,7 @@ def _block(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
         vectors=_vectors(program, stage, config),
         ahead_of_first=_ahead_of_edge(program, stage, config, ""),
         ahead_of_last=_ahead_of_edge(program, stage, config, "item_cells - 1"),
-        **_ends(program, stage, config.lanes),
+        **_ends(program, stage, config),
     )
 
 
@@ -160,7 +87,7 @@ def _rows(stage: Stage, config: RowsParameters, last: int) -> list[str]:
 
 def _first(stage: Stage) -> str:
     """The updated field whose rows say where vectors start."""
-    return next(iter(stage.updates))
+    return next(iter((*stage.stored, *stage.fields_read)))
 
 
 def _named(name: str, program: Program, stage: Stage, field: str) -> str:
@@ -175,33 +102,66 @@ def _store(program: Program, stage: Stage, field: str) -> str:
     return _named("KGT_STORE_ANYWHERE", program, stage, field)
 
 
-def _ends(program: Program, stage: Stage, lanes: int) -> dict[str, list[str]]:
+def _ends(program: Program, stage: Stage, config: RowsParameters) -> dict[str, list[str]]:
     """C lines: what stores the first cells of a row, its last whole vector, and its last cells."""
+    lanes = config.lanes
+
+    def fold(*inside: str) -> list[str]:
+        return _folded(program, stage, config, "item_each", inside)
+
     def part(which: str, field: str) -> str:
         return _named(f"kgt_{which}", program, stage, field)
 
     return {
         "store_first": _stored(stage, "KGT_AT(0)", lambda field, value: [
             f"{part('first', field)}({field}_new + start_{field}, {value}, item_skip);"
-        ]),
+        ], fold("0", "item_skip")),
         "store_whole": _stored(stage, "KGT_AT(item_at)", lambda field, value: [
             f"{_store(program, stage, field)}({value}, {field}_new + start_{field} + item_at);"
-        ]),
+        ], fold()),
         "store_last": _stored(stage, f"KGT_AT(item_cells - {lanes})", lambda field, value: [
             f"{part('last', field)}({field}_new + start_{field} + item_cells,",
             f"    {value}, item_cells - item_at);",
-        ]),
+        ], fold(f"{lanes} - (item_cells - item_at)", str(lanes))),
     }  # fmt: skip
 
 
-def _stored(stage: Stage, value: str, store: Callable[[str, str], list[str]]) -> list[str]:
-    """C lines: `store` of each updated field and its vector of what `value` computes."""
-    if len(stage.updates) == 1:
+def _stored(
+    stage: Stage, value: str, store: Callable[[str, str], list[str]], folded: list[str]
+) -> list[str]:
+    """C lines: `store` of each updated field and its vector of what `value` computes; folds."""
+    if len(stage.updates) == 1 and stage.stored:
         return store(_first(stage), value)
-    lines = [f"const kgt_values item_each = {value};"]
-    return lines + [
-        line for field in stage.updates for line in store(field, f"item_each.{field}")
-    ]
+    lines = [f"const {_kind(stage)} item_each = {value};"]
+    lines += [line for field in stage.stored for line in store(field, f"item_each.{field}")]
+    return [*lines, *folded]
+
+
+def _kind(stage: Stage) -> str:
+    """The type of what `kgt_value` computes."""
+    return "kgt_cells" if len(stage.updates) == 1 else "kgt_values"
+
+
+def _folded(
+    program: Program, stage: Stage, config: RowsParameters, vectors: str,
+    inside: tuple[str, ...] = (),
+) -> list[str]:  # fmt: skip
+    """C lines: fold a vector of row `item` of the block, unless another block has that row."""
+    if not values_of(stage):
+        return []
+    one, last = len(stage.updates) == 1, program.n_axes - 1
+    lines = lanes_take(
+        stage, program.dtypes.__getitem__,
+        lambda field: vectors if one else f"{vectors}.{field}", config.lanes,
+        (inside[0], inside[1]) if inside else None,
+    )  # fmt: skip
+    twice = [] if stage.overwrites else [
+        f"{_place(axis, config, last)} >= item_{axis}"
+        for axis, cells in blocked_axes(config, last).items() if cells > 1
+    ]  # fmt: skip
+    if not twice:
+        return lines
+    return [f"if ({' && '.join(twice)}) {{", *indented(lines), "}"]
 
 
 def _vectors(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
@@ -229,19 +189,19 @@ def _vectors(program: Program, stage: Stage, config: RowsParameters) -> list[str
         n_rows=config.planes * config.rows,
         compute=_for_rows(config.planes * config.rows, [*outer, *computed]),
         ahead=_ahead(stage, config),
-        kind="kgt_cells" if len(stage.updates) == 1 else "kgt_values",
-        store=_stored_rows(program, stage, config.planes * config.rows),
+        kind=_kind(stage),
+        store=_stored_rows(program, stage, config),
     )
 
 
-def _stored_rows(program: Program, stage: Stage, n_rows: int) -> list[str]:
-    """C lines: the loop that stores a vector of each row."""
-    several = len(stage.updates) > 1
-    return _for_rows(n_rows, [
+def _stored_rows(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
+    """C lines: the loop that stores and folds a vector of each row."""
+    several, n_rows = len(stage.updates) > 1, config.planes * config.rows
+    return _for_rows(n_rows, [*(
         f"{_store(program, stage, f)}(item_values[item]{f'.{f}' if several else ''}, "
         f"{f}_new + c_{f}[item] + item_x);"
-        for f in stage.updates
-    ])  # fmt: skip
+        for f in stage.stored
+    ), *_folded(program, stage, config, "item_values[item]")])  # fmt: skip
 
 
 def _for_rows(n_rows: int, statements: list[str]) -> list[str]:
@@ -279,17 +239,11 @@ def _ahead_of_edge(
     if not config.ahead:
         return []
     lines = []
-    for field in stage.updates:
+    for field in stage.stored:
         next_row = Read(field, (0,) * (program.n_axes - 2) + (config.rows, 0))
         start = f"start_{field}" + (f" + {cell}" if cell else "")
         lines.append(f"KGT_PREFETCH({field}_new + {element(next_row, start)});")
     return lines
-
-
-def _blocked(config: RowsParameters, last: int) -> dict[int, int]:
-    """The cells of a block along the axes that have blocks."""
-    cells = {last - 2: config.planes, last - 1: config.rows}
-    return {axis: n for axis, n in cells.items() if axis >= 0}
 
 
 def _row(field: str, config: RowsParameters, last: int) -> list[str]:
@@ -306,7 +260,7 @@ def _places(stage: Stage, config: RowsParameters, last: int) -> list[str]:
 
 def _place(axis: int, config: RowsParameters, last: int) -> str:
     """C text, as tight as a name: where the row `item` of the block is along an axis."""
-    blocked = _blocked(config, last)
+    blocked = blocked_axes(config, last)
     first = f"group_{axis}" if axis in blocked else f"start_{axis}"
     if blocked.get(axis, 1) == 1:
         return first

@@ -34,12 +34,15 @@ from controllers.kgt.strategies.rows.parameters import RowsParameters
 from controllers.kgt.strategies.rows.row_value import row_value
 from controllers.kgt.text import fast, frame
 from controllers.kgt.text.analysis import arithmetic_type, in_vectors
+from controllers.kgt.text.fold_lanes import lanes_helpers
+from controllers.kgt.text.fold_values import values_of
 from controllers.kgt.text.lanes import PREFETCH, SCALAR, Lanes
 from controllers.program.expression import Coordinate, Given, Index, Scalar
 from controllers.program.program import Program, Stage
 
-# Cells read for one, times fields written: with more, the values of four rows exceed the registers.
-_FEW = 4
+# Cells read for one, times fields written: with more, the values of four rows exceed the registers,
+# and those of two.
+_FEW, _MANY = 4, 24
 _SEGMENTS = (4096, 16384, 65536)
 _BYTES = {"int": 4, "long": 8, "ulong": 8, "float": 4, "double": 8}
 
@@ -53,6 +56,7 @@ class RowsConfig(RowsParameters, Config):
     about: ClassVar[str] = "bands of rows"
     several: ClassVar[bool] = True
     in_place: ClassVar[bool] = True
+    folds: ClassVar[bool] = True
     given: ClassVar[tuple[type[Given], ...]] = (Scalar, Index, Coordinate)
 
     @classmethod
@@ -65,9 +69,16 @@ class RowsConfig(RowsParameters, Config):
         if program.n_axes == 1:
             return cls(lanes, 1, band=1, streaming=streaming)
         ahead = 4 if exceeds_cache else 0
+        if not stage.stored:    # folds alone: rows share little, and the text is built sooner
+            band, depth = (64, 1) if program.n_axes == 2 else (64, 48)
+            return cls(lanes, 1, band=band, depth=depth)
         if program.n_axes == 2:
             n_values = len(stage.reads) * len(stage.updates)
             rows = 4 if exceeds_cache and n_values <= _FEW else 2
+            if len(stage.updates) > 1 and (
+                n_values > _MANY or not in_vectors(stage, program.dtypes)
+            ):
+                rows = 1
             return cls(lanes, rows, ahead=ahead, streaming=streaming)
         planes = 2 if stage.overwrites else 3
         return cls(lanes, 1, planes, band=64, depth=48, streaming=streaming, ahead=ahead)
@@ -78,6 +89,8 @@ class RowsConfig(RowsParameters, Config):
 
         Nor of bytes cell by cell: there "cell" becomes vectors of more than 16 cells.
         """
+        if not (stage.stored or stage.fields_read):
+            return None     # no field says where vectors start
         narrow = all(program.dtypes[field] == "uint8" for field in stage.updates)
         if narrow and not in_vectors(stage, program.dtypes):
             return None
@@ -129,6 +142,7 @@ class RowsConfig(RowsParameters, Config):
             how = f"{self.rows} rows{planes} at a time, in {how}"
         helpers = row_value(program, stage, lanes, self.streaming)
         helpers += [*PREFETCH, ""] if self.ahead else []
+        helpers += lanes_helpers(stage, self.lanes) if values_of(stage) else []
         return frame.kernel(
             program, stage, how, rows_body(program, stage, self),
             self.work_sizes(program, stage), helpers=helpers, lanes=lanes if whole else SCALAR,

@@ -76,7 +76,8 @@ def row_value(program: Program, stage: Stage, lanes: Lanes, streaming: bool) -> 
     kind, several = ("kgt_values", True) if len(stage.updates) > 1 else ("kgt_cells", False)
     ends = [
         line for which in ("first", "last") for each in dtypes
-        for line in _part(each, lanes, which, typed("", each, dtype))
+        if each in {program.dtypes[field] for field in stage.stored}
+        for line in _part(each, lanes, which, typed("", each, dtype), several=several)
     ]
     return block(
         _TEXT,
@@ -161,10 +162,11 @@ def _values(program: Program, stage: Stage, lanes: Lanes) -> list[str]:
     ]
 
 
-def _part(dtype: str, lanes: Lanes, which: str, typed: str) -> list[str]:
+def _part(dtype: str, lanes: Lanes, which: str, typed: str, *, several: bool) -> list[str]:
     """C lines: `kgt_first` or `kgt_last`, which stores as many cells of a vector, less than all.
 
-    typed: what is added to its name and that of the vectors.
+    typed: what is added to its name and that of the vectors.  several: so many fields call it that
+    drivers would compile twice as long for all copies of it (shallow water on PoCL).
     """
     halves, width = [], lanes.width
     while width > 1:
@@ -172,13 +174,14 @@ def _part(dtype: str, lanes: Lanes, which: str, typed: str) -> list[str]:
         width //= 2
     return [*block("""
         // the $which cells of a vector, $from
-        static inline __attribute__((always_inline)) void kgt_$which$typed(
+        static $how void kgt_$which$typed(
             __global $cell *at, const kgt_cells$typed item_$width, const long item_count)
         {
             $halves
         }
-    """, which=which, cell=OPENCL_TYPES[dtype], width=lanes.width, halves=halves,
-        typed=typed, **{"from": "from `at` on" if which == "first" else "up to `at`"}), ""]
+    """, which=which, cell=OPENCL_TYPES[dtype], width=lanes.width, halves=halves, typed=typed,
+        how="__attribute__((noinline))" if several else "inline __attribute__((always_inline))",
+        **{"from": "from `at` on" if which == "first" else "up to `at`"}), ""]
 
 
 def _half(dtype: str, width: int, which: str) -> list[str]:

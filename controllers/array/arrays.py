@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: MIT
+"""The array expressions of one computation: bound ones, held values, and who may look at them.
+
+Expressions hold versions: what is not computed yet is computed before a field that it reads
+changes, into tiles of its own.  All is collective: every rank makes the same expressions, in the
+same order.
+"""
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.array.living import Expression, Living
+from controllers.array.lowering import Lowered, Setting, Wall
+from controllers.array.one_off import OneOff, specialised
+from controllers.array.operand import Frame
+from controllers.array.pending import Pending
+from controllers.array.promotion import converted
+from controllers.array.source import FieldSource, Source
+from controllers.array.store import Store, section_at
+from controllers.array.term import Apply, Leaf, Term, anchor
+from controllers.engine import Engine
+from controllers.placement.placement import failing_together
+from controllers.program.accumulator import NUMBERED
+from controllers.program.dtypes import CONDITION, stores
+from controllers.program.fold import FoldKind
+from controllers.program.stage_check import Math
+from hitmap.agreement import on_all_ranks
+from hitmap.comm import Communicator
+from hitmap.section import Section
+from hitmap.shape import Shape
+
+MOST_BOUND = 256        # assignments that are kept
+
+
+class Owner(Protocol):
+    """What a computation does around each call."""
+
+    def begin(self, verb: str, facts: Callable[[], Mapping[str, object]]) -> None:
+        """All ranks are here, with the same facts; RuntimeError where fields cannot be read."""
+
+    def setting(self, verb: str, fields: Iterable[str]) -> AbstractContextManager[None]:
+        """All cells of these that are to be set are set meanwhile."""
+
+
+class Arrays:
+    """Where the array expressions of a computation are computed.
+
+    messages: a duplicate of `comm`, for engines alone.
+    """
+
+    def __init__(
+        self, engine: Engine, comm: Communicator, messages: Communicator, math: Math, owner: Owner
+    ) -> None:
+        self.math: Math = math
+        self.owner = owner
+        self._comm, self._messages = comm, messages
+        self.living = Living(comm)
+        self.is_closed = False
+        self._begin(engine)
+
+    def _begin(self, engine: Engine) -> None:
+        self._engine, program = engine, engine.plan.program
+        self._setting = Setting(engine.plan.periodic, self.math)
+        none = (False,) * program.n_axes
+        self.fields = {
+            field.name: FieldSource(field.name, field.dtype, field.half or none)
+            for field in program.fields
+        }
+        self._whole = {
+            name: (Leaf(source, (0,) * program.n_axes), Frame(
+                engine.plan.layout_of(name).domain.extent, none
+            ))
+            for name, source in self.fields.items()
+        }  # fmt: skip
+        self._executors = {place: specialised(one) for place, one in engine.executors.items()}
+        self._bound: OrderedDict[object, OneOff] = OrderedDict()
+        self.pending = Pending(self._executors.values())
+        self._is_watched = type(engine) is not Engine
+        self.store = Store(engine, self._executors, self._messages)
+
+    def gathered(self, name: str, section: Section) -> npt.NDArray[Any]:
+        """The cells of a section of a field on every rank, no axis left out.  Collective."""
+        self.pending.finish()
+        return self.store.gathered(self.fields[name], section)
+
+    def whole(self, name: str) -> tuple[Leaf, Frame]:
+        """A field as it is now."""
+        return self._whole[name]
+
+    def explain(self) -> str:
+        """The expressions that are bound, for people; "" where there is none."""
+        lines = [f"  {one}" for one in dict.fromkeys(map(str, self._bound.values()))]
+        return "\n".join(["", "", "array expressions", *lines]) if lines else ""
+
+    def check_grid(self, other: Arrays) -> None:
+        """ValueError where the fields of another computation lie on another grid."""
+        one, two = (each._engine.plan.program.grid for each in (self, other))
+        if one is not None and two is not None and one != two:
+            raise ValueError(
+                f"the operands live on unlike grids, {one} and {two}; take the array of one first, "
+                f"by np.asarray"
+            )
+
+    def settle(
+        self,
+        fields: Iterable[str],
+        but: object = None,
+        *,
+        views: bool = False,
+        agreed: bool = True,
+    ) -> None:
+        """Compute what reads fields that are about to change, except for one.  Collective.
+
+        views: slices, too, which see what is assigned.  Unless that is `agreed`, nothing is said
+        to other ranks where there is nothing to compute.
+        """
+        sources = {self.fields[name] for name in fields}
+        found = self.living.those(lambda one: one.reads(sources, views), agreed=agreed)
+        for lazy in found:
+            if lazy is not but:
+                lazy.hold()
+        if found:       # what changes them may not be a command
+            self.pending.finish()
+
+    def assign(
+        self,
+        name: str,
+        start: tuple[int, ...],
+        frame: Frame,
+        term: Term,
+        lazy: Expression | None = None,
+    ) -> None:
+        """The cells from `start` on of a field become `term`, which is that of `lazy`.  Collective.
+
+        TypeError on all ranks where the field does not hold such values.
+        """
+        target = self.fields[name]
+        self.owner.begin("write", lambda: {
+            "cells": repr((name, start, frame.extent)), "expression": repr(term.key),
+            "numbers": term.numbers,
+        })  # fmt: skip
+        if term.kind != CONDITION and not stores(term.kind, target.dtype):
+            raise on_all_ranks(TypeError(
+                f"{name} holds {target.dtype} and cannot be given values of {term.kind.dtype}, "
+                f"which are of another kind; convert them, as w.astype({target.dtype!r})"
+            ))  # fmt: skip
+        cells = frame.cells(start)
+        if cells.empty:
+            return
+        self.settle((name,), lazy)
+        rebound = lazy is not None and target in term.sources
+        if rebound and (term.kind.dtype != target.dtype or self._engine.plan.walls(name)):
+            assert lazy is not None
+            term, rebound = lazy.hold(), False
+        with self.owner.setting("write", (name,)):
+            self._run(target, cells, term)
+            self._engine.loaded(self._engine.n_steps)
+        if rebound and lazy is not None:
+            lazy.term = Leaf(target, start)
+
+    def held(self, term: Term, frame: Frame) -> Term:
+        """The values of a term, in tiles of their own.  Collective."""
+        found = anchor(term)
+        assert found is not None, "an expression of fields"
+        home, start = found
+        source = self.store.take("uint8" if term.kind == CONDITION else term.kind.dtype, home)
+        cells = frame.cells(start)
+        if not cells.empty:
+            self._run(source, cells, term)
+        return converted(Leaf(source, start), term.kind.dtype)
+
+    def held_array(self, array: npt.NDArray[Any], frame: Frame, like: Term) -> Term:
+        """The values of an array, of rank 0, over the positions of a term.  Collective."""
+        found = anchor(like)
+        assert found is not None, "an expression of fields"
+        home, start = found
+        self.pending.finish()
+        source = self.store.spread(array.reshape(frame.extent), start, home)
+        return converted(Leaf(source, start), np.dtype(array.dtype).name)
+
+    def read(self, term: Term, frame: Frame) -> npt.NDArray[Any]:
+        """The values of a term on every rank.  Collective."""
+        self.owner.begin(
+            "read", lambda: {"expression": repr(term.key), "numbers": term.numbers}
+        )
+        return self.values(term, frame)
+
+    def values(self, term: Term, frame: Frame) -> npt.NDArray[Any]:
+        """The same as a part of another call."""
+        leaf = term if isinstance(term, Leaf) else self.held(term, frame)
+        if isinstance(leaf, Apply):
+            (leaf, _) = leaf.operands   # of x != 0
+        assert isinstance(leaf, Leaf)
+        self.pending.finish()
+        whole = self.store.gathered(leaf.source, section_at(leaf.start, frame.extent))
+        found = whole.reshape(frame.shape)
+        return found.astype(np.bool_) if term.kind == CONDITION else found
+
+    def fold(self, kind: FoldKind, term: Term, frame: Frame, over: Term | None = None) -> Any:
+        """A reduction of the values of a term, where a condition holds, on every rank.  Collective.
+
+        ValueError on all ranks where a least or a greatest one of no cells is asked for.
+        """
+        numbers = term.numbers if over is None else term.numbers + over.numbers
+        key = (kind, frame, term.key, None if over is None else over.key)
+        self.owner.begin(kind, lambda: {"expression": repr(key), "numbers": numbers})
+        found = anchor(term)
+        assert found is not None, "an expression of fields"
+        home, start = found
+        one = self._bound_by((*key, start, self._engine.phase), lambda: self._setting.folding(
+            kind, term, over, frame.cells(start)
+        ))  # fmt: skip
+        self._do(one, numbers)
+        self.pending.finish()
+        value = one.result
+        if kind in NUMBERED:
+            extent = self._engine.plan.layout_of(home.home).domain.extent
+            at = np.unravel_index(int(value), extent)
+            return int(np.ravel_multi_index([a - b for a, b in zip(at, start)], frame.extent))
+        return value.item() if isinstance(value, np.generic) else value
+
+    def _run(self, target: Source, cells: Shape, term: Term) -> None:
+        walls: list[Wall] = []
+        if isinstance(target, FieldSource):
+            program, layout = self._engine.plan.program, self._engine.plan.layout_of(target.name)
+            domain, ends = layout.domain, program.field(target.name).boundary.walls
+            walls = [(a, domain.upper[a] - 1 if upper else domain.lower[a]) for a, upper in ends]
+        key = (target.key, cells.lower, cells.upper, term.key, self._engine.phase)
+        one = self._bound_by(key, lambda: self._setting.assignment(term, target, cells, walls))
+        self._do(one, term.numbers)
+
+    def _do(self, one: OneOff, numbers: tuple[float, ...]) -> None:
+        if not one.is_light:
+            self.pending.finish()
+        self.pending.add(one.run(numbers))
+        if self._is_watched:    # who looks at tiles as soon as they are set
+            self.pending.finish()
+
+    def _bound_by(self, key: object, lowered: Callable[[], Lowered]) -> OneOff:
+        found = self._bound.get(key)
+        if found is not None:
+            self._bound.move_to_end(key)
+            return found
+        with failing_together(self._messages):
+            found = OneOff(lowered(), self._engine, self._executors, self._messages)
+        self._bound[key] = found
+        if len(self._bound) > MOST_BOUND:
+            self.pending.finish()
+            self._bound.popitem(last=False)[1].close()
+        return found
+
+    def moves(self) -> None:
+        """The fields are about to be divided otherwise: what is held goes to the host.  Collective.
+        """
+        for lazy in self.living.those(lambda one: True):
+            lazy.bring()
+        self._unbind()
+
+    def moved(self, engine: Engine) -> None:
+        """... and are divided otherwise now."""
+        self._begin(engine)
+
+    def close(self) -> None:
+        """The computation ends: what somebody may still look at goes to the host.  Collective."""
+        for one in self.living.those(lambda one: True):
+            one.outlive()
+        self._unbind()
+        self.is_closed = True
+
+    def _unbind(self) -> None:
+        self.pending.finish()
+        for one in self._bound.values():
+            one.close()
+        self._bound.clear()

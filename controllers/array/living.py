@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""The expressions that somebody may look at later, on all ranks the same."""
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from typing import Protocol
+from weakref import ReferenceType, ref
+
+from controllers.array.source import Source
+from controllers.array.term import Term
+from hitmap.agreement import all_values
+from hitmap.comm import Communicator
+
+
+class Holder(Protocol):
+    """What may be looked at after fields have changed."""
+
+    def reads(self, sources: Set[Source], views: bool) -> bool:
+        """Whether it is to be computed before these change."""
+
+    def hold(self) -> object:
+        """Compute it now, into tiles of its own."""
+
+    def bring(self) -> None:
+        """Compute it now, and keep it on the host until it is used."""
+
+    def outlive(self) -> None:
+        """Compute it now, and keep it on the host: the computation ends."""
+
+    def lose(self) -> None:
+        """It cannot be computed any more."""
+
+
+class Expression(Protocol):
+    """One whose term may be replaced by another one with the same values."""
+
+    term: Term
+
+    def hold(self) -> Term:
+        """Compute it now, into tiles of its own."""
+
+
+class Living:
+    """They are numbered as they are made, which all ranks do alike; no reference is held."""
+
+    def __init__(self, comm: Communicator) -> None:
+        self._comm = comm
+        self._known: dict[int, ReferenceType[Holder]] = {}
+        self._n_made = 0
+
+    def add(self, one: Holder) -> int:
+        """A number for one that has just been made."""
+        self._n_made = number = self._n_made + 1
+        self._known[number] = ref(one)
+        return number
+
+    def drop(self, number: int) -> None:
+        """Nobody can look at it any more."""
+        self._known.pop(number, None)
+
+    def those(
+        self, concerned: Callable[[Holder], bool], *, agreed: bool = True
+    ) -> list[Holder]:
+        """Those that all ranks still have, in the order in which they were made.  Collective.
+
+        What another rank has let go of cannot be computed any more.  Unless they are to be
+        `agreed` on, those of this rank, which is not collective.
+        """
+        living = {n: one() for n, one in self._known.items()} if self._known else {}
+        found = {n: one for n, one in living.items() if one is not None and concerned(one)}
+        if self._comm.size == 1 or not agreed:
+            return [*found.values()]
+        common = {*found}.intersection(*all_values(self._comm, tuple(sorted(found))))
+        for number in found.keys() - common:
+            found[number].lose()
+        return [found[number] for number in sorted(common)]

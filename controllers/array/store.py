@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""Tiles for values that no field holds, and values on their way between tiles and all ranks."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.array.source import HeldSource, Source
+from controllers.engine import Engine
+from controllers.executor.executor import Executor
+from controllers.memory.tile import Tile
+from controllers.placement.placement import failing_together
+from hitmap.comm import Communicator
+from hitmap.conversion import with_one_nan
+from hitmap.scatter import everywhere, gather, scatter
+from hitmap.section import Section
+from hitmap.shape import Shape
+
+_Tiles: TypeAlias = "tuple[int, Mapping[int, Tile]]"
+
+
+class Store:
+    """Tiles that lie as those of the fields of an engine; they are used again and again."""
+
+    def __init__(
+        self, engine: Engine, executors: Mapping[int, Executor], comm: Communicator
+    ) -> None:
+        self._engine, self._executors, self._comm = engine, executors, comm
+        self._free: dict[tuple[str, str], list[_Tiles]] = {}
+        self._n_made = 0
+
+    def take(self, dtype: str, home: Source) -> HeldSource:
+        """Tiles that lie as those of a field do; what they hold is undefined.  Collective."""
+        free = self._free.setdefault((dtype, home.home), [])
+        if free:
+            number, tiles = free.pop(min(range(len(free)), key=lambda n: free[n][0]))
+        else:
+            self._n_made = number = self._n_made + 1
+            with failing_together(self._comm):
+                tiles = {
+                    place: self._executors[place].tile(
+                        self._engine.plan.geometry(home.home, place), np.dtype(dtype)
+                    )
+                    for place in self._engine.plan.places
+                }
+
+        def give_back() -> None:
+            free.append((number, tiles))
+
+        return HeldSource(number, dtype, home, tiles, give_back)
+
+    def spread(self, array: npt.NDArray[Any], start: tuple[int, ...], home: Source) -> HeldSource:
+        """Tiles that hold an array of rank 0, its first element in the cell `start`.  Collective.
+        """
+        dtype = "uint8" if array.dtype == np.bool_ else array.dtype.name
+        source, section = self.take(dtype, home), section_at(start, array.shape)
+        layout = section.divided(self._engine.plan.layout_of(home.home))
+        whole = array if self._comm.rank == 0 else None
+        parts = scatter(whole, layout, self._ranks, self._comm, 0, dtype)
+        for place, values in parts.items():
+            if values.size:
+                box = section.cells(layout.owned[place])
+                self._executors[place].move_to(source.tiles[place], box, values)
+        return source
+
+    def gathered(self, source: Source, section: Section) -> npt.NDArray[Any]:
+        """The cells of a section of a source on every rank, no axis left out.  Collective."""
+        layout = section.divided(self._engine.plan.layout_of(source.home))
+        parts = {
+            place: with_one_nan(self._cells(source, place, section, layout.owned[place]))
+            for place in self._engine.executors
+        }
+        whole = gather(parts, layout, self._ranks, self._comm, source.dtype)
+        return everywhere(whole, layout.domain, source.dtype, self._comm)
+
+    def tile(self, source: Source, place: int) -> Tile:
+        """The tile that holds the values of a source now."""
+        if isinstance(source, HeldSource):
+            return source.tiles[place]
+        return self._engine.newest(source.home, place)
+
+    def _cells(
+        self, source: Source, place: int, section: Section, positions: Shape
+    ) -> npt.NDArray[Any]:
+        if positions.empty:
+            return np.empty(positions.extent, source.dtype)
+        tile, box = self.tile(source, place), section.cells(positions)
+        if tile.host is not None:
+            return tile.view(box)[section.steps]
+        return self._executors[place].move_from(tile, box)[section.steps]
+
+    @property
+    def _ranks(self) -> tuple[int, ...]:
+        return tuple(location.rank for location in self._engine.plan.locations)
+
+
+def section_at(start: tuple[int, ...], extent: tuple[int, ...]) -> Section:
+    """So many cells from `start` on."""
+    ranges = tuple(range(first, first + n) for first, n in zip(start, extent))
+    return Section(ranges, (False,) * len(ranges))

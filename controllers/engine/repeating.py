@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: MIT
+"""The engine of programs that repeat stages within a step, as often as their results ask for.
+
+Each part of a step, a repeat or what is between two of them, has a plan of its own and is run by an
+engine of its own, on the tiles that all of them share.  A part may leave a field in another buffer
+than it has found it in: then the next one is bound to these, once.
+"""
+# docs/decisions/0042-folds-are-operations-of-the-plan.md
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from types import SimpleNamespace
+
+import numpy as np
+
+from controllers.device.event import Command
+from controllers.engine.decision import decided
+from controllers.engine.driver import Engine, Progress
+from controllers.engine.samples import Log
+from controllers.executor.executor import Executor
+from controllers.memory.tile import Tile
+from controllers.plan import Operation, Plan, TileKey
+from controllers.plan.plan import Part
+from controllers.program.repeat import Repeat
+from hitmap.comm import Communicator
+from hitmap.region import Region
+
+TRIAL = 2       # times that a repeat is done before the first step, of which nobody asks anything
+
+
+class RepeatingEngine(Engine):
+    """Runs the parts of each step one after another; all ranks repeat as often."""
+
+    def __init__(self, plan: Plan, executors: Mapping[int, Executor], comm: Communicator) -> None:
+        super().__init__(plan, executors, comm)
+        self._comm, self._asks = comm, True
+        self._bound: dict[tuple[int, tuple[int, ...]], _Bound] = {}
+        self._active: Engine | None = None
+        self._holding = {name: plan.newest(name, 0, 0).buffer for name in plan.n_buffers}
+
+    @property
+    def phase(self) -> Hashable:
+        return tuple(self._holding.values())
+
+    @property
+    def active(self) -> Engine:
+        return self._active or self
+
+    def newest(self, field: str, place: int) -> Tile:
+        return self.tiles[TileKey(field, self._holding[field], place)]
+
+    def to_set(self, field: str, place: int) -> list[Tile]:
+        return [self.tiles[TileKey(field, n, place)] for n in self._buffers(field)]
+
+    def warm(self) -> None:
+        """Run a step, each repeat of it a few times, before the fields are set."""
+        self._asks = False
+        self.run(1)
+        self._asks = True
+
+    def run(
+        self,
+        n_steps: int,
+        progress: Progress | None = None,
+        log: Log | None = None,
+        until: float = math.inf,
+    ) -> None:
+        """Run `n_steps` time steps, or fewer where a rank wants to end.  Collective.
+
+        `log` is told nothing: what is started follows from what is found.
+        """
+        self.torn = True
+        for done in range(n_steps):
+            if self._wants_to_end():
+                break
+            if self.plan.program.scalars:
+                self.numbers.begin(self.n_steps, self.n_steps, self.n_steps)
+            for number, part in enumerate(self.plan.parts):
+                self._run(number, part, is_last=done + 1 == n_steps)
+            self.n_steps += 1
+            if progress is not None:
+                progress(done + 1, n_steps)
+        self.torn, self._active = False, None
+
+    def close(self) -> None:
+        for bound in self._bound.values():
+            bound.engine.close()
+        super().close()
+
+    def _recorded(self) -> tuple[Sequence[Operation], Sequence[Sequence[Operation]]]:
+        return (), ((),)
+
+    def _wants_to_end(self) -> bool:
+        """Whether any rank wants to, as all of them know then."""
+        mine = np.array([self.course.reason is not None], np.int8)
+        every = np.zeros(self._comm.size, np.int8)
+        self._comm.Allgather(mine, every)
+        return bool(every.any())
+
+    def _run(self, number: int, part: Part, *, is_last: bool) -> None:
+        """A part, as often as it asks for."""
+        repeat = part.repeat
+        if repeat is None:
+            self._advance(number, part, 1, looks=is_last)
+            return
+        count, most = 0, repeat.at_most if self._asks else min(TRIAL, repeat.at_most)
+        while count < most:
+            every = repeat.check_every if repeat.until is not None else most
+            n_times = min(every, most - count)
+            self._advance(number, part, n_times, looks=is_last or repeat.until is not None)
+            count += n_times
+            if self._asks and repeat.asks(count) and self._holds(repeat, count):
+                break
+        self.counts[repeat.name] = count
+
+    def _holds(self, repeat: Repeat, count: int) -> bool:
+        results = self.folds.results
+
+        def holds() -> bool:
+            time = self.numbers.time(self.n_steps)
+            return repeat.holds(
+                SimpleNamespace(**results, step=self.n_steps, time=time, count=count)
+            )
+
+        return decided(self._comm, holds, f"until= of the repeat {repeat.name!r}")
+
+    def _advance(self, number: int, part: Part, n_times: int, *, looks: bool) -> None:
+        """A part so many times in a row, from where its fields are now."""
+        fields = tuple(part.plan.n_buffers)
+        orders = {field: self._order(field, part) for field in fields}
+        key = number, tuple(self._holding[field] for field in fields)
+        if key not in self._bound:
+            self._bound[key] = _Bound(self, part, orders)
+        bound = self._bound[key]
+        bound.refresh()
+        engine = self._active = bound.engine
+        engine.numbers.stand_still(self.numbers, self.n_steps)
+        engine.begin_anew(looks)
+        engine.run(n_times)
+        self.folds.absorb(engine.folds)
+        for field in fields:
+            left = part.plan.newest(field, n_times % part.plan.n_phases, 0).buffer
+            self._holding[field] = orders[field][left]
+
+    def _order(self, field: str, part: Part) -> list[int]:
+        """By the number of a buffer in the plan of a part, which buffer it is."""
+        first = part.plan.newest(field, 0, 0).buffer
+        newest, *others = self._buffers(field)
+        return [*others[:first], newest, *others[first:]]
+
+    def _buffers(self, field: str) -> list[int]:
+        """All buffers of a field, the newest one first."""
+        newest = self._holding[field]
+        return [newest, *(n for n in range(self.plan.n_buffers[field]) if n != newest)]
+
+
+class _Bound:
+    """A part bound to the buffers in which it finds its fields."""
+
+    def __init__(
+        self, whole: RepeatingEngine, part: Part, orders: Mapping[str, Sequence[int]]
+    ) -> None:
+        tiles = {
+            TileKey(field, n, place): whole.tiles[TileKey(field, buffer, place)]
+            for field, order in orders.items()
+            for n, buffer in enumerate(order)
+            for place in whole.plan.places
+        }
+        self.engine = Engine(part.plan, whole.executors, whole._comm, tiles)
+        if any(place.recent.maxlen for place in whole.places.values()):
+            self.engine.watch()
+        self._copies = [*_kept(whole.plan, part, self.engine)]
+
+    def refresh(self) -> None:
+        """Cells that the part does not compute, but others do, become the same in all buffers."""
+        for copy in self._copies:
+            copy(None)
+        if self._copies:
+            for executor in dict.fromkeys(self.engine.executors.values()):
+                executor.wait()
+
+
+def _kept(whole: Plan, part: Part, engine: Engine) -> list[Command]:
+    """Copies of the cells that a part does not compute in fields that other parts write, too."""
+    found: list[Command] = []
+    others = {
+        name for other in whole.parts if other is not part for name in other.plan.program.written
+    }
+    for field, n_buffers in part.plan.n_buffers.items():
+        if n_buffers == 1 or field not in others:
+            continue
+        itemsize = whole.program.itemsize(field)
+        for place in whole.places:
+            writing = [s for s in part.plan.sweeps if field in s.writes]
+            kept = Region.of([whole.owned(field, place)])
+            computed = [part.plan.updated(sweep, place) for sweep in writing]
+            kept = Region.of(box for c in computed for box in (kept - c).boxes)
+            newest = engine.newest(field, place)
+            tiles = [engine.tiles[TileKey(field, n, place)] for n in range(n_buffers)]
+            for tile in (tile for tile in tiles if tile is not newest):
+                runs = [(newest.strided(box), tile.strided(box)) for box in kept.boxes]
+                if runs:
+                    copy = engine.executors[place].copy_command
+                    found.append(copy(newest.linear, tile.linear, itemsize, *runs))
+    return found
+

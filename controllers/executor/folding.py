@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: MIT
+"""What the launches of a sweep fold at a place, from the device's memory to the host.
+
+Kernels add sums to vectors of digits, and leave the extremes of each work-item or group in a slot
+(`kgt.text.fold_text`).  One more work-group then makes one vector of all, which is downloaded.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+import pyopencl as cl
+
+from controllers.device.event import AllOf, Command, Event
+from controllers.executor.opened_device import OpenedDevice
+from controllers.kernel.build import build, enqueue_kernel
+from controllers.kgt.kernel import StageKernel
+from controllers.kgt.text.fixed import fixed_source
+from controllers.kgt.text.fold_text import COPIES, OF_SLOT, n_extremes, sum_words
+from controllers.kgt.text.fold_values import PLACE_BITS, FoldValue
+from controllers.program.accumulator import NAN as NAN_AMONG
+from controllers.program.accumulator import NONE, SOME, Accumulator, n_words
+from controllers.program.exact_sum import Words
+from controllers.program.functions import FLOATS
+from hitmap.shape import Shape
+
+GROUP = 64
+NAN_KEY = (1 << 63) - 1
+
+
+class _Launch(NamedTuple):
+    """A kernel, the number of its parameter for the slots, and of the box that it is for."""
+
+    kernel: cl.Kernel
+    number: int
+    part: int
+
+    def tell(self, slots: cl.Buffer, firsts: Words) -> None:
+        """Where its slots are."""
+        self.kernel.set_arg(self.number, slots)
+        self.kernel.set_arg(self.number + 1, firsts[self.part])
+
+
+class DeviceFolding:
+    """The folds of the launches of a sweep over some boxes of one place.
+
+    When a launch for each box is `bound`, `command` merges what they have left; there may be
+    several for a box, which take turns.
+    domain: in which cells are counted; all boxes lie in it.
+    """
+
+    def __init__(
+        self, executor: OpenedDevice, values: Sequence[FoldValue], boxes: Sequence[Shape]
+    ) -> None:
+        self._executor, self._values, self._n_boxes = executor, values, len(boxes)
+        check_places(values, boxes)
+        self._n_words, self._n_extremes = sum_words(values), n_extremes(values)
+        self.domain: Shape | None = None
+        self._launches: list[_Launch] = []
+        self._n_slots = [0] * len(boxes)
+        self.digits = executor.constants(np.zeros(COPIES * max(1, self._n_words), np.int64))
+        n_words = self._n_words + self._n_boxes * self._n_extremes * OF_SLOT
+        self._result = np.zeros(max(1, n_words), np.int64)
+        self._memory: tuple[cl.Buffer, Words] | None = None     # of all slots; each box's first
+        self._command: Command | None = None
+        self.nbytes = self.digits.size + self._result.nbytes
+
+    @property
+    def arguments(self) -> dict[str, object]:
+        """Those of kernels, by parameter; the slots are known when all launches are bound."""
+        return {"kgt_digits": self.digits, "kgt_slots": None, "kgt_first_slot": np.int64(0)}
+
+    def bound(
+        self, part: int, source: StageKernel, sizes: tuple[tuple[int, ...], tuple[int, ...]]
+    ) -> Callable[[cl.Kernel], None]:
+        """What is told the kernel of a launch over the box number `part`."""
+        counts = zip(*sizes) if source.folds_by_group else ((n, 1) for n in sizes[0])
+        n_slots = prod(n // size for n, size in counts)
+        names = [parameter.name for parameter in source.parameters]
+
+        def told(kernel: cl.Kernel) -> None:
+            launch = _Launch(kernel, names.index("kgt_slots"), part)
+            self._launches.append(launch)
+            if self._memory is not None and n_slots <= self._n_slots[part]:
+                launch.tell(*self._memory)
+                return
+            self._n_slots[part] = max(n_slots, self._n_slots[part])
+            if all(self._n_slots):
+                self._command = self._merging()
+
+        return told
+
+    def command(self, wait_for: Sequence[Event] | None = None) -> Event:
+        """Merge what the launches before it have left, and download it."""
+        if self._command is None:
+            assert not self._n_boxes, "all launches are bound before"
+            return AllOf(())
+        return self._command(wait_for)
+
+    def _merging(self) -> Command:
+        """What merges, with memory for all slots, of which the launches know from now on."""
+        executor, lane, result = self._executor, self._executor.compute_lane, self._result
+        firsts = np.cumsum([0, *self._n_slots], dtype=np.int64)
+        n_words = max(1, int(firsts[-1]) * self._n_extremes * OF_SLOT)
+        slots = executor.constants(np.zeros(n_words, np.int64))
+        self._memory = slots, firsts
+        self.nbytes = self.digits.size + slots.size + 8 * firsts.size + result.nbytes
+        for launch in self._launches:
+            launch.tell(slots, firsts)
+        target = executor.constants(result)
+        made = build(
+            executor.context, "fold_parts", fixed_source("fold_parts"), [f"-DGROUP={GROUP}"]
+        )
+        kernel = cl.Kernel(made, "fold_parts")
+        counts = COPIES, self._n_words, self._n_boxes, self._n_extremes
+        memory = self.digits, slots, executor.constants(firsts), target
+        kernel.set_args(*memory, *map(np.int64, counts))
+        download: Callable[..., Event] = cl.enqueue_copy
+
+        def command(
+            wait_for: Sequence[Event] | None = None, keep: object = memory
+        ) -> Event:
+            enqueue_kernel(lane.queue, kernel, (GROUP,), (GROUP,), None, wait_for)
+            return download(lane.queue, result, target, is_blocking=False)
+
+        return command
+
+    @property
+    def accumulators(self) -> dict[str, Accumulator]:
+        """Of each fold, once `command` is complete, and until it runs again."""
+        return dict(self._found())
+
+    def _found(self) -> Iterator[tuple[str, Accumulator]]:
+        word, extreme = 0, 0
+        slots = self._result[self._n_words :][: self._n_boxes * self._n_extremes * OF_SLOT]
+        by_box = slots.reshape(self._n_boxes, self._n_extremes, OF_SLOT)
+        for one in self._values:
+            empty = Accumulator.empty(one.kind, one.dtype)
+            if one.kind == "sum":
+                n = n_words(one.kind, one.dtype)
+                yield one.name, Accumulator(one.kind, one.dtype, self._result[word : word + n])
+                word += n
+            else:
+                parts = (self._extreme(one, by_box[box, extreme]) for box in range(self._n_boxes))
+                yield one.name, reduce(Accumulator.merged, parts, empty)
+                extreme += 1
+
+    def _extreme(self, one: FoldValue, slot: Words) -> Accumulator:
+        """That of one box."""
+        seen, key, place = slot.tolist()
+        if one.kind in ("any", "all"):
+            return Accumulator(one.kind, one.dtype, np.array([seen != 0], np.int64))
+        nan = one.dtype in FLOATS and key == NAN_KEY
+        state = NONE if not seen else NAN_AMONG if nan else SOME
+        key = 0 if state != SOME else ~key if one.kind.endswith("min") else key
+        words = [state, key]
+        if one.place:
+            assert self.domain is not None, "a launch has told it"
+            words.append(number_of(place, self.domain) if seen else 0)
+        return Accumulator(one.kind, one.dtype, np.array(words, np.int64))
+
+
+def number_of(place: int, domain: Shape) -> int:
+    """The number of a cell in C order, of its place as kernels write it.
+
+    >>> number_of((3 << 31) + 4, Shape((0, 0), (10, 10)))
+    34
+    """
+    bits, number, left = PLACE_BITS[domain.n_axes], 0, place
+    along = []
+    for _ in range(domain.n_axes):
+        along.append(left & ((1 << bits) - 1))
+        left >>= bits
+    for axis, index in enumerate(reversed(along)):
+        number = number * domain.extent[axis] + index - domain.lower[axis]
+    return number
+
+
+def check_places(values: Sequence[FoldValue], boxes: Sequence[Shape]) -> None:
+    """ValueError where the place of a cell does not fit a number."""
+    for one in values:
+        for box in boxes:
+            most = 1 << PLACE_BITS[box.n_axes]
+            if one.place and max(box.upper) > most:
+                raise ValueError(
+                    f"{one.kind} {one.name!r} is for cells up to {most} on an axis of "
+                    f"{box.n_axes}, got {max(box.upper)}; use devices='reference' for it"
+                )

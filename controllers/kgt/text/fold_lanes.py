@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: MIT
+"""Folds of vectors of cells, for CPUs: sums, minima and maxima of floats in all lanes at once.
+
+What else is folded is taken lane by lane, as `fold_text` writes it.  Functions of clang's are used,
+as in all that is written for wide vectors.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from controllers.kgt.text.c_lines import block
+from controllers.kgt.text.fixed import fixed_source
+from controllers.kgt.text.fold_text import (
+    fold_end,
+    fold_start,
+    held,
+    is_most,
+    slot_of_item,
+    sum_of,
+    take_cell,
+)
+from controllers.kgt.text.fold_values import FoldValue, values_of
+from controllers.kgt.text.lanes import WIDE
+from controllers.kgt.text.literals import OPENCL_TYPES
+from controllers.program.functions import FLOATS
+from controllers.program.program import Stage
+
+_WHOLE = {"float32": "int", "float64": "long", "uint8": "char", "int16": "short",
+          "int32": "int", "int64": "long"}  # fmt: skip
+
+
+def in_lanes(one: FoldValue) -> bool:
+    """Whether all lanes of a vector are folded at once."""
+    return is_most(one) or (one.kind == "sum" and one.dtype in FLOATS)
+
+
+def lanes_helpers(stage: Stage, width: int) -> list[str]:
+    """C lines: the functions that fold vectors."""
+    wide = {one.dtype for one in values_of(stage) if is_most(one)}
+    lines = [WIDE, *(line for dtype in sorted(wide) for line in _most(dtype, width))]
+    if not any(one.kind == "sum" and in_lanes(one) for one in values_of(stage)):
+        return lines
+    return lines + block("""
+        #define KGT_LANES $width
+        #define KGT_DOUBLES double$width
+        #define KGT_LONGS long$width
+        #define KGT_FLOATS float$width
+        #define KGT_INTS int$width
+        #define KGT_AS_LONGS as_long$width
+        #define KGT_AS_INTS as_int$width
+
+        $ints
+        $longs
+        $rest
+    """, width=width, ints=_joined("int", width), longs=_joined("long", width),
+        rest=fixed_source("fold_lanes").splitlines())  # fmt: skip
+
+
+def _joined(whole: str, width: int) -> list[str]:
+    """C lines: the function that gives the bits that any lane has."""
+    steps, half, name = [], width // 2, "lanes"
+    while half > 1:
+        steps.append(f"const {whole}{half} lanes_{half} = {name}.lo | {name}.hi;")
+        name, half = f"lanes_{half}", half // 2
+    return block("""
+        // the bits that any of them has
+        KGT_INLINE $whole kgt_or_$whole(const $whole$width lanes)
+        {
+            $steps
+            return $name.lo | $name.hi;
+        }
+
+    """, whole=whole, width=width, steps=steps, name=name)
+
+
+def _most(dtype: str, width: int) -> list[str]:
+    real, whole = OPENCL_TYPES[dtype], _WHOLE[dtype]
+    return block("""
+        typedef struct { $whole$width key, nan; } kgt_lanes_$real;
+
+        KGT_INLINE void kgt_lanes_take_$real(
+            kgt_lanes_$real *most, const $real$width value, const $whole$width taken)
+        {
+            const $whole$width bits = as_$whole$width(value);
+            $whole$width key = bits ^ (bits >> $sign & $largest);
+            key = (key & taken) | (~taken & ($whole$width)($least));
+            most->key = most->key > key ? most->key : key;
+            most->nan |= taken & (value != value);
+        }
+
+    """, real=real, whole=whole, width=width, sign=31 if whole == "int" else 63,
+        largest=f"{whole.upper()}_MAX", least=f"{whole.upper()}_MIN")  # fmt: skip
+
+
+def lanes_start(stage: Stage, width: int) -> list[str]:
+    """C lines: what a work-item holds of each fold, before its first vector."""
+    lines = fold_start(stage, slot_of_item())
+    for one in values_of(stage):
+        if in_lanes(one) and one.kind == "sum":
+            lines.append(f"kgt_sums_of_lanes {_lanes(one)} = {{0}};")
+        elif in_lanes(one):
+            real, whole = OPENCL_TYPES[one.dtype], _WHOLE[one.dtype]
+            least = f"({whole}{width})({whole.upper()}_MIN)"
+            lines.append(f"kgt_lanes_{real} {_lanes(one)} = {{{least}, ({whole}{width})(0)}};")
+    return lines
+
+
+def lanes_take(
+    stage: Stage, types: Callable[[str], str], value: Callable[[str], str], width: int,
+    inside: tuple[str, str] | None = None,
+) -> list[str]:  # fmt: skip
+    """C lines: take a vector of cells.
+
+    types: the dtypes of fields.  value: C text, as tight as a name, of a field's vector.
+    inside: C text of the first lane that belongs to the item's cells, and of the end of them; by
+    default all do.
+    """
+    lines: list[str] = []
+    for one in values_of(stage):
+        if in_lanes(one):
+            lines += _taken_at_once(stage, one, types, value, width, inside)
+        else:
+            lines += _taken_one_by_one(stage, one, types, value, width, inside)
+    return lines
+
+
+def _taken_at_once(
+    stage: Stage, one: FoldValue, types: Callable[[str], str], value: Callable[[str], str],
+    width: int, inside: tuple[str, str] | None,
+) -> list[str]:  # fmt: skip
+    whole = f"{_WHOLE[one.dtype]}{width}"
+    tests = []
+    if inside is not None:
+        numbers = f"({whole})({', '.join(map(str, range(width)))})"
+        tests += [f"({numbers} >= ({whole})({inside[0]}))", f"({numbers} < ({whole})({inside[1]}))"]
+    if one.over:
+        tests.append(f"__builtin_convertvector({value(one.over)} != 0, {whole})")
+    taken = " & ".join(tests) or f"({whole})(-1)"
+    if one.kind != "sum":
+        sign = "-" if one.kind == "min" else ""
+        real = OPENCL_TYPES[one.dtype]
+        return block("""
+            {
+                const $whole kgt_taken = $taken;
+                kgt_lanes_take_$real(&$held, $value, kgt_taken);
+            }
+        """, whole=whole, taken=taken, real=real, held=_lanes(one), value=sign + value(one.value))
+    digits, lowest = sum_of(stage, one)
+    numbers = value(one.value)
+    if tests:
+        real = f"as_{OPENCL_TYPES[one.dtype]}{width}"
+        numbers = f"{real}(as_{whole}({numbers}) & ({taken}))"
+    return [
+        f"kgt_lanes_add_{OPENCL_TYPES[one.dtype]}(&{_lanes(one)}, {digits}, {lowest},",
+        f"    {numbers});",
+    ]
+
+
+def _taken_one_by_one(
+    stage: Stage, one: FoldValue, types: Callable[[str], str], value: Callable[[str], str],
+    width: int, inside: tuple[str, str] | None,
+) -> list[str]:  # fmt: skip
+    first, end = inside or ("0", str(width))
+    fields = [field for field in (one.value, one.over, one.place) if field]
+    arrays = [
+        line for field in fields for line in (
+            f"const {OPENCL_TYPES[types(field)]}{width} kgt_of_{field} = {value(field)};",
+            f"const {OPENCL_TYPES[types(field)]} *const kgt_each_{field} = "
+            f"(const {OPENCL_TYPES[types(field)]} *)&kgt_of_{field};",
+        )
+    ]  # fmt: skip
+    return block("""
+        {
+            $arrays
+            for (int kgt_lane = $first; kgt_lane < $end; ++kgt_lane) {
+                $take
+            }
+        }
+    """, arrays=arrays, first=first, end=end,
+        take=take_cell(one, lambda field: f"kgt_each_{field}[kgt_lane]"))  # fmt: skip
+
+
+def lanes_end(stage: Stage, width: int) -> list[str]:
+    """C lines: hand on what a work-item holds."""
+    lines = []
+    for one in values_of(stage):
+        if in_lanes(one) and one.kind == "sum":
+            digits, lowest = sum_of(stage, one)
+            lines += block("""
+                const kgt_sums_of_lanes ${held}_all = $held;
+                kgt_lanes_end(&${held}_all, $digits, $lowest);
+            """, held=_lanes(one), digits=digits, lowest=lowest)
+        elif in_lanes(one):
+            lines += block("""
+                const kgt_lanes_$real ${lanes}_all = $lanes;
+                for (int kgt_lane = 0; kgt_lane < $width; ++kgt_lane) {
+                    const $whole kgt_key = ((const $whole *)&${lanes}_all.key)[kgt_lane];
+                    $held.key = max($held.key, kgt_key);
+                    $held.nan |= ((const $whole *)&${lanes}_all.nan)[kgt_lane] != 0;
+                }
+            """, real=OPENCL_TYPES[one.dtype], whole=_WHOLE[one.dtype], lanes=_lanes(one),
+                held=held(one), width=width)  # fmt: skip
+    return [*lines, *fold_end(stage)]
+
+
+def _lanes(one: FoldValue) -> str:
+    return f"{held(one)}_lanes"

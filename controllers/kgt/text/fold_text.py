@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: MIT
+"""What kernels do with the values that a stage folds, as OpenCL C; see kernels_cl/fold.cl.
+
+Sums go to `kgt_digits`: COPIES vectors, of which each work-item or group takes one, so that few
+meet.  What is left of the extremes goes to a slot of each work-item or group.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from controllers.kgt.parameter import Parameter
+from controllers.kgt.text.c_lines import block
+from controllers.kgt.text.emitter import statement
+from controllers.kgt.text.fixed import fixed_source
+from controllers.kgt.text.fold_values import FoldValue, values_of
+from controllers.kgt.text.literals import OPENCL_TYPES
+from controllers.program.accumulator import n_words
+from controllers.program.exact_sum import lowest
+from controllers.program.functions import FLOATS
+from controllers.program.program import Stage
+
+COPIES = 32
+OF_SLOT = 3     # words: whether there is a cell, its key, its place
+PARAMETERS = (
+    Parameter("kgt_digits", "long*", "inout"),
+    Parameter("kgt_slots", "long*", "inout"),
+    Parameter("kgt_first_slot", "long", "scalar"),
+)
+
+
+def fold_parameters(stage: Stage) -> tuple[Parameter, ...]:
+    """The parameters of a kernel for what it folds."""
+    return PARAMETERS if values_of(stage) else ()
+
+
+def fold_declarations(stage: Stage) -> list[str]:
+    """The same as C lines, each with its comma."""
+    return [
+        f"__global {one.type_name.replace('*', ' *restrict ')}{one.name},"
+        if one.role == "inout" else f"const {one.type_name} {one.name},"
+        for one in fold_parameters(stage)
+    ]  # fmt: skip
+
+
+def needs_doubles(stage: Stage) -> bool:
+    """Whether it sums floats, which takes float64 whatever they are."""
+    return any(one.kind == "sum" and one.dtype in FLOATS for one in values_of(stage))
+
+
+def fold_helpers(stage: Stage) -> list[str]:
+    """C lines: the functions that fold."""
+    if not values_of(stage):
+        return []
+    floats = needs_doubles(stage) or any(one.dtype == "float64" for one in values_of(stage))
+    texts = [fixed_source("fold"), *([fixed_source("fold_float")] if floats else [])]
+    return [line for text in texts for line in [*text.splitlines(), ""]]
+
+
+def sum_words(values: Sequence[FoldValue]) -> int:
+    """The words of the digits of all sums."""
+    return sum(n_words(one.kind, one.dtype) for one in values if one.kind == "sum")
+
+
+def n_extremes(values: Sequence[FoldValue]) -> int:
+    """How many folds are no sums."""
+    return sum(one.kind != "sum" for one in values)
+
+
+def fold_start(stage: Stage, slot: Sequence[str]) -> list[str]:
+    """C lines: what a work-item holds of each fold, before its first cell.
+
+    slot: C text, in parts, of the number of the work-item, or of its group, in this launch.
+    """
+    values = values_of(stage)
+    lines = statement("const long kgt_slot", slot)
+    if sum_words(values):
+        lines.append(
+            f"__global long *kgt_sums = kgt_digits + kgt_slot % {COPIES} * {sum_words(values)};"
+        )
+    for one in values:
+        nothing = f"KGT_NO_{OPENCL_TYPES[one.dtype]}" if is_most(one) else "{0}"
+        lines.append(f"{_holder(one)} {held(one)} = {nothing};")
+    return lines
+
+
+def fold_cells(
+    stage: Stage,
+    value: Callable[[str, int], str],
+    lanes: int = 1,
+    inside: Callable[[int], str] | None = None,
+    repeated: bool = False,
+) -> list[str]:
+    """C lines: take some cells side by side.
+
+    value: C text, as tight as a name, of what a field gets in one of them.  inside: of whether it
+    is among those that the item computes, where that is not sure.  repeated: by an item that may
+    have more than some thousand cells.
+    """
+    lines: list[str] = []
+    each = range(lanes)
+    if inside is not None:
+        lines += [f"const int kgt_inside_{lane} = {inside(lane)};" for lane in each]
+    for at, one in enumerate(values_of(stage)):
+        taken = []
+        for lane in each:
+            tests = [f"kgt_inside_{lane}"] if inside is not None else []
+            tests += [f"{value(one.over, lane)} != 0"] if one.over else []
+            taken.append(" && ".join(tests))
+        values = [value(one.value, lane) for lane in each]
+        if one.kind == "sum" and one.dtype in FLOATS:
+            name = f"kgt_each_{one.value}"
+            numbers = [f"{t} ? {v} : 0" if t else v for t, v in zip(taken, values)]
+            lines += statement(f"double {name}[{lanes}]", _listed(numbers))
+            call = "kgt_sum_take" if repeated else "kgt_sum_add"
+            to = f"&{held(one)}, {_digits(stage, at)}, {lowest(one.dtype)}"
+            lines.append(f"{call}({to}, {name}, {lanes});")
+        else:
+            places = [value(one.place, lane) if one.place else "0" for lane in each]
+            lines += [_taken(one, *cell) for cell in zip(values, taken, places)]
+    return lines
+
+
+def _listed(values: Sequence[str]) -> list[str]:
+    parts = [f"{value}," for value in values]
+    return [f"{'' if at else '{'}{part}" for at, part in enumerate(parts[:-1])] + [
+        f"{'' if len(parts) > 1 else '{'}{values[-1]}}}"
+    ]
+
+
+def take_cell(one: FoldValue, value: Callable[[str], str]) -> list[str]:
+    """C lines: take the cell of which `value` gives what a field gets; no float is summed."""
+    taken = f"{value(one.over)} != 0" if one.over else ""
+    assert one.kind != "sum" or one.dtype not in FLOATS, "which are taken several at once"
+    return [_taken(one, value(one.value), taken, value(one.place) if one.place else "0")]
+
+
+def sum_of(stage: Stage, one: FoldValue) -> tuple[str, int]:
+    """C text of where the digits of a sum are, and the exponent of the least one."""
+    return _digits(stage, values_of(stage).index(one)), lowest(one.dtype)
+
+
+def fold_end(stage: Stage) -> list[str]:
+    """C lines: hand on what a work-item holds, which has a slot of its own."""
+    lines, extreme = [], 0
+    for at, one in enumerate(values_of(stage)):
+        if one.kind == "sum":
+            lowest_text = f", {lowest(one.dtype)}" if one.dtype in FLOATS else ""
+            lines.append(f"{_holder(one)}_end(&{held(one)}, {_digits(stage, at)}{lowest_text});")
+        else:
+            lines += _best(one)
+            lines.append(f"kgt_best_end(&{_best_of(one)}, {_slot(stage, extreme)});")
+            extreme += 1
+    return lines
+
+
+def fold_end_of_group(stage: Stage, n_items: int) -> list[str]:
+    """C lines: hand on what a work-group holds, which has a slot; all items of it come here.
+
+    n_items: at most, a power of 2 as the size of the group along each axis.
+    """
+    extreme = 0
+    lines = block("""
+        __local long kgt_room[$room];
+        const int kgt_row = get_local_size(0), kgt_plane = kgt_row * (int)get_local_size(1);
+        const int kgt_items = kgt_plane * (int)get_local_size(2);
+        const int kgt_own = (int)get_local_id(2) * kgt_plane + (int)get_local_id(1) * kgt_row
+            + (int)get_local_id(0);
+    """, room=4 * n_items + 1)
+    for at, one in enumerate(values_of(stage)):
+        if one.kind == "sum":
+            lowest_text = f", {lowest(one.dtype)}" if one.dtype in FLOATS else ""
+            to = f"&{held(one)}, {_digits(stage, at)}{lowest_text}"
+            lines.append(f"{_holder(one)}_group({to}, kgt_room, kgt_own, kgt_items);")
+        else:
+            lines += _best(one)
+            to = f"&{_best_of(one)}, {_slot(stage, extreme)}"
+            lines.append(f"kgt_best_group({to}, kgt_room, kgt_own, kgt_items);")
+            extreme += 1
+    return lines
+
+
+def is_most(one: FoldValue) -> bool:
+    """Whether an item holds it as `kgt_most_...`: the most or least float, wherever it is."""
+    return one.kind in ("min", "max") and one.dtype in FLOATS
+
+
+def _best(one: FoldValue) -> list[str]:
+    """C lines: what an item holds as a `kgt_best`, if it is not one."""
+    if not is_most(one):
+        return []
+    kind = OPENCL_TYPES[one.dtype]
+    return [f"kgt_best {_best_of(one)} = kgt_best_of_{kind}({held(one)});"]
+
+
+def _best_of(one: FoldValue) -> str:
+    return f"{held(one)}_best" if is_most(one) else held(one)
+
+
+def _taken(one: FoldValue, value: str, taken: str, place: str) -> str:
+    """A C line: take a value, if `taken` says so, or surely where it is empty."""
+    name = held(one)
+    if one.kind == "sum":
+        return f"kgt_whole_add(&{name}, {f'{taken} ? {value} : 0' if taken else value});"
+    if one.kind in ("any", "all"):
+        wanted = f"{value} {'!=' if one.kind == 'any' else '=='} 0"
+        return f"{name}.seen |= {f'{taken} && {wanted}' if taken else wanted};"
+    if is_most(one):
+        sign = "-" if one.kind == "min" else ""
+        return f"kgt_take_{OPENCL_TYPES[one.dtype]}(&{name}, {sign}{value}, {taken or '1'});"
+    return f"kgt_best_take(&{name}, (kgt_best){{{taken or '1'}, {_key(one, value)}, {place}}});"
+
+
+def _key(one: FoldValue, value: str) -> str:
+    """C text of a number that is the larger, the more the value is what the fold looks for."""
+    low = one.kind.endswith("min")
+    if one.dtype not in FLOATS:
+        return f"{'~' if low else ''}(long){value}"
+    # -0 and 0 are equal there
+    return f"kgt_key_of_{OPENCL_TYPES[one.dtype]}({'-' if low else ''}({value} == 0 ? 0 : {value}))"
+
+
+def _digits(stage: Stage, at: int) -> str:
+    """C text: where the digits of a sum are."""
+    before = sum_words(values_of(stage)[:at])
+    return f"kgt_sums + {before}" if before else "kgt_sums"
+
+
+def _slot(stage: Stage, extreme: int) -> str:
+    """C text: where an extreme of an item or a group goes."""
+    count = n_extremes(values_of(stage))
+    at = f" + {OF_SLOT * extreme}" if extreme else ""
+    return f"kgt_slots + (kgt_first_slot + kgt_slot) * {OF_SLOT * count}{at}"
+
+
+def _holder(one: FoldValue) -> str:
+    """The type of what a work-item holds of a fold."""
+    if one.kind != "sum":
+        return f"kgt_most_{OPENCL_TYPES[one.dtype]}" if is_most(one) else "kgt_best"
+    return "kgt_sum" if one.dtype in FLOATS else "kgt_whole"
+
+
+def held(one: FoldValue) -> str:
+    """The variable that a work-item holds a fold in."""
+    return f"kgt_{one.value}"
+
+
+def slot_of_item() -> list[str]:
+    """C text, in parts: the number of a work-item in a launch."""
+    return _numbered("(long)get_global_id", "(long)get_global_size")
+
+
+def slot_of_group() -> list[str]:
+    """C text, in parts: the number of a work-group in a launch."""
+    return _numbered("(long)get_group_id", "(long)get_num_groups")
+
+
+def _numbered(number: str, size: str) -> list[str]:
+    return [f"({number}(2) * {size}(1) + {number}(1)) * {size}(0)", f"+ {number}(0)"]

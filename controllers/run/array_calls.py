@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+"""What a computation does around each call of its array expressions."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+
+from controllers.program.program import Program
+from controllers.run.call import Calls
+from controllers.run.state import State
+
+
+class ArrayCalls:
+    """Collective calls that cost little where there is nobody to agree with."""
+
+    def __init__(self, calls: Calls, state: State) -> None:
+        self._calls, self._state = calls, state
+
+    def begin(self, verb: str, facts: Callable[[], Mapping[str, object]]) -> None:
+        """All ranks are here, with the same facts; RuntimeError where fields cannot be read."""
+        self._state.check_idle(verb)
+        if not self._calls.alone:
+            with self._calls.remembered(verb):
+                self._calls.agree(verb, {**facts(), **self._state.facts("reads")})
+        self._state.check(verb, "reads")
+
+    def setting(self, verb: str, fields: Iterable[str]) -> AbstractContextManager[None]:
+        """All cells of these that are to be set are set meanwhile."""
+        return self._state.setting(verb, fields)
+
+
+def changed(program: Program) -> tuple[str, ...]:
+    """The fields that steps change."""
+    return tuple(dict.fromkeys((*program.written, *program.renames, *program.renames.values())))

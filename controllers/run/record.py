@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: MIT
+"""Records: points, lines and slices of a field, or a result, sampled while steps run.
+
+Samples stay on the ranks that own the cells until somebody asks for all of them.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.engine import Engine
+from controllers.run.cells import cells_of, dtype_of
+from controllers.run.results import Results
+from controllers.settings.initial import Place
+from hitmap.argument import short
+from hitmap.comm import Communicator
+from hitmap.conversion import with_one_nan
+from hitmap.shape import Shape
+
+if TYPE_CHECKING:
+    import xarray
+
+Where: TypeAlias = Mapping[str, object]
+_Chosen: TypeAlias = "tuple[npt.NDArray[np.intp], ...]"
+
+
+class Selection:
+    """Some cells of a field: along each axis those of a number, which drops it, or of a slice.
+
+    Where there is a grid, numbers are coordinates, and stand for the nearest cell or point; else
+    they are indices.
+    """
+
+    def __init__(self, place: Place, extent: Sequence[int], where: Where) -> None:
+        """ValueError or TypeError for an axis that is none, or numbers at which no cells are."""
+        axes = place.axes.axes
+        for name in where:
+            if name not in axes:
+                raise ValueError(f"there is no axis {name!r}; there are {', '.join(axes)}")
+        self.chosen: _Chosen = tuple(
+            _along(place, axis, n, where.get(name, slice(None)))
+            for axis, (name, n) in enumerate(zip(axes, extent))
+        )
+        kept = [not isinstance(where.get(name, slice(None)), (int, float, np.generic))
+                for name in axes]  # fmt: skip
+        self.dims = tuple(name for name, one in zip(axes, kept) if one)
+        self.shape = tuple(len(one) for one, is_kept in zip(self.chosen, kept) if is_kept)
+        self.coords: dict[str, npt.NDArray[np.float64]] = {}
+        for axis, name in enumerate(axes):
+            if kept[axis] and place.grid is not None:
+                self.coords[name] = place.along(axis, 0, extent[axis])[self.chosen[axis]]
+
+    def within(self, box: Shape) -> tuple[_Chosen, _Chosen] | None:
+        """Which of the chosen cells a box has, and which positions these are; None for none."""
+        at = tuple(
+            np.flatnonzero((one >= low) & (one < high))
+            for one, low, high in zip(self.chosen, box.lower, box.upper)
+        )
+        if not all(map(len, at)):
+            return None
+        return tuple(one[n] for one, n in zip(self.chosen, at)), at
+
+
+class Record:
+    """What was sampled after every so many steps; all ranks know when, each has its own cells.
+
+    steps, times: of the samples.
+    """
+
+    def __init__(
+        self, name: str, every: int, comm: Communicator, engine: object, selection: Selection | None
+    ) -> None:
+        self.name, self.every = name, every
+        self.steps: list[int] = []
+        self.times: list[float] = []
+        self._comm, self._selection = comm, selection
+        self._engine: Any = engine      # gives the engine, which is another one after a division
+        self._samples: list[list[tuple[_Chosen, npt.NDArray[Any]]]] = []
+        self._values: list[Any] = []    # of a result
+
+    def left(self, step: int) -> int:
+        """Steps from `step` to the next sample."""
+        return self.every - step % self.every
+
+    def look(self, now: Results) -> bool:
+        """Take a sample; the run goes on."""
+        self.steps.append(now.step)
+        self.times.append(now.time)
+        if self._selection is None:
+            self._values.append(now[self.name])
+        else:
+            self._samples.append([*self._own(self._engine(), self._selection)])
+        return False
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def get(self, root: int = 0) -> npt.NDArray[Any] | None:
+        """All samples, [samples][cells ...], on the rank `root`; None on the others.  Collective.
+        """
+        if self._selection is None:
+            return np.array(self._values) if self._comm.rank == root else None
+        everyone = self._comm.gather(self._samples, root)
+        if everyone is None:
+            return None
+        extent = tuple(map(len, self._selection.chosen))
+        dtype = dtype_of(self._engine(), self.name)
+        whole = np.zeros((len(self.steps), *extent), dtype)
+        for samples in everyone:
+            for sample, parts in zip(whole, samples):
+                for at, values in parts:
+                    sample[np.ix_(*at)] = values
+        return whole.reshape(len(self.steps), *self._selection.shape)
+
+    def to_xarray(self, root: int = 0) -> xarray.DataArray | None:
+        """All samples as an xarray.DataArray on the rank `root`; None on the others.  Collective.
+
+        Its first axis is `t` where steps take time, else `step`.
+        """
+        try:
+            from xarray import DataArray
+        except ImportError:
+            raise ImportError(
+                'to_xarray needs xarray; pip install "opencl-controllers[xarray]"'
+            ) from None
+        whole = self.get(root)
+        if whole is None:
+            return None
+        axis, along = ("t", self.times) if any(self.times) else ("step", self.steps)
+        dims: tuple[str, ...] = (axis,)
+        coords = {axis: np.array(along)}
+        if self._selection is not None:
+            dims, coords = (axis, *self._selection.dims), {**coords, **self._selection.coords}
+        return DataArray(whole, dims=dims, coords=coords, name=self.name)
+
+    def __repr__(self) -> str:
+        return f"<Record of {self.name}: {len(self)} samples, every {self.every} steps>"
+
+    def _own(self, engine: Engine, selection: Selection) -> Any:
+        """The cells that the places of this rank have of a sample."""
+        for place in engine.executors:
+            found = selection.within(engine.plan.owned(self.name, place))
+            if found is not None:
+                cells, at = found
+                lower = tuple(int(one.min()) for one in cells)
+                box = Shape(lower, tuple(int(one.max()) + 1 for one in cells))
+                values = cells_of(engine, self.name, place, box)
+                inside = np.ix_(*(one - low for one, low in zip(cells, lower)))
+                yield at, with_one_nan(values[inside].copy())
+
+
+def _along(place: Place, axis: int, n_cells: int, wanted: object) -> npt.NDArray[np.intp]:
+    """The cells along one axis."""
+    every = np.arange(n_cells)
+    if isinstance(wanted, slice) and wanted == slice(None):
+        return every
+    name = place.axes.axes[axis]
+    if isinstance(wanted, bool) or not isinstance(wanted, (slice, int, float, np.generic)):
+        raise TypeError(f"{name}={short(wanted)}: give a number, or a slice of numbers")
+    try:
+        found = _at(place, axis, every, wanted)
+    except (IndexError, TypeError):
+        found = every[:0]
+    if not len(found):
+        lies = "" if place.grid is None else f", which lie from {_first(place, axis, n_cells)}"
+        raise ValueError(
+            f"{name}={short(wanted)} is at none of the {n_cells} cells{lies}; choose others"
+        )
+    return found
+
+
+def _at(
+    place: Place, axis: int, every: npt.NDArray[np.intp], wanted: Any
+) -> npt.NDArray[np.intp]:
+    if place.grid is None:
+        return every[wanted] if isinstance(wanted, slice) else every[[wanted]]
+    lies = place.along(axis, 0, len(every))
+    half = abs(lies[1] - lies[0]) / 2 if len(lies) > 1 else np.inf
+    if not isinstance(wanted, slice):
+        near = np.abs(lies - wanted)
+        is_near = float(near.min()) <= half * (1 + 1e-9)
+        nearest = int(near.argmin())
+        return every[nearest : nearest + is_near]
+    low = lies[0] if wanted.start is None else wanted.start
+    high = lies[-1] + half if wanted.stop is None else wanted.stop
+    if wanted.step is None:
+        return np.flatnonzero((lies >= low) & (lies < high))
+    wished = np.arange(low, high, wanted.step)
+    found: npt.NDArray[np.intp] = np.array([np.abs(lies - at).argmin() for at in wished], np.intp)
+    return found
+
+
+def _first(place: Place, axis: int, n_cells: int) -> str:
+    lies = place.along(axis, 0, n_cells)
+    return f"{lies[0]:g} to {lies[-1]:g}"

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: MIT
+"""Running steps: so many, to a time, or until something holds; and what they have found.
+
+Between two steps after which somebody looks, a run is one run of the engine.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from controllers.engine import Progress
+from controllers.engine.decision import decided
+from controllers.engine.samples import DISTANCE
+from controllers.placement.own_kernel import check_rest
+from controllers.report.timings import Timings
+from controllers.report.trace import Trace
+from controllers.run.array_calls import changed
+from controllers.run.call import collective, refuse_together
+from controllers.run.ending import Ending, Until
+from controllers.run.finite import check_finite, watched_fields
+from controllers.run.interruption import Interruption
+from controllers.run.overview import Overview
+from controllers.run.parameters import Parameters
+from controllers.run.progress import Watcher, told_by
+from controllers.run.results import Results
+from controllers.settings.overrides import overrides
+from controllers.tuning import Tuner
+from hitmap.agreement import on_all_ranks
+from hitmap.argument import whole
+
+AT_ONCE = 1024      # steps of a run of which nobody knows how many there are
+
+
+class Look(Protocol):
+    """Somebody who looks at the fields after every so many steps."""
+
+    def left(self, step: int) -> int:
+        """How many steps there are from `step` to the next look, 1 or more."""
+
+    def look(self, now: Results) -> bool:
+        """Look, and say whether the run is to end here, on all ranks alike.  Collective."""
+
+
+class _Check:
+    """Asks whether a run is to end, after so many steps since it began."""
+
+    def __init__(self, ending: Ending, computation: Running, first: int) -> None:
+        self._ending, self._computation, self._first = ending, computation, first
+
+    def left(self, step: int) -> int:
+        return self._ending.check_every - (step - self._first) % self._ending.check_every
+
+    def look(self, now: Results) -> bool:
+        ask = self._ending.holds
+        assert ask is not None, "it is asked"
+        return decided(self._computation.comm, lambda: ask(now), "until=")
+
+
+class Running(Overview):
+    """The verbs that run steps."""
+
+    _parameters: Parameters
+    _timings: Timings
+    _tuner: Tuner | None
+    _trace: Trace | None
+    _looks: list[Look]
+    _sampled = 0        # the step at which places were looked at last
+    _results: Results | None
+
+    def run(
+        self,
+        n_steps: int | None = None,
+        progress: Watcher = None,
+        *,
+        until: Until = None,
+        check_every: int | None = None,
+        at_most: int | None = None,
+        stop_if: bool | str | Sequence[str] = False,
+        **scalars: float,
+    ) -> Results | None:
+        """Run `n_steps` steps, or `until` something; what the last one has found, if it names any.
+
+        until: a time: no step begins at it or later, and where steps compute their own `dt` the
+            last one ends there.  Or a function of the results (`Results`), which rank 0 asks after
+            every `check_every` steps, and after `at_most`, where the run ends in any case:
+            `run.run(until=lambda now: now.residual < 1e-6, check_every=10, at_most=10000)`.
+        stop_if: True, or names of fields: FloatingPointError on all ranks, which names step and
+            cell, once one of them has become NaN or infinite.  Looked at after every `check_every`
+            steps, by default every 10.
+        scalars: new values of parameters of the program, from now on; nothing is built for them.
+        progress: True for a bar of rank 0 on standard error, a function that is called with the
+            steps done and their total, or a bar such as tqdm's, with `update` and `total`; it is
+            told now and then how far this rank is.
+
+        Ctrl-C, on any rank, or an error of `progress` end the run at a step that all ranks share:
+        the exception is raised on all of them, the field can be saved, and `run` goes on from
+        there.  After another error, or a second Ctrl-C, the field is torn until it is set anew.
+        """
+        self.state.check_idle("run")
+        told = told_by(progress, self.comm)
+        watched = refuse_together(self.comm, lambda: watched_fields(self.program, stop_if, until))
+        looks_every = whole(10 if check_every is None else check_every, "check_every", 1)
+        ending = refuse_together(self.comm, lambda: Ending.of(
+            n_steps, until, None if watched else check_every, at_most
+        ))  # fmt: skip
+        ending = self._begun(ending)
+        if not watched:
+            return self._go(ending, told, scalars)
+        return self._run_watched(ending, told, scalars, watched, looks_every)
+
+    def _begun(self, ending: Ending) -> Ending:
+        """What whoever starts the program says in place of it."""
+        said = overrides()
+        said.runs(self)
+        return ending if said.n_steps is None else ending.limited(said.n_steps)
+
+    def _go(
+        self, ending: Ending, told: Progress | None, scalars: dict[str, float]
+    ) -> Results | None:
+        with Interruption(self._engine.course, self.comm, told) as interruption:
+            return self._run(ending, interruption, scalars)
+
+    def _run_watched(
+        self,
+        ending: Ending,
+        told: Progress | None,
+        scalars: dict[str, float],
+        fields: Sequence[str],
+        every: int,
+    ) -> Results | None:
+        """Run some steps at a time, and look at the fields."""
+        first, found = self.step, None
+        while ending.n_steps is None or self.step - first < ending.n_steps:
+            before, done = self.step, self.step - first
+            left = every if ending.n_steps is None else min(every, ending.n_steps - done)
+            tell = further(told, done, ending.n_steps or done + left)
+            found = self._go(replace(ending, n_steps=left), tell, scalars) or found
+            scalars = {}
+            if self.step == before:
+                break
+            for name in fields:
+                check_finite(self, name, before)
+        return found
+
+    @property
+    def repeats(self) -> dict[str, int]:
+        """How often each repeat was done in the last step, by its name."""
+        return {**self._engine.counts}
+
+    @property
+    def results(self) -> Results:
+        """What the last step has found; RuntimeError where none was run since fields were set."""
+        if self._results is None or self._results.step != self._engine.n_steps:
+            raise RuntimeError("there are no results yet: no step was run since fields were set")
+        return self._results
+
+    @collective("ending", "scalars", use="reads")
+    def _run(
+        self, ending: Ending, interruption: Interruption, scalars: dict[str, float]
+    ) -> Results | None:
+        if ending.n_steps is not None and ending.n_steps < 0:
+            raise ValueError(f"the number of steps must not be negative, got {ending.n_steps}")
+        self._parameters.change(self._engine, scalars)
+        self._arrays.settle(changed(self.program), views=True)
+        n_steps, first = ending.steps(self._engine), self._engine.n_steps
+        looks = self._looks if ending.holds is None else [*self._looks, _Check(ending, self, first)]
+        if n_steps is not None:
+            self._check_rest(n_steps, looks)
+        try:
+            self._advance(n_steps, ending, looks, interruption)
+        except BaseException:
+            if self._engine.torn:
+                self.state.tear("run", self.fields, is_lost=self.comm.size > 1)
+            raise
+        n_done = self._engine.n_steps - first
+        interruption.settle(n_done, n_done if n_steps is None else n_steps)
+        return self._found() if self.program.results and n_done else None
+
+    def _advance(
+        self,
+        n_steps: int | None,
+        ending: Ending,
+        looks: Sequence[Look],
+        interruption: Interruption,
+    ) -> None:
+        """Run the steps, to each at which somebody looks."""
+        engine, first = self._engine, self._engine.n_steps
+        until = math.inf if ending.time is None else ending.time
+        goes_on = n_steps is None or n_steps > 0
+        while goes_on:
+            before = engine.n_steps
+            most = AT_ONCE if n_steps is None else n_steps - (before - first)
+            count = min([most, *(one.left(before) for one in looks)])
+            self._piece(count, first, n_steps, until, interruption)
+            done = engine.n_steps - before
+            goes_on = not engine.course.ended and engine.n_steps - first != n_steps
+            goes_on = goes_on and not (engine.numbers.by_steps and ending.reached(engine))
+            if looks and not engine.course.ended:
+                now, ends = self._found(), not goes_on
+                due = [one for one in looks if done == one.left(before) or _ends(one, ends)]
+                stops = [one.look(now) for one in due]
+                goes_on = goes_on and not any(stops)
+            if n_steps is None and goes_on:
+                self._check_time(ending)
+
+    def _piece(
+        self,
+        count: int,
+        first: int,
+        n_steps: int | None,
+        until: float,
+        interruption: Interruption,
+    ) -> None:
+        """Some steps without a look in between."""
+        engine, progress = self._engine, interruption.progress
+        so_far = engine.n_steps - first
+        tell = progress
+        if progress is not None and count != n_steps:
+            total = max(so_far + count, n_steps or 0)
+
+            def tell(done: int, _: int) -> None:
+                progress(so_far + done, total)
+
+        if self._tuner is not None:
+            self._tuner.run(count, self._timings, tell, self._trace, until)
+        else:
+            ends = n_steps is not None and so_far + count == n_steps
+            sampled = ends or so_far == 0 or engine.n_steps - self._sampled >= DISTANCE
+            self._sampled = engine.n_steps if sampled else self._sampled
+            self._timings.run(
+                engine, count, self.comm, tell, self._trace, until=until, sampled=sampled
+            )
+
+    def _check_rest(self, n_steps: int, looks: Sequence[Look]) -> None:
+        """ValueError where the steps up to a look cannot be launched."""
+        kernel, per_launch = self._assembly.terms.kernel, self.plan.steps_per_launch
+        for count in (n_steps, *(one.left(self._engine.n_steps) for one in looks)):
+            check_rest(kernel, count, per_launch)
+
+    def _check_time(self, ending: Ending) -> None:
+        """RuntimeError on all ranks where the time does not come any nearer."""
+        engine = self._engine
+        dt = engine.numbers.step_time
+        if not dt > 0:
+            raise on_all_ranks(RuntimeError(
+                f"the run until the time {ending.time} does not come there: after step "
+                f"{engine.n_steps}, at the time {engine.numbers.time(engine.n_steps)}, dt is {dt}; "
+                f"look at the fields that it is made of"
+            ))  # fmt: skip
+
+    def _found(self) -> Results:
+        """What the last step has found, on all ranks the same."""
+        engine = self._engine
+        step, time = engine.n_steps, engine.numbers.time(engine.n_steps)
+        self._results = found = Results(step, time, engine.folds.results, engine.counts)
+        return found
+
+
+def further(told: Progress | None, before: int, total: int) -> Progress | None:
+    """Who is told, of steps that come after `before` others."""
+    return None if told is None else lambda done, _: told(before + done, total)
+
+
+def _ends(look: Look, is_last: bool) -> bool:
+    """Whether somebody is asked as a run ends, whatever the step is."""
+    return is_last and isinstance(look, _Check)

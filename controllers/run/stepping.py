@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""Looking at fields while steps run: at all of them now and then, or at some cells by a record."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from controllers.run.call import collective, refuse_together
+from controllers.run.ending import Ending
+from controllers.run.progress import Watcher, told_by
+from controllers.run.record import Record, Selection
+from controllers.run.results import Results
+from controllers.run.running import Running, further
+from hitmap.argument import whole
+
+
+class Stepping(Running):
+    """The verbs that run steps, and look at them on the way."""
+
+    def steps(
+        self, n_steps: int, every: int = 1, progress: Watcher = None, **scalars: float
+    ) -> Iterator[Moment]:
+        """Run `n_steps` steps, and yield after each `every`, and after the last.
+
+        What is yielded has `step` and `time`, the results, and the fields as they are then.
+        Collective, each time.
+        """
+        self.state.check_idle("run")
+        told = told_by(progress, self.comm)
+        count = refuse_together(self.comm, lambda: whole(every, "every", 1))
+        total = self._begun(refuse_together(
+            self.comm, lambda: Ending.of(n_steps, None, None, None)
+        )).n_steps  # fmt: skip
+        assert total is not None
+        for done in range(0, total, count):
+            tell = further(told, done, total)
+            self._go(Ending(min(count, total - done)), tell, scalars)
+            scalars = {}
+            yield Moment(self, self._found())
+
+    def record(self, what: str, *, every: int = 1, **where: object) -> Record:
+        """From now on sample a field, or a result, after steps whose number `every` divides.
+
+        where: by the names of axes, a number, which drops the axis, or a slice; all cells along the
+        others.  Where there is a grid, numbers are coordinates of the nearest cells:
+        `run.record("u", y=50.0, x=slice(100, 1900, 100))`.  Collective.
+        """
+        self.state.check_idle("record")
+        return self._record(what, every, where)
+
+    @collective("what", "every", use="nothing")
+    def _record(self, what: str, every: int, where: dict[str, object]) -> Record:
+        every, selection = whole(every, "every", 1), None
+        if what in self.program.results:
+            if where:
+                raise ValueError(f"{what!r} is a result, a number; leave {', '.join(where)} out")
+        elif what in self.fields:
+            field = self[what]
+            selection = Selection(field.where_cells_lie, field.shape, where)
+        else:
+            known = ", ".join((*self.fields, *self.program.results))
+            raise ValueError(f"there is no field and no result {what!r}; there are {known}")
+        record = Record(what, every, self.comm, lambda: self._engine, selection)
+        self._looks.append(record)
+        return record
+
+
+class Moment(Results):
+    """The results after a step, and the fields of a computation as they are then."""
+
+    def __init__(self, run: Stepping, found: Results) -> None:
+        super().__init__(found.step, found.time, found, found.repeats)
+        self._run = run
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and name in self._run.fields:
+            return self._run[name]
+        return super().__getattr__(name)

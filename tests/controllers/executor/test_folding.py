@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""Folds of OpenCL kernels have the bits of NumPy's, whatever the values, boxes and strategies."""
+from functools import cache
+
+import numpy as np
+import pytest
+
+from controllers.device import find_devices
+from controllers.executor.opencl import OpenCLExecutor
+from controllers.kgt.strategies.cell import CellConfig, GroupsConfig
+from controllers.kgt.strategies.marching import MarchingConfig
+from controllers.kgt.strategies.rows import RowsConfig
+from controllers.program.accumulator import KINDS, Accumulator, numbers_of
+from controllers.program.expression import Constant, Read, where
+from controllers.program.field import Field
+from controllers.program.fold import Fold
+from controllers.program.program import Program, Stage
+from hitmap import Shape
+from tests.support.fold_runs import folded
+
+DTYPES = ("float32", "float64", "uint8", "int16", "int32", "int64")
+EXTENTS = ((5003,), (37, 129), (1, 70), (90, 1), (7, 9, 66), (3, 4, 5, 19))
+HARD = ("plain", "wide", "denormal", "tail", "cancelling", "infinite", "nan", "zeros", "huge")
+
+
+@cache
+def executor():
+    device = next(device for device in find_devices() if device.kind != "reference")
+    return OpenCLExecutor(device)
+
+
+def values(rng, dtype, extent, kind):
+    """Fields of one kind of numbers."""
+    if np.dtype(dtype).kind != "f":
+        info = np.iinfo(dtype)
+        return rng.integers(info.min, info.max, extent, dtype, endpoint=True)
+    info, plain = np.finfo(dtype), rng.standard_normal(extent)
+    if kind == "wide":
+        plain = np.ldexp(plain, rng.integers(info.minexp - info.nmant, info.maxexp - 20, extent))
+    elif kind == "denormal":
+        plain = plain * float(info.tiny)
+    elif kind == "tail":
+        plain = 2.0 ** -np.linspace(0, 300, plain.size).reshape(extent)
+    elif kind == "cancelling":
+        plain = np.where(rng.random(extent) < 0.5, 1, -1) * float(info.max) / 2**40 + plain
+    elif kind in ("infinite", "nan"):
+        plain.flat[rng.integers(0, plain.size, 3)] = np.inf if kind == "infinite" else np.nan
+    elif kind == "zeros":
+        plain = np.where(plain < 0, -0.0, 0.0)
+    elif kind == "huge":
+        plain = np.sign(plain) * float(info.max)
+    return plain.astype(dtype)
+
+
+def program_of(n_axes, dtype, masked, updates, only):
+    """Folds of u, and of a condition, in a stage that copies it to v or does not."""
+    u, v = Read("u", (0,) * n_axes), Read("v", (0,) * n_axes)
+    over = u > 0 if masked else None
+    folds = {kind: Fold(kind, u > 1 if kind in ("any", "all") else u, over) for kind in only}
+    folds["n_cells"] = Fold("sum", Constant(1), over)
+    stage = Stage("s", {"v": where(v > 0, u, v)} if updates else {}, ((0, 0),) * n_axes, folds)
+    return Program("p", (Field("u", dtype), Field("v", dtype)), (stage,))
+
+
+def expected(array, masked):
+    """What NumPy makes of them."""
+    domain = Shape.of_extent(array.shape)
+    mask, numbers = array > 0 if masked else None, numbers_of(domain, domain)
+    found = {
+        kind: Accumulator.of(kind, array > 1 if kind in ("any", "all") else array, mask, numbers)
+        for kind in KINDS
+    }
+    found["n_cells"] = Accumulator.of("sum", np.ones(array.shape, np.int64), mask)
+    return found
+
+
+def check(dtype, extent, kind, seed, masked=False, updates=True, only=KINDS, config=None):
+    """Folds of some kinds over random boxes, by a configuration where it suits."""
+    rng = np.random.default_rng(seed)
+    u, v = (values(rng, dtype, extent, kind) for _ in range(2))
+    program = program_of(len(extent), dtype, masked, updates, only)
+    arrays = {"u": u, "v": v} if updates else {"u": u}
+    made, fields = folded(
+        executor(), program, arrays, n_boxes=seed % 4 + 1, times=seed % 2 + 1, config=config
+    )
+    right = expected(u, masked)
+    for name in made:
+        assert made[name] == right[name], (name, made[name].words, right[name].words)
+    if updates:
+        assert np.array_equal(fields["v"], np.where(v > 0, u, v), equal_nan=True)
+
+
+@pytest.mark.parametrize("kind", HARD)
+def test_sums_of_hard_numbers_are_exact(kind):
+    check("float32", (37, 129), kind, 3, only=("sum", "max"))
+
+
+def test_one_step_of_narrow_boxes_folds_too():
+    check("float64", (9, 5), "wide", 3, masked=True, only=("sum", "argmin", "any"))
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("extent", EXTENTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_folds_have_the_bits_of_numpy(dtype, extent):
+    kinds = HARD if dtype in ("float32", "float64") else ("plain",)
+    for only in (("sum", "max", "argmin"), ("min", "argmax", "any", "all")):
+        for seed, kind in enumerate(kinds * 2):
+            check(dtype, extent, kind, seed, seed % 3 == 0, seed % 2 == 0, only)
+
+
+CONFIGURATIONS = {
+    "cell": ((37, 128), CellConfig()),
+    "groups": ((37, 128), GroupsConfig()),
+    "vectors": ((37, 128), MarchingConfig(4, 2, 0, (8, 2, 1))),
+    "one wide": ((37, 131), MarchingConfig(1, 4, 0, (8, 4, 1))),
+    "3-D": ((9, 8, 64), MarchingConfig(2, 2, 1, (4, 2, 2))),
+    "4-D": ((3, 9, 8, 32), MarchingConfig(2, 4, 1, (4, 2, 2))),
+    "rows": ((37, 131), RowsConfig(8, 4, band=9, segment=64)),
+    "planes": ((9, 8, 64), RowsConfig(4, 2, 3, band=6, depth=5, segment=24)),
+}
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_all_strategies_fold_the_same(name, dtype):
+    extent, config = CONFIGURATIONS[name]
+    kinds = HARD if dtype != "int32" else ("plain",)
+    for only in (("sum", "max"), ("argmin", "all")):
+        for updates in (True, False):
+            for seed, kind in enumerate(kinds):
+                check(dtype, extent, kind, seed % 3, updates, updates, only, config)

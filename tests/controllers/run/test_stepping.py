@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""Running until something holds, looking on the way, recording, stopping at values that blow up."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import controllers as ct
+from controllers.program.reference import reference_steps
+from controllers.run.results import Results
+from hitmap import SerialCommunicator
+from tests.support.mpi_jobs import run_ranks
+
+RANKS = """import numpy as np
+from hitmap.comm import default_communicator
+from tests.controllers.run.test_stepping import running
+with running(comm=default_communicator()) as run:
+    line = run.record("u", y=33.0)
+    run.run(until=lambda now: now.top > 3, check_every=4, at_most=40)
+    steps = run.comm.allgather((run.step, run.top, run.time))
+    whole, cells = line.get(), run.u.get()
+    assert steps[0] == steps[1], steps
+    if whole is not None:
+        assert np.array_equal(whole[-1], cells[6])
+    try:
+        run.run(until=lambda now: now.low, at_most=2)
+    except (AttributeError, RuntimeError) as error:
+        assert "no result 'low'" in str(error), error
+    run.u[7, 8] = np.inf
+    try:
+        run.run(20, stop_if=True)
+    except FloatingPointError as error:
+        found = run.comm.allgather(str(error))
+    assert found[0] == found[1] and "u has become" in found[0]
+"""
+GRID = ct.Grid(y=14, x=19, spacing=5.0, boundary=ct.fixed(0))
+
+
+@ct.step
+def wave(u, old):
+    around = u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u
+    return dict(u=2 * u - old + 0.2 * around, old=u, top=ct.max(np.abs(u)), energy=ct.mean(u * u))
+
+
+def hill(y: Any, x: Any) -> Any:
+    return np.exp(-((y - 35) ** 2 + (x - 50) ** 2) / 200)
+
+
+def running(**options: Any) -> ct.Computation:
+    return ct.Computation(
+        wave, GRID, u=hill, old=0, devices="reference",
+        **{"comm": SerialCommunicator(), "dt": 0.5, "places_per_controller": 3, **options},
+    )  # fmt: skip
+
+
+def reference(run: ct.Computation, n_steps: int) -> list[Any]:
+    fields = {name: np.asarray(run[name]) for name in run.fields}
+    return [*reference_steps(run.program, fields, dt=0.5, n_steps=n_steps)]
+
+
+def test_a_run_ends_where_its_condition_holds_first() -> None:
+    with running() as run:
+        with pytest.raises(RuntimeError, match="no step was run since"):
+            run.top  # noqa: B018
+        right = reference(run, 40)
+        first = next(n for n in range(4, 41, 4) if right[n - 1].results["top"] > 3)
+        asked: list[int] = []
+
+        def high(now: Results) -> bool:
+            asked.append(now.step)
+            return now.top > 3 and now.time == now.step / 2
+
+        found = run.run(until=high, check_every=4, at_most=40)
+        assert asked == [*range(4, first + 1, 4)] and run.step == first
+        assert {**found} == right[first - 1].results == {**run.results}
+        assert np.array_equal(run.u.get(), right[first - 1].fields["u"])
+        assert run.run(until=lambda now: False, check_every=4, at_most=6).step == first + 6
+        assert run.run(until=100.0, at_most=2).step == first + 8
+        assert run.run(until=run.time + 1.3).step == first + 11
+        run.run(progress=lambda done, total: None, n_steps=1)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({}, "n_steps, or until="), ({"n_steps": 3, "until": 1.0}, "got both"),
+        ({"until": lambda now: True}, "give at_most="), ({"until": np.inf}, "finite time"),
+        ({"until": 1.0, "check_every": 3}, "a time needs none"),
+        ({"n_steps": 3, "stop_if": "v"}, "no such field of floats; there are u, old"),
+        ({"until": lambda now: now.low, "at_most": 2}, "no result 'low'; there are top, energy"),
+    ],
+)  # fmt: skip
+def test_what_says_no_end_is_refused(arguments: dict[str, Any], message: str) -> None:
+    with running() as run, pytest.raises((ValueError, AttributeError), match=message):
+        run.run(**arguments)
+
+
+def test_a_time_needs_steps_that_take_some() -> None:
+    with running(dt=None) as run, pytest.raises(ValueError, match="steps take none .*give dt="):
+        run.run(until=1.0)
+
+
+def test_steps_are_yielded_with_fields_and_results() -> None:
+    with running() as run:
+        right = reference(run, 12)
+        told: list[tuple[int, int]] = []
+        seen = [
+            (now.step, now.time, now.top, now.energy, float(now.u[7, 9]))
+            for now in run.steps(12, every=5, progress=lambda *far: told.append(far))
+        ]
+        assert seen == [
+            (n, n / 2, right[n - 1].results["top"], right[n - 1].results["energy"],
+             right[n - 1].fields["u"][7, 9])
+            for n in (5, 10, 12)
+        ]  # fmt: skip
+        assert told[-1] == (12, 12) and [done for done, _ in told] == sorted(d for d, _ in told)
+
+
+def test_records_have_the_cells_after_each_of_their_steps() -> None:
+    with running() as run:
+        right = reference(run, 12)
+        line = run.record("u", y=33.0, x=slice(10, 90, 13))
+        point, top = run.record("u", every=5, y=33, x=22), run.record("top", every=4)
+        block = run.record("old", every=6, y=slice(20.0, 40.0))
+        run.run(7)
+        run.redistribute(partition="bands", places_per_controller=2)
+        run.run(5)
+        columns = [np.abs(run.u.coords["x"] - at).argmin() for at in np.arange(10, 90, 13)]
+        assert np.array_equal(line.get(), [now.fields["u"][6, columns] for now in right])
+        assert point.get().tolist() == [right[n].fields["u"][6, 4] for n in (4, 9)]
+        assert top.get().tolist() == [right[n].results["top"] for n in (3, 7, 11)]
+        assert np.array_equal(block.get(), [right[n].fields["old"][4:8] for n in (5, 11)])
+        assert (point.steps, point.times) == ([5, 10], [2.5, 5.0])
+
+
+def test_a_record_is_an_array_with_names() -> None:
+    pytest.importorskip("xarray")
+    with running() as run:
+        line = run.record("u", y=33.0, x=slice(10, 90, 13))
+        run.run(2)
+        found = line.to_xarray()
+        assert found.dims == ("t", "x") and found.coords["t"].values.tolist() == [0.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    "what, where, message",
+    [
+        ("v", {}, "no field and no result 'v'; there are u, old, top, energy"),
+        ("top", {"x": 1.0}, "is a result, a number; leave x out"),
+        ("u", {"z": 1.0}, "no axis 'z'; there are y, x"),
+        ("u", {"y": 99.0}, "none of the 14 cells, which lie from 2.5 to 67.5"),
+        ("u", {"y": "a"}, "give a number, or a slice"),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused(
+    what: str, where: dict[str, Any], message: str
+) -> None:
+    with running() as run, pytest.raises((ValueError, TypeError), match=message):
+        run.record(what, **where)
+
+
+@pytest.mark.parametrize("every, steps", [(1, "step 6"), (None, "one of the steps 6 to 15")])
+def test_a_run_stops_where_a_value_is_not_finite(every: int | None, steps: str) -> None:
+    with running() as run:
+        assert run.run(5, stop_if=True).step == 5
+        run.u[7, 8] = np.inf
+        with pytest.raises(FloatingPointError, match=rf"u has become .* at \(.*\) in {steps};"):
+            run.run(20, stop_if="u", check_every=every)
+        assert np.isinf(run.u[7, 8]) or np.isnan(run.u[7, 8])
+
+
+@pytest.mark.whole
+def test_two_ranks_end_together_and_record_together() -> None:
+    done = run_ranks(2, RANKS)
+    assert done.returncode == 0, done.stderr

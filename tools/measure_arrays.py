@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""Array expressions on fields, against the copy rate and one loop in C with OpenMP.
+
+    python tools/measure_arrays.py --device cpu [--size 4096]
+    python tools/measure_arrays.py --device gpu [--size 8192]
+
+`out[...] = a * b + c * d - e`, float32: bytes per second (five arrays read, one written) over the
+rate of the device's own copy, and on a CPU the speed over that of C; medians of `--rounds` turns.
+Then what the first use of an expression costs, and a later one of few cells.
+"""
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+
+import controllers as ct
+from controllers.device import choose, find_devices
+
+NAMES = ("a", "b", "c", "d", "e", "out")
+C = """
+void fused(long n, float **f) {
+    const float *restrict a = f[0], *restrict b = f[1], *restrict c = f[2], *restrict d = f[3];
+    const float *restrict e = f[4]; float *restrict out = f[5];
+    #pragma omp parallel for schedule(static)
+    for (long i = 0; i < n; ++i) out[i] = a[i] * b[i] + c[i] * d[i] - e[i];
+}
+"""
+
+
+def fused(run: Any) -> None:
+    run.out[...] = run.a * run.b + run.c * run.d - run.e
+
+
+def fields(size: int, device: str) -> Any:
+    """A computation of six fields and no step."""
+    starts = {name: np.float32(number + 1) for number, name in enumerate(NAMES)}
+    grid = ct.Grid(y=size, x=size)
+    return ct.Computation([], grid, dtype="float32", devices=device, init=starts)
+
+
+def of_ours(run: Any) -> Callable[[int], float]:
+    """Seconds of an assignment, measured over so many, to the end of the last one."""
+
+    def seconds(count: int) -> float:
+        start = time.perf_counter()
+        for _ in range(count):
+            fused(run)
+        run.out[0, 0]
+        return (time.perf_counter() - start) / count
+
+    return seconds
+
+
+def of_c(size: int, folder: Path) -> Callable[[int], float]:
+    """The same of the loop in C."""
+    source, library = folder / "fused.c", folder / "fused.so"
+    source.write_text(C)
+    subprocess.run(
+        ["cc", "-O3", "-march=native", "-ffp-contract=off", "-fopenmp", "-shared", "-fPIC",
+         "-o", library, source], check=True,
+    )  # fmt: skip
+    loop = ctypes.CDLL(str(library)).fused
+    arrays = [np.full(size * size, number + 1, np.float32) for number in range(len(NAMES))]
+    pointers = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
+
+    def seconds(count: int, keep: object = arrays) -> float:
+        start = time.perf_counter()
+        for _ in range(count):
+            loop(ctypes.c_long(size * size), pointers)
+        return (time.perf_counter() - start) / count
+
+    return seconds
+
+
+def of_copy(size: int, handle: cl.Device) -> Callable[[int], float]:
+    """The same of a copy that moves as many bytes."""
+    context = cl.Context([handle])
+    queue = cl.CommandQueue(context)
+    n_bytes = len(NAMES) * 4 // 2 * size * size
+    buffers = [cl.Buffer(context, cl.mem_flags.READ_WRITE, n_bytes) for _ in range(2)]
+
+    def seconds(count: int) -> float:
+        start = time.perf_counter()
+        for _ in range(count):
+            cl.enqueue_copy(queue, *buffers)
+        queue.finish()
+        return (time.perf_counter() - start) / count
+
+    return seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--device", default="cpu", help="cpu (default) or gpu")
+    parser.add_argument("--size", type=int, help="cells per axis, of two")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--count", type=int, default=12, help="assignments of a turn")
+    options = parser.parse_args()
+    on_cpu = options.device == "cpu"
+    size = options.size or (4096 if on_cpu else 8192)
+    (device,) = choose([options.device], find_devices())
+    assert device.handle is not None, "an OpenCL device"
+    print(f"{device.name}, {os.cpu_count()} cores; float32, {size}^2")
+    with tempfile.TemporaryDirectory() as folder, fields(size, options.device) as run:
+        each = {"ours": of_ours(run), "copy": of_copy(size, device.handle)}
+        each |= {"C": of_c(size, Path(folder))} if on_cpu else {}
+        times: dict[str, list[float]] = {name: [] for name in each}
+        for seconds in each.values():
+            seconds(4)
+        for number in range(options.rounds):
+            for name in [*each][:: 1 if number % 2 == 0 else -1]:
+                times[name].append(each[name](options.count))
+    found = {name: statistics.median(its) for name, its in times.items()}
+    text = f"five operands: {len(NAMES) * 4 * size * size / found['ours'] / 1e9:.1f} GB/s"
+    text += f"   of the copy {found['copy'] / found['ours']:.2f}"
+    print(text + (f"   times C {found['C'] / found['ours']:.2f}" if on_cpu else ""))
+    with fields(8, options.device) as run:
+        start = time.perf_counter()
+        fused(run)
+        run.out[0, 0]
+        first = time.perf_counter() - start
+        later = []
+        for _ in range(options.rounds):
+            run.out[0, 0]
+            start = time.perf_counter()
+            for _ in range(100):
+                fused(run)
+            later.append((time.perf_counter() - start) / 100)
+    print(f"8^2: the first use {first:.3f} s, later ones {statistics.median(later) * 1e6:.0f} us")
+
+
+if __name__ == "__main__":
+    main()
