@@ -8,6 +8,12 @@ typedef struct { double limit, unit, bin_0, bin_1, bin_2, bin_3; int count; } kg
 #define KGT_MOST 4000               // numbers after which bins are emptied
 #define KGT_WIDEST 16               // numbers at once
 
+// its absolute value: kernels may call another function fabs
+KGT_INLINE double kgt_size(const double value)
+{
+    return as_double(as_long(value) & LONG_MAX);
+}
+
 // a finite number, as digits from 2^lowest on, which lie behind three counts
 KGT_CALLED void kgt_carry(__global long *digits, const int lowest, const double value)
 {
@@ -109,12 +115,12 @@ KGT_CALLED void kgt_sum_any(
     kgt_sum *sum, __global long *digits, const int lowest, const double value)
 {
     double rest[1] = {value};
-    if (!(fabs(value) <= DBL_MAX))
+    if (!(kgt_size(value) <= DBL_MAX))
         kgt_put(digits + (value != value ? 0 : value > 0 ? 1 : 2), 1);
-    else if (fabs(value) > KGT_HUGE)
+    else if (kgt_size(value) > KGT_HUGE)
         kgt_carry(digits, lowest, value);
     else {
-        if (fabs(value) > sum->limit) {
+        if (kgt_size(value) > sum->limit) {
             kgt_sum_end(sum, digits, lowest);
             kgt_sum_open(sum, (int)(as_ulong(value) >> 52) & 0x7ff);
         }
@@ -129,7 +135,7 @@ KGT_INLINE void kgt_sum_add(
     int fit = 1;
     #pragma unroll
     for (int i = 0; i < n; ++i)
-        fit &= fabs(value[i]) <= sum->limit;
+        fit &= kgt_size(value[i]) <= sum->limit;
     if (fit) {
         kgt_sum_bins(sum, digits, lowest, value, n);
         return;

@@ -37,7 +37,7 @@ KGT_CALLED KGT_DOUBLES kgt_lanes_beyond(
 {
     double most = 0, *each = (double *)&value;
     for (int lane = 0; lane < KGT_LANES; ++lane) {
-        const double size = fabs(each[lane]);
+        const double size = kgt_size(each[lane]);
         if (size <= KGT_HUGE) {
             most = most < size ? size : most;
             continue;

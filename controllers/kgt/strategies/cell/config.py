@@ -87,9 +87,9 @@ class GroupsConfig(CellConfig):
     most_items: ClassVar[int] = GPU_ITEMS
 
     @classmethod
-    def computes(cls, program: Program, stage: Stage) -> bool:
-        """Stages that fold."""
-        return is_folding(stage) and super().computes(program, stage)
+    def chosen(cls, program: Program, stage: Stage, launch: Launch | None) -> CellConfig | None:
+        """For stages that fold."""
+        return super().chosen(program, stage, launch) if is_folding(stage) else None
 
 
 def work_sizes(extent: tuple[int, ...], is_cpu: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:

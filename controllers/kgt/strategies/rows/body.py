@@ -36,7 +36,7 @@ def rows_body(program: Program, stage: Stage, config: RowsParameters) -> list[st
 
 def _block(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
     """C lines: one block of the item."""
-    last, n_rows = program.n_axes - 1, config.planes * config.rows
+    last, n_rows, first = program.n_axes - 1, config.planes * config.rows, _first(stage)
     starts = {f"c_{field}": f"start_{field}" for field in used_fields(stage)}
     starts |= {PLACE: f"start_{last}"} if last in axes_of(stage) else {}
     return block("""
@@ -66,8 +66,7 @@ def _block(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
             }
         }
     """,
-        u=_first(stage), at=_first(stage) + "_new" * bool(stage.stored),
-        cell=OPENCL_TYPES[program.dtypes[_first(stage)]],
+        u=first, at=first + "_new" * bool(stage.stored), cell=OPENCL_TYPES[program.dtypes[first]],
         lanes=config.lanes, most=config.lanes - 1, n_rows=n_rows, rows=_rows(stage, config, last),
         starts=", ".join(f"{name}[{n_rows}]" for name in starts),
         first=[f"{name}[item] = {start} + item_skip;" for name, start in starts.items()],
