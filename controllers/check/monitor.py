@@ -24,7 +24,6 @@ from controllers.engine.binding import message_tags
 from controllers.engine.network import MessageEnd
 from controllers.executor.executor import Executor
 from controllers.plan import MemoryCells, Operation, Plan, TileKey
-from controllers.plan.folding import NOWHERE
 from controllers.plan.moved import moved
 from controllers.plan.operation import Memory
 from hitmap.comm import Communicator
@@ -52,13 +51,11 @@ class Monitor:
         self.versions = Versions(
             plan.sweeps, domain, program.renames, plan.host_tasks, extensions
         )
-        self._executors = executors
-        self._comm = comm
-        self._tags = message_tags(plan)
+        self._executors, self._comm, self._tags = executors, comm, message_tags(plan)
         self._messages: list[MessageEnd] = []
         self._cells: dict[Memory, Elements] = {}
-        places = {*plan.places, NOWHERE}
-        mine = [o for o in chain(plan.operations, *plan.opening) if o.place in places]
+        every = chain(plan.operations, *plan.opening)
+        mine = [o for o in every if o.place in plan.places or o.verb == "combine"]
         threads = {HOST: False} | {self._thread(o): o.on_device for o in mine}
         self.clocks = Clocks(list(threads))
         self._on_devices = np.array([*threads.values()])

@@ -66,12 +66,15 @@ def check_folds(stages: Sequence[Stage], rules: ScalarRules, outside: set[str]) 
 
 def checked_results(results: Sequence[str] | None, rules: ScalarRules) -> tuple[str, ...]:
     """The names of what the host sees after a step; ValueError where one is made of no fold."""
-    for name in results or ():
+    found = rules.folds if results is None else tuple(results)
+    for name in found:
         if name in NOW:
-            raise ValueError(f"a result cannot be called {name!r}, as a run is; rename it")
+            raise ValueError(
+                f"a result cannot be called {name!r}, which a run says of itself; rename it"
+            )
         if not rules.needs([name]):
             known = ", ".join(name for name in rules if rules.needs([name])) or "none"
             raise ValueError(
                 f"a result {name!r} is made of no fold (those that are: {known}); give one of these"
             )
-    return rules.folds if results is None else tuple(results)
+    return found

@@ -144,7 +144,7 @@ class _Fusion:
                 return f"since {element.name} in OpenCL C takes what is in memory"
         for node in second.given:
             if isinstance(node, Scalar) and self._program.rules.needs([node.name]) & {*first.folds}:
-                return f"since it uses {node.name}, which is made of what {first.name} folds"
+                return f"since it uses {node.name}, which is made of what that one folds"
         return ""
 
     def _why_not(self, made: Stage, first: Stage, second: Stage) -> str:

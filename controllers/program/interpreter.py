@@ -102,23 +102,16 @@ def _swept(
             f"sweep {sweep.name!r} computes {sweep.count} time steps; schedules are interpreted "
             f"one step at a time, lower the program for 1"
         )
-    used = {}
-    for use in sweep.uses:
-        field = use.version.field
-        array, first = known[use.version]
-        if first is None:
-            boundary = ends.boundaries.get(field, KEPT)
-            array, first = extended(array, field, boundary, _reach(sweep, field, ends), ends.around)
-        used[field] = array, first
+    used = _used(sweep, known, ends)
 
     def read(node: Read) -> npt.NDArray[Any]:
         array, first = used[node.field]
         return neighbours(array, sweep.cells.shift(first), ends.periodic, node)
 
     if sweep.folds:
-        own = {u.version.field: known[_before(u.version)].array for u in sweep.updates}
-        every = own | {field: array for field, (array, _) in used.items()}
-        _fold(sweep, read, {field: array.dtype.name for field, array in every.items()}, ends)
+        each = [(use.version.field, known[use.version]) for use in sweep.uses]
+        each += [(one.version.field, known[_before(one.version)]) for one in sweep.updates]
+        _fold(sweep, read, {field: one.array.dtype.name for field, one in each}, ends)
     made = {}
     for version, expression in ((update.version, update.expression) for update in sweep.updates):
         if sweep.is_temporary:
@@ -138,6 +131,21 @@ def _swept(
             array[sweep.cells.slices((0,) * array.ndim)] = values
             made[version] = Known(array)
     return made
+
+
+def _used(
+    sweep: Sweep, known: Mapping[Version, Known], ends: Ends
+) -> dict[str, tuple[npt.NDArray[Any], tuple[int, ...]]]:
+    """By field what a sweep reads, with the cells outside, and how many of these come first."""
+    used = {}
+    for use in sweep.uses:
+        field = use.version.field
+        array, first = known[use.version]
+        if first is None:
+            boundary = ends.boundaries.get(field, KEPT)
+            array, first = extended(array, field, boundary, _reach(sweep, field, ends), ends.around)
+        used[field] = array, first
+    return used
 
 
 def _before(version: Version) -> Version:

@@ -13,6 +13,7 @@ from typing import TypeVar
 from controllers.kernel.configuration import KernelUse
 from controllers.kgt.text.comment import cost
 from controllers.plan import Plan
+from controllers.plan.folding import needed
 from controllers.plan.needed import cells_needed
 from controllers.plan.size import PlaceSize, place_sizes
 from controllers.plan.text import steps
@@ -133,7 +134,8 @@ def _scalars(program: Program) -> Iterator[str]:
             usual = "" if rule.default is None else f", {rule.default:g} by default"
             yield f"{name}: a parameter{usual}"
         elif isinstance(rule, Folded):
-            yield f"{name}: a fold, in each step"
+            when = "in each step" if name in needed(program) else "when looked at"
+            yield f"{name}: a fold, {when}"
         else:
             when = "in each step" if name in changing else "once per run"
             yield f"{name} = {expression_text(rule)}, {when}"

@@ -175,8 +175,9 @@ class Running(Overview):
                 self.state.tear("run", self.fields, is_lost=self.comm.size > 1)
             raise
         n_done = self._engine.n_steps - first
+        found = self._found() if self.program.results and n_done else None
         interruption.settle(n_done, n_done if n_steps is None else n_steps)
-        return self._found() if self.program.results and n_done else None
+        return found
 
     def _advance(
         self,

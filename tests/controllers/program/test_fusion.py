@@ -162,7 +162,7 @@ def test_folds_go_with_their_stage_and_see_what_is_written_before_it() -> None:
     )
     after = Stage("s1", {"v": V + U * Scalar("twice")}, STAR)
     program = Program("p", fields, (move, after), scalars={"twice": 2 * Scalar("least")})
-    assert reason(program) == "it uses twice, which is made of what s0 folds"
+    assert reason(program) == "it uses twice, which is made of what that one folds"
     other = replace(look, name="s2", folds={"most": Fold("max", U)})
     (stage,) = fused(Program("p", fields, (look, other))).stages
     assert [*stage.folds] == ["size", "most"] and not stage.updates and stage.home == "u"

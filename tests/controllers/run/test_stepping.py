@@ -161,6 +161,20 @@ def test_what_cannot_be_recorded_is_refused(
         run.record(what, **where)
 
 
+def test_a_run_that_is_interrupted_has_results_and_goes_on() -> None:
+    with running() as run:
+
+        def stop(done: int, total: int) -> None:
+            if done >= 8:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt, match="of 1000 steps"):
+            run.run(progress=stop, until=lambda now: False, check_every=4, at_most=1000)
+        step = run.step
+        assert 8 <= step < 1000 and run.results.step == step and run.top > 0
+        assert run.run(2).step == step + 2
+
+
 @pytest.mark.parametrize("every, steps", [(1, "step 6"), (None, "one of the steps 6 to 15")])
 def test_a_run_stops_where_a_value_is_not_finite(every: int | None, steps: str) -> None:
     with running() as run:

@@ -69,6 +69,17 @@ def test_good_configurations_are_measured(executor: OpenCLExecutor, program: Pro
     assert all(isinstance(time, float) and 0 < time < float("inf") for time in outcomes.values())
 
 
+def test_what_is_written_over_is_there_again_before_each_launch_that_counts(
+    executor: OpenCLExecutor,
+) -> None:
+    new = Read("u", (0, 1)) - Read("old", (0, 0))
+    leap = Stage("leap", {"u": new}, ((0, 0), (0, 1)), overwrites={"u": "old"})
+    fields = Field("u", "int32"), Field("old", "int32")
+    batch = [CellConfig(), RowsConfig(rows=1)]
+    outcomes = bench_of(executor, Program("leap", fields, (leap,))).measure(batch)
+    assert all(isinstance(time, float) for time in outcomes.values()), outcomes
+
+
 BAD = RowsConfig(rows=2)
 
 

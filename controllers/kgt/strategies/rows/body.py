@@ -67,9 +67,8 @@ def _block(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
         }
     """,
         u=first, at=first + "_new" * bool(stage.stored), cell=OPENCL_TYPES[program.dtypes[first]],
-        lanes=config.lanes, most=config.lanes - 1, n_rows=n_rows,
+        lanes=config.lanes, most=config.lanes - 1, n_rows=n_rows, rows=_rows(stage, config, last),
         starts=", ".join(f"{name}[{n_rows}]" for name in starts),
-        rows=_rows(stage, config, last),
         first=[f"{name}[item] = {start} + item_skip;" for name, start in starts.items()],
         vectors=_vectors(program, stage, config),
         ahead_of_first=_ahead_of_edge(program, stage, config, ""),
