@@ -274,3 +274,12 @@ def test_other_fields_are_read_in_several_steps_of_planes_but_not_of_volumes() -
         stage = Stage("flow", {"u": value}, ((-1, 1),) * n_axes)
         program = Program("flow", (Field("u", "float32"), Field("k", "float32")), (stage,))
         assert (StreamingConfig.usual_steps(program, stage) == 1) == is_one
+
+
+def test_mirrors_are_passed_in_several_steps_of_planes_but_not_of_volumes() -> None:
+    for n_axes, rule, is_one in ((2, "mirror", False), (3, "mirror", True), (3, "keep", False)):
+        value = Read("u", (0,) * n_axes) + Read("u", (1, *(0,) * (n_axes - 1)))
+        stage = Stage("flow", {"u": value}, ((-1, 1),) * n_axes)
+        field = Field("u", "float32", boundary=Boundary.of(rule, n_axes))
+        program = Program("flow", (field,), (stage,))
+        assert (StreamingConfig.usual_steps(program, stage) == 1) == is_one
