@@ -60,7 +60,8 @@ class Surroundings:
         """Those of a program as it begins, with the defaults of parameters, and 1 where none is."""
         wraps = (False,) * program.n_axes if periodic is None else periodic
         positions = Positions(domain, wraps, program.grid)
-        return cls(positions, program.rules.at(program.rules.usual, 0.0))
+        known = program.rules.at(program.rules.usual, 0.0)      # without what is folded
+        return cls(positions, {**dict.fromkeys(program.rules, 1.0), **known})
 
     def change(self, numbers: Mapping[str, float]) -> None:
         """From now on the scalars are `numbers`."""

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Folds of OpenCL kernels have the bits of NumPy's, whatever the values, boxes and strategies."""
+from contextlib import nullcontext
+from dataclasses import replace
 from functools import cache
+from unittest import mock
 
 import numpy as np
 import pytest
 
-from controllers.device import find_devices
+from controllers.device import Device, find_devices
 from controllers.executor.opencl import OpenCLExecutor
+from controllers.kernel.registry import SPECIALISED
+from controllers.kernel.stage_kernel import stage_kernel
 from controllers.kgt.strategies.cell import CellConfig, GroupsConfig
 from controllers.kgt.strategies.marching import MarchingConfig
 from controllers.kgt.strategies.rows import RowsConfig
@@ -130,3 +135,17 @@ def test_all_strategies_fold_the_same(name, dtype):
     for only, updates in ((("sum", "max"), True), (("sum", "argmin"), False)):
         for seed, kind in enumerate(kinds):
             check(dtype, extent, kind, seed % 3, updates, updates, only, config)
+
+
+def test_sums_of_floats_need_a_device_that_computes_in_float64():
+    device = executor().device
+    single = mock.MagicMock(wraps=device, spec=device)
+    single.check_dtype.side_effect = lambda dtype: Device.check_dtype(
+        mock.Mock(dtypes=("float32",)), dtype
+    )
+    for only in (("sum",), ("max",)):
+        program = program_of(1, "float32", False, True, only)
+        stage = replace(program.stages[0], folds={only[0]: program.stages[0].folds[only[0]]})
+        refused = pytest.raises(ValueError, match="float64") if only == ("sum",) else nullcontext()
+        with refused:
+            stage_kernel(SPECIALISED, program, stage, single, executor().choices)
