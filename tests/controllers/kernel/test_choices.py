@@ -14,13 +14,16 @@ from controllers import kgt
 from controllers.device import Device
 from controllers.device.device import reference_device
 from controllers.kernel.choices import Choices
+from controllers.kernel.configuration import CACHE_OF_UNIT, launch_of
 from controllers.kernel.offer import Generated
 from controllers.kernel.winners import VARIABLE, Winner, Winners
 from controllers.kgt.strategies.cell import CellConfig
 from controllers.kgt.strategies.marching import MarchingConfig
 from controllers.kgt.strategies.rows import RowsConfig
 from controllers.language.weights import Stencil
-from hitmap.strided import Strided
+from controllers.program.schedule import sweeps_of
+from hitmap.shape import Shape
+from hitmap.strided import Geometry, Strided
 
 MEAN = Stencil.of("mean", [(-1, 1)] * 2, [0, 1, 0, 1, 0, 1, 0, 1, 0], 4).program("float32")
 CPU = replace(reference_device(), name="a CPU", kind="cpu", version="1")
@@ -169,3 +172,16 @@ def test_the_environment_moves_the_cache_or_turns_it_off(
     monkeypatch.setenv(VARIABLE, "off")
     assert Winners.of(CPU).load(("key",)) is None
     assert not Winners.of(CPU).kept
+
+
+def test_a_core_has_a_share_of_the_cache_that_a_driver_tells_of() -> None:
+    mean = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32")
+    (sweep,) = sweeps_of(mean)
+    large, small = (
+        (Shape.of_extent((n,)), {"u": Geometry.dense(Shape.of_extent((n,)))})
+        for n in (CACHE_OF_UNIT // 2, CACHE_OF_UNIT // 16)
+    )
+    for placed, units, exceeds in ((large, 2, True), (large, 8, False), (small, 2, False)):
+        made = launch_of(mean, sweep, placed, cache_bytes=1 << 40, units=units)
+        assert made.exceeds_cache == exceeds
+    assert launch_of(mean, sweep, small, cache_bytes=1 << 20, units=2).exceeds_cache

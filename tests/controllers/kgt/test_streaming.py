@@ -120,7 +120,7 @@ def test_a_random_stage_has_the_bits_of_one_step_after_another(
     check(queue, case, config)
 
 
-@pytest.mark.parametrize("number", sample(range(65, 145), 80))
+@pytest.mark.parametrize("number", sample(range(69, 149), 80))
 def test_what_lies_behind_mirrors_is_copied_between_the_steps(
     queue: cl.CommandQueue, number: int
 ) -> None:
@@ -273,4 +273,13 @@ def test_other_fields_are_read_in_several_steps_of_planes_but_not_of_volumes() -
         value = Read("u", here) + Read("k", here) * Read("u", next_one)
         stage = Stage("flow", {"u": value}, ((-1, 1),) * n_axes)
         program = Program("flow", (Field("u", "float32"), Field("k", "float32")), (stage,))
+        assert (StreamingConfig.usual_steps(program, stage) == 1) == is_one
+
+
+def test_mirrors_are_passed_in_several_steps_of_planes_but_not_of_volumes() -> None:
+    for n_axes, rule, is_one in ((2, "mirror", False), (3, "mirror", True), (3, "keep", False)):
+        value = Read("u", (0,) * n_axes) + Read("u", (1, *(0,) * (n_axes - 1)))
+        stage = Stage("flow", {"u": value}, ((-1, 1),) * n_axes)
+        field = Field("u", "float32", boundary=Boundary.of(rule, n_axes))
+        program = Program("flow", (field,), (stage,))
         assert (StreamingConfig.usual_steps(program, stage) == 1) == is_one

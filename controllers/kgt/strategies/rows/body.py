@@ -144,7 +144,7 @@ def _folded(
     program: Program, stage: Stage, config: RowsParameters, vectors: str,
     inside: tuple[str, ...] = (),
 ) -> list[str]:  # fmt: skip
-    """C lines: fold a vector of row `item` of the block, unless another block has that row."""
+    """C lines: fold a vector of row `item` of the block, unless it is another block's or item's."""
     if not values_of(stage):
         return []
     one, last = len(stage.updates) == 1, program.n_axes - 1
@@ -153,13 +153,11 @@ def _folded(
         lambda field: vectors if one else f"{vectors}.{field}", config.lanes,
         (inside[0], inside[1]) if inside else None,
     )  # fmt: skip
-    twice = [] if stage.overwrites else [
-        f"{_place(axis, config, last)} >= item_{axis}"
+    own = [] if stage.overwrites else [
+        f"{_place(axis, config, last)} >= item_{axis} && {_place(axis, config, last)} < last_{axis}"
         for axis, cells in blocked_axes(config, last).items() if cells > 1
     ]  # fmt: skip
-    if not twice:
-        return lines
-    return [f"if ({' && '.join(twice)}) {{", *indented(lines), "}"]
+    return [f"if ({' && '.join(own)}) {{", *indented(lines), "}"] if own else lines
 
 
 def _vectors(program: Program, stage: Stage, config: RowsParameters) -> list[str]:

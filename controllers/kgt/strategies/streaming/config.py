@@ -39,6 +39,7 @@ from controllers.kgt.strategies.streaming.tile import WorkTile
 from controllers.kgt.text import fast
 from controllers.kgt.text.terms import loops_over_terms
 from controllers.program.expression import Given, Scalar
+from controllers.program.mirrors import Mirrors
 from controllers.program.program import INTEGERS, Program, Stage
 from controllers.program.steps import own_reach
 
@@ -119,6 +120,8 @@ class StreamingConfig(StreamingParameters, Config):
             return 1    # bound by arithmetic, of which overlapping tiles have more
         if program.n_axes > 2 and len(stage.fields_read) > 1:
             return 1    # each step reads the other fields again: 0.57 of the copy rate, not 0.88
+        if program.n_axes > 2 and Mirrors.of(program.field(stage.writes).boundary, program.n_axes):
+            return 1    # many tiles touch a mirror: 7 points at 512^3 take 2.0 times as long
         try:
             return cls.default(program, stage).steps_per_launch
         except ValueError:
