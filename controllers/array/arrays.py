@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,8 +43,8 @@ class Owner(Protocol):
     def begin(self, verb: str, facts: Callable[[], Mapping[str, object]]) -> None:
         """All ranks are here, with the same facts; RuntimeError where fields cannot be read."""
 
-    def setting(self, verb: str, fields: Iterable[str]) -> AbstractContextManager[None]:
-        """All cells of these that are to be set are set meanwhile."""
+    def tear(self, verb: str, fields: Iterable[str]) -> None:
+        """The verb was broken off: some cells of these may be set, others not."""
 
 
 class Arrays:
@@ -158,9 +157,13 @@ class Arrays:
         if rebound and (term.kind.dtype != target.dtype or self._engine.plan.walls(name)):
             assert lazy is not None
             term, rebound = lazy.hold(), False
-        with self.owner.setting("write", (name,)):
-            self._run(target, cells, term)
-            self._engine.loaded(self._engine.n_steps)
+        one = self._assigning(target, cells, term)
+        try:
+            self._do(one, term.numbers)
+        except BaseException:
+            self.owner.tear("write", (name,))
+            raise
+        self._engine.loaded(self._engine.n_steps)
         if rebound and lazy is not None:
             lazy.term = Leaf(target, start)
 
@@ -172,7 +175,7 @@ class Arrays:
         source = self.store.take("uint8" if term.kind == CONDITION else term.kind.dtype, home)
         cells = frame.cells(start)
         if not cells.empty:
-            self._run(source, cells, term)
+            self._do(self._assigning(source, cells, term), term.numbers)
         return converted(Leaf(source, start), term.kind.dtype)
 
     def held_array(self, array: npt.NDArray[Any], frame: Frame, like: Term) -> Term:
@@ -225,15 +228,14 @@ class Arrays:
             return int(np.ravel_multi_index([a - b for a, b in zip(at, start)], frame.extent))
         return value.item() if isinstance(value, np.generic) else value
 
-    def _run(self, target: Source, cells: Shape, term: Term) -> None:
+    def _assigning(self, target: Source, cells: Shape, term: Term) -> OneOff:
         walls: list[Wall] = []
         if isinstance(target, FieldSource):
             program, layout = self._engine.plan.program, self._engine.plan.layout_of(target.name)
             domain, ends = layout.domain, program.field(target.name).boundary.walls
             walls = [(a, domain.upper[a] - 1 if upper else domain.lower[a]) for a, upper in ends]
         key = (target.key, cells.lower, cells.upper, term.key, self._engine.phase)
-        one = self._bound_by(key, lambda: self._setting.assignment(term, target, cells, walls))
-        self._do(one, term.numbers)
+        return self._bound_by(key, lambda: self._setting.assignment(term, target, cells, walls))
 
     def _do(self, one: OneOff, numbers: tuple[float, ...]) -> None:
         if not one.is_light:
@@ -269,7 +271,10 @@ class Arrays:
     def close(self) -> None:
         """The computation ends: what somebody may still look at goes to the host.  Collective."""
         for one in self.living.those(lambda one: True):
-            one.outlive()
+            try:
+                one.outlive()
+            except (MemoryError, RuntimeError, ValueError):     # on all ranks alike
+                one.lose()
         self._unbind()
         self.is_closed = True
 

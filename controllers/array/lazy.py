@@ -206,8 +206,8 @@ class Lazy(Distributed):
     def _check(self) -> None:
         if self._is_lost:
             raise RuntimeError(
-                "an expression was dropped on another rank before it was computed, while a field "
-                "that it reads has changed; make and use expressions on all ranks alike"
+                "an expression could not be computed before a field that it reads has changed, or "
+                "the computation has ended; make and use expressions on all ranks alike"
             )
 
     def reads(self, sources: Set[Source], views: bool) -> bool:

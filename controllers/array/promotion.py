@@ -13,7 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from controllers.array.term import Apply, Number, Term
-from controllers.program.dtypes import CONDITION, WEAK_FLOAT, WEAK_INTEGER, Kind, signature
+from controllers.program.dtypes import (
+    CONDITION,
+    WEAK_FLOAT,
+    WEAK_INTEGER,
+    Kind,
+    check_number,
+    signature,
+)
 from controllers.program.functions import FLOATS, FUNCTIONS, function_of
 from controllers.program.stage_check import Math
 
@@ -36,6 +43,7 @@ class Rule(NamedTuple):
     kind: Kind
     ways: tuple[tuple[str, str], ...]
     constant: bool      # whether plain numbers are part of the kernel
+    dtype: str          # in which it is computed
     cast: str = ""
     is_plain: bool = False      # nothing is converted
 
@@ -47,6 +55,10 @@ def apply(function: Callable[..., Any], operands: Sequence[Any], math: Math) -> 
         for one in operands
     ])  # fmt: skip
     rule = _rule(function, kinds, math)
+    if rule.constant:
+        for one, kind in zip(operands, kinds):
+            if kind.weak:
+                check_number(one, rule.dtype)
     if rule.is_plain:
         terms = [
             Number(one, kind, constant=rule.constant) if kind.weak else one
@@ -109,12 +121,12 @@ def _rule(function: Callable[..., Any], kinds: tuple[Kind, ...], math: Math) -> 
             f"np.{function.__name__}(np.asarray(u)), or the device's own by math='fast'"
         )
     values = [kind for kind in given if kind != CONDITION]
-    result = signature(row, given).result
+    dtype, result = signature(row, given)
     constant = not any(kind.dtype in FLOATS for kind in values)
     if result.weak:     # numbers alone: of an array they are of a dtype
-        return Rule(row.name, result, ways, constant, result.dtype)
+        return Rule(row.name, result, ways, constant, dtype, result.dtype)
     is_plain = not any(what for what, _ in ways)
-    return Rule(row.name, result, ways, constant, is_plain=is_plain)
+    return Rule(row.name, result, ways, constant, dtype, is_plain=is_plain)
 
 
 def _of_conditions(

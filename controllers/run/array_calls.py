@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
 
 from controllers.program.program import Program
 from controllers.run.call import Calls
@@ -24,9 +23,9 @@ class ArrayCalls:
                 self._calls.agree(verb, {**facts(), **self._state.facts("reads")})
         self._state.check(verb, "reads")
 
-    def setting(self, verb: str, fields: Iterable[str]) -> AbstractContextManager[None]:
-        """All cells of these that are to be set are set meanwhile."""
-        return self._state.setting(verb, fields)
+    def tear(self, verb: str, fields: Iterable[str]) -> None:
+        """The verb was broken off: some cells of these may be set, others not."""
+        self._state.tear(verb, fields)
 
 
 def changed(program: Program) -> tuple[str, ...]:

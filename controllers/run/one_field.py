@@ -143,6 +143,10 @@ class OneField(FieldAccess, Distributed):
         for initial in wanted:
             self._set(initial)
 
+    def from_xarray(self, array: xarray.DataArray) -> None:
+        """Set all cells to those of an xarray.DataArray, whose axes are put in the grid's order."""
+        self.set(array)
+
     def to_xarray(self, root: Root = 0) -> xarray.DataArray | None:
         """The whole as an xarray.DataArray on the rank `root`, None on the others; "all": on all.
 

@@ -99,10 +99,12 @@ def test_what_does_not_fit_is_refused() -> None:
             (lambda: run.u[run.u > 0].__len__() + run.u[run.v[1:] > 0], IndexError, "mask"),
             (lambda: run.u.__setitem__(run.u > 0, [1, 2]), ValueError, r"number or an array.*\(5"),
             (lambda: (run.u > 0) - (run.v > 0), TypeError, "truth values"),
+            (lambda: run.k.__setitem__(..., run.k + 2**40), ValueError, "beyond the range"),
             (lambda: bool(run.u > 0), ValueError, "35 cells"),
         ):
             with pytest.raises(kind, match=words):
                 call()
+        assert (np.asarray(run.u) == U).all() and (np.asarray(run.k) == 1).all(), "nothing is torn"
     with (
         ct.Computation([], fine, u=1, comm=SerialCommunicator(), devices="reference") as one,
         ct.Computation([], coarse, u=1, comm=SerialCommunicator(), devices="reference") as two,

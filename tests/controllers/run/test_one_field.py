@@ -179,6 +179,14 @@ def test_the_whole_goes_out_and_in_by_several_ways(
     assert np.array_equal(np.load(tmp_path / "u.npy"), field)
 
 
+def test_a_field_goes_through_xarray_and_back_whatever_the_order_of_axes() -> None:
+    pytest.importorskip("xarray")
+    field = np.arange(12.0).reshape(3, 4)
+    with Computation(MEAN[2], ct.Grid(y=3, x=4), u=field, comm=SERIAL, devices="reference") as run:
+        run.u.from_xarray(run.u.to_xarray().transpose("x", "y") * 2)
+        assert np.array_equal(run.u, 2 * field)
+
+
 def test_what_cannot_be_read_or_written_is_refused() -> None:
     with Computation(
         MEAN[2], (3, 4), dtype="uint8", u=1, comm=SERIAL, devices="reference", boundary="periodic"
