@@ -8,10 +8,10 @@
 The test suite does this on the CPU; this is for machines with other devices.  1 to 4 axes, any
 boundaries, float32 and float64, subnormal numbers in every fifth case, any number of places per
 controller, with and without overlap.  Case N is the same on every machine.  Programs are those of
-the test suite, in turn: built by hand, traced with any pair of options, staggered.  Exit code 1 if
-a bit differs.  With --large: fields between 2 and 4, over 4 and over 8 GiB, cleared, loaded,
-computed, saved and gathered, compared in strips; three times the largest size must be free on the
-host, and the size in the folder.
+the test suite, in turn: built by hand, traced with any pair of options, staggered, with folds.
+Exit code 1 if a bit differs.  With --large: fields between 2 and 4, over 4 and over 8 GiB, cleared,
+loaded, computed, saved and gathered, compared in strips; three times the largest size must be free
+on the host, and the size in the folder.
 """
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ import numpy.typing as npt
 from large_fields import n_wrong as n_large_wrong
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tests" / "support"))
+from fold_programs import random_folds
 from random_boundaries import bounded_program, same
 from random_options import N_CASES
 from random_staggered import random_staggered
@@ -94,7 +95,7 @@ def differs(case: int, devices: list[str], comm: Communicator) -> bool:
 def program_differs(number: int, devices: list[str], comm: Communicator) -> bool:
     """Run program `number`; whether a field is not the reference's, on every rank."""
     rng = random.Random(number)
-    (what, cells, given), values, n_steps, right = program(number)
+    (what, cells, given), values, n_steps, right, folded = program(number)
     options: dict[str, Any] = {
         "places_per_controller": rng.choice((1, 1, 2, 3)),
         "partition": rng.choice(("bands", "blocks")),
@@ -105,27 +106,34 @@ def program_differs(number: int, devices: list[str], comm: Communicator) -> bool
     with Computation(what, cells, devices=devices, comm=comm, **options, **given) as run:
         for name, array in values.items():
             run[name].scatter(array if comm.rank == 0 else None)
-        run.run(n_steps)
+        found = run.run(n_steps)
         results = {name: run[name].gather() for name in values}
     unlike = [
         name for name, result in results.items()
         if result is not None and not same(result, right[name])
+    ]  # fmt: skip
+    unlike += [
+        name for name, value in folded.items()
+        if not same(np.asarray(found[name], np.float64), np.asarray(value, np.float64))
     ]  # fmt: skip
     if unlike:
         print(f"program {number} differs in {', '.join(unlike)}: {what}, {options}")
     return comm.bcast(bool(unlike))
 
 
-def program(number: int) -> tuple[tuple[Any, Any, dict[str, Any]], Fields, int, Fields]:
-    """What is computed, the fields before, how many steps, and the fields after them."""
-    kind, number = number % 3, number // 3
+def program(
+    number: int,
+) -> tuple[tuple[Any, Any, dict[str, Any]], Fields, int, Fields, dict[str, Any]]:
+    """What is computed, fields before, how many steps, fields after them, what the last folds."""
+    kind, number = number % 4, number // 4
     if kind == 2:
         staggered = random_staggered(number)
         right = reference_run(staggered.program, staggered.arrays, staggered.n_steps, dt=0.1)
         subject = staggered.steps, staggered.grid, staggered.options
-        return subject, staggered.arrays, staggered.n_steps, right
-    case = random_steps(number % N_CASES) if kind else bounded_program(number)
-    return (case.program, case.extent, {}), case.arrays, case.n_steps, case.expected
+        return subject, staggered.arrays, staggered.n_steps, right, {}
+    case = {0: bounded_program, 1: random_steps, 3: random_folds}[kind](number % N_CASES)
+    folded = case.results if kind == 3 else {}
+    return (case.program, case.extent, {}), case.arrays, case.n_steps, case.expected, folded
 
 
 def main() -> int:

@@ -183,7 +183,9 @@ class Engine:
 
     def warm(self) -> None:
         """Run a period, before the fields are set, so that steps cost what they always will."""
+        self.folds.is_trial = True
         self.run(self.plan.n_phases * self.plan.steps_per_launch)
+        self.folds.is_trial = False
 
     def begin_anew(self, looks: bool) -> None:
         """The fields are where a period begins; whether anybody looks at folds after a run."""

@@ -26,18 +26,27 @@ class Folds:
         self._program, self._numbers = program, numbers
         self._needed = needed(program)
         self._newest: dict[str, Accumulator] = {}
+        self.is_trial = False   # of cells that nobody has set: a fold of none is 1 then
 
     def take(self, step: int, found: Found) -> tuple[Vector, Callable[[Vector], None]] | None:
         """These were folded in a step; what rank 0 says of scalars, and who takes it."""
         self._newest.update(found)
         if self._needed.isdisjoint(found):
             return None
-        values = {name: float(_value(name, one)) for name, one in found.items()}
+        values = {name: self._number(name, one) for name, one in found.items()}
         vector, take = self._numbers.folded(step, values)
         if self._numbers.by_rank_0:
             return vector, take
         take(vector)
         return None
+
+    def _number(self, name: str, found: Accumulator) -> float:
+        try:
+            return float(_value(name, found))
+        except ValueError:
+            if self.is_trial:
+                return 1.0
+            raise
 
     @property
     def results(self) -> dict[str, Result]:
