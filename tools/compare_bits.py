@@ -19,7 +19,7 @@ import argparse
 import random
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -114,7 +114,7 @@ def program_differs(number: int, devices: list[str], comm: Communicator) -> bool
     ]  # fmt: skip
     unlike += [
         name for name, value in folded.items()
-        if not same(np.asarray(found[name], np.float64), np.asarray(value, np.float64))
+        if found is None or not same(np.float64(found[name]), np.float64(value))
     ]  # fmt: skip
     if unlike:
         print(f"program {number} differs in {', '.join(unlike)}: {what}, {options}")
@@ -131,7 +131,8 @@ def program(
         right = reference_run(staggered.program, staggered.arrays, staggered.n_steps, dt=0.1)
         subject = staggered.steps, staggered.grid, staggered.options
         return subject, staggered.arrays, staggered.n_steps, right, {}
-    case = {0: bounded_program, 1: random_steps, 3: random_folds}[kind](number % N_CASES)
+    makers: dict[int, Callable[[int], Any]] = {0: bounded_program, 1: random_steps, 3: random_folds}
+    case = makers[kind](number % N_CASES)
     folded = case.results if kind == 3 else {}
     return (case.program, case.extent, {}), case.arrays, case.n_steps, case.expected, folded
 

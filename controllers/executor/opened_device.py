@@ -6,8 +6,11 @@ enqueues the command, with all arguments set, and returns its event at once.
 """
 from __future__ import annotations
 
+import atexit
+import ctypes
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakSet, WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +33,8 @@ from hitmap.strided import Geometry, Strided, whole_vectors
 
 STAGGER = 5     # cache-line pairs between the starts of successive tiles, modulo a page
 
+_OPENED: WeakSet[OpenedDevice] = WeakSet()
+
 
 class OpenedDevice:
     """One device: a lane for kernels, another one for transfers, and memory.
@@ -50,8 +55,20 @@ class OpenedDevice:
         self._lanes = self.compute_lane, self.transfer_lane
         self._clearing = Clearing(self.compute)
         self._n_tiles = 0
+        self._hosts: WeakValueDictionary[int, npt.NDArray[Any]] = WeakValueDictionary()
         self.waiter = Waiter()
         self.clock = Clock(clock_reading(self.transfer_lane.timed))
+        _OPENED.add(self)
+
+    def leave_memory(self) -> None:
+        """Never free the tiles that kernels may be using as the process ends.
+
+        What comes into freed memory may end a kernel that goes on for ever, and so the thread that
+        waits for it, which aborts a process that has no interpreter any more.
+        """
+        if self.waiter.goes_on:
+            for host in self._hosts.values():
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(host))
 
     @property
     def compute(self) -> cl.CommandQueue:
@@ -69,6 +86,7 @@ class OpenedDevice:
         if self.shares_host:
             stagger = STAGGER * self._n_tiles
             host = host_tile_memory(geometry.n_elements, dtype, self.ledger, stagger)
+            self._hosts[self._n_tiles] = host
             flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
             return Tile(geometry, dtype, host, cl.Buffer(self.context, flags, hostbuf=host))
         nbytes = geometry.n_elements * dtype.itemsize
@@ -196,3 +214,9 @@ class OpenedDevice:
             for lane in self._lanes:
                 lane.restart()
         return done
+
+
+@atexit.register
+def _leave_memory() -> None:
+    for opened in _OPENED:
+        opened.leave_memory()

@@ -26,6 +26,12 @@ class Waiter:
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[_Call | None] | None = None
+        self._left: _Answer | None = None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the last call that was left before its end still waits."""
+        return self._left is not None and self._left.empty()
 
     def wait(self, block: Callable[[], object], patience_s: float | None = None) -> bool:
         """Call `block`, which waits; raises what it raises, False if it takes longer.
@@ -44,7 +50,7 @@ class Waiter:
             error = _first(answer, patience_s)
         except BaseException as left:
             calls.put(None)     # its end, when it comes free
-            self._calls = None
+            self._calls, self._left = None, answer
             if isinstance(left, Empty):
                 return False
             raise

@@ -56,7 +56,7 @@ def _with_folds(case: ProgramCase, rng: random.Random, extremes: bool = True) ->
 
 
 def _of(case: ProgramCase, stages: list[Stage]) -> Any:
-    return replace(case.program, stages=tuple(stages), results=None)
+    return replace(case.program, stages=tuple(stages), results=None)  # type: ignore[arg-type]
 
 
 def _drawn(stage: Stage, rng: random.Random, position: int, extremes: bool) -> dict[str, Fold]:
@@ -77,8 +77,8 @@ def _drawn(stage: Stage, rng: random.Random, position: int, extremes: bool) -> d
 
 def _kinds(rng: random.Random, extremes: bool) -> Iterator[FoldKind]:
     for _ in range(rng.randint(0, 3)):
-        kinds = (*NUMBERS, *CONDITIONS) if extremes else ("sum", *CONDITIONS)
-        yield rng.choice(kinds)     # type: ignore[misc]
+        kinds: list[Any] = [*NUMBERS, *CONDITIONS] if extremes else ["sum", *CONDITIONS]
+        yield rng.choice(kinds)
 
 
 def _reads(node: Expression) -> bool:
