@@ -57,7 +57,9 @@ def renamed(program: Program, stage: Stage, names: Mapping[str, str]) -> tuple[P
             made[node] = node
     made_of = stage.with_expressions([made[value] for value in stage.expressions])
     updates = {names.get(field, field): value for field, value in made_of.updates.items()}
-    stage = replace(made_of, updates=updates, like=names.get(stage.like, stage.like))
+    over = {names.get(new, new): names.get(o, o) for new, o in stage.overwrites.items()}
+    like = names.get(stage.like, stage.like)
+    stage = replace(made_of, updates=updates, like=like, overwrites=over)
     used = (*stage.fields_read, *stage.updates, stage.home)
     old = {new: name for name, new in names.items()}
     fields = [

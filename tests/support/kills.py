@@ -31,7 +31,7 @@ from hitmap.comm import default_communicator
 MOMENTS: dict[str, tuple[Any, str, int]] = {
     "compile": (OpenCLExecutor, "build", 1),
     "init": (hash_field, "fill", 1),
-    "step": (PlaceRun, "_next_step", 2000),
+    "step": (PlaceRun, "_is_held", 2000),
     "exchange": (MessageEnd, "__call__", 2000),
     "output": (npy, "_write_all", 1),
 }
