@@ -88,6 +88,16 @@ def test_a_field_and_what_becomes_of_it_are_one_parameter() -> None:
         assert {one.role for one in plain.parameters} == {"in", "out", "scalar"}
 
 
+def test_fields_may_be_called_as_variables_of_kernels() -> None:
+    fields = Field("next", "float32"), Field("k", "float32")
+    value = Read("next", (1,)) - Read("k", (0,))
+    stage = Stage("leap", {"next": value}, ((0, 1),), overwrites={"next": "k"})
+    for config in (CellConfig(), RowsConfig()):
+        kernel = generate(Program("leap", fields, (stage,)), stage, config)
+        assert "*const f_k = f_next_new;" in kernel.source
+        assert [one.name for one in kernel.parameters if one.role == "inout"] == ["next_new"]
+
+
 def test_strategies_that_compute_cells_twice_refuse_it() -> None:
     what = program(2)
     stage = replace(what.stages[0], overwrites={"u": "old"})
