@@ -23,7 +23,7 @@ SLOW = {    # what takes long
         "README", "checking", "explain", "failures", "kernels", "performance", "troubleshooting",
         "tuning",
     ),
-    "python": ("controllers", "failures", "kernels"),
+    "python": ("arrays", "controllers", "failures", "kernels", "reductions"),
     "pycon": (),
 }
 

@@ -127,7 +127,8 @@ def test_multigrid_needs_as_many_cycles_as_in_numpy(capsys: pytest.CaptureFixtur
     assert abs(int(capsys.readouterr().out.split()[0]) - n_cycles) <= 1
 
 
-@pytest.mark.parametrize("name", sample(sorted(CELLS), 2))
+@pytest.mark.whole
+@pytest.mark.parametrize("name", sorted(CELLS))
 def test_a_program_of_arrays_needs_the_iterations_that_numpy_needs(name: str) -> None:
     runpy.run_path(str(EXAMPLES / f"{name}.py"))["main"](CELLS[name])
 

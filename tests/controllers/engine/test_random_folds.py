@@ -39,7 +39,7 @@ def test_the_cases_are_of_all_kinds() -> None:
     assert any(stage.updates and stage.folds for stage in stages)
 
 
-@pytest.mark.parametrize(("number", "n_places"), sample(product(range(N_CASES), N_PLACES), 101))
+@pytest.mark.parametrize(("number", "n_places"), sample(product(range(N_CASES), N_PLACES), 150))
 def test_all_numbers_of_places_give_the_results_of_the_reference(
     number: int, n_places: int
 ) -> None:

@@ -120,7 +120,8 @@ def test_a_random_stage_has_the_bits_of_one_step_after_another(
     check(queue, case, config)
 
 
-@pytest.mark.parametrize("number", sample(range(69, 149), 80))
+@pytest.mark.whole
+@pytest.mark.parametrize("number", range(69, 149))
 def test_what_lies_behind_mirrors_is_copied_between_the_steps(
     queue: cl.CommandQueue, number: int
 ) -> None:

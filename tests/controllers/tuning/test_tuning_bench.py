@@ -69,6 +69,7 @@ def test_good_configurations_are_measured(executor: OpenCLExecutor, program: Pro
     assert all(isinstance(time, float) and 0 < time < float("inf") for time in outcomes.values())
 
 
+@pytest.mark.whole
 def test_what_is_written_over_is_there_again_before_each_launch_that_counts(
     executor: OpenCLExecutor,
 ) -> None:
