@@ -125,7 +125,7 @@ def folding_sizes(
     """Global and local size, in OpenCL order, of kernels that fold, whose items take many cells.
 
     >>> folding_sizes((100, 3), is_cpu=True), folding_sizes((100, 3), is_cpu=False)
-    (((1, 64), (1, 1)), ((2, 128), (2, 128)))
+    (((1, 64), (1, 1)), ((4, 128), (2, 64)))
     """
     n_rows, row = prod(extent[:-1]), extent[-1]
     if is_cpu:
