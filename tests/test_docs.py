@@ -23,7 +23,7 @@ SLOW = {    # what takes long
         "README", "checking", "explain", "failures", "kernels", "performance", "troubleshooting",
         "tuning",
     ),
-    "python": ("arrays", "controllers", "failures", "kernels", "reductions"),
+    "python": ("arrays", "controllers", "failures", "kernels", "programs", "reductions"),
     "pycon": (),
 }
 

@@ -132,6 +132,7 @@ class SlowC(NumPyLoop):
         time.sleep(4 * (time.perf_counter() - start))
 
 
+@pytest.mark.whole
 def test_a_baseline_that_is_slower_than_numpy_is_implausible_and_not_used() -> None:
     times = {"C with OpenMP": [2.0, 9.0, 2.0], "hand-written PyOpenCL": [1.0, 3.0], "NumPy": [1.0]}
     assert [*case.implausible(times)] == ["C with OpenMP"]

@@ -34,6 +34,7 @@ def tune(arguments: str) -> int:
     return main(["tune", *arguments.split()])
 
 
+@pytest.mark.whole
 def test_the_table_starts_with_the_default_and_ends_with_the_winner(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

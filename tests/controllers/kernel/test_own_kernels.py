@@ -173,6 +173,7 @@ def test_several_steps_per_launch(program: Program) -> None:
     refused("computes 2 steps.*launches of 3", own, program, steps_per_launch=3, zero_copy=False)
 
 
+@pytest.mark.whole
 def test_steps_that_are_left_over_need_a_variant_of_their_own() -> None:
     program, stage, field = FOUR, FOUR.stages[0], field_of(FOUR)
     config = replace(config_of("streaming", program, stage), steps_per_launch=2)

@@ -128,6 +128,7 @@ def test_random_trees_equal_the_reference_bit_for_bit(queue: cl.CommandQueue, se
     )
 
 
+@pytest.mark.whole
 def test_a_sum_of_625_terms_is_cut_into_temporaries_with_the_same_bits(
     queue: cl.CommandQueue,
 ) -> None:

@@ -75,6 +75,7 @@ def repeated(config: pytest.Config, given_cases: Callable[[Any], None], share: f
     checks(given_cases)()  # type: ignore[call-arg]
 
 
+@pytest.mark.whole
 def test_any_file_is_read_or_refused_in_one_line_and_never_executed(
     pytestconfig: pytest.Config, tmp_path: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:

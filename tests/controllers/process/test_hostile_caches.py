@@ -250,6 +250,7 @@ print(compiled(build(cl.Context([device.handle]), "k", source), "k").num_args)
 """
 
 
+@pytest.mark.whole
 def test_an_entry_of_pocl_that_another_process_has_only_begun_is_not_the_kernel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -267,6 +268,7 @@ def test_an_entry_of_pocl_that_another_process_has_only_begun_is_not_the_kernel(
     assert len([*tmp_path.rglob("program.bc")]) == 2, "the entry is passed by"
 
 
+@pytest.mark.whole
 def test_the_doctor_finds_what_is_damaged_by_its_head(tmp_path: Path) -> None:
     bitcode, library = tmp_path / "AB" / "program.bc", tmp_path / "AB" / "k" / "0-0-0" / "k.so"
     library.parent.mkdir(parents=True)

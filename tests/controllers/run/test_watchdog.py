@@ -100,6 +100,7 @@ def test_a_command_line_that_stands_still_ends_with_1(tmp_path: Path) -> None:
     assert "load of computation" in job.stderr
 
 
+@pytest.mark.whole
 def test_no_alarm_while_a_rank_works_between_calls_or_builds_or_goes_on() -> None:
     program = HEAD + (
         "def busy(done, total):\n"
