@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from tests.support.mpi_jobs import run_ranks
+from mpi_jobs import run_ranks
 
 RANKS = """
 import numpy as np

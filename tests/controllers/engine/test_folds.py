@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from sample import sample
 
 from controllers import Computation, Field, Program, Read, Scalar, Stage, reference_run
 from controllers.engine import describe
@@ -19,7 +20,6 @@ from controllers.program.fold import Fold
 from controllers.program.reference import reference_steps
 from controllers.program.repeat import Repeat
 from hitmap import SerialCommunicator
-from tests.support.sample import sample
 
 STAR, HERE = ((-1, 1), (-1, 1)), ((0, 0), (0, 0))
 EXTENT = (23, 17)

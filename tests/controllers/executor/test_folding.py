@@ -7,6 +7,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from fold_runs import folded
 
 from controllers.device import Device, find_devices
 from controllers.executor.opencl import OpenCLExecutor
@@ -21,7 +22,6 @@ from controllers.program.field import Field
 from controllers.program.fold import Fold
 from controllers.program.program import Program, Stage
 from hitmap import Shape
-from tests.support.fold_runs import folded
 
 DTYPES = ("float32", "float64", "uint8", "int16", "int32", "int64")
 EXTENTS = ((5003,), (37, 129), (1, 70), (90, 1), (7, 9, 66), (3, 4, 5, 19))

@@ -5,10 +5,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from sample import cases
 
 from controllers.program.accumulator import KINDS, Accumulator, n_words, numbers_of
 from hitmap.shape import Shape
-from tests.support.sample import cases
 
 DTYPES = ("float32", "float64", "int16", "int32", "int64", "uint8", "uint64")
 HARD = [1e308, -1e308, 1e308, 5e-324, 2.0**53, 1, 2.0**-1074, -(2.0**53), 0.1, -0.0]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sample import cases
 
 from controllers import Coordinates, Field, Index, Parameter, Program, Read, Scalar, Stage
 from controllers.program.boundary import Boundary
@@ -17,7 +18,6 @@ from controllers.program.functions import STORED
 from controllers.program.reference import reference_run, reference_steps
 from controllers.program.repeat import Repeat
 from controllers.program.storing import with_temporaries
-from tests.support.sample import cases
 
 HERE = ((0, 0), (0, 0))
 U = Read("u", (0, 0))

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mpi_jobs import run_ranks
 
 import controllers as ct
 from controllers.program.reference import reference_steps
 from controllers.run.results import Results
 from hitmap import SerialCommunicator
-from tests.support.mpi_jobs import run_ranks
 
 RANKS = """import numpy as np
 from hitmap.comm import default_communicator
