@@ -46,9 +46,12 @@ class OneField(FieldAccess, Distributed):
     is written that of rank 0 counts.
     """
 
+    __slots__ = ("arrays",)
+    arrays: Arrays
+
     def __init__(self, computation: FieldAccess, field: str) -> None:
         self.comm, self.calls, self.state = computation.comm, computation.calls, computation.state
-        self._computation, self._field = computation, field
+        self._computation, self._field, self.arrays = computation, field, computation._arrays
 
     def __getitem__(self, index: object) -> Any:
         """The cells that NumPy's index selects: a number, or a view, which can be written."""
@@ -101,30 +104,14 @@ class OneField(FieldAccess, Distributed):
         return self._computation is computation and self._field == field
 
     @property
-    def arrays(self) -> Arrays:
-        return self._computation._arrays
-
-    @property
     def _arrays(self) -> Arrays:
-        return self._computation._arrays
+        return self.arrays
 
     def operand(self) -> tuple[Leaf, Frame]:
         return self.arrays.whole(self._field)
 
     def _whole(self) -> npt.NDArray[Any]:
         return self.taken(self._section("read", ...))
-
-    def __array__(
-        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
-    ) -> npt.NDArray[Any]:
-        """The whole field, on every rank: `np.asarray(run.u)`."""
-        if copy is False:
-            raise ValueError(
-                f"the cells of {self._field!r} are on devices, so that an array of them is a copy; "
-                f"leave out copy=False"
-            )
-        whole = self._whole()
-        return whole if dtype is None else whole.astype(dtype, copy=False)
 
     def get(self, root: Root = 0) -> npt.NDArray[Any] | None:
         """The whole field on the rank `root`, None on the others; on every rank for "all"."""
