@@ -32,7 +32,6 @@ from controllers.program.stage_check import Math
 from hitmap.agreement import on_all_ranks
 from hitmap.comm import Communicator
 from hitmap.section import Section
-from hitmap.shape import Shape
 
 MOST_BOUND = 256        # assignments that are kept
 

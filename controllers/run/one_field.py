@@ -21,6 +21,7 @@ from controllers.array.term import Leaf
 from controllers.engine import Engine
 from controllers.run.call import collective, refuse_together
 from controllers.run.cells import put_section, section_of
+from controllers.run.data_array import data_array_type
 from controllers.run.field_access import FieldAccess
 from controllers.run.field_slice import FieldSlice, put_where
 from controllers.settings.domain import place_of
@@ -139,16 +140,11 @@ class OneField(FieldAccess, Distributed):
 
         Its axes and coordinates are those of the grid.
         """
-        try:
-            from xarray import DataArray
-        except ImportError:
-            raise ImportError(
-                'to_xarray needs xarray; pip install "opencl-controllers[xarray]"'
-            ) from None
+        made = data_array_type()    # before the cells are brought
         whole = self.get(root)
         if whole is None:
             return None
-        return DataArray(whole, dims=self.dims, coords=self.coords, name=self._field)
+        return made(whole, dims=self.dims, coords=self.coords, name=self._field)
 
     @property
     def shape(self) -> tuple[int, ...]:
