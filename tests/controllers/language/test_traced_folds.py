@@ -313,7 +313,8 @@ def test_it_runs_with_the_bits_of_the_reference(device: str) -> None:
 
     calm = ct.step(lambda h: dict(h=h - 1e-3), over=lambda h: h > ct.mean(h))
     start = {"h": 1.5 + 0.1 * field("h"), "hu": 0.1 * field("hu")}
-    with ct.Computation([shallow, calm], grid, devices=device, places_per_controller=2, **start) as run:
+    given = dict(devices=device, places_per_controller=2, **start)
+    with ct.Computation([shallow, calm], grid, **given) as run:
         run.run(until=0.1)
         (*_, right) = reference_steps(run.program, start, until=0.1)
         assert np.array_equal(run.h, right.fields["h"]) and run.step == right.step
