@@ -173,6 +173,10 @@ class Numbers:
         for block in self._blocks:
             block.wait()
         self._blocks.clear()
+        self.reach(last)
+
+    def reach(self, last: int) -> None:
+        """This step of the plan is the newest: time and scalars are as of it."""
         if self.by_steps:
             step = max(self._times)
             self._origin = (self._time_step(step), self._times[step])
