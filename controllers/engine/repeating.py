@@ -22,6 +22,7 @@ from controllers.engine.samples import Log
 from controllers.executor.executor import Executor
 from controllers.memory.tile import Tile
 from controllers.plan import Operation, Plan, TileKey
+from controllers.plan.folding import needed
 from controllers.plan.plan import Part
 from controllers.program.repeat import Repeat
 from hitmap.comm import Communicator
@@ -56,9 +57,9 @@ class RepeatingEngine(Engine):
 
     def warm(self) -> None:
         """Run a step, each repeat of it a few times, before the fields are set."""
-        self._asks = False
+        self._asks, self.folds.is_trial = False, True
         self.run(1)
-        self._asks = True
+        self._asks, self.folds.is_trial = True, False
 
     def run(
         self,
@@ -79,13 +80,17 @@ class RepeatingEngine(Engine):
         for done in range(n_steps):
             if self._wants_to_end():
                 break
-            if self.plan.program.scalars:
-                self.numbers.begin(self.n_steps, self.n_steps, self.n_steps)
+            step = self.n_steps
+            self.numbers.begin(step, step, step, until)
             for number, part in enumerate(self.plan.parts):
+                self.numbers.forget(part.plan.program.folds.keys())
                 self._repeat(number, part, is_last=done + 1 == n_steps)
+            self.numbers.pass_step(step)
             self.n_steps += 1
             if progress is not None:
                 progress(done + 1, n_steps)
+            if self.numbers.by_steps and self.numbers.is_over(step + 1):
+                break
         self.torn, self._active = False, None
 
     def close(self) -> None:
@@ -105,13 +110,14 @@ class RepeatingEngine(Engine):
 
     def _repeat(self, number: int, part: Part, *, is_last: bool) -> None:
         """A part, as often as it asks for."""
-        repeat = part.repeat
+        repeat, folds = part.repeat, part.plan.program.folds
+        feeds = not needed(self.plan.program).isdisjoint(folds)     # other parts compute with them
         if repeat is None:
-            self._advance(number, part, 1, looks=is_last)
+            self._advance(number, part, 1, looks=is_last or feeds)
             return
         most = repeat.at_most if self._asks else min(TRIAL, repeat.at_most)
         asking = _Asking(self, repeat) if self._asks and repeat.until is not None else None
-        looks = is_last or repeat.until is not None
+        looks = is_last or repeat.until is not None or feeds
         self.counts[repeat.name] = self._advance(number, part, most, looks=looks, asking=asking)
 
     def holds(self, repeat: Repeat, engine: Engine) -> bool:
@@ -139,10 +145,11 @@ class RepeatingEngine(Engine):
         bound = self._bound[key]
         bound.refresh()
         engine = self._active = bound.engine
+        engine.folds.is_trial = self.folds.is_trial
         engine.numbers.stand_still(self.numbers, self.n_steps)
         engine.begin_anew(looks)
         engine.run(most, looks=asking)
-        self.folds.absorb(engine.folds)
+        self.folds.know(engine.folds)
         for field in fields:
             left = part.plan.newest(field, engine.n_steps % part.plan.n_phases, 0).buffer
             self._holding[field] = orders[field][left]
