@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from application_runs import SMALL, digests, example, looked_at
+from application_runs import EXAMPLES, SMALL, digests, example, looked_at
 from mpi_jobs import helpers_path, run_ranks
 from sample import sample
+
+import controllers as ct
+from controllers.language.pattern_file import read_patterns
 
 JOB = Path(__file__).parent / "support" / "application_runs.py"
 # of `main`, where by default it takes long
 ARGUMENTS: dict[str, tuple[Any, ...]] = {"hyperthermia": (24,), "swim": (64,)}
+PATTERNS = sorted(path.stem for path in (EXAMPLES / "patterns").glob("*.py"))
+WAYS: dict[str, dict[str, Any]] = {
+    "reference": dict(devices="reference"),
+    "specialised": dict(devices="cpu"),
+    "generic": dict(devices="cpu", kernel="generic"),
+}
 
 on_devices = pytest.mark.parametrize("device", sample(["reference", "cpu"], 2))
 
@@ -31,8 +41,8 @@ def random(shape: tuple[int, ...], seed: int, dtype: str = "f8") -> Any:
 
 @on_devices
 def test_himeno_is_that_of_plain_numpy(device: str) -> None:
-    shape, names = (9, 12, 11), "p a0 a1 a2 a3 b0 b1 b2 c0 c1 c2 wrk1 bnd".split()
-    f = {name: random(shape, seed) / 2 for seed, name in enumerate(names)}
+    names = ["p", "a0", "a1", "a2", "a3", "b0", "b1", "b2", "c0", "c1", "c2", "wrk1", "bnd"]
+    f = {name: random((9, 12, 11), seed) / 2 for seed, name in enumerate(names)}
     _, after = looked_at("himeno", 3, devices=device, dtype="float64", **f)
 
     def at(i: int, j: int, k: int) -> Any:
@@ -84,7 +94,7 @@ def test_swim_is_that_of_plain_numpy_and_no_water_is_lost(device: str) -> None:
 
 @on_devices
 def test_hyperthermia_is_that_of_plain_numpy(device: str) -> None:
-    names = "T a b c z0 z1 y0 y1 x0 x1".split()
+    names = ["T", "a", "b", "c", "z0", "z1", "y0", "y1", "x0", "x1"]
     f = {name: random((10, 10, 10), seed) / 4 for seed, name in enumerate(names)}
     _, after = looked_at("hyperthermia", 4, devices=device, **f)
     T = f["T"]
@@ -211,6 +221,21 @@ def test_seismic_waves_are_those_of_plain_numpy(device: str) -> None:
     for name, right in staggered(40, 26, 40).items():
         largest = abs(right).max()
         assert largest > 0 and np.allclose(after[name], right, rtol=0, atol=1e-12 * largest), name
+
+
+@pytest.mark.parametrize(("name", "way"), sample(product(PATTERNS, WAYS), 3 * len(WAYS)))
+def test_a_pattern_file_is_a_weighted_sum_of_plain_numpy(name: str, way: str) -> None:
+    (stencil,) = read_patterns(EXAMPLES / "patterns" / f"{name}.py")
+    start = random((7, 9, 11, 8)[-len(stencil.shape) :], 1)
+    weights = np.reshape(stencil.weights, [above - below + 1 for below, above in stencil.shape])
+    right = start
+    offsets = np.argwhere(weights) + [below for below, _ in stencil.shape]
+    for _ in range(3):
+        terms = zip(weights[weights != 0], offsets)
+        right = sum(weight * near(right, *offset) for weight, offset in terms) / stencil.factor
+    with ct.Computation(stencil, start, boundary="periodic", **WAYS[way]) as run:
+        run.run(3)
+        assert np.allclose(run.gather(), right, rtol=1e-13, atol=0)
 
 
 @pytest.mark.whole
