@@ -2,7 +2,7 @@
 """What the launches of a sweep fold at a place, from the device's memory to the host.
 
 Kernels add sums to vectors of digits, and leave the extremes of each work-item or group in a slot
-(`kgt.text.fold_text`).  One more work-group then makes one vector of all, which is downloaded.
+(`kgt.text.fold_text`).  One more kernel then makes one vector of all, which is downloaded.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from controllers.program.exact_sum import Words
 from controllers.program.functions import FLOATS
 from hitmap.shape import Shape
 
-GROUP = 64
+CPU_GROUP, GPU_GROUP = 64, 1024     # items that merge
 NAN_KEY = (1 << 63) - 1
 
 
@@ -111,10 +111,7 @@ class DeviceFolding:
         for launch in self._launches:
             launch.tell(slots, firsts)
         target = executor.constants(result)
-        made = build(
-            executor.context, "fold_parts", fixed_source("fold_parts"), [f"-DGROUP={GROUP}"]
-        )
-        kernel = cl.Kernel(made, "fold_parts")
+        kernel, sizes = self._parts()
         counts = COPIES, self._n_words, self._n_boxes, self._n_extremes
         memory = self.digits, slots, executor.constants(firsts), target
         kernel.set_args(*memory, *map(np.int64, counts))
@@ -123,10 +120,21 @@ class DeviceFolding:
         def command(
             wait_for: Sequence[Event] | None = None, keep: object = memory
         ) -> Event:
-            enqueue_kernel(lane.queue, kernel, (GROUP,), (GROUP,), None, wait_for)
+            enqueue_kernel(lane.queue, kernel, *sizes, None, wait_for)
             return download(lane.queue, result, target, is_blocking=False)
 
         return command
+
+    def _parts(self) -> tuple[cl.Kernel, tuple[tuple[int], tuple[int]]]:
+        """The kernel that merges, and its sizes: on GPUs a group for a few words or an extreme."""
+        group, side, n_groups = CPU_GROUP, 1, 1
+        if self._executor.device.kind != "cpu":
+            most = min(GPU_GROUP, self._executor.device.max_items)
+            group, side = 1 << most.bit_length() - 1, COPIES
+            n_groups = -(-self._n_words * side // group) + self._n_boxes * self._n_extremes
+        options = [f"-DGROUP={group}", f"-DSIDE={side}"]
+        made = build(self._executor.context, "fold_parts", fixed_source("fold_parts"), options)
+        return cl.Kernel(made, "fold_parts"), ((max(1, n_groups) * group,), (group,))
 
     @property
     def accumulators(self) -> dict[str, Accumulator]:
