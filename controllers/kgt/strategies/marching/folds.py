@@ -124,9 +124,7 @@ def _folds(
         tests += [f"item + {step} >= item_done"] if repeats else []
         return " && ".join(tests)
 
-    return fold_cells(
-        stage, value, n_steps * lanes, inside if lanes > 1 or repeats else None, repeated=True
-    )
+    return fold_cells(stage, value, n_steps * lanes, inside if lanes > 1 or repeats else None)
 
 
 def _folded(stage: Stage) -> list[str]:
