@@ -82,8 +82,18 @@ KGT_INLINE void kgt_best_end(const kgt_best *best, __global long *slot)
     slot[2] = best->number;
 }
 
-KGT_INLINE void kgt_best_group(
-    kgt_best *best, __global long *slot, __local long *room, const int own, const int n)
+// the same to a word that others have, too: its halves are 0, or a key of 32 bits from 0 on, and 1
+KGT_INLINE void kgt_best_put(const kgt_best *best, __global long *word)
+{
+    volatile __global uint *halves = (volatile __global uint *)word;      // little-endian
+    if (best->seen) {
+        atomic_max(halves, (uint)min(best->key, (long)INT_MAX) ^ 1U << 31); // a NaN is the largest
+        atomic_or(halves + 1, 1U);
+    }
+}
+
+// the first item gets that of all
+KGT_INLINE void kgt_best_group(kgt_best *best, __local long *room, const int own, const int n)
 {
     room[own] = best->seen;
     room[n + own] = best->key;
@@ -99,8 +109,6 @@ KGT_INLINE void kgt_best_group(
             room[2 * n + own] = best->number;
         }
     }
-    if (own == 0)
-        kgt_best_end(best, slot);
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 

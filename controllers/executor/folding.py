@@ -2,7 +2,8 @@
 """What the launches of a sweep fold at a place, from the device's memory to the host.
 
 Kernels add sums to vectors of digits, and leave the extremes of each work-item or group in a slot
-(`kgt.text.fold_text`).  One more kernel then makes one vector of all, which is downloaded.
+(`kgt.text.fold_text`).  One more kernel then makes one vector of all, which is downloaded.  Where
+there are no slots, the vectors are downloaded as they are, which takes less time on a GPU.
 """
 from __future__ import annotations
 
@@ -19,7 +20,14 @@ from controllers.executor.opened_device import OpenedDevice
 from controllers.kernel.build import build, enqueue_kernel
 from controllers.kgt.kernel import StageKernel
 from controllers.kgt.text.fixed import fixed_source
-from controllers.kgt.text.fold_text import COPIES, OF_SLOT, n_extremes, sum_words
+from controllers.kgt.text.fold_text import (
+    COPIES,
+    OF_SLOT,
+    copy_words,
+    in_words,
+    n_extremes,
+    sum_words,
+)
 from controllers.kgt.text.fold_values import PLACE_BITS, FoldValue
 from controllers.program.accumulator import NAN as NAN_AMONG
 from controllers.program.accumulator import NONE, SOME, Accumulator, n_words
@@ -58,12 +66,14 @@ class DeviceFolding:
         self._executor, self._values, self._n_boxes = executor, values, len(boxes)
         check_places(values, boxes)
         self._n_words, self._n_extremes = sum_words(values), n_extremes(values)
+        self._in_words = in_words(values)
         self.domain: Shape | None = None
         self._launches: list[_Launch] = []
         self._n_slots = [0] * len(boxes)
-        self.digits = executor.constants(np.zeros(COPIES * max(1, self._n_words), np.int64))
+        vectors = np.zeros(COPIES * max(1, copy_words(values)), np.int64)
+        self.digits = executor.constants(vectors)
         n_words = self._n_words + self._n_boxes * self._n_extremes * OF_SLOT
-        self._result = np.zeros(max(1, n_words), np.int64)
+        self._result = vectors if self._in_words else np.zeros(n_words, np.int64)
         self._memory: tuple[cl.Buffer, Words] | None = None     # of all slots; each box's first
         self._command: Command | None = None
         self.nbytes = self.digits.size + self._result.nbytes
@@ -77,6 +87,9 @@ class DeviceFolding:
         self, part: int, source: StageKernel, sizes: tuple[tuple[int, ...], tuple[int, ...]]
     ) -> Callable[[cl.Kernel], None]:
         """What is told the kernel of a launch over the box number `part`."""
+        if self._in_words:
+            self._command = self._command or self._downloading()
+            return lambda kernel: None
         counts = zip(*sizes) if source.folds_by_group else ((n, 1) for n in sizes[0])
         n_slots = prod(n // size for n, size in counts)
         names = [parameter.name for parameter in source.parameters]
@@ -99,6 +112,18 @@ class DeviceFolding:
             assert not self._n_boxes, "all launches are bound before"
             return AllOf(())
         return self._command(wait_for)
+
+    def _downloading(self) -> Command:
+        """What downloads the vectors and zeroes them for the next launches."""
+        lane, result, digits = self._executor.compute_lane, self._result, self.digits
+        download: Callable[..., Event] = cl.enqueue_copy
+
+        def command(wait_for: Sequence[Event] | None = None) -> Event:
+            done = download(lane.queue, result, digits, is_blocking=False, wait_for=wait_for)
+            cl.enqueue_fill_buffer(lane.queue, digits, np.int64(0), 0, result.nbytes)
+            return done
+
+        return command
 
     def _merging(self) -> Command:
         """What merges, with memory for all slots, of which the launches know from now on."""
@@ -143,25 +168,36 @@ class DeviceFolding:
 
     def _found(self) -> Iterator[tuple[str, Accumulator]]:
         word, extreme = 0, 0
-        slots = self._result[self._n_words :][: self._n_boxes * self._n_extremes * OF_SLOT]
-        by_box = slots.reshape(self._n_boxes, self._n_extremes, OF_SLOT)
+        words, by_box = self._merged() if self._in_words else (
+            self._result[: self._n_words],
+            self._result[self._n_words :].reshape(self._n_boxes, self._n_extremes, OF_SLOT),
+        )  # fmt: skip
         for one in self._values:
             empty = Accumulator.empty(one.kind, one.dtype)
             if one.kind == "sum":
                 n = n_words(one.kind, one.dtype)
-                yield one.name, Accumulator(one.kind, one.dtype, self._result[word : word + n])
+                yield one.name, Accumulator(one.kind, one.dtype, words[word : word + n])
                 word += n
             else:
-                parts = (self._extreme(one, by_box[box, extreme]) for box in range(self._n_boxes))
+                parts = (self._extreme(one, slots[extreme]) for slots in by_box)
                 yield one.name, reduce(Accumulator.merged, parts, empty)
                 extreme += 1
+
+    def _merged(self) -> tuple[Words, Words]:
+        """The words of all sums, and the extremes as those of one box, from all vectors."""
+        vectors = self._result.reshape(COPIES, -1)
+        halves = np.ascontiguousarray(vectors[:, self._n_words :]).view(np.uint32)
+        most = halves.reshape(COPIES, self._n_extremes, 2).max(axis=0).astype(np.int64)
+        slots = np.zeros((1, self._n_extremes, OF_SLOT), np.int64)
+        slots[0, :, 0], slots[0, :, 1] = most[:, 1], most[:, 0] - (1 << 31)
+        return vectors[:, : self._n_words].sum(axis=0), slots
 
     def _extreme(self, one: FoldValue, slot: Words) -> Accumulator:
         """That of one box."""
         seen, key, place = slot.tolist()
         if one.kind in ("any", "all"):
             return Accumulator(one.kind, one.dtype, np.array([seen != 0], np.int64))
-        nan = one.dtype in FLOATS and key == NAN_KEY
+        nan = one.dtype in FLOATS and key == (NAN_KEY >> 32 if self._in_words else NAN_KEY)
         state = NONE if not seen else NAN_AMONG if nan else SOME
         key = 0 if state != SOME else ~key if one.kind.endswith("min") else key
         words = [state, key]

@@ -170,12 +170,13 @@ def test_gpus_fold_the_same(dtype, extent, walking):
         check(dtype, extent, kind, seed, seed == 1, seed != 1, only, on=like_gpu)
 
 
-def test_launches_that_take_turns_leave_nothing_to_each_other():
-    """The second one has fewer groups than the first, so that it writes fewer slots."""
-    program = program_of(2, "float32", False, False, ("max",))
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_launches_that_take_turns_leave_nothing_to_each_other(dtype):
+    """The second one has fewer groups than the first, so that it writes fewer slots, if any."""
+    program = program_of(2, dtype, False, False, ("max",))
     domain = Shape.of_extent((32, 1024))
     sweep = Sweep.over(program.stages[0], domain, (False, False))
-    tile = like_gpu().tile(Geometry.dense(domain), np.dtype("float32"))
+    tile = like_gpu().tile(Geometry.dense(domain), np.dtype(dtype))
     folding = like_gpu().folding(program, sweep, [domain])
     around, launches = Surroundings.usual(program, domain), []
     for groups in (4096, 2):
@@ -184,13 +185,13 @@ def test_launches_that_take_turns_leave_nothing_to_each_other():
                 program, sweep, {"u": tile}, {}, domain, around, folding, 0
             ))  # fmt: skip
     for most, launch in zip((9, 5, 7, 3), launches * 2):
-        numbers = np.full(domain.extent, -1, np.float32)
+        numbers = np.full(domain.extent, -1, dtype)
         numbers[most, most * 100] = most
         like_gpu().move_to(tile, domain, numbers)
         launch(None)
         folding.command(None).wait()
         made = folding.accumulators
-        assert made["max"] == Accumulator.of("max", numbers, None, numbers_of(domain, domain))
+        assert made["max"] == Accumulator.of("max", numbers)
         assert made["n_cells"] == Accumulator.of("sum", np.ones(numbers.shape, np.int64), None)
 
 
