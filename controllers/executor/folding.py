@@ -35,7 +35,7 @@ from controllers.program.exact_sum import Words
 from controllers.program.functions import FLOATS
 from hitmap.shape import Shape
 
-CPU_GROUP, GPU_GROUP = 64, 1024     # items that merge
+CPU_GROUP, GPU_GROUP = 1, 1024  # items that merge; without barriers a CPU compiles in less time
 NAN_KEY = (1 << 63) - 1
 
 
