@@ -70,13 +70,11 @@ class DeviceFolding:
         self.domain: Shape | None = None
         self._launches: list[_Launch] = []
         self._n_slots = [0] * len(boxes)
-        vectors = np.zeros(COPIES * max(1, copy_words(values)), np.int64)
-        self.digits = executor.constants(vectors)
-        n_words = self._n_words + self._n_boxes * self._n_extremes * OF_SLOT
-        self._result = vectors if self._in_words else np.zeros(n_words, np.int64)
+        self.digits = executor.constants(np.zeros(_n_digits(values), np.int64))
+        self._result = np.zeros(_n_result(values, len(boxes)), np.int64)
         self._memory: tuple[cl.Buffer, Words] | None = None     # of all slots; each box's first
         self._command: Command | None = None
-        self.nbytes = self.digits.size + self._result.nbytes
+        self.nbytes = self.digits.size
 
     @property
     def arguments(self) -> dict[str, object]:
@@ -90,17 +88,16 @@ class DeviceFolding:
         if self._in_words:
             self._command = self._command or self._downloading()
             return lambda kernel: None
-        counts = zip(*sizes) if source.folds_by_group else ((n, 1) for n in sizes[0])
-        n_slots = prod(n // size for n, size in counts)
+        slots = n_slots(source, sizes)
         names = [parameter.name for parameter in source.parameters]
 
         def told(kernel: cl.Kernel) -> None:
             launch = _Launch(kernel, names.index("kgt_slots"), part)
             self._launches.append(launch)
-            if self._memory is not None and n_slots <= self._n_slots[part]:
+            if self._memory is not None and slots <= self._n_slots[part]:
                 launch.tell(*self._memory)
                 return
-            self._n_slots[part] = max(n_slots, self._n_slots[part])
+            self._n_slots[part] = max(slots, self._n_slots[part])
             if all(self._n_slots):
                 self._command = self._merging()
 
@@ -129,10 +126,10 @@ class DeviceFolding:
         """What merges, with memory for all slots, of which the launches know from now on."""
         executor, lane, result = self._executor, self._executor.compute_lane, self._result
         firsts = np.cumsum([0, *self._n_slots], dtype=np.int64)
-        n_words = max(1, int(firsts[-1]) * self._n_extremes * OF_SLOT)
+        n_words = int(firsts[-1]) * self._n_extremes * OF_SLOT
         slots = executor.constants(np.zeros(n_words, np.int64))
         self._memory = slots, firsts
-        self.nbytes = self.digits.size + slots.size + 8 * firsts.size + result.nbytes
+        self.nbytes = memory_nbytes(self._values, self._n_slots)
         for launch in self._launches:
             launch.tell(slots, firsts)
         target = executor.constants(result)
@@ -205,6 +202,32 @@ class DeviceFolding:
             assert self.domain is not None, "a launch has told it"
             words.append(number_of(place, self.domain) if seen else 0)
         return Accumulator(one.kind, one.dtype, np.array(words, np.int64))
+
+
+def n_slots(source: StageKernel, sizes: tuple[tuple[int, ...], tuple[int, ...]]) -> int:
+    """How many slots a launch of these sizes fills, each of as many extremes as are folded."""
+    counts = zip(*sizes) if source.folds_by_group else ((n, 1) for n in sizes[0])
+    return prod(n // size for n, size in counts)
+
+
+def memory_nbytes(values: Sequence[FoldValue], slots: Sequence[int]) -> int:
+    """Bytes on the device for the folds of launches over boxes, which fill so many slots each."""
+    if in_words(values):
+        return 8 * _n_digits(values)
+    n_boxes, of_slots = len(slots), sum(slots) * n_extremes(values) * OF_SLOT
+    return 8 * (_n_digits(values) + of_slots + n_boxes + 1 + _n_result(values, n_boxes))
+
+
+def _n_digits(values: Sequence[FoldValue]) -> int:
+    """Words of all vectors of digits."""
+    return COPIES * max(1, copy_words(values))
+
+
+def _n_result(values: Sequence[FoldValue], n_boxes: int) -> int:
+    """Words of what is downloaded."""
+    if in_words(values):
+        return _n_digits(values)
+    return sum_words(values) + n_boxes * n_extremes(values) * OF_SLOT
 
 
 def number_of(place: int, domain: Shape) -> int:
