@@ -29,7 +29,8 @@ from hitmap.strided import Geometry
 
 DTYPES = ("float32", "float64", "uint8", "int16", "int32", "int64")
 EXTENTS = ((5003,), (37, 129), (1, 70), (90, 1), (7, 9, 66), (3, 4, 5, 19))
-HARD = ("plain", "wide", "denormal", "tail", "cancelling", "infinite", "nan", "zeros", "huge")
+HARD = ("plain", "wide", "denormal", "tail", "cancelling", "infinite", "nan", "zeros", "huge",
+        "alternating", "edges")  # fmt: skip
 
 
 @cache
@@ -70,6 +71,14 @@ def values(rng, dtype, extent, kind):
         plain = np.where(plain < 0, -0.0, 0.0)
     elif kind == "huge":
         plain = np.sign(plain) * float(info.max)
+    elif kind == "alternating":     # all but a few leave the sum where it was
+        plain = np.where(np.arange(plain.size) % 2, -1.0, 1.0).reshape(extent) * (1 + info.eps)
+        plain.flat[:: 1 + plain.size // 9] = float(info.tiny)
+    elif kind == "edges":
+        most, least = float(info.max), float(info.smallest_subnormal)
+        edges = [most, most / 2, most * float(info.eps), 1, info.eps / 2, info.tiny, least, 0]
+        plain = rng.choice([*edges, *(-float(edge) for edge in edges)], extent)
+        plain.flat[rng.integers(0, plain.size)] = -np.inf if plain.size % 2 else 0
     return plain.astype(dtype)
 
 
@@ -113,9 +122,11 @@ def check(
         assert np.array_equal(fields["v"], np.where(v > 0, u, v), equal_nan=True)
 
 
-@pytest.mark.parametrize("kind", HARD)
-def test_sums_of_hard_numbers_are_exact(kind):
-    check("float32", (37, 129), kind, 3, only=("sum", "max"))
+@pytest.mark.parametrize(
+    ("dtype", "kind"), [*(("float32", kind) for kind in HARD), ("float64", "edges")]
+)
+def test_sums_of_hard_numbers_are_exact(dtype, kind):
+    check(dtype, (37, 129), kind, 3, only=("sum", "max"))
 
 
 def test_one_step_of_narrow_boxes_folds_too():
