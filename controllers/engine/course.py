@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from controllers.device.event import COMPLETE, HostEvent, Profile
+from controllers.device.event import COMPLETE, Noticed
 from controllers.engine.task import Awaited
 from hitmap.comm import Communicator
 from hitmap.vote import Vote
@@ -131,7 +131,7 @@ class Course:
         return max(FEWEST, min(most, int(self._window * BETWEEN_S / max(elapsed, 1e-9))))
 
 
-class _Count(Awaited):
+class _Count(Noticed, Awaited):
     """A vote as something that places wait for; its event is what it is asked by."""
 
     __slots__ = ("_vote",)
@@ -150,12 +150,3 @@ class _Count(Awaited):
     @property
     def command_execution_status(self) -> int:
         return COMPLETE if self._vote.over else _UNDER_WAY
-
-    @property
-    def profile(self) -> Profile:
-        return HostEvent(0, 0)
-
-    def wait(self) -> None:
-        """Block until all have voted."""
-        while not self._vote.over:
-            pass

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from controllers.device.event import COMPLETE, HostEvent, Profile
+from controllers.device.event import COMPLETE, UNDER_WAY, Noticed
 from controllers.engine.task import Awaited
 from controllers.program.expression import Application, walk
 from controllers.program.functions import FUNCTIONS
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 BLOCK = 64      # steps that rank 0 computes at once
-_UNDER_WAY = 1
 _KEPT = 64      # steps whose scalars are kept, at least
 Vector: TypeAlias = "npt.NDArray[np.float64]"
 
@@ -276,7 +275,7 @@ class Numbers:
         self._blocks.append(_Block(self._comm, values))
 
 
-class _Block(Awaited):
+class _Block(Noticed, Awaited):
     """The scalars of some steps, which rank 0 sends to all; its event is what it is asked by."""
 
     __slots__ = ("values", "_request")
@@ -289,15 +288,7 @@ class _Block(Awaited):
 
     @property
     def command_execution_status(self) -> int:
-        return COMPLETE if self._request.Test() else _UNDER_WAY
-
-    @property
-    def profile(self) -> Profile:
-        return HostEvent(0, 0)
-
-    def wait(self) -> None:
-        """Block until they are here."""
-        self._request.Wait()
+        return COMPLETE if self._request.Test() else UNDER_WAY
 
 
 def _is_rounded_by_hosts(rules: ScalarRules) -> bool:
