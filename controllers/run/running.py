@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from controllers import tuning
 from controllers.engine import Progress
 from controllers.engine.decision import decided
 from controllers.engine.samples import DISTANCE
@@ -26,7 +27,6 @@ from controllers.run.parameters import Parameters
 from controllers.run.progress import Watcher, told_by
 from controllers.run.results import Results
 from controllers.settings.overrides import overrides
-from controllers.tuning import Tuner
 from hitmap.agreement import on_all_ranks
 from hitmap.argument import whole
 
@@ -63,7 +63,7 @@ class Running(Overview):
 
     _parameters: Parameters
     _timings: Timings
-    _tuner: Tuner | None
+    _tuner: tuning.Tuner | None
     _trace: Trace | None
     _looks: list[Look]
     _sampled = 0        # the step at which places were looked at last
