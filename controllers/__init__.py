@@ -16,7 +16,7 @@ from hitmap.uncaught import install_where_ranks_are
 
 if TYPE_CHECKING:
     from controllers.check import CheckError
-    from controllers.check.trial import KernelError
+    from controllers.check.finding import KernelError
     from controllers.controller.access import reading, updating, writing
     from controllers.controller.controller import Controller
     from controllers.controller.tied_tile import Selection, TiedTile
@@ -79,7 +79,7 @@ _HOMES = {
     "Grid": "controllers.language.grid",
     "Index": "controllers.program.expression",
     "Kernel": "controllers.kernel.variant",
-    "KernelError": "controllers.check.trial",
+    "KernelError": "controllers.check.finding",
     "MemoryCapError": "controllers.memory.ledger",
     "NoDeviceError": "controllers.device",
     "Parameter": "controllers.program.scalars",

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from controllers import tuning
 from controllers.engine import Progress
 from controllers.placement.own_kernel import check_rest
 from controllers.report.timings import Timings
@@ -26,7 +27,6 @@ from controllers.run.progress import Watcher, told_by
 from controllers.run.record import Record
 from controllers.run.results import Results
 from controllers.settings.overrides import overrides
-from controllers.tuning import Tuner
 from hitmap.agreement import on_all_ranks
 from hitmap.argument import whole
 
@@ -39,7 +39,7 @@ class Running(Overview):
 
     _parameters: Parameters
     _timings: Timings
-    _tuner: Tuner | None
+    _tuner: tuning.Tuner | None
     _trace: Trace | None
     _looks: list[Record]
     _results: Results | None
