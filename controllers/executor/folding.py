@@ -62,11 +62,10 @@ class DeviceFolding:
         self._launches: list[_Launch] = []
         self._n_slots = [0] * len(boxes)
         self.digits = executor.constants(np.zeros(COPIES * max(1, self._n_words), np.int64))
-        n_words = self._n_words + self._n_boxes * self._n_extremes * OF_SLOT
-        self._result = np.zeros(max(1, n_words), np.int64)
+        self._result = np.zeros(_n_result(values, len(boxes)), np.int64)
         self._memory: tuple[cl.Buffer, Words] | None = None     # of all slots; each box's first
         self._command: Command | None = None
-        self.nbytes = self.digits.size + self._result.nbytes
+        self.nbytes = self.digits.size
 
     @property
     def arguments(self) -> dict[str, object]:
@@ -77,17 +76,16 @@ class DeviceFolding:
         self, part: int, source: StageKernel, sizes: tuple[tuple[int, ...], tuple[int, ...]]
     ) -> Callable[[cl.Kernel], None]:
         """What is told the kernel of a launch over the box number `part`."""
-        counts = zip(*sizes) if source.folds_by_group else ((n, 1) for n in sizes[0])
-        n_slots = prod(n // size for n, size in counts)
+        slots = n_slots(source, sizes)
         names = [parameter.name for parameter in source.parameters]
 
         def told(kernel: cl.Kernel) -> None:
             launch = _Launch(kernel, names.index("kgt_slots"), part)
             self._launches.append(launch)
-            if self._memory is not None and n_slots <= self._n_slots[part]:
+            if self._memory is not None and slots <= self._n_slots[part]:
                 launch.tell(*self._memory)
                 return
-            self._n_slots[part] = max(n_slots, self._n_slots[part])
+            self._n_slots[part] = max(slots, self._n_slots[part])
             if all(self._n_slots):
                 self._command = self._merging()
 
@@ -107,7 +105,7 @@ class DeviceFolding:
         n_words = max(1, int(firsts[-1]) * self._n_extremes * OF_SLOT)
         slots = executor.constants(np.zeros(n_words, np.int64))
         self._memory = slots, firsts
-        self.nbytes = self.digits.size + slots.size + 8 * firsts.size + result.nbytes
+        self.nbytes = memory_nbytes(self._values, self._n_slots)
         for launch in self._launches:
             launch.tell(slots, firsts)
         target = executor.constants(result)
@@ -161,6 +159,24 @@ class DeviceFolding:
             assert self.domain is not None, "a launch has told it"
             words.append(number_of(place, self.domain) if seen else 0)
         return Accumulator(one.kind, one.dtype, np.array(words, np.int64))
+
+
+def n_slots(source: StageKernel, sizes: tuple[tuple[int, ...], tuple[int, ...]]) -> int:
+    """How many slots a launch of these sizes fills, each of as many extremes as are folded."""
+    counts = zip(*sizes) if source.folds_by_group else ((n, 1) for n in sizes[0])
+    return prod(n // size for n, size in counts)
+
+
+def memory_nbytes(values: Sequence[FoldValue], slots: Sequence[int]) -> int:
+    """Bytes on the device for the folds of launches over boxes, which fill so many slots each."""
+    n_boxes, of_slots = len(slots), sum(slots) * n_extremes(values) * OF_SLOT
+    digits = COPIES * max(1, sum_words(values))
+    return 8 * (digits + max(1, of_slots) + n_boxes + 1 + _n_result(values, n_boxes))
+
+
+def _n_result(values: Sequence[FoldValue], n_boxes: int) -> int:
+    """Words of what is downloaded."""
+    return max(1, sum_words(values) + n_boxes * n_extremes(values) * OF_SLOT)
 
 
 def number_of(place: int, domain: Shape) -> int:
