@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Folds: what a work-item holds of a sum or an extreme, and how it is handed on.
 //
-// Of a sum of floats these are four bins of 40 bits, side by side.  A bin is a double that starts
-// at 1.5 * 2^52 of its unit and stays in that binade, so that adding a number to it rounds to whole
-// units, and what was rounded off is exact: the bin below takes it.  What lies above all bins or
-// below them, and the bins themselves in the end, go to digits of 32 bits in global memory, by
-// whole numbers, whose order does not matter.  Every operation on the way is exact.
+// Of a sum of floats these are three doubles: a sum, what was rounded off when numbers were added to
+// it, and what was rounded off of that.  What is left even then goes to digits of 32 bits in global
+// memory, as the three do in the end: by whole numbers, whose order does not matter.  Every operation
+// on the way is exact.
 //
 // `own` is a work-item's number in its group of `n`, a power of 2, which folds together.
 

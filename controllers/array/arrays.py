@@ -32,7 +32,6 @@ from controllers.program.stage_check import Math
 from hitmap.agreement import on_all_ranks
 from hitmap.comm import Communicator
 from hitmap.section import Section
-from hitmap.shape import Shape
 
 MOST_BOUND = 256        # assignments that are kept
 
@@ -66,17 +65,17 @@ class Arrays:
     def _begin(self, engine: Engine) -> None:
         self._engine, program = engine, engine.plan.program
         self._setting = Setting(engine.plan.periodic, self.math)
-        none = (False,) * program.n_axes
+        none, here = (False,) * program.n_axes, (0,) * program.n_axes
         self.fields = {
             field.name: FieldSource(field.name, field.dtype, field.half or none)
             for field in program.fields
         }
+        extents = {name: engine.plan.layout_of(name).domain.extent for name in self.fields}
+        frames = {extent: Frame(extent, none) for extent in extents.values()}   # fields share them
         self._whole = {
-            name: (Leaf(source, (0,) * program.n_axes), Frame(
-                engine.plan.layout_of(name).domain.extent, none
-            ))
+            name: (Leaf(source, here), frames[extents[name]])
             for name, source in self.fields.items()
-        }  # fmt: skip
+        }
         self._executors = {place: specialised(one) for place, one in engine.executors.items()}
         self._bound: OrderedDict[object, OneOff] = OrderedDict()
         self.pending = Pending(self._executors.values())
@@ -119,6 +118,8 @@ class Arrays:
         views: slices, too, which see what is assigned.  Unless that is `agreed`, nothing is said
         to other ranks where there is nothing to compute.
         """
+        if self.living.is_alone(but):
+            return
         sources = {self.fields[name] for name in fields}
         found = self.living.those(lambda one: one.reads(sources, views), agreed=agreed)
         for lazy in found:
@@ -144,20 +145,19 @@ class Arrays:
             "cells": repr((name, start, frame.extent)), "expression": repr(term.key),
             "numbers": term.numbers,
         })  # fmt: skip
-        if term.kind != CONDITION and not stores(term.kind, target.dtype):
+        if term.kind.dtype != target.dtype and not self._takes(target, term):
             raise on_all_ranks(TypeError(
                 f"{name} holds {target.dtype} and cannot be given values of {term.kind.dtype}, "
                 f"which are of another kind; convert them, as w.astype({target.dtype!r})"
             ))  # fmt: skip
-        cells = frame.cells(start)
-        if cells.empty:
+        if frame.is_empty:
             return
         self.settle((name,), lazy)
         rebound = lazy is not None and target in term.sources
         if rebound and (term.kind.dtype != target.dtype or self._engine.plan.walls(name)):
             assert lazy is not None
             term, rebound = lazy.hold(), False
-        one = self._assigning(target, cells, term)
+        one = self._assigning(target, start, frame, term)
         try:
             self._do(one, term.numbers)
         except BaseException:
@@ -173,9 +173,8 @@ class Arrays:
         assert found is not None, "an expression of fields"
         home, start = found
         source = self.store.take("uint8" if term.kind == CONDITION else term.kind.dtype, home)
-        cells = frame.cells(start)
-        if not cells.empty:
-            self._do(self._assigning(source, cells, term), term.numbers)
+        if not frame.is_empty:
+            self._do(self._assigning(source, start, frame, term), term.numbers)
         return converted(Leaf(source, start), term.kind.dtype)
 
     def held_array(self, array: npt.NDArray[Any], frame: Frame, like: Term) -> Term:
@@ -228,14 +227,25 @@ class Arrays:
             return int(np.ravel_multi_index([a - b for a, b in zip(at, start)], frame.extent))
         return value.item() if isinstance(value, np.generic) else value
 
-    def _assigning(self, target: Source, cells: Shape, term: Term) -> OneOff:
-        walls: list[Wall] = []
-        if isinstance(target, FieldSource):
-            program, layout = self._engine.plan.program, self._engine.plan.layout_of(target.name)
-            domain, ends = layout.domain, program.field(target.name).boundary.walls
-            walls = [(a, domain.upper[a] - 1 if upper else domain.lower[a]) for a, upper in ends]
-        key = (target.key, cells.lower, cells.upper, term.key, self._engine.phase)
-        return self._bound_by(key, lambda: self._setting.assignment(term, target, cells, walls))
+    def _takes(self, target: Source, term: Term) -> bool:
+        """Whether a field holds such values, once they are converted."""
+        return term.kind == CONDITION or stores(term.kind, target.dtype)
+
+    def _assigning(
+        self, target: Source, start: tuple[int, ...], frame: Frame, term: Term
+    ) -> OneOff:
+        key = (target.key, start, frame.extent, term.key, self._engine.phase)
+        return self._bound_by(key, lambda: self._setting.assignment(
+            term, target, frame.cells(start), self._walls(target)
+        ))  # fmt: skip
+
+    def _walls(self, target: Source) -> list[Wall]:
+        """(axis, index) of the cells where a field is 0, whatever it is given."""
+        if not isinstance(target, FieldSource):
+            return []
+        program, layout = self._engine.plan.program, self._engine.plan.layout_of(target.name)
+        domain, ends = layout.domain, program.field(target.name).boundary.walls
+        return [(a, domain.upper[a] - 1 if upper else domain.lower[a]) for a, upper in ends]
 
     def _do(self, one: OneOff, numbers: tuple[float, ...]) -> None:
         if not one.is_light:

@@ -58,6 +58,12 @@ class Living:
         """Nobody can look at it any more."""
         self._known.pop(number, None)
 
+    def is_alone(self, one: object) -> bool:
+        """Whether there is no other, and no rank to ask, as mostly."""
+        if len(self._known) > 1 or self._comm.size > 1:
+            return False
+        return all(known() is one for known in self._known.values())
+
     def those(
         self, concerned: Callable[[Holder], bool], *, agreed: bool = True
     ) -> list[Holder]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from controllers.engine import Engine
 from controllers.run.cells import cells_of, dtype_of
+from controllers.run.data_array import data_array_type
 from controllers.run.results import Results
 from controllers.settings.initial import Place
 from hitmap.argument import short
@@ -141,18 +142,13 @@ class Record:
         Its first axis is `t` where steps take time, else `step`; axes that were dropped are
         coordinates without one.
         """
-        try:
-            from xarray import DataArray
-        except ImportError:
-            raise ImportError(
-                'to_xarray needs xarray; pip install "opencl-controllers[xarray]"'
-            ) from None
+        made = data_array_type()    # before the cells are brought
         whole = self.get(root)
         if whole is None:
             return None
         axis, along = self.time
         coords: dict[str, Any] = {axis: along, **self.coords}
-        return DataArray(whole, dims=(axis, *self.dims), coords=coords, name=self.name)
+        return made(whole, dims=(axis, *self.dims), coords=coords, name=self.name)
 
     def __repr__(self) -> str:
         return f"<Record of {self.name}: {len(self)} samples, every {self.every} steps>"

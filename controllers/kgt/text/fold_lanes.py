@@ -43,34 +43,27 @@ def lanes_helpers(stage: Stage, width: int) -> list[str]:
     return lines + block("""
         #define KGT_LANES $width
         #define KGT_DOUBLES double$width
-        #define KGT_LONGS long$width
         #define KGT_FLOATS float$width
-        #define KGT_INTS int$width
-        #define KGT_AS_LONGS as_long$width
-        #define KGT_AS_INTS as_int$width
 
-        $ints
-        $longs
+        $rests
         $rest
-    """, width=width, ints=_joined("int", width), longs=_joined("long", width),
-        rest=fixed_source("fold_lanes").splitlines())  # fmt: skip
+    """, width=width, rests=_rests(width), rest=fixed_source("fold_lanes").splitlines())
 
 
-def _joined(whole: str, width: int) -> list[str]:
-    """C lines: the function that gives the bits that any lane has."""
-    steps, half, name = [], width // 2, "lanes"
-    while half > 1:
-        steps.append(f"const {whole}{half} lanes_{half} = {name}.lo | {name}.hi;")
-        name, half = f"lanes_{half}", half // 2
+def _rests(width: int) -> list[str]:
+    """C lines: the function that tells whether a lane is not 0, by one mask of all."""
+    bits = f"as_long{width}(value)"
+    part = min(width, 8)
     return block("""
-        // the bits that any of them has
-        KGT_INLINE $whole kgt_or_$whole(const $whole$width lanes)
+        // whether a number is not +0
+        KGT_INLINE int kgt_rests(const double$width value)
         {
-            $steps
-            return $name.lo | $name.hi;
+            const long$part bits = $bits;
+            return as_$mask(__builtin_convertvector(bits != 0, char$part)) != 0;
         }
 
-    """, whole=whole, width=width, steps=steps, name=name)
+    """, width=width, part=part, bits=f"{bits}.lo | {bits}.hi" if part < width else bits,
+        mask={2: "ushort", 4: "uint", 8: "ulong"}[part])  # fmt: skip
 
 
 def _most(dtype: str, width: int) -> list[str]:
@@ -187,9 +180,9 @@ def lanes_end(stage: Stage, width: int) -> list[str]:
         if in_lanes(one) and one.kind == "sum":
             digits, lowest = sum_of(stage, one)
             lines += block("""
-                const kgt_sums_of_lanes ${held}_all = $held;
-                kgt_lanes_end(&${held}_all, $digits, $lowest);
-            """, held=_lanes(one), digits=digits, lowest=lowest)
+                const kgt_sums_of_lanes ${lanes}_all = $lanes;
+                kgt_lanes_end(&${lanes}_all, &$held, $digits, $lowest);
+            """, lanes=_lanes(one), held=held(one), digits=digits, lowest=lowest)
         elif in_lanes(one):
             lines += block("""
                 const kgt_lanes_$real ${lanes}_all = $lanes;

@@ -88,13 +88,11 @@ def fold_cells(
     value: Callable[[str, int], str],
     lanes: int = 1,
     inside: Callable[[int], str] | None = None,
-    repeated: bool = False,
 ) -> list[str]:
     """C lines: take some cells side by side.
 
     value: C text, as tight as a name, of what a field gets in one of them.  inside: of whether it
-    is among those that the item computes, where that is not sure.  repeated: by an item that may
-    have more than some thousand cells.
+    is among those that the item computes, where that is not sure.
     """
     lines: list[str] = []
     each = range(lanes)
@@ -111,9 +109,8 @@ def fold_cells(
             name = f"kgt_each_{one.value}"
             numbers = [f"{t} ? {v} : 0" if t else v for t, v in zip(taken, values)]
             lines += statement(f"double {name}[{lanes}]", _listed(numbers))
-            call = "kgt_sum_take" if repeated else "kgt_sum_add"
             to = f"&{held(one)}, {_digits(stage, at)}, {lowest(one.dtype)}"
-            lines.append(f"{call}({to}, {name}, {lanes});")
+            lines.append(f"kgt_sum_add({to}, {name}, {lanes});")
         else:
             places = [value(one.place, lane) if one.place else "0" for lane in each]
             lines += [_taken(one, *cell) for cell in zip(values, taken, places)]
@@ -165,7 +162,7 @@ def fold_end_of_group(stage: Stage, n_items: int) -> list[str]:
         const int kgt_items = kgt_plane * (int)get_local_size(2);
         const int kgt_own = (int)get_local_id(2) * kgt_plane + (int)get_local_id(1) * kgt_row
             + (int)get_local_id(0);
-    """, room=4 * n_items + 1)
+    """, room=3 * n_items)
     for at, one in enumerate(values_of(stage)):
         if one.kind == "sum":
             lowest_text = f", {lowest(one.dtype)}" if one.dtype in FLOATS else ""

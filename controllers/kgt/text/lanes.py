@@ -44,6 +44,17 @@ class Lanes:
             return "__builtin_convertvector(", f", {self.type(name)})"
         return f"convert_{self.type(name)}(", ")"
 
+    def function(self, text: str, name: str) -> str:
+        """The C text of a function of floats of the type `name`; with `clang`, without a call.
+
+        >>> Lanes(8, clang=True).function("fabs({0})", "float"), Lanes().function("1 / {0}", "int")
+        ('as_float8(as_int8({0}) & INT_MAX)', '1 / {0}')
+        """
+        if not self.clang or text != "fabs({0})":
+            return text
+        whole = {"float": "int", "double": "long"}[name]
+        return f"as_{self.type(name)}(as_{self.type(whole)}({{0}}) & {whole.upper()}_MAX)"
+
 
 SCALAR = Lanes()
 WIDTHS = (1, 2, 4)    # of the vectors that are used on GPUs

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What "rows" computes at once: a vector of cells of a row, as a C function.
 
-Sums, products and quotients are written for whole vectors.  Other functions, and what takes several
-dtypes, places or coordinates, are written for one cell, in a loop over those of the vector, which
-compilers turn into instructions on vectors.
+Sums, products, quotients and absolute values are written for whole vectors.  Other functions, and
+what takes several dtypes, places or coordinates, are written for one cell, in a loop over those of
+the vector, which compilers turn into instructions on vectors.
 """
 from __future__ import annotations
 
