@@ -93,6 +93,11 @@ class Record:
         self._samples: list[list[tuple[_Chosen, npt.NDArray[Any]]]] = []
         self._values: list[Any] = []    # of a result
 
+    @property
+    def of_fields(self) -> bool:
+        """Whether it samples a field, no result."""
+        return self._selection is not None
+
     def left(self, step: int) -> int:
         """Steps from `step` to the next sample."""
         return self.every - step % self.every

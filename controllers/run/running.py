@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Running steps: so many, to a time, or until something holds; and what they have found.
 
-Between two steps after which somebody looks, a run is one run of the engine.
+A run is one run of the engine, in which others look (run/looks.py).
 """
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from controllers.engine import Progress
-from controllers.engine.decision import decided
-from controllers.engine.samples import DISTANCE
 from controllers.placement.own_kernel import check_rest
 from controllers.report.timings import Timings
 from controllers.report.trace import Trace
@@ -21,6 +18,7 @@ from controllers.run.call import collective, refuse_together
 from controllers.run.ending import Ending, Until
 from controllers.run.finite import check_finite, watched_fields
 from controllers.run.interruption import Interruption
+from controllers.run.looks import AllLooks, Check, Look
 from controllers.run.overview import Overview
 from controllers.run.parameters import Parameters
 from controllers.run.progress import Watcher, told_by
@@ -33,31 +31,6 @@ from hitmap.argument import whole
 AT_ONCE = 1024      # steps of a run of which nobody knows how many there are
 
 
-class Look(Protocol):
-    """Somebody who looks at the fields after every so many steps."""
-
-    def left(self, step: int) -> int:
-        """How many steps there are from `step` to the next look, 1 or more."""
-
-    def look(self, now: Results) -> bool:
-        """Look, and say whether the run is to end here, on all ranks alike.  Collective."""
-
-
-class _Check:
-    """Asks whether a run is to end, after so many steps since it began."""
-
-    def __init__(self, ending: Ending, computation: Running, first: int) -> None:
-        self._ending, self._computation, self._first = ending, computation, first
-
-    def left(self, step: int) -> int:
-        return self._ending.check_every - (step - self._first) % self._ending.check_every
-
-    def look(self, now: Results) -> bool:
-        ask = self._ending.holds
-        assert ask is not None, "it is asked"
-        return decided(self._computation.comm, lambda: ask(now), "until=")
-
-
 class Running(Overview):
     """The verbs that run steps."""
 
@@ -66,7 +39,6 @@ class Running(Overview):
     _tuner: Tuner | None
     _trace: Trace | None
     _looks: list[Look]
-    _sampled = 0        # the step at which places were looked at last
     _results: Results | None
 
     def run(
@@ -165,7 +137,7 @@ class Running(Overview):
         self._parameters.change(self._engine, scalars)
         self._arrays.settle(changed(self.program), views=True)
         n_steps, first = ending.steps(self._engine), self._engine.n_steps
-        looks = self._looks if ending.holds is None else [*self._looks, _Check(ending, self, first)]
+        looks = self._all_looks(ending, n_steps)
         if n_steps is not None:
             self._check_rest(n_steps, looks)
         try:
@@ -180,64 +152,47 @@ class Running(Overview):
         return found
 
     def _advance(
-        self,
-        n_steps: int | None,
-        ending: Ending,
-        looks: Sequence[Look],
+        self, n_steps: int | None, ending: Ending, looks: AllLooks | None,
         interruption: Interruption,
-    ) -> None:
-        """Run the steps, to each at which somebody looks."""
+    ) -> None:  # fmt: skip
+        """Run the steps: so many, or some at a time until it is the time."""
         engine, first = self._engine, self._engine.n_steps
-        until = math.inf if ending.time is None else ending.time
         goes_on = n_steps is None or n_steps > 0
         while goes_on:
-            before = engine.n_steps
-            most = AT_ONCE if n_steps is None else n_steps - (before - first)
-            count = min([most, *(one.left(before) for one in looks)])
-            self._piece(count, first, n_steps, until, interruption)
-            done = engine.n_steps - before
+            done = engine.n_steps - first
+            count = AT_ONCE if n_steps is None else n_steps - done
+            tell = further(interruption.progress, done, n_steps or done + count)
+            self._piece(count, tell, math.inf if ending.time is None else ending.time, looks)
             goes_on = not engine.course.ended and engine.n_steps - first != n_steps
             goes_on = goes_on and not (engine.numbers.by_steps and ending.reached(engine))
-            if looks and not engine.course.ended:
-                now, ends = self._found(), not goes_on
-                due = [one for one in looks if done == one.left(before) or _ends(one, ends)]
-                stops = [one.look(now) for one in due]
-                goes_on = goes_on and not any(stops)
+            goes_on = goes_on and (looks is None or not looks.stopped)
             if n_steps is None and goes_on:
                 self._check_time(ending)
 
     def _piece(
-        self,
-        count: int,
-        first: int,
-        n_steps: int | None,
-        until: float,
-        interruption: Interruption,
+        self, count: int, progress: Progress | None, until: float, looks: AllLooks | None
     ) -> None:
-        """Some steps without a look in between."""
-        engine, progress = self._engine, interruption.progress
-        so_far = engine.n_steps - first
-        tell = progress
-        if progress is not None and count != n_steps:
-            total = max(so_far + count, n_steps or 0)
-
-            def tell(done: int, _: int) -> None:
-                progress(so_far + done, total)
-
+        """Some steps, as one run of the engine."""
+        run = self._timings.run
         if self._tuner is not None:
-            self._tuner.run(count, self._timings, tell, self._trace, until)
+            self._tuner.run(count, self._timings, progress, self._trace, until, looks)
         else:
-            ends = n_steps is not None and so_far + count == n_steps
-            sampled = ends or so_far == 0 or engine.n_steps - self._sampled >= DISTANCE
-            self._sampled = engine.n_steps if sampled else self._sampled
-            self._timings.run(
-                engine, count, self.comm, tell, self._trace, until=until, sampled=sampled
-            )
+            run(self._engine, count, self.comm, progress, self._trace, until=until, looks=looks)
 
-    def _check_rest(self, n_steps: int, looks: Sequence[Look]) -> None:
+    def _all_looks(self, ending: Ending, n_steps: int | None) -> AllLooks | None:
+        """Who looks in this run, if anybody does."""
+        looks: list[Look] = [*self._looks]
+        if ending.holds is not None:
+            assert n_steps is not None, "at_most"
+            first = self._engine.n_steps
+            looks.append(Check(ending.holds, self.comm, ending.check_every, first, first + n_steps))
+        return AllLooks(looks, self._found) if looks else None
+
+    def _check_rest(self, n_steps: int, looks: AllLooks | None) -> None:
         """ValueError where the steps up to a look cannot be launched."""
         kernel, per_launch = self._assembly.terms.kernel, self.plan.steps_per_launch
-        for count in (n_steps, *(one.left(self._engine.n_steps) for one in looks)):
+        counts = [n_steps] if looks is None else [n_steps, looks.left(self._engine.n_steps)]
+        for count in counts:
             check_rest(kernel, count, per_launch)
 
     def _check_time(self, ending: Ending) -> None:
@@ -263,7 +218,3 @@ def further(told: Progress | None, before: int, total: int) -> Progress | None:
     """Who is told, of steps that come after `before` others."""
     return None if told is None else lambda done, _: told(before + done, total)
 
-
-def _ends(look: Look, is_last: bool) -> bool:
-    """Whether somebody is asked as a run ends, whatever the step is."""
-    return is_last and isinstance(look, _Check)

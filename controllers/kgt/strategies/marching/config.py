@@ -30,11 +30,11 @@ from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.marching.body import marching_body, marching_helpers
 from controllers.kgt.strategies.marching.parameters import MarchingParameters
-from controllers.kgt.text import fast, frame
+from controllers.kgt.text import element, fast, frame
 from controllers.kgt.text.analysis import in_vectors
 from controllers.kgt.text.fold_values import is_folding
 from controllers.kgt.text.lanes import SCALAR, WIDTHS, Lanes
-from controllers.program.expression import Coordinate, Given, Index, Scalar
+from controllers.program.expression import Coordinate, Given, Index, Outcome, Scalar
 from controllers.program.program import Program, Stage
 
 NARROW = 64     # vectors in a row below which work-groups are half empty
@@ -53,7 +53,12 @@ class MarchingConfig(MarchingParameters, Config):
     about: ClassVar[str] = "vectors in registers"
     several: ClassVar[bool] = True
     folds: ClassVar[bool] = True
-    given: ClassVar[tuple[type[Given], ...]] = (Scalar, Index, Coordinate)
+    given: ClassVar[tuple[type[Given], ...]] = (Scalar, Index, Coordinate, Outcome)
+
+    @classmethod
+    def _takes_given(cls, stage: Stage) -> bool:
+        """Element functions that get registers, since vectors stick out of the box."""
+        return super()._takes_given(stage) and all(map(element.by_value, stage.elements))
 
     @classmethod
     def default(
@@ -140,17 +145,15 @@ class MarchingConfig(MarchingParameters, Config):
         how = f"vectors of {self.lanes} cells" if self.lanes > 1 else "one cell wide"
         if self.steps > 1:
             how += f", marching {self.steps} steps along axis {self.axis}"
-        return frame.kernel(
-            program,
-            stage,
-            how,
-            marching_body(program, stage, self),
+        helpers = element.functions(stage, program.dtypes, values=True)
+        kernel = frame.kernel(
+            program, stage, how, marching_body(program, stage, self),
             self.work_sizes(program, stage),
-            helpers=marching_helpers(program, stage, self),
+            helpers=[*helpers, *marching_helpers(program, stage, self)],
             lanes=Lanes(self.lanes) if whole else SCALAR,
-            group=(*self.group[: min(3, n_axes)], 1, 1)[:3],
-            folds_by_group=True,
-        )
+            group=(*self.group[: min(3, n_axes)], 1, 1)[:3], folds_by_group=True,
+        )  # fmt: skip
+        return replace(kernel, hint=element.hint(stage))
 
 
 def work_sizes(config: MarchingConfig, n_axes: int) -> WorkSizes:
