@@ -147,6 +147,56 @@ def test_a_record_is_an_array_with_names() -> None:
         assert found.dims == ("t", "x") and found.coords["t"].values.tolist() == [0.5, 1.0]
 
 
+Gas = np.dtype([("rho", "f8"), ("m", "f4")])
+
+
+@ct.step
+def gas(q, n, v):
+    return dict(q=1.5 * q, n=n + 1, v=v + q.rho.at("x", 1 / 2), s=ct.sum(q), high=ct.max(n))
+
+
+def blowing(**options: Any) -> ct.Computation:
+    start = dict(q=dict(rho=lambda x: x, m=1), n=lambda y, x: np.floor(10 * x), v=0)
+    return ct.Computation(
+        gas, ct.Grid(y=5, x=8, upper=(5, 4), boundary=ct.mirror()), location=dict(v="x"),
+        dtype=dict(q=Gas, n="i4"), devices="reference", places_per_controller=3,
+        comm=SerialCommunicator(), **start,
+    )  # fmt: skip
+
+
+def test_components_integers_and_half_points_are_recorded_and_watched() -> None:
+    with blowing() as run:
+        start = {name: np.asarray(run[name]) for name in run.fields}
+        here = {"y": 1.5, "x": slice(0.9, 2.1)}
+        records = [run.record(name, **here) for name in run.fields]
+        end = run.record("v", x=4.0)    # on the boundary: one point more than there are cells
+        sums = [run.record(name) for name in ("s_rho", "s_m", "high")]
+        run.run(4, stop_if=True)
+        right = [*reference_steps(run.program, start, n_steps=4)]
+        columns = dict.fromkeys(run.fields, slice(2, 4)) | {"v": slice(2, 5)}
+        for one in records:
+            found = one.get()
+            assert found.dtype == run[one.name].dtype, one.name
+            wanted = [now.fields[one.name][1, columns[one.name]] for now in right]
+            assert np.array_equal(found, wanted), one.name
+        assert records[0].coords["x"].tolist() == [1.25, 1.75] and records[0].coords["y"] == 1.5
+        assert records[-1].coords["x"].tolist() == [1.0, 1.5, 2.0]
+        assert np.array_equal(end.get(), [now.fields["v"][:, 8] for now in right])
+        for one in sums:
+            assert one.get().tolist() == [now.results[one.name] for now in right]
+
+
+@pytest.mark.parametrize("name, at", [("q_m", (3, 7)), ("v", (4, 8))])
+def test_components_and_half_points_stop_a_run(name: str, at: tuple[int, int]) -> None:
+    with blowing() as run:
+        run[name][at] = np.nan
+        says = rf"{name} has become nan at \({at[0]}, {at[1]}\) in one of the steps 1 to 4"
+        with pytest.raises(FloatingPointError, match=says):
+            run.run(4, stop_if=True)
+        with pytest.raises(ValueError, match="no such field of floats; there are q_rho, q_m, v"):
+            run.run(4, stop_if="n")
+
+
 @pytest.mark.parametrize(
     "what, where, message",
     [
