@@ -72,12 +72,12 @@ class RowsConfig(RowsParameters, Config):
         """What is good for `stage` on a CPU (docs/performance.md); 64 bytes to a vector."""
         streaming = exceeds_cache and not stage.overwrites  # what was read is in the cache
         lanes = _lanes(program, stage)
-        ahead = 4 if exceeds_cache else 0
         if not stage.stored:    # folds alone: rows share little, and the text is built sooner
             band, depth = ((1, 1), (64, 1), (64, 48))[min(program.n_axes, 3) - 1]
-            return cls(lanes, 1, band=band, depth=depth, ahead=ahead)
+            return cls(lanes, 1, band=band, depth=depth, ahead=4)
         if program.n_axes == 1:
             return cls(lanes, 1, band=1, streaming=streaming)
+        ahead = 4 if exceeds_cache else 0
         if program.n_axes == 2:
             n_values = len(stage.reads) * len(stage.updates)
             rows = 4 if exceeds_cache and n_values <= _FEW else 2
