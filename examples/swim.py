@@ -5,7 +5,6 @@
     mpiexec -n 4 python examples/swim.py
 
 SPEC's benchmark of this name is the same model, by Sadourny's scheme (J. Atmos. Sci. 32, 1975).
-The pressure p lies at cells, the flow u and v at their faces, its vorticity z at their corners.
 """
 import sys
 
@@ -25,28 +24,32 @@ def slope(f, axis):
 
 
 @ct.step
-def swim(u, v, p, u_old, v_old, p_old, *, span=2 * DT, alpha=0.001):
-    def leap(name, f, old, change):     # two time levels, and the one between them made smooth
+def fluxes(u, v, p, cu, cv, z, h):
+    return dict(cu=mean(p, "x") * u, cv=mean(p, "y") * v,
+                z=(slope(v, "x") - slope(u, "y")) / mean(mean(p, "y"), "x"),
+                h=p + (mean(u * u, "x") + mean(v * v, "y")) / 2)
+
+
+@ct.step
+def leap(u, v, p, u_old, v_old, p_old, cu, cv, z, h, *, span=2 * DT, alpha=0.001):
+    def both(name, f, old, change):     # two time levels, and the one between them made smooth
         new = old + span * change
         return {name: new, f"{name}_old": f + alpha * (new - 2 * f + old)}
 
-    cu, cv = ct.stored(mean(p, "x") * u), ct.stored(mean(p, "y") * v)
-    z = ct.stored((slope(v, "x") - slope(u, "y")) / mean(mean(p, "y"), "x"))
-    h = ct.stored(p + (mean(u * u, "x") + mean(v * v, "y")) / 2)
-    return (leap("u", u, u_old, mean(z, "y") * mean(mean(cv, "y"), "x") - slope(h, "x"))
-            | leap("v", v, v_old, -mean(z, "x") * mean(mean(cu, "x"), "y") - slope(h, "y"))
-            | leap("p", p, p_old, -slope(cu, "x") - slope(cv, "y")))
+    return (both("u", u, u_old, mean(z, "y") * mean(mean(cv, "y"), "x") - slope(h, "x"))
+            | both("v", v, v_old, -mean(z, "x") * mean(mean(cu, "x"), "y") - slope(h, "y"))
+            | both("p", p, p_old, -slope(cu, "x") - slope(cv, "y")))
 
 
 def computation(n, **options):
-    k, wide = 2 * np.pi / (n * D), 2 * A / D * np.sin(np.pi / n)    # the stream function is
-    start = dict(u=lambda y, x: -wide * np.sin(k * x) * np.cos(k * y),      # A sin(k x) sin(k y)
+    k, wide = 2 * np.pi / (n * D), 2 * A / D * np.sin(np.pi / n)    # streams by A sin(k x) sin(k y)
+    start = dict(cu=0, cv=0, z=0, h=0, u=lambda y, x: -wide * np.sin(k * x) * np.cos(k * y),
                  v=lambda y, x: wide * np.cos(k * x) * np.sin(k * y),
                  p=lambda y, x: 5e4 + (k * A / 2) ** 2 * (np.cos(2 * k * x) + np.cos(2 * k * y)))
-    start |= {f"{name}_old": value for name, value in start.items()}
-    places = dict(u="x", u_old="x", v="y", v_old="y")
-    grid = ct.Grid(y=n, x=n, spacing=D, boundary="periodic")
-    return ct.Computation(swim, grid, location=places, **{**start, **options})
+    start |= {f"{name}_old": start[name] for name in ("u", "v", "p")}
+    places = dict(u="x", u_old="x", cu="x", v="y", v_old="y", cv="y", z=("y", "x"))
+    return ct.Computation([fluxes, leap], ct.Grid(y=n, x=n, spacing=D, boundary="periodic"),
+                          location=places, **{**start, **options})
 
 
 def main(n=128, picture=None):
@@ -54,16 +57,13 @@ def main(n=128, picture=None):
         mass = run.p.sum()
         run.run(1, span=DT, alpha=0)    # from one time level
         run.run(400, span=2 * DT, alpha=0.001)
-        error, p, u, v = run.p.sum() / mass - 1, run.p.get(), run.u.get(), run.v.get()
+        error, p, u = run.p.sum() / mass - 1, run.p.get(), run.u.get()
     assert abs(error) < 1e-13, "no water is lost"
     if p is not None:                   # rank 0 has it
-        print(f"mass differs by {error:.1e}; the fastest flow is {np.hypot(u, v).max():.2f}")
+        print(f"mass differs by {error:.1e}; the fastest flow along x is {u.max():.2f}")
     if p is not None and picture:
         import matplotlib.pyplot as plt
-        plt.imshow(p, origin="lower")
-        plt.colorbar(label="pressure")
-        plt.quiver(*2 * [np.arange(0, n, 6)], u[::6, ::6], v[::6, ::6])
-        plt.savefig(picture)
+        plt.imsave(picture, p, origin="lower")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import controllers as ct
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 # how many lines they have at most, and how many steps of each run two ranks make in a test
-LINES = {"gray_scott": 28, "wave": 28, "shallow_water": 35, "rayleigh_taylor": 46, "cavity": 49}
+LINES = {"gray_scott": 28, "wave": 28, "shallow_water": 35, "rayleigh_taylor": 46, "cavity": 46}
 STEPS = {"gray_scott": 20, "wave": 1, "shallow_water": 30, "rayleigh_taylor": 5, "cavity": 20}
 # u along y on the vertical centre line: Ghia, Ghia and Shin (1982), table I, Re 100
 GHIA = {0.9766: 0.84123, 0.8516: 0.23151, 0.7344: 0.00332, 0.6172: -0.13641, 0.5: -0.20581,

@@ -8,16 +8,17 @@ same order.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from controllers.array.living import Expression, Living
+from controllers.array.living import Expression, Holder, Living
 from controllers.array.lowering import Lowered, Setting, Wall
 from controllers.array.one_off import OneOff, specialised
 from controllers.array.operand import Frame
+from controllers.array.owner import Owner
 from controllers.array.pending import Pending
 from controllers.array.promotion import converted
 from controllers.array.source import FieldSource, Source
@@ -34,16 +35,6 @@ from hitmap.comm import Communicator
 from hitmap.section import Section
 
 MOST_BOUND = 256        # assignments that are kept
-
-
-class Owner(Protocol):
-    """What a computation does around each call."""
-
-    def begin(self, verb: str, facts: Callable[[], Mapping[str, object]]) -> None:
-        """All ranks are here, with the same facts; RuntimeError where fields cannot be read."""
-
-    def tear(self, verb: str, fields: Iterable[str]) -> None:
-        """The verb was broken off: some cells of these may be set, others not."""
 
 
 class Arrays:
@@ -76,6 +67,7 @@ class Arrays:
             name: (Leaf(source, here), frames[extents[name]])
             for name, source in self.fields.items()
         }
+        self._walls = {name: self._walls_of(name) for name in self.fields}
         self._executors = {place: specialised(one) for place, one in engine.executors.items()}
         self._bound: OrderedDict[object, OneOff] = OrderedDict()
         self.pending = Pending(self._executors.values())
@@ -122,6 +114,9 @@ class Arrays:
             return
         sources = {self.fields[name] for name in fields}
         found = self.living.those(lambda one: one.reads(sources, views), agreed=agreed)
+        self._hold(found, but)
+
+    def _hold(self, found: Sequence[Holder], but: object) -> None:
         for lazy in found:
             if lazy is not but:
                 lazy.hold()
@@ -141,10 +136,14 @@ class Arrays:
         TypeError on all ranks where the field does not hold such values.
         """
         target = self.fields[name]
-        self.owner.begin("write", lambda: {
+        of_target = {target}
+        found = {} if self.living.is_alone(lazy) else self.living.mine(
+            lambda one: one.reads(of_target, False)
+        )
+        everyone = self.owner.begin("write", lambda: {
             "cells": repr((name, start, frame.extent)), "expression": repr(term.key),
             "numbers": term.numbers,
-        })  # fmt: skip
+        }, tuple(found))  # fmt: skip
         if term.kind.dtype != target.dtype and not self._takes(target, term):
             raise on_all_ranks(TypeError(
                 f"{name} holds {target.dtype} and cannot be given values of {term.kind.dtype}, "
@@ -152,9 +151,10 @@ class Arrays:
             ))  # fmt: skip
         if frame.is_empty:
             return
-        self.settle((name,), lazy)
+        if found:
+            self._hold(self.living.common(found, everyone), lazy)
         rebound = lazy is not None and target in term.sources
-        if rebound and (term.kind.dtype != target.dtype or self._engine.plan.walls(name)):
+        if rebound and (term.kind.dtype != target.dtype or self._walls[name]):
             assert lazy is not None
             term, rebound = lazy.hold(), False
         one = self._assigning(target, start, frame, term)
@@ -235,16 +235,15 @@ class Arrays:
         self, target: Source, start: tuple[int, ...], frame: Frame, term: Term
     ) -> OneOff:
         key = (target.key, start, frame.extent, term.key, self._engine.phase)
-        return self._bound_by(key, lambda: self._setting.assignment(
-            term, target, frame.cells(start), self._walls(target)
-        ))  # fmt: skip
+        walls = self._walls[target.name] if isinstance(target, FieldSource) else ()
+        return self._bound_by(
+            key, lambda: self._setting.assignment(term, target, frame.cells(start), walls)
+        )
 
-    def _walls(self, target: Source) -> list[Wall]:
+    def _walls_of(self, name: str) -> list[Wall]:
         """(axis, index) of the cells where a field is 0, whatever it is given."""
-        if not isinstance(target, FieldSource):
-            return []
-        program, layout = self._engine.plan.program, self._engine.plan.layout_of(target.name)
-        domain, ends = layout.domain, program.field(target.name).boundary.walls
+        plan = self._engine.plan
+        domain, ends = plan.layout_of(name).domain, plan.program.field(name).boundary.walls
         return [(a, domain.upper[a] - 1 if upper else domain.lower[a]) for a, upper in ends]
 
     def _do(self, one: OneOff, numbers: tuple[float, ...]) -> None:

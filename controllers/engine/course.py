@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from controllers.device.event import COMPLETE, Noticed
+from controllers.device.event import COMPLETE, UNDER_WAY, Noticed
 from controllers.engine.task import Awaited
 from hitmap.comm import Communicator
 from hitmap.vote import Vote
@@ -23,7 +23,6 @@ FEWEST = 4          # ... of several: a vote takes some rounds of messages
 BETWEEN_S = 0.1     # ... which should come so often
 GROWTH = 4          # how many times more steps than before, at most
 
-_UNDER_WAY = 1
 _HELD = Awaited()   # what a look takes, which others wait for
 
 
@@ -149,4 +148,4 @@ class _Count(Noticed, Awaited):
 
     @property
     def command_execution_status(self) -> int:
-        return COMPLETE if self._vote.over else _UNDER_WAY
+        return COMPLETE if self._vote.over else UNDER_WAY

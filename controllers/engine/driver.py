@@ -102,7 +102,8 @@ class Engine(Installation):
             for executor in self._executors:
                 executor.wait(PATIENCE_S, keep=self)
             raise
-        self._finish()
+        if self.drains:
+            self._finish()
         if lookout is not None:
             lookout.end()
         self.torn = False
@@ -147,9 +148,9 @@ class Engine(Installation):
         for run in self._runs:
             run.begin(first, logs, opening=True)
         self._replay(first, n_steps, None)
-        for executor in self._executors:
-            executor.wait(keep=self)
-        self._patience.until_all(self._opening[first % self.plan.n_phases])
+        if self.drains:
+            self._finish()
+            self._patience.until_all(self._opening[first % self.plan.n_phases])
         self._is_open = True
 
     def warm(self) -> None:

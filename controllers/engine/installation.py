@@ -36,6 +36,7 @@ class Installation:
         self._is_open = False   # halos are filled: fields have not been set since
         self._short: dict[int, dict[int, Command]] = {}     # launches of fewer steps, by number
         self.torn = False       # places are at unlike steps
+        self.drains = True      # a run ends when all devices have nothing left to do
         self.counts: dict[str, int] = {}    # how often each repeat was done in the last step
         self.course = Course(comm)
         self.numbers = Numbers(plan.program, comm, self.course.stop)
@@ -75,6 +76,16 @@ class Installation:
     def executors(self) -> Mapping[int, Executor]:
         """What the places of this rank are computed by."""
         return self._binder.executors
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether one queue of one device does all that touches tiles, in the order of the calls.
+
+        Then what another engine does with the same tiles need not be waited for.
+        """
+        tasks = (*self._tasks, *chain.from_iterable(self._opening))
+        lanes = {task.operation.lane for task in tasks if task.operation.verb != "combine"}
+        return len(self._executors) == 1 and lanes <= {"compute"}
 
     def watch(self) -> None:
         """Keep what `activity` and `describe` (engine/state.py) need."""

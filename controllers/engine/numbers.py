@@ -81,6 +81,11 @@ class Numbers:
         """With the parameters and the time of another engine."""
         self.parameters, self._origin = other.parameters, other._origin
 
+    def go_back(self, n_steps: int, time: float) -> None:
+        """To a step of this engine, at the time that it had."""
+        if self.by_steps:
+            self._origin = (n_steps, time)
+
     def change(self, parameters: Mapping[str, float], n_steps: int) -> None:
         """From the time step `n_steps` on these are the parameters; `dt` may be another one."""
         if parameters.get(TIME_STEP) != self.parameters.get(TIME_STEP):

@@ -37,6 +37,7 @@ class RepeatingEngine(Engine):
     def __init__(self, plan: Plan, executors: Mapping[int, Executor], comm: Communicator) -> None:
         super().__init__(plan, executors, comm)
         self._comm, self._asks = comm, True
+        self._is_asked = any(one.until is not None for one in plan.program.repeats)
         self._bound: dict[tuple[int, tuple[int, ...]], _Bound] = {}
         self._active: Engine | None = None
         self._holding = {name: plan.newest(name, 0, 0).buffer for name in plan.n_buffers}
@@ -87,10 +88,13 @@ class RepeatingEngine(Engine):
                 self._repeat(number, part, is_last=done + 1 == n_steps)
             self.numbers.pass_step(step)
             self.n_steps += 1
+            if not self._is_asked:      # or the host would be ever further ahead
+                self._finish()
             if progress is not None:
                 progress(done + 1, n_steps)
             if self.numbers.by_steps and self.numbers.is_over(step + 1):
                 break
+        self._finish()
         self.torn, self._active = False, None
 
     def close(self) -> None:
@@ -201,6 +205,8 @@ class _Bound:
             for place in whole.plan.places
         }
         self.engine = Engine(part.plan, whole.executors, whole._comm, tiles)
+        self.engine.samples.wanted = False
+        self.engine.drains = whole._comm.size > 1 or not self.engine.is_in_order
         if any(place.recent.maxlen for place in whole.places.values()):
             self.engine.watch()
         self._copies = [*_kept(whole.plan, part, self.engine)]
@@ -209,7 +215,7 @@ class _Bound:
         """Cells that the part does not compute, but others do, become the same in all buffers."""
         for copy in self._copies:
             copy(None)
-        if self._copies:
+        if self._copies and self.engine.drains:
             for executor in dict.fromkeys(self.engine.executors.values()):
                 executor.wait()
 

@@ -112,6 +112,12 @@ class Record:
             self._samples.append([*self._own(self._engine(), self._selection)])
         return False
 
+    def cut(self, step: int) -> None:
+        """Drop the samples of steps after this one."""
+        count = sum(one <= step for one in self.steps)
+        for kept in (self.steps, self.times, self._samples, self._values):
+            del kept[count:]
+
     def __len__(self) -> int:
         return len(self.steps)
 

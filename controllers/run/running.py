@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from controllers import tuning
 from controllers.engine import Progress
 from controllers.placement.own_kernel import check_rest
 from controllers.report.timings import Timings
@@ -16,18 +17,20 @@ from controllers.report.trace import Trace
 from controllers.run.array_calls import changed
 from controllers.run.call import collective, refuse_together
 from controllers.run.ending import Ending, Until
-from controllers.run.finite import check_finite, watched_fields
+from controllers.run.finite import not_finite, watched_fields
 from controllers.run.interruption import Interruption
+from controllers.run.kept import Kept
 from controllers.run.looks import AllLooks, Check, Look
 from controllers.run.overview import Overview
 from controllers.run.parameters import Parameters
 from controllers.run.progress import Watcher, told_by
+from controllers.run.record import Record
 from controllers.run.results import Results
 from controllers.settings.overrides import overrides
-from controllers.tuning import Tuner
 from hitmap.agreement import on_all_ranks
 from hitmap.argument import whole
 
+KEEP_EVERY = 64     # steps between two times that fields are kept, to find where one went wrong
 AT_ONCE = 1024      # steps of a run of which nobody knows how many there are
 
 
@@ -36,9 +39,9 @@ class Running(Overview):
 
     _parameters: Parameters
     _timings: Timings
-    _tuner: Tuner | None
+    _tuner: tuning.Tuner | None
     _trace: Trace | None
-    _looks: list[Look]
+    _looks: list[Record]
     _results: Results | None
 
     def run(
@@ -60,7 +63,8 @@ class Running(Overview):
             `run.run(until=lambda now: now.residual < 1e-6, check_every=10, at_most=10000)`.
         stop_if: True, or names of fields: FloatingPointError on all ranks, which names step and
             cell, once one of them has become NaN or infinite.  Looked at after every `check_every`
-            steps, by default every 10.
+            steps, by default every 10; then the steps before are done again to find the first one,
+            from a copy of the fields where there is memory for it.
         scalars: new values of parameters of the program, from now on; nothing is built for them.
         progress: True for a bar of rank 0 on standard error, a function that is called with the
             steps done and their total, or a bar such as tqdm's, with `update` and `total`; it is
@@ -104,17 +108,38 @@ class Running(Overview):
     ) -> Results | None:
         """Run some steps at a time, and look at the fields."""
         first, found = self.step, None
+        kept = Kept.of(self._engine, self.comm) if every > 1 else None
         while ending.n_steps is None or self.step - first < ending.n_steps:
             before, done = self.step, self.step - first
             left = every if ending.n_steps is None else min(every, ending.n_steps - done)
             tell = further(told, done, ending.n_steps or done + left)
+            if kept is not None and before - kept.step >= KEEP_EVERY:
+                kept.take()
             found = self._go(replace(ending, n_steps=left), tell, scalars) or found
             scalars = {}
             if self.step == before:
                 break
-            for name in fields:
-                check_finite(self, name, before)
+            error = not_finite(self, fields, before)
+            if error is not None:
+                raise error if kept is None else self._first(error, kept, ending, fields)
         return found
+
+    def _first(
+        self, error: FloatingPointError, kept: Kept, ending: Ending, fields: Sequence[str]
+    ) -> FloatingPointError:
+        """Do the steps since `kept` again, one by one, to the first that is to blame."""
+        last, records, first = self.step, self._looks, None
+        self._looks = []        # they have looked
+        kept.bring_back()
+        try:
+            while self.step < last and first is None:
+                self._go(replace(ending, n_steps=1), None, {})
+                first = not_finite(self, fields, self.step - 1)
+        finally:
+            self._looks = records
+        for record in records:
+            record.cut(self.step)
+        return first or error
 
     @property
     def repeats(self) -> dict[str, int]:
