@@ -1,5 +1,8 @@
-// vectors of KGT_LANES cells: each lane has a sum of its own
-typedef struct { KGT_DOUBLES first, second, third; } kgt_sums_of_lanes;
+// vectors of KGT_LANES cells: each lane has a sum of its own.  What is rounded off of `second` goes
+// to further sums in memory, one after the other: they take wide ranges of numbers, which are rare.
+typedef struct { KGT_DOUBLES first, second; } kgt_sums_of_lanes;
+
+#define KGT_FURTHER 10
 
 // as kgt_two_sum
 KGT_INLINE KGT_DOUBLES kgt_lanes_two_sum(KGT_DOUBLES *sum, const KGT_DOUBLES value)
@@ -9,22 +12,28 @@ KGT_INLINE KGT_DOUBLES kgt_lanes_two_sum(KGT_DOUBLES *sum, const KGT_DOUBLES val
     return (before - (after - added)) + (value - added);
 }
 
-// as kgt_sum_any
+// any numbers: what they leave of a lane in all its sums goes to the digits
 KGT_CALLED void kgt_lanes_any(
-    kgt_sums_of_lanes *sum, __global long *digits, const int lowest, const KGT_DOUBLES value)
+    kgt_sums_of_lanes *sum, KGT_DOUBLES *further, __global long *digits, const int lowest,
+    const KGT_DOUBLES value)
 {
     kgt_sums_of_lanes after = *sum;
-    KGT_DOUBLES rest = kgt_lanes_two_sum(&after.first, value);
+    KGT_DOUBLES others[KGT_FURTHER], rest = kgt_lanes_two_sum(&after.first, value);
     rest = kgt_lanes_two_sum(&after.second, rest);
-    rest = kgt_lanes_two_sum(&after.third, rest);
+    int n = 0;
+    for (; n < KGT_FURTHER && kgt_rests(rest); ++n) {
+        others[n] = further[n];
+        rest = kgt_lanes_two_sum(others + n, rest);
+    }
     if (!kgt_rests(rest)) {
         *sum = after;
+        for (int i = 0; i < n; ++i)
+            further[i] = others[i];
         return;
     }
     for (int lane = 0; lane < KGT_LANES; ++lane) {
         double *const first = (double *)&sum->first + lane;
-        double *const second = (double *)&sum->second + lane;
-        double *const third = (double *)&sum->third + lane;
+        double *const second = (double *)&sum->second + lane, *const third = (double *)further + lane;
         kgt_sum one = {*first, *second, *third};
         kgt_sum_any(&one, digits, lowest, ((const double *)&value)[lane]);
         *first = one.first;
@@ -34,13 +43,14 @@ KGT_CALLED void kgt_lanes_any(
 }
 
 KGT_INLINE void kgt_lanes_add_double(
-    kgt_sums_of_lanes *sum, __global long *digits, const int lowest, const KGT_DOUBLES value)
+    kgt_sums_of_lanes *sum, KGT_DOUBLES *further, __global long *digits, const int lowest,
+    const KGT_DOUBLES value)
 {
     KGT_DOUBLES first = sum->first, second = sum->second;
     const KGT_DOUBLES rest = kgt_lanes_two_sum(&first, value);
     if (kgt_rests(kgt_lanes_two_sum(&second, rest))) {
         kgt_sums_of_lanes other = *sum;     // which has an address
-        kgt_lanes_any(&other, digits, lowest, value);
+        kgt_lanes_any(&other, further, digits, lowest, value);
         *sum = other;
         return;
     }
@@ -48,25 +58,33 @@ KGT_INLINE void kgt_lanes_add_double(
     sum->second = second;
 }
 
-// float32 leaves a rest where sizes are far apart alone
+// float32 leaves a rest only where sizes are far apart
 KGT_INLINE void kgt_lanes_add_float(
-    kgt_sums_of_lanes *sum, __global long *digits, const int lowest, const KGT_FLOATS single)
+    kgt_sums_of_lanes *sum, KGT_DOUBLES *further, __global long *digits, const int lowest,
+    const KGT_FLOATS single)
 {
     const KGT_DOUBLES value = __builtin_convertvector(single, KGT_DOUBLES);
     KGT_DOUBLES first = sum->first;
     if (kgt_rests(kgt_lanes_two_sum(&first, value)))
-        kgt_lanes_add_double(sum, digits, lowest, value);
+        kgt_lanes_add_double(sum, further, digits, lowest, value);
     else
         sum->first = first;
 }
 
-// all lanes to one sum
-KGT_CALLED void kgt_lanes_end(
-    const kgt_sums_of_lanes *sum, kgt_sum *one, __global long *digits, const int lowest)
+// the sums of all lanes to one of them
+KGT_CALLED void kgt_lanes_join(
+    const KGT_DOUBLES *sums, const int n, kgt_sum *one, __global long *digits, const int lowest)
 {
-    for (int lane = 0; lane < KGT_LANES; ++lane) {
-        kgt_sum_any(one, digits, lowest, ((const double *)&sum->first)[lane]);
-        kgt_sum_any(one, digits, lowest, ((const double *)&sum->second)[lane]);
-        kgt_sum_any(one, digits, lowest, ((const double *)&sum->third)[lane]);
-    }
+    for (int number = 0; number < n * KGT_LANES; ++number)
+        if (((const double *)sums)[number] != 0)
+            kgt_sum_any(one, digits, lowest, ((const double *)sums)[number]);
+}
+
+KGT_INLINE void kgt_lanes_end(
+    const kgt_sums_of_lanes *sum, const KGT_DOUBLES *further, kgt_sum *one, __global long *digits,
+    const int lowest)
+{
+    const KGT_DOUBLES both[2] = {sum->first, sum->second};
+    kgt_lanes_join(both, 2, one, digits, lowest);
+    kgt_lanes_join(further, KGT_FURTHER, one, digits, lowest);
 }

@@ -8,28 +8,18 @@ import io
 import json
 import sys
 import time
-import warnings
 from collections.abc import Iterator
 
 import controllers
 from controllers.bench import SIZES, STENCILS, Case, Comparator, Problem, comparators_of, run_case
 from controllers.bench.results import COLUMNS, as_json, rows
+from controllers.cli import bench_apps
+from controllers.cli.bench_devices import names_alone
 from controllers.cli.bench_options import QUICK_SECONDS, SECONDS
-from controllers.cli.devices import selectors
 from controllers.cli.files import check_targets
-from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure
+from controllers.cli.outcome import FAILED, USAGE, Failure
 from controllers.cli.picture import check_format
-from controllers.device import (
-    Device,
-    NoDeviceError,
-    choose,
-    computing,
-    explained,
-    find_devices,
-    loading_usable,
-    probe_wanted,
-    problems,
-)
+from controllers.device import Device
 from controllers.placement.placement import one_device
 from hitmap.comm import Communicator
 from hitmap.files import replacing
@@ -42,9 +32,14 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
     if comm.size > 1:
         raise Failure(USAGE, f"bench measures in one process, got {comm.size} ranks; start one")
     _check_files(options)
+    if options.what:
+        bench_apps.command(options)
+        return
+    if options.apps:
+        raise Failure(USAGE, "--apps is an option of bench apps; write apps before it")
     others = _others(options)
     cases: list[Case] = []
-    for selector in _selectors(options.device):
+    for selector in names_alone(options.device):
         device = one_device(selector)
         for problem in _problems(options, device):
             cases.append(_measured(problem, selector, device, options, others))
@@ -67,35 +62,6 @@ def _others(options: argparse.Namespace) -> list[Comparator]:
         return [one for path in options.others for one in comparators_of(path)]
     except (OSError, ValueError) as error:
         raise Failure(USAGE, f"--with: {error}") from None
-
-
-def _selectors(wanted: list[str]) -> list[str]:
-    """A selector for each device that is wanted, which names it alone."""
-    verdicts = probe_wanted([wanted])
-    for text in problems(verdicts):
-        warnings.warn(text, RuntimeWarning, stacklevel=2)
-    with loading_usable(verdicts):
-        found = computing(find_devices(), verdicts)
-    try:
-        chosen = choose(wanted, found)
-    except NoDeviceError as error:
-        raise Failure(NO_DEVICE, str(explained(error, found, verdicts))) from None
-    except ValueError as error:
-        raise Failure(USAGE, str(explained(error, found, verdicts))) from None
-    names = dict(zip(map(id, found), selectors(found)))
-    return [_name(device, names) for device in chosen]
-
-
-def _name(device: Device, names: dict[int, str]) -> str:
-    part = device.part
-    if not device.uses_opencl or (part is not None and len(part.counts) > 1):
-        raise Failure(
-            USAGE, f"bench measures an OpenCL device, or one part of a CPU, by itself, got "
-            f"{device.name}; choose one, such as cpu/1",
-        )
-    if part is None:
-        return names[id(device)]
-    return f"{names[id(part.whole)]}/{part.counts[0]}"
 
 
 def _problems(options: argparse.Namespace, device: Device) -> Iterator[Problem]:

@@ -14,6 +14,8 @@ from hitmap.comm import Communicator
 # as in controllers.bench, which loads OpenCL; a test compares them
 STENCILS = ("2d4", "2d9c", "2d9s", "2d5a", "3d7", "3d27")
 AGAINST = ("cell", "hand-written", "numpy", "c")
+APPS = ("himeno", "swim", "hyperthermia", "tricubic", "life", "reverse_edge", "lattice_gas",
+        "seismic")  # fmt: skip
 SECONDS, QUICK_SECONDS = 10.0, 0.3
 
 HELP = "measure classical stencils against other ways to compute them"
@@ -21,23 +23,30 @@ DESCRIPTION = (
     "Measure the steps of six classical stencils on each chosen device, beside the device's own "
     "copy rate and against the one-cell kernel, a hand-written PyOpenCL loop, NumPy, and C with "
     "OpenMP where there is a compiler.  All of them take turns in one run, and each result is "
-    "checked.  For one process."
+    "checked.  With the word apps, measure applications among the examples instead, and say "
+    "of each how much of the copy rate it reaches, its operations per second, and what of its "
+    "time goes into exchange.  For one process."
 )
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     add = parser.add_argument
+    add("what", metavar="apps", nargs="?", choices=("apps",),
+        help="measure applications of the literature, which are among the examples")
     add("--device", metavar="SELECTOR", action="append", default=[],
-        help="as for run; each device is measured by itself (default: all GPUs, else the CPU)")
+        help="as for run; each device is measured by itself (default: all GPUs, else the CPU); "
+        "applications on parts such as cpu/1,1 together as well")
+    add("--apps", metavar="NAME,...", type=_apps, default=[],
+        help=f"some of {', '.join(APPS)} (default: all)")
     add("--stencils", metavar="NAME,...", type=_stencils, default=[*STENCILS],
         help=f"some of {', '.join(STENCILS)} (default: all)")
     add("--dtypes", metavar="DTYPE,...", type=_dtypes, default=["float32"],
         help=f"some of {', '.join(FLOATS)} (default: float32)")
     add("--sizes", metavar="NxN,...", type=_sizes, default=[],
-        help="extents of fields, such as 4096x4096,256x256x256; a stencil takes those of its "
-        "number of axes (default: 8192x8192 and 384x384x384 on CPUs, 16384x16384 and 640x640x640 "
-        "on others; 2d4 on 64x64 as well, where a step is a launch)")
+        help="extents of fields, such as 4096x4096,256x256x256; a stencil or an application takes "
+        "those of its number of axes (default of stencils: 8192x8192 and 384x384x384 on CPUs, "
+        "16384x16384 and 640x640x640 on others; 2d4 on 64x64 as well, where a step is a launch)")
     add("--against", metavar="NAME,...", type=_against, default=[*AGAINST],
         help=f"what to compare with: some of {', '.join(AGAINST)} (default: all)")
     add("--with", metavar="FILE.py", dest="others", action="append", type=Path, default=[],
@@ -70,6 +79,10 @@ def _words(text: str, known: tuple[str, ...]) -> list[str]:
 
 def _stencils(text: str) -> list[str]:
     return _words(text, STENCILS)
+
+
+def _apps(text: str) -> list[str]:
+    return _words(text, APPS)
 
 
 def _dtypes(text: str) -> list[str]:

@@ -101,7 +101,7 @@ def in_vectors(stage: Stage, dtypes: Dtypes) -> bool:
 
 def _in_vectors(stage: Stage, dtypes: Dtypes) -> bool:
     fields = {dtype_of(dtypes, field) for field in (*stage.fields_read, *stage.updates)}
-    if len(fields) > 1 or placed(stage):
+    if len(fields) > 1 or placed(stage) or stage.elements:
         return False
     (dtype,) = fields
     last = [*stage.updates.values()]

@@ -91,6 +91,7 @@ def lanes_start(stage: Stage, width: int) -> list[str]:
     for one in values_of(stage):
         if in_lanes(one) and one.kind == "sum":
             lines.append(f"kgt_sums_of_lanes {_lanes(one)} = {{0}};")
+            lines.append(f"KGT_DOUBLES {_further(one)}[KGT_FURTHER] = {{0}};")
         elif in_lanes(one):
             real, whole = OPENCL_TYPES[one.dtype], _WHOLE[one.dtype]
             least = f"({whole}{width})({whole.upper()}_MIN)"
@@ -144,7 +145,8 @@ def _taken_at_once(
         real = f"as_{OPENCL_TYPES[one.dtype]}{width}"
         numbers = f"{real}(as_{whole}({numbers}) & ({taken}))"
     return [
-        f"kgt_lanes_add_{OPENCL_TYPES[one.dtype]}(&{_lanes(one)}, {digits}, {lowest},",
+        f"kgt_lanes_add_{OPENCL_TYPES[one.dtype]}(",
+        f"    &{_lanes(one)}, {_further(one)}, {digits}, {lowest},",
         f"    {numbers});",
     ]
 
@@ -180,9 +182,9 @@ def lanes_end(stage: Stage, width: int) -> list[str]:
         if in_lanes(one) and one.kind == "sum":
             digits, lowest = sum_of(stage, one)
             lines += block("""
-                const kgt_sums_of_lanes ${lanes}_all = $lanes;
-                kgt_lanes_end(&${lanes}_all, &$held, $digits, $lowest);
-            """, lanes=_lanes(one), held=held(one), digits=digits, lowest=lowest)
+                kgt_lanes_end(&$lanes, $further, &$held, $digits, $lowest);
+            """, lanes=_lanes(one), further=_further(one), held=held(one), digits=digits,
+                lowest=lowest)  # fmt: skip
         elif in_lanes(one):
             lines += block("""
                 const kgt_lanes_$real ${lanes}_all = $lanes;
@@ -198,3 +200,7 @@ def lanes_end(stage: Stage, width: int) -> list[str]:
 
 def _lanes(one: FoldValue) -> str:
     return f"{held(one)}_lanes"
+
+
+def _further(one: FoldValue) -> str:
+    return f"{held(one)}_further"
