@@ -16,7 +16,7 @@ from hitmap.uncaught import install_where_ranks_are
 
 if TYPE_CHECKING:
     from controllers.check import CheckError
-    from controllers.check.trial import KernelError
+    from controllers.check.finding import KernelError
     from controllers.controller.access import reading, updating, writing
     from controllers.controller.controller import Controller
     from controllers.controller.tied_tile import Selection, TiedTile
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from controllers.language.pattern_file import PatternFileError, read_patterns
     from controllers.language.point import point
     from controllers.language.profile import fixed
+    from controllers.language.steady import steady
     from controllers.language.step import Step, Time, parity, repeat, step
     from controllers.language.stored import stored
     from controllers.language.struct import struct
@@ -79,7 +80,7 @@ _HOMES = {
     "Grid": "controllers.language.grid",
     "Index": "controllers.program.expression",
     "Kernel": "controllers.kernel.variant",
-    "KernelError": "controllers.check.trial",
+    "KernelError": "controllers.check.finding",
     "MemoryCapError": "controllers.memory.ledger",
     "NoDeviceError": "controllers.device",
     "Parameter": "controllers.program.scalars",
@@ -127,6 +128,7 @@ _HOMES = {
     "register_stencil": "controllers.kernel.registry",
     "repeat": "controllers.language.step",
     "rk3": "controllers.language.integrators",
+    "steady": "controllers.language.steady",
     "stencil_computation": "controllers.run.skeleton",
     "step": "controllers.language.step",
     "stored": "controllers.language.stored",
@@ -145,7 +147,7 @@ __all__ = [     # not those of Python's own names: all, any, max, min, sum
     "dot", "dry_run", "extrapolate", "fixed", "gradient", "heun", "keep", "laplacian",
     "leapfrog", "mean", "mirror", "norm", "opencl_c", "parity", "point", "read_patterns",
     "reading", "reference_run", "reference_steps", "register_stencil", "repeat", "rk3",
-    "stencil_computation", "step", "stored", "struct", "tune", "updating", "writing",
+    "steady", "stencil_computation", "step", "stored", "struct", "tune", "updating", "writing",
 ]  # fmt: skip
 
 

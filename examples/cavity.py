@@ -41,9 +41,6 @@ solve = ct.repeat(pressure, until=lambda now: now.residual < 1e-4, check_every=2
 wall, lid = ct.mirror(-1), ct.custom(lambda inside, distance: 2 - inside(distance - 1))
 sides = dict(v=wall, u=dict(y=(wall, lid), x=wall), p=ct.mirror())      # 1 at the lid's face
 with ct.Computation([predict, solve, project], grid, boundary=sides, v=0, u=0, p=0) as run:
-    before, energy = -1.0, 0.0
-    while abs(energy - before) > 1e-4 * energy and run.step < 8000:     # until it is steady
-        before, energy = energy, run.run(200).energy
-        if run.comm.rank == 0:
-            print(run.step, energy, run.repeats["pressure"])
+    run.record("energy", every=200)
+    run.run(until=ct.steady("energy", 1e-4), check_every=200, at_most=8000)
     run.u.save("cavity.npy")

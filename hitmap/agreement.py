@@ -4,7 +4,8 @@
 An error on one rank alone leaves the others waiting for it for ever.  So collective functions
 first state what they are about to do, all in one form and over a channel that nothing else uses:
 whatever the ranks call, these messages match, and what is unlike becomes an error on every rank
-that names the odd one.  While ranks agree, they exchange 16 bytes each.
+that names the odd one.  While ranks agree, they exchange 32 bytes each: two digests, of what must
+be the same, and of what they only tell each other.
 """
 from __future__ import annotations
 
@@ -62,18 +63,34 @@ def agree_on_call(
     _compare(comm, _Statement(call, stated, problem))
 
 
+def agree_on_call_telling(
+    comm: Communicator, call: str, facts: Mapping[str, object], mine: _T
+) -> list[_T]:
+    """The same, and what all ranks give, on every rank: both by one message, mostly.  Collective.
+    """
+    stated = tuple((name, plain(fact)) for name, fact in facts.items())
+    return _told(comm, _compare(comm, _Statement(call, stated), repr(mine)), mine)
+
+
 def all_values(comm: Communicator, mine: _T) -> list[_T]:
     """What all ranks give, on every rank.  Collective.
 
     Values are compared by their `repr`: where all are what they were at the last call, the ranks
-    exchange 16 bytes each.
+    exchange 32 bytes each.
     """
     if comm.size == 1:
         return [mine]
+    _, told = _digests(channel(comm).comm, "", repr(mine))
+    return _told(comm, told, mine)
+
+
+def _told(comm: Communicator, digests: bytes, mine: _T) -> list[_T]:
+    """What all ranks give, of which these are the digests."""
+    if comm.size == 1:
+        return [mine]
     found = channel(comm)
-    everyone = _digests(found.comm, repr(mine))
-    if found.given is None or found.given[0] != everyone:
-        found.given = everyone, found.comm.allgather(mine)
+    if found.given is None or found.given[0] != digests:
+        found.given = digests, found.comm.allgather(mine)
     return found.given[1]
 
 
@@ -115,17 +132,18 @@ def plain(value: object) -> str:
     return repr(os.fspath(value) if isinstance(value, os.PathLike) else value)
 
 
-def _compare(comm: Communicator, mine: _Statement) -> None:
+def _compare(comm: Communicator, mine: _Statement, beside: str = "") -> bytes:
+    """The digests of what all ranks tell beside."""
     if comm.size == 1:
         if mine.problem is not None:
             raise ValueError(mine.problem)
-        return
+        return b""
     found = channel(comm)
     if found.is_new:    # a rank without the hook would leave the others waiting
         found.is_new, found.is_uneven = False, True
         agree(comm, f"{ABORT_HOOK} (0 or not)", "1" if hook_wanted() else "0")
         found.is_uneven = False
-    statements = _statements(found.comm, mine)
+    statements, told = _statements(found.comm, mine, beside)
     named = [f"rank {r}: {s.problem}" for r, s in enumerate(statements) if s.problem is not None]
     if named:
         raise on_all_ranks(ValueError("; ".join(named)))
@@ -142,22 +160,29 @@ def _compare(comm: Communicator, mine: _Statement) -> None:
     if unlike:
         where = "" if mine.call in dict(mine.facts) else f"{mine.call}: "
         raise on_all_ranks(ValueError(where + "; ".join(unlike)))
+    return told
 
 
-def _statements(talk: Communicator, mine: _Statement) -> Sequence[_Statement]:
+def _statements(
+    talk: Communicator, mine: _Statement, beside: str
+) -> tuple[Sequence[_Statement], bytes]:
     """What all ranks state: in full where they differ, else just this rank's; see `_compare`."""
-    everyone = _digests(talk, repr((mine.call, mine.facts, mine.problem)))
+    everyone, told = _digests(talk, repr((mine.call, mine.facts, mine.problem)), beside)
     if everyone == everyone[:_DIGEST_NBYTES] * talk.size:
-        return [mine] * talk.size
-    return talk.allgather(mine)
+        return [mine] * talk.size, told
+    return talk.allgather(mine), told
 
 
-def _digests(talk: Communicator, text: str) -> bytes:
-    """The digests of the texts of all ranks, one after the other."""
-    digest = hashlib.blake2b(text.encode(), digest_size=_DIGEST_NBYTES).digest()
-    everyone = np.empty(talk.size * _DIGEST_NBYTES, np.uint8)
-    talk.Allgather(np.frombuffer(digest, np.uint8), everyone)
-    return everyone.tobytes()
+def _digests(talk: Communicator, text: str, beside: str) -> tuple[bytes, bytes]:
+    """The digests of the texts of all ranks, one after the other, and of those beside them."""
+    mine = [_digest(text), _digest(beside) if beside else bytes(_DIGEST_NBYTES)]
+    everyone = np.empty((talk.size, 2, _DIGEST_NBYTES), np.uint8)
+    talk.Allgather(np.frombuffer(b"".join(mine), np.uint8), everyone)
+    return everyone[:, 0].tobytes(), everyone[:, 1].tobytes()
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=_DIGEST_NBYTES).digest()
 
 
 def odd(values: Sequence[str]) -> str:

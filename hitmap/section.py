@@ -40,7 +40,7 @@ class Section:
         arrays of indices.
         """
         given = index if isinstance(index, tuple) else (index,)
-        n_dots = sum(one is ... for one in given)
+        n_dots = sum([one is ... for one in given])
         if n_dots > 1 or len(given) - n_dots > len(extent):
             raise IndexError(
                 f"the index {short(index)} has more than {len(extent)} axes or more than one ...; "
@@ -50,8 +50,8 @@ class Section:
         at = next((n for n, one in enumerate(given) if one is ...), len(given))
         each = (*given[:at], *missing, *given[at + 1 :])
         return cls(
-            tuple(_range(one, n, axis) for axis, (one, n) in enumerate(zip(each, extent))),
-            tuple(not isinstance(one, slice) for one in each),
+            tuple([_range(one, n, axis) for axis, (one, n) in enumerate(zip(each, extent))]),
+            tuple([not isinstance(one, slice) for one in each]),
         )
 
     def part(self, index: object) -> Section:

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Folds: what a work-item holds of a sum or an extreme, and how it is handed on.
 //
-// Of a sum of floats these are four bins of 40 bits, side by side.  A bin is a double that starts
-// at 1.5 * 2^52 of its unit and stays in that binade, so that adding a number to it rounds to whole
-// units, and what was rounded off is exact: the bin below takes it.  What lies above all bins or
-// below them, and the bins themselves in the end, go to digits of 32 bits in global memory, by
-// whole numbers, whose order does not matter.  Every operation on the way is exact.
+// Of a sum of floats these are three doubles: a sum, what was rounded off when numbers were added to
+// it, and what was rounded off of that.  What is left even then goes to digits of 32 bits in global
+// memory, as the three do in the end: by whole numbers, whose order does not matter.  Every operation
+// on the way is exact.
 //
 // `own` is a work-item's number in its group of `n`, a power of 2, which folds together.
 
 #define KGT_INLINE static inline __attribute__((always_inline))
 #define KGT_CALLED static __attribute__((noinline))
+#define KGT_NEXT(left) ((left) > 16 ? (left) / 16 : 1)  // items that take what so many hold
 
 #ifdef cl_khr_int64_base_atomics
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
@@ -49,12 +49,14 @@ KGT_INLINE void kgt_whole_group(
 {
     room[own] = sum->low;
     room[n + own] = sum->high;
-    for (int step = n / 2; step; step /= 2) {
+    for (int left = n; left > 1; left = KGT_NEXT(left)) {
+        const int next = KGT_NEXT(left);
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (own < step) {
-            room[own] += room[own + step];
-            room[n + own] += room[n + own + step];
-        }
+        if (own < next)
+            for (int other = own + next; other < left; other += next) {
+                room[own] += room[other];
+                room[n + own] += room[n + other];
+            }
     }
     if (own == 0) {
         const kgt_whole whole = {room[0], room[n]};
@@ -80,22 +82,34 @@ KGT_INLINE void kgt_best_end(const kgt_best *best, __global long *slot)
     slot[2] = best->number;
 }
 
-KGT_INLINE void kgt_best_group(
-    kgt_best *best, __global long *slot, __local long *room, const int own, const int n)
+// the same to a word that others have, too: its halves are 0, or a key of 32 bits from 0 on, and 1
+KGT_INLINE void kgt_best_put(const kgt_best *best, __global long *word)
 {
-    for (int step = n / 2; step; step /= 2) {
-        if (own >= step && own < 2 * step) {
-            room[own - step] = best->seen;
-            room[n + own - step] = best->key;
-            room[2 * n + own - step] = best->number;
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (own < step)
-            kgt_best_take(best, (kgt_best){room[own], room[n + own], room[2 * n + own]});
-        barrier(CLK_LOCAL_MEM_FENCE);
+    volatile __global uint *halves = (volatile __global uint *)word;      // little-endian
+    if (best->seen) {
+        atomic_max(halves, (uint)min(best->key, (long)INT_MAX) ^ 1U << 31); // a NaN is the largest
+        atomic_or(halves + 1, 1U);
     }
-    if (own == 0)
-        kgt_best_end(best, slot);
+}
+
+// the first item gets that of all
+KGT_INLINE void kgt_best_group(kgt_best *best, __local long *room, const int own, const int n)
+{
+    room[own] = best->seen;
+    room[n + own] = best->key;
+    room[2 * n + own] = best->number;
+    for (int left = n; left > 1; left = KGT_NEXT(left)) {
+        const int next = KGT_NEXT(left);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (own < next) {
+            for (int other = own + next; other < left; other += next)
+                kgt_best_take(best, (kgt_best){room[other], room[n + other], room[2 * n + other]});
+            room[own] = best->seen;
+            room[n + own] = best->key;
+            room[2 * n + own] = best->number;
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
 }
 
 // whole numbers in the order of floats; a NaN has the largest one

@@ -1,122 +1,90 @@
-// vectors of KGT_LANES cells: each lane has bins of its own, of the same units
-typedef struct {
-    double limit, unit;
-    KGT_DOUBLES bin_0, bin_1, bin_2, bin_3;
-    int count, most;    // how many numbers; the largest float that is taken, as a whole number
-} kgt_sums_of_lanes;
+// vectors of KGT_LANES cells: each lane has a sum of its own.  What is rounded off of `second` goes
+// to further sums in memory, one after the other: they take wide ranges of numbers, which are rare.
+typedef struct { KGT_DOUBLES first, second; } kgt_sums_of_lanes;
 
-// all bins to the digits
-KGT_CALLED void kgt_lanes_end(
-    const kgt_sums_of_lanes *sum, __global long *digits, const int lowest)
+#define KGT_FURTHER 10
+
+// as kgt_two_sum
+KGT_INLINE KGT_DOUBLES kgt_lanes_two_sum(KGT_DOUBLES *sum, const KGT_DOUBLES value)
 {
-    const KGT_DOUBLES bins[4] = {sum->bin_0, sum->bin_1, sum->bin_2, sum->bin_3};
-    double unit = sum->unit;
-    for (int bin = 0; bin < 4; ++bin) {
-        for (int lane = 0; lane < KGT_LANES; ++lane)
-            kgt_carry(digits, lowest, ((const double *)&bins[bin])[lane] - unit);
-        unit *= KGT_BIN;
+    const KGT_DOUBLES before = *sum, after = before + value, added = after - before;
+    *sum = after;
+    return (before - (after - added)) + (value - added);
+}
+
+// any numbers: what they leave of a lane in all its sums goes to the digits
+KGT_CALLED void kgt_lanes_any(
+    kgt_sums_of_lanes *sum, KGT_DOUBLES *further, __global long *digits, const int lowest,
+    const KGT_DOUBLES value)
+{
+    kgt_sums_of_lanes after = *sum;
+    KGT_DOUBLES others[KGT_FURTHER], rest = kgt_lanes_two_sum(&after.first, value);
+    rest = kgt_lanes_two_sum(&after.second, rest);
+    int n = 0;
+    for (; n < KGT_FURTHER && kgt_rests(rest); ++n) {
+        others[n] = further[n];
+        rest = kgt_lanes_two_sum(others + n, rest);
     }
-}
-
-// the bins of `one` sum that is empty, for all lanes
-KGT_INLINE void kgt_lanes_open(kgt_sums_of_lanes *sum, const kgt_sum one)
-{
-    sum->limit = one.limit;
-    sum->unit = one.unit;
-    sum->bin_0 = (KGT_DOUBLES)(one.bin_0);
-    sum->bin_1 = (KGT_DOUBLES)(one.bin_1);
-    sum->bin_2 = (KGT_DOUBLES)(one.bin_2);
-    sum->bin_3 = (KGT_DOUBLES)(one.bin_3);
-    sum->count = 0;
-    sum->most = as_int((float)(one.limit < FLT_MAX ? one.limit : FLT_MAX));
-}
-
-// what is left of some numbers for the bins, which take it then
-KGT_CALLED KGT_DOUBLES kgt_lanes_beyond(
-    kgt_sums_of_lanes *sum, __global long *digits, const int lowest, KGT_DOUBLES value)
-{
-    double most = 0, *each = (double *)&value;
+    if (!kgt_rests(rest)) {
+        *sum = after;
+        for (int i = 0; i < n; ++i)
+            further[i] = others[i];
+        return;
+    }
     for (int lane = 0; lane < KGT_LANES; ++lane) {
-        const double size = kgt_size(each[lane]);
-        if (size <= KGT_HUGE) {
-            most = most < size ? size : most;
-            continue;
-        }
-        if (size <= DBL_MAX)
-            kgt_carry(digits, lowest, each[lane]);
-        else
-            kgt_put(digits + (size != size ? 0 : each[lane] > 0 ? 1 : 2), 1);
-        each[lane] = 0;
-    }
-    if (most > sum->limit || sum->count > KGT_MOST) {
-        kgt_lanes_end(sum, digits, lowest);
-        kgt_sum one = {0};
-        if (most > 0 || sum->limit > 0)
-            kgt_sum_open(
-                &one, max((int)(as_ulong(most) >> 52), (int)(as_ulong(sum->limit) >> 52) - 4));
-        kgt_lanes_open(sum, one);
-    }
-    return value;
-}
-
-KGT_CALLED void kgt_lanes_carry(__global long *digits, const int lowest, const KGT_DOUBLES value)
-{
-    for (int lane = 0; lane < KGT_LANES; ++lane)
-        kgt_carry(digits, lowest, ((const double *)&value)[lane]);
-}
-
-// whether a number is not 0
-KGT_INLINE int kgt_rests(const KGT_DOUBLES value)
-{
-    return (kgt_or_long(KGT_AS_LONGS(value)) & LONG_MAX) != 0;
-}
-
-// numbers that the bins take
-KGT_INLINE void kgt_lanes_bins(
-    kgt_sums_of_lanes *sum, __global long *digits, const int lowest, KGT_DOUBLES value)
-{
-    KGT_DOUBLES bin = sum->bin_0 + value;
-    value -= bin - sum->bin_0;
-    sum->bin_0 = bin;
-    if (kgt_rests(value)) {
-        bin = sum->bin_1 + value;
-        value -= bin - sum->bin_1;
-        sum->bin_1 = bin;
-        if (kgt_rests(value)) {
-            bin = sum->bin_2 + value;
-            value -= bin - sum->bin_2;
-            sum->bin_2 = bin;
-            bin = sum->bin_3 + value;
-            value -= bin - sum->bin_3;
-            sum->bin_3 = bin;
-            if (kgt_rests(value))
-                kgt_lanes_carry(digits, lowest, value);
-        }
+        double *const first = (double *)&sum->first + lane;
+        double *const second = (double *)&sum->second + lane, *const third = (double *)further + lane;
+        kgt_sum one = {*first, *second, *third};
+        kgt_sum_any(&one, digits, lowest, ((const double *)&value)[lane]);
+        *first = one.first;
+        *second = one.second;
+        *third = one.third;
     }
 }
 
-// any numbers; sizes are compared as whole numbers, in the order of which they are
 KGT_INLINE void kgt_lanes_add_double(
-    kgt_sums_of_lanes *sum, __global long *digits, const int lowest, KGT_DOUBLES value)
+    kgt_sums_of_lanes *sum, KGT_DOUBLES *further, __global long *digits, const int lowest,
+    const KGT_DOUBLES value)
 {
-    const KGT_LONGS size = KGT_AS_LONGS(value) & LONG_MAX;
-    if (++sum->count > KGT_MOST || kgt_or_long(as_long(sum->limit) - size) < 0) {
+    KGT_DOUBLES first = sum->first, second = sum->second;
+    const KGT_DOUBLES rest = kgt_lanes_two_sum(&first, value);
+    if (kgt_rests(kgt_lanes_two_sum(&second, rest))) {
         kgt_sums_of_lanes other = *sum;     // which has an address
-        value = kgt_lanes_beyond(&other, digits, lowest, value);
+        kgt_lanes_any(&other, further, digits, lowest, value);
         *sum = other;
+        return;
     }
-    kgt_lanes_bins(sum, digits, lowest, value);
+    sum->first = first;
+    sum->second = second;
 }
 
+// float32 leaves a rest only where sizes are far apart
 KGT_INLINE void kgt_lanes_add_float(
-    kgt_sums_of_lanes *sum, __global long *digits, const int lowest, const KGT_FLOATS single)
+    kgt_sums_of_lanes *sum, KGT_DOUBLES *further, __global long *digits, const int lowest,
+    const KGT_FLOATS single)
 {
-    const KGT_INTS size = KGT_AS_INTS(single) & INT_MAX;
-    KGT_DOUBLES value = __builtin_convertvector(single, KGT_DOUBLES);
-    if (++sum->count > KGT_MOST || kgt_or_int(sum->most - size) < 0) {
-        kgt_sums_of_lanes other = *sum;
-        value = kgt_lanes_beyond(&other, digits, lowest, value);
-        *sum = other;
-    }
-    kgt_lanes_bins(sum, digits, lowest, value);
+    const KGT_DOUBLES value = __builtin_convertvector(single, KGT_DOUBLES);
+    KGT_DOUBLES first = sum->first;
+    if (kgt_rests(kgt_lanes_two_sum(&first, value)))
+        kgt_lanes_add_double(sum, further, digits, lowest, value);
+    else
+        sum->first = first;
+}
+
+// the sums of all lanes to one of them
+KGT_CALLED void kgt_lanes_join(
+    const KGT_DOUBLES *sums, const int n, kgt_sum *one, __global long *digits, const int lowest)
+{
+    for (int number = 0; number < n * KGT_LANES; ++number)
+        if (((const double *)sums)[number] != 0)
+            kgt_sum_any(one, digits, lowest, ((const double *)sums)[number]);
+}
+
+KGT_INLINE void kgt_lanes_end(
+    const kgt_sums_of_lanes *sum, const KGT_DOUBLES *further, kgt_sum *one, __global long *digits,
+    const int lowest)
+{
+    const KGT_DOUBLES both[2] = {sum->first, sum->second};
+    kgt_lanes_join(both, 2, one, digits, lowest);
+    kgt_lanes_join(further, KGT_FURTHER, one, digits, lowest);
 }

@@ -27,8 +27,8 @@ import numpy.typing as npt
 from mpi4py import MPI
 
 from controllers import Computation, Stencil
-from controllers.device.event import COMPLETE
-from controllers.engine.network import UNDER_WAY, MessageEnd
+from controllers.device.event import COMPLETE, UNDER_WAY
+from controllers.engine.network import MessageEnd
 
 MEAN = Stencil.of("mean", [(-1, 1), (-1, 1)], [0, 1, 0, 1, 0, 1, 0, 1, 0], 4)
 

@@ -105,10 +105,11 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", help="cpu (default) or gpu")
     parser.add_argument("--size", type=int, help="cells per axis, of two")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--count", type=int, default=12, help="assignments of a turn")
+    parser.add_argument("--count", type=int, help="assignments of a turn")
     options = parser.parse_args()
     on_cpu = options.device == "cpu"
     size = options.size or (4096 if on_cpu else 8192)
+    count = options.count or (12 if on_cpu else 60)     # of which the end is looked at
     (device,) = choose([options.device], find_devices())
     assert device.handle is not None, "an OpenCL device"
     print(f"{device.name}, {os.cpu_count()} cores; float32, {size}^2")
@@ -120,7 +121,7 @@ def main() -> None:
             seconds(4)
         for number in range(options.rounds):
             for name in [*each][:: 1 if number % 2 == 0 else -1]:
-                times[name].append(each[name](options.count))
+                times[name].append(each[name](count))
     found = {name: statistics.median(its) for name, its in times.items()}
     text = f"five operands: {len(NAMES) * 4 * size * size / found['ours'] / 1e9:.1f} GB/s"
     text += f"   of the copy {found['copy'] / found['ours']:.2f}"

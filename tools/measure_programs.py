@@ -26,6 +26,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyopencl as cl
+from loops_in_c import C_DIFFUSION, C_GRAY_SCOTT, C_HEAD, C_SHALLOW, c_wave
 
 import controllers as ct
 from controllers.device import choose, find_devices
@@ -85,115 +86,6 @@ def fluxes(h: Any, m: dict[str, Any], axis: str) -> list[Any]:
         ct.stored((f + f.at(axis, 1) - fast * (q.at(axis, 1) - q)) / 2)
         for f, q in zip(flux, [h, *m.values()])
     ]
-
-
-C_HEAD = """
-#include <math.h>
-#define OUTSIDE(R) const long p = n + 2 * R
-#define ROWS _Pragma("omp parallel for schedule(static)")
-"""
-C_WAVE = """
-void step(long n, float **f) {
-    const float *restrict u = f[0]; float *restrict o = f[1]; OUTSIDE(R);
-    ROWS for (long y = R; y < n + R; ++y)
-        for (long c = y * p + R; c < y * p + n + R; ++c) {
-            float s = 2 * W0 * u[c];
-            SUM
-            o[c] = 2 * u[c] - o[c] + 0.1f * s;
-        }
-}
-"""
-C_WAVE3 = """
-void step(long n, float **f) {
-    const float *restrict u = f[0]; float *restrict o = f[1]; OUTSIDE(R); const long q = p * p;
-    ROWS for (long z = R; z < n + R; ++z)
-        for (long y = R; y < n + R; ++y)
-            for (long c = z * q + y * p + R; c < z * q + y * p + n + R; ++c) {
-                float s = 3 * W0 * u[c];
-                SUM
-                o[c] = 2 * u[c] - o[c] + 0.1f * s;
-            }
-}
-"""
-C_GRAY_SCOTT = """
-void step(long n, float **f) {
-    const float *restrict u = f[0], *restrict v = f[1];
-    float *restrict a = f[2], *restrict b = f[3];
-    OUTSIDE(1);
-    ROWS for (long y = 0; y < n + 2; ++y) for (int k = 0; k < 2; ++k) {     // periodic
-        float *g = f[k] + (y == 0 ? n : y == n + 1 ? 1 : y) * p, *t = f[k] + y * p;
-        if (y == 0 || y == n + 1) for (long x = 0; x < p; ++x) t[x] = g[x];
-        t[0] = t[n]; t[n + 1] = t[1];
-    }
-    ROWS for (long y = 1; y < n + 1; ++y)
-        for (long c = y * p + 1; c < y * p + n + 1; ++c) {
-            const float uvv = u[c] * v[c] * v[c];
-            a[c] = u[c] + 0.16f * (u[c - p] + u[c + p] + u[c - 1] + u[c + 1] - 4 * u[c]) - uvv
-                + 0.037f * (1 - u[c]);
-            b[c] = v[c] + 0.08f * (v[c - p] + v[c + p] + v[c - 1] + v[c + 1] - 4 * v[c]) + uvv
-                - 0.097f * v[c];
-        }
-}
-"""
-C_DIFFUSION = """
-void step(long n, float **f) {
-    const float *restrict u = f[0], *restrict k = f[1]; float *restrict a = f[2];
-    OUTSIDE(1); const long q = p * p;
-    ROWS for (long z = 1; z < n + 1; ++z)
-        for (long y = 1; y < n + 1; ++y)
-            for (long c = z * q + y * p + 1; c < z * q + y * p + n + 1; ++c)
-                a[c] = u[c] + k[c] * (u[c - q] + u[c + q] + u[c - p] + u[c + p] + u[c - 1]
-                    + u[c + 1] - 6 * u[c]);
-}
-"""
-C_SHALLOW = """
-static inline void flux(const float h, const float m, const float t, const float H, const float M,
-                        const float T, float *restrict out) {
-    const float v = m / h, V = M / H;   // m: the momentum across the face, t: along it
-    const float a = fabsf(v) + sqrtf(9.81f * h), A = fabsf(V) + sqrtf(9.81f * H);
-    const float s = a > A ? a : A;
-    out[0] = (m + M - s * (H - h)) / 2;
-    out[1] = (m * v + 4.905f * h * h + (M * V + 4.905f * H * H) - s * (M - m)) / 2;
-    out[2] = (t * v + T * V - s * (T - t)) / 2;
-}
-void step(long n, float **f) {
-    const float *restrict h = f[0], *restrict m = f[1], *restrict t = f[2];
-    float *restrict a = f[3], *restrict b = f[4], *restrict d = f[5];
-    OUTSIDE(1);
-    ROWS for (long y = 1; y < n + 1; ++y) for (int k = 0; k < 3; ++k) {     // walls
-        float *row = f[k] + y * p;
-        row[0] = k == 2 ? -row[1] : row[1]; row[n + 1] = k == 2 ? -row[n] : row[n];
-    }
-    ROWS for (long x = 1; x < n + 1; ++x) for (int k = 0; k < 3; ++k) {
-        float *g = f[k], sign = k == 1 ? -1 : 1;
-        g[x] = sign * g[p + x]; g[(n + 1) * p + x] = sign * g[n * p + x];
-    }
-    ROWS for (long y = 1; y < n + 1; ++y)
-        for (long c = y * p + 1; c < y * p + n + 1; ++c) {
-            float up[3], low[3], right[3], left[3];
-            flux(h[c], m[c], t[c], h[c + p], m[c + p], t[c + p], up);
-            flux(h[c - p], m[c - p], t[c - p], h[c], m[c], t[c], low);
-            flux(h[c], t[c], m[c], h[c + 1], t[c + 1], m[c + 1], right);
-            flux(h[c - 1], t[c - 1], m[c - 1], h[c], t[c], m[c], left);
-            a[c] = h[c] - 0.01f * (up[0] - low[0]) - 0.01f * (right[0] - left[0]);
-            b[c] = m[c] - 0.01f * (up[1] - low[1]) - 0.01f * (right[2] - left[2]);
-            d[c] = t[c] - 0.01f * (up[2] - low[2]) - 0.01f * (right[1] - left[1]);
-        }
-}
-"""
-WEIGHTS = {2: (-2.0, 1.0), 8: (-205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560)}
-
-
-def c_wave(n_axes: int, accuracy: int) -> str:
-    """The loop of the wave equation; the level before last becomes the new one."""
-    weights, pitches = WEIGHTS[accuracy], ("p", "1") if n_axes == 2 else ("q", "p", "1")
-    lines = [f"#define R {accuracy // 2}", f"#define W0 (float)({weights[0]:.9g})"]
-    sums = " ".join(
-        f"s += (float)({weight:.9g}) * (u[c - {k} * {pitch}] + u[c + {k} * {pitch}]);"
-        for pitch in pitches
-        for k, weight in enumerate(weights[1:], 1)
-    )
-    return "\n".join([*lines, (C_WAVE if n_axes == 2 else C_WAVE3).replace("SUM", sums)])
 
 
 @dataclass(frozen=True)

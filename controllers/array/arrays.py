@@ -8,16 +8,17 @@ same order.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from controllers.array.living import Expression, Living
+from controllers.array.living import Expression, Holder, Living
 from controllers.array.lowering import Lowered, Setting, Wall
 from controllers.array.one_off import OneOff, specialised
 from controllers.array.operand import Frame
+from controllers.array.owner import Owner
 from controllers.array.pending import Pending
 from controllers.array.promotion import converted
 from controllers.array.source import FieldSource, Source
@@ -32,19 +33,8 @@ from controllers.program.stage_check import Math
 from hitmap.agreement import on_all_ranks
 from hitmap.comm import Communicator
 from hitmap.section import Section
-from hitmap.shape import Shape
 
 MOST_BOUND = 256        # assignments that are kept
-
-
-class Owner(Protocol):
-    """What a computation does around each call."""
-
-    def begin(self, verb: str, facts: Callable[[], Mapping[str, object]]) -> None:
-        """All ranks are here, with the same facts; RuntimeError where fields cannot be read."""
-
-    def tear(self, verb: str, fields: Iterable[str]) -> None:
-        """The verb was broken off: some cells of these may be set, others not."""
 
 
 class Arrays:
@@ -66,17 +56,18 @@ class Arrays:
     def _begin(self, engine: Engine) -> None:
         self._engine, program = engine, engine.plan.program
         self._setting = Setting(engine.plan.periodic, self.math)
-        none = (False,) * program.n_axes
+        none, here = (False,) * program.n_axes, (0,) * program.n_axes
         self.fields = {
             field.name: FieldSource(field.name, field.dtype, field.half or none)
             for field in program.fields
         }
+        extents = {name: engine.plan.layout_of(name).domain.extent for name in self.fields}
+        frames = {extent: Frame(extent, none) for extent in extents.values()}   # fields share them
         self._whole = {
-            name: (Leaf(source, (0,) * program.n_axes), Frame(
-                engine.plan.layout_of(name).domain.extent, none
-            ))
+            name: (Leaf(source, here), frames[extents[name]])
             for name, source in self.fields.items()
-        }  # fmt: skip
+        }
+        self._walls = {name: self._walls_of(name) for name in self.fields}
         self._executors = {place: specialised(one) for place, one in engine.executors.items()}
         self._bound: OrderedDict[object, OneOff] = OrderedDict()
         self.pending = Pending(self._executors.values())
@@ -119,8 +110,13 @@ class Arrays:
         views: slices, too, which see what is assigned.  Unless that is `agreed`, nothing is said
         to other ranks where there is nothing to compute.
         """
+        if self.living.is_alone(but):
+            return
         sources = {self.fields[name] for name in fields}
         found = self.living.those(lambda one: one.reads(sources, views), agreed=agreed)
+        self._hold(found, but)
+
+    def _hold(self, found: Sequence[Holder], but: object) -> None:
         for lazy in found:
             if lazy is not but:
                 lazy.hold()
@@ -140,24 +136,28 @@ class Arrays:
         TypeError on all ranks where the field does not hold such values.
         """
         target = self.fields[name]
-        self.owner.begin("write", lambda: {
+        of_target = {target}
+        found = {} if self.living.is_alone(lazy) else self.living.mine(
+            lambda one: one.reads(of_target, False)
+        )
+        everyone = self.owner.begin("write", lambda: {
             "cells": repr((name, start, frame.extent)), "expression": repr(term.key),
             "numbers": term.numbers,
-        })  # fmt: skip
-        if term.kind != CONDITION and not stores(term.kind, target.dtype):
+        }, tuple(found))  # fmt: skip
+        if term.kind.dtype != target.dtype and not self._takes(target, term):
             raise on_all_ranks(TypeError(
                 f"{name} holds {target.dtype} and cannot be given values of {term.kind.dtype}, "
                 f"which are of another kind; convert them, as w.astype({target.dtype!r})"
             ))  # fmt: skip
-        cells = frame.cells(start)
-        if cells.empty:
+        if frame.is_empty:
             return
-        self.settle((name,), lazy)
+        if found:
+            self._hold(self.living.common(found, everyone), lazy)
         rebound = lazy is not None and target in term.sources
-        if rebound and (term.kind.dtype != target.dtype or self._engine.plan.walls(name)):
+        if rebound and (term.kind.dtype != target.dtype or self._walls[name]):
             assert lazy is not None
             term, rebound = lazy.hold(), False
-        one = self._assigning(target, cells, term)
+        one = self._assigning(target, start, frame, term)
         try:
             self._do(one, term.numbers)
         except BaseException:
@@ -173,9 +173,8 @@ class Arrays:
         assert found is not None, "an expression of fields"
         home, start = found
         source = self.store.take("uint8" if term.kind == CONDITION else term.kind.dtype, home)
-        cells = frame.cells(start)
-        if not cells.empty:
-            self._do(self._assigning(source, cells, term), term.numbers)
+        if not frame.is_empty:
+            self._do(self._assigning(source, start, frame, term), term.numbers)
         return converted(Leaf(source, start), term.kind.dtype)
 
     def held_array(self, array: npt.NDArray[Any], frame: Frame, like: Term) -> Term:
@@ -228,14 +227,24 @@ class Arrays:
             return int(np.ravel_multi_index([a - b for a, b in zip(at, start)], frame.extent))
         return value.item() if isinstance(value, np.generic) else value
 
-    def _assigning(self, target: Source, cells: Shape, term: Term) -> OneOff:
-        walls: list[Wall] = []
-        if isinstance(target, FieldSource):
-            program, layout = self._engine.plan.program, self._engine.plan.layout_of(target.name)
-            domain, ends = layout.domain, program.field(target.name).boundary.walls
-            walls = [(a, domain.upper[a] - 1 if upper else domain.lower[a]) for a, upper in ends]
-        key = (target.key, cells.lower, cells.upper, term.key, self._engine.phase)
-        return self._bound_by(key, lambda: self._setting.assignment(term, target, cells, walls))
+    def _takes(self, target: Source, term: Term) -> bool:
+        """Whether a field holds such values, once they are converted."""
+        return term.kind == CONDITION or stores(term.kind, target.dtype)
+
+    def _assigning(
+        self, target: Source, start: tuple[int, ...], frame: Frame, term: Term
+    ) -> OneOff:
+        key = (target.key, start, frame.extent, term.key, self._engine.phase)
+        walls = self._walls[target.name] if isinstance(target, FieldSource) else ()
+        return self._bound_by(
+            key, lambda: self._setting.assignment(term, target, frame.cells(start), walls)
+        )
+
+    def _walls_of(self, name: str) -> list[Wall]:
+        """(axis, index) of the cells where a field is 0, whatever it is given."""
+        plan = self._engine.plan
+        domain, ends = plan.layout_of(name).domain, plan.program.field(name).boundary.walls
+        return [(a, domain.upper[a] - 1 if upper else domain.lower[a]) for a, upper in ends]
 
     def _do(self, one: OneOff, numbers: tuple[float, ...]) -> None:
         if not one.is_light:

@@ -169,20 +169,17 @@ class Lazy(Distributed):
     It has the values of when it was written down, whatever is assigned to the fields later.
     """
 
-    __slots__ = "__weakref__", "_array", "_arrays", "_home", "_is_lost", "_number", "frame", "term"
+    __slots__ = "__weakref__", "_array", "_home", "_is_lost", "_number", "arrays", "frame", "term"
+    arrays: Arrays
 
     def __init__(self, arrays: Arrays, term: Term, frame: Frame) -> None:
-        self._arrays, self.term, self.frame = arrays, term, frame
+        self.arrays, self.term, self.frame = arrays, term, frame
         self._array: npt.NDArray[Any] | None = None     # while it is on the host
         self._is_lost = False
         self._number = arrays.living.add(self)
 
     def __del__(self) -> None:
-        self._arrays.living.drop(self._number)
-
-    @property
-    def arrays(self) -> Arrays:
-        return self._arrays
+        self.arrays.living.drop(self._number)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -193,12 +190,14 @@ class Lazy(Distributed):
         return np.dtype(self.term.kind.dtype)
 
     def operand(self) -> Operand | None:
-        if self._array is not None and self._arrays.is_closed:
+        if self._array is None and not self._is_lost:       # mostly
+            return self.term, self.frame
+        if self._array is not None and self.arrays.is_closed:
             return None
         if self._array is not None:
             name, start = self._home
-            like = Leaf(self._arrays.fields[name], start)
-            self.term = self._arrays.held_array(self._array, self.frame, like)
+            like = Leaf(self.arrays.fields[name], start)
+            self.term = self.arrays.held_array(self._array, self.frame, like)
             self._array = None
         self._check()
         return self.term, self.frame
@@ -217,7 +216,7 @@ class Lazy(Distributed):
     def hold(self) -> Term:
         """Compute it now, into tiles of its own."""
         if any(isinstance(one, FieldSource) for one in self.term.sources):
-            self.term = self._arrays.held(self.term, self.frame)
+            self.term = self.arrays.held(self.term, self.frame)
         return self.term
 
     def bring(self) -> None:
@@ -226,7 +225,7 @@ class Lazy(Distributed):
             found = anchor(self.term)
             assert found is not None, "an expression of fields"
             self._home = found[0].home, found[1]
-            self._array = self._arrays.values(self.term, self.frame)
+            self._array = self.arrays.values(self.term, self.frame)
 
     outlive = bring
 
@@ -243,13 +242,13 @@ class Lazy(Distributed):
         if found is None or operand is None or all(found[1].dropped):
             return np.asarray(self)[at_host(index)]
         start, frame = found
-        return Lazy(self._arrays, slid(operand[0], start), frame)
+        return Lazy(self.arrays, slid(operand[0], start), frame)
 
     def _whole(self) -> npt.NDArray[Any]:
         if self._array is not None:
             return np.array(self._array)
         self._check()
-        return self._arrays.read(self.term, self.frame)
+        return self.arrays.read(self.term, self.frame)
 
     def __repr__(self) -> str:
         cells = " x ".join(map(str, self.shape)) or "1"

@@ -2,7 +2,7 @@
 """The expressions that somebody may look at later, on all ranks the same."""
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Protocol
 from weakref import ReferenceType, ref
 
@@ -58,6 +58,12 @@ class Living:
         """Nobody can look at it any more."""
         self._known.pop(number, None)
 
+    def is_alone(self, one: object) -> bool:
+        """Whether there is no other, and no rank to ask, as mostly."""
+        if len(self._known) > 1 or self._comm.size > 1:
+            return False
+        return all(known() is one for known in self._known.values())
+
     def those(
         self, concerned: Callable[[Holder], bool], *, agreed: bool = True
     ) -> list[Holder]:
@@ -66,11 +72,21 @@ class Living:
         What another rank has let go of cannot be computed any more.  Unless they are to be
         `agreed` on, those of this rank, which is not collective.
         """
-        living = {n: one() for n, one in self._known.items()} if self._known else {}
-        found = {n: one for n, one in living.items() if one is not None and concerned(one)}
+        found = self.mine(concerned)
         if self._comm.size == 1 or not agreed:
             return [*found.values()]
-        common = {*found}.intersection(*all_values(self._comm, tuple(sorted(found))))
+        return self.common(found, all_values(self._comm, tuple(found)))
+
+    def mine(self, concerned: Callable[[Holder], bool]) -> dict[int, Holder]:
+        """Those of this rank, by number, in the order in which they were made."""
+        living = {n: one() for n, one in self._known.items()} if self._known else {}
+        return {n: one for n, one in living.items() if one is not None and concerned(one)}
+
+    def common(
+        self, found: Mapping[int, Holder], everyone: Sequence[tuple[int, ...]]
+    ) -> list[Holder]:
+        """Of those of this rank the ones that all ranks have, of which these are the numbers."""
+        common = {*found}.intersection(*everyone)
         for number in found.keys() - common:
             found[number].lose()
         return [found[number] for number in sorted(common)]

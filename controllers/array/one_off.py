@@ -72,7 +72,8 @@ class LightFold:
 
     def value(self, comm: Communicator) -> Result:
         """Once the commands are complete.  Collective."""
-        found = reduce(Accumulator.merged, (p.accumulators[FOLD] for p in self._parts), self._empty)
+        parts = [part.accumulators[FOLD] for part in self._parts]
+        found = reduce(Accumulator.merged, parts) if parts else self._empty
         if comm.size > 1:
             everyone = comm.allgather(found.words)
             every = (Accumulator(found.kind, found.dtype, words) for words in everyone)

@@ -29,6 +29,11 @@ class Frame:
     def n_cells(self) -> int:
         return Shape.of_extent(self.extent).n_cells
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is none."""
+        return 0 in self.extent
+
     def cells(self, start: Sequence[int]) -> Shape:
         """The cells of the positions, the first one being `start`."""
         return Shape(tuple(start), tuple(a + n for a, n in zip(start, self.extent)))

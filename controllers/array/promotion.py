@@ -25,6 +25,7 @@ from controllers.program.functions import FLOATS, FUNCTIONS, function_of
 from controllers.program.stage_check import Math
 
 TRUTH, CONVERTED, TESTED = "truth", "converted", "tested"    # to a number, to a dtype, x != 0
+_WEAK: dict[type, Kind] = {float: WEAK_FLOAT, int: WEAK_INTEGER}
 _LOGICAL = {
     np.logical_and: np.bitwise_and, np.logical_or: np.bitwise_or, np.logical_xor: np.bitwise_xor,
     np.logical_not: np.invert,
@@ -46,15 +47,15 @@ class Rule(NamedTuple):
     dtype: str          # in which it is computed
     cast: str = ""
     is_plain: bool = False      # nothing is converted
+    is_bare: bool = False       # ... and nothing is a number
 
 
 def apply(function: Callable[..., Any], operands: Sequence[Any], math: Math) -> Term:
     """The term that a function makes of terms and of plain numbers."""
-    kinds = tuple([
-        WEAK_FLOAT if type(one) is float else WEAK_INTEGER if type(one) is int else one.kind
-        for one in operands
-    ])  # fmt: skip
+    kinds = tuple([_WEAK.get(type(one)) or one.kind for one in operands])
     rule = _rule(function, kinds, math)
+    if rule.is_bare:
+        return Apply(rule.symbol, rule.kind, tuple(operands))
     if rule.constant:
         for one, kind in zip(operands, kinds):
             if kind.weak:
@@ -126,7 +127,8 @@ def _rule(function: Callable[..., Any], kinds: tuple[Kind, ...], math: Math) -> 
     if result.weak:     # numbers alone: of an array they are of a dtype
         return Rule(row.name, result, ways, constant, dtype, result.dtype)
     is_plain = not any(what for what, _ in ways)
-    return Rule(row.name, result, ways, constant, dtype, is_plain=is_plain)
+    is_bare = is_plain and not any(kind.weak for kind in kinds)
+    return Rule(row.name, result, ways, constant, dtype, is_plain=is_plain, is_bare=is_bare)
 
 
 def _of_conditions(

@@ -113,7 +113,7 @@ def _folded(array: Reduced, kind: FoldKind) -> Any:
         term = converted(term, "bool")
     elif term.kind == CONDITION:
         term = converted(term, "uint8")
-    if frame.n_cells == 0:
+    if frame.is_empty:
         return of_host(kind, np.empty(frame.shape, term.kind.dtype))
     return array.arrays.fold(kind, term, frame, over)
 
@@ -147,6 +147,10 @@ def _real(array: Any) -> Any:
     return (array if isinstance(array, Reduced) else np.asarray(array)).astype("float64")  # type: ignore[union-attr]
 
 
+def _size(array: Any, *axis: Any, **more: Any) -> int:
+    return int(np.size(np.broadcast_to(0, array.shape), *axis, **more))
+
+
 def _norm(array: Any, ord: object = None, **more: Any) -> Any:
     if more or ord not in _SQUARES or (ord is not None and array.ndim > 1):
         whole: Any = np.asarray(array)
@@ -177,6 +181,9 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.argmax: lambda a, *more, **rest: a.argmax(*more, **rest),
     np.any: lambda a, *more, **rest: a.any(*more, **rest),
     np.all: lambda a, *more, **rest: a.all(*more, **rest),
+    np.shape: lambda a: a.shape,    # without its cells, as the next ones
+    np.ndim: lambda a: len(a.shape),
+    np.size: _size,
     np.dot: _dot,
     np.vdot: _vdot,
     np.linalg.norm: _norm,

@@ -60,15 +60,17 @@ class Apply(_Known):
 
     def __init__(self, symbol: str, kind: Kind, operands: tuple[Term, ...]) -> None:
         self.symbol, self.kind, self.operands = symbol, kind, operands
-        first, *others = operands
-        numbers, sources, size = first.numbers, first.sources, first.size + 1
-        for one in others:
-            numbers += one.numbers
-            size += one.size
-            if one.sources is not sources:
-                sources |= one.sources
-        self.numbers, self.sources, self.size = numbers, sources, size
-        self.key = (symbol, *[one.key for one in operands])
+        if len(operands) == 2:      # mostly
+            one, other = operands
+            self.numbers = one.numbers + other.numbers
+            self.sources = one.sources | other.sources
+            self.size = one.size + other.size + 1
+            self.key = symbol, one.key, other.key
+        else:
+            self.numbers = sum([one.numbers for one in operands], ())
+            self.sources = _NONE.union(*[one.sources for one in operands])
+            self.size = sum([one.size for one in operands]) + 1
+            self.key = (symbol, *[one.key for one in operands])
 
 
 class Slid(_Known):

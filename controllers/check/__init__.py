@@ -14,15 +14,18 @@ if TYPE_CHECKING:
     from controllers.check.engine import CheckedEngine
     from controllers.check.finding import CheckError
     from controllers.check.opening import device_for, open_executor
+    from controllers.check.trial import check_kernel
 
 _HOMES = {
     "CheckError": "finding",
     "CheckedEngine": "engine",
+    "check_kernel": "trial",
     "device_for": "opening",
     "open_executor": "opening",
 }
 __all__ = [
-    "Check", "CheckError", "CheckedEngine", "Setting", "device_for", "open_executor", "setting_of",
+    "Check", "CheckError", "CheckedEngine", "Setting", "check_kernel", "device_for",
+    "open_executor", "setting_of",
 ]  # fmt: skip
 
 

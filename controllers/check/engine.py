@@ -17,6 +17,7 @@ from controllers.check.task import TaskWatch
 from controllers.device.event import Command, Event
 from controllers.engine import Engine, Log, Progress
 from controllers.engine.combination import Combining
+from controllers.engine.looks import Looks, run_in_pieces
 from controllers.engine.task import Task
 from controllers.executor.executor import Executor
 from controllers.plan import Operation, Plan, StagingKey, TileKey
@@ -62,8 +63,12 @@ class CheckedEngine(Engine):
         progress: Progress | None = None,
         log: Log | None = None,
         until: float = math.inf,
+        looks: Looks | None = None,
     ) -> None:
         """Run `n_steps` steps, some at a time; `CheckError` on all ranks.  Collective."""
+        if looks is not None:
+            run_in_pieces(self, n_steps, progress, log, until, looks)
+            return
         for done in range(0, n_steps, AT_ONCE):
 
             def tell(so_far: int, _: int, before: int = done) -> None:

@@ -57,6 +57,12 @@ class CheckError(ControllersError, RuntimeError):
         super().__init__(f"{self.kind}, rank {rank}, step {step}: {self.what}")
 
 
+class KernelError(ControllersError, ValueError):
+    """A kernel that does other than its stencil declares; says kernel, device and offset."""
+
+    __module__ = "controllers"
+
+
 def raise_first(comm: Communicator, complaint: Complaint | None, step: int) -> None:
     """Raise the earliest complaint of all ranks on all of them, if there is any.  Collective."""
     everyone = comm.allgather((step, complaint))

@@ -15,13 +15,12 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from controllers.check.finding import Complaint, Index
+from controllers.check.finding import Complaint, Index, KernelError
 from controllers.check.inspection import Inspection, Run, prepared
 from controllers.check.memory import differ
 from controllers.check.scratch import Scratch, offset_of
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.variant import Kernel, Variant
-from controllers.process.error import ControllersError
 from controllers.program.program import INTEGERS, Program
 from controllers.program.schedule import sweeps_of
 from controllers.program.sweep import Sweep
@@ -34,12 +33,6 @@ MAX_LISTED = 9          # offsets in a message
 SEED = 2024
 KINDS = (0, 2, 3)       # of junk (`Run`): NaN, and two kinds of random numbers
 FEW_KINDS = (0, 2)      # ... where a cell is computed again
-
-
-class KernelError(ControllersError, ValueError):
-    """A kernel that does other than its stencil declares; says kernel, device and offset."""
-
-    __module__ = "controllers"
 
 
 def check_kernel(executor: OpenCLExecutor, program: Program, kernel: Kernel) -> None:

@@ -22,6 +22,8 @@ import hitmap
 from controllers.cli.files import check_targets, reason
 from controllers.cli.kernels import write_kernels_of
 from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, on_root
+from controllers.cli.picture import check_format
+from controllers.cli.record_picture import plot_records
 from controllers.device import NoDeviceError
 from controllers.language.pattern_file import is_literal
 from controllers.memory.ledger import MemoryCapError
@@ -50,19 +52,27 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
             f"{options.pattern}: it has made no computation, so no option held; a program makes a "
             f"controllers.Computation, a pattern file needs --size or --input",
         )
-    if options.trace is not None and not run.n_closed and not options.explain:
-        raise Failure(
-            USAGE,
-            f"{options.pattern}: it has closed no computation, so no timeline was written; make "
-            f"them in a with statement",
-        )
+    for option, what in (("trace", "timeline"), ("plot", "picture")):
+        wanted = getattr(options, option) is not None and not options.explain
+        if wanted and not run.n_closed:
+            raise Failure(
+                USAGE,
+                f"{options.pattern}: it has closed no computation, so no {what} was written; make "
+                f"them in a with statement",
+            )
+        if wanted and option == "plot" and not run.n_drawn:
+            raise Failure(
+                USAGE,
+                f"{options.pattern}: it has recorded nothing, so no picture was drawn; have it "
+                f'sample a field or a result as it runs, by run.record("u")',
+            )
 
 
 class _Run:
     """What is done with the computations of a program."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self.n_made = self.n_closed = 0
+        self.n_made = self.n_closed = self.n_drawn = 0
         self.refusals: list[Exception] = []     # of what the options say
         self._options = options
 
@@ -96,12 +106,23 @@ class _Run:
         self.n_closed += 1
         path = self._options.trace
         if path is not None:
-            number = f"-{self.n_closed}" if self.n_closed > 1 else ""
-            computation.save_trace(path.with_stem(path.stem + number))
+            computation.save_trace(_numbered(path, self.n_closed))
+        if self._options.plot is not None and any(map(len, computation.records)):
+            self.n_drawn += 1
+            plot_records(_numbered(self._options.plot, self.n_drawn), computation)
         report = computation.report()
         if report.steps and computation.comm.rank == 0:
             as_json = self._options.json
             print(json.dumps(report.as_dict()) if as_json else report.table(), flush=True)
+
+
+def _numbered(path: Path, number: int) -> Path:
+    """A name for each of several files.
+
+    >>> str(_numbered(Path("a.png"), 1)), str(_numbered(Path("a.png"), 2))
+    ('a.png', 'a-2.png')
+    """
+    return path.with_stem(f"{path.stem}-{number}") if number > 1 else path
 
 
 def _known(given: dict[str, Any], group: type) -> dict[str, Any]:
@@ -126,8 +147,11 @@ def _check(options: argparse.Namespace) -> None:
         raise Failure(
             USAGE, f"{path}: is a pattern file: one of --input --size is required"
         )
-    check_targets({"--trace": options.trace}, {"the program": path})
-    for option in ("iterations", "trace", "tune"):
+    targets = {"--trace": options.trace, "--plot": options.plot}
+    check_targets(targets, {"the program": path})
+    if options.plot is not None:
+        check_format(options.plot)
+    for option in ("iterations", "trace", "tune", "plot"):
         if options.explain and getattr(options, option) is not None:
             raise Failure(
                 USAGE,

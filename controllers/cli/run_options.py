@@ -36,7 +36,7 @@ DESCRIPTION = (
     "--size and --input FILE.py is a program that makes computations (controllers.Computation): it "
     "is executed, and the options hold in place of what it says; its own arguments follow after --."
 )
-FOR_PATTERNS = ("stencil", "output", "plot", "boundary", "dtype", "kernel", "dry_run")
+FOR_PATTERNS = ("stencil", "output", "boundary", "dtype", "kernel", "dry_run")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +66,9 @@ def _field_options(parser: argparse.ArgumentParser) -> None:
         "each run takes in place of what it says")
     add("--output", metavar="FILE.npy", type=file_name, help="where to write the final field")
     add("--plot", metavar="FILE.png", type=file_name,
-        help="where to draw the final field: a line, an image, or the middle slice")
+        help="where to draw the final field: a line, an image, or the middle slice; of a program "
+        "all that it records (run.record), a picture for each computation, as it is closed: points "
+        "and results over time, lines of cells as images over time, some samples of slices")
     add("--boundary", metavar="KIND", nargs="+",
         help="what lies outside, one for all axes or one per axis: fixed (default), cells whose "
         "stencil shape leaves the field keep their value; periodic; mirror, mirror:-1, "

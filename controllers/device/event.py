@@ -2,12 +2,14 @@
 """What a command returns: an event, in OpenCL's terms, also where no OpenCL is."""
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeAlias
 
 from controllers.process.waiter import Waiter
 
 COMPLETE = 0    # CL_COMPLETE; what is larger is under way, what is negative has failed
+UNDER_WAY = 1
 
 
 class Profile(Protocol):
@@ -48,6 +50,37 @@ class HostEvent:
 
     def wait(self) -> None:
         """Return at once."""
+
+
+class Noticed:
+    """The event of what the host has to ask about, and that ends when this is noticed.
+
+    A subclass says so by `command_execution_status`, and calls `_note_end` there; `_begin` is when
+    it was started last.
+    """
+
+    _begin = 0
+    _noted: HostEvent | None = None
+
+    @property
+    def command_execution_status(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def profile(self) -> Profile:
+        """From its start to when the end is noticed; each start has its own."""
+        self._noted = HostEvent(self._begin, 0)
+        return self._noted
+
+    def wait(self) -> None:
+        """Block until it is complete."""
+        while self.command_execution_status > COMPLETE:
+            pass
+
+    def _note_end(self) -> None:
+        if self._noted is not None:
+            self._noted.end = time.perf_counter_ns()
+            self._noted = None
 
 
 class Enqueued:

@@ -15,14 +15,13 @@ from typing import TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from controllers.device.event import COMPLETE, Command, Event, HostEvent
+from controllers.device.event import COMPLETE, UNDER_WAY, Command, Event, Noticed
 from controllers.engine.task import Task
 from controllers.executor.executor import Folding
 from controllers.plan import Operation
 from controllers.program.accumulator import Accumulator
 from hitmap.comm import Communicator
 
-_UNDER_WAY = 1
 Found: TypeAlias = Mapping[str, Accumulator]
 Vector: TypeAlias = "npt.NDArray[np.float64]"
 
@@ -31,7 +30,7 @@ Vector: TypeAlias = "npt.NDArray[np.float64]"
 Told: TypeAlias = Callable[[int, Found], "tuple[Vector, Callable[[Vector], None]] | None"]
 
 
-class Combination:
+class Combination(Noticed):
     """The command that makes some folds known to all ranks, and the event of it.
 
     foldings: those of this rank's places.  empties: each fold of no cells.
@@ -42,8 +41,6 @@ class Combination:
     ) -> None:
         self.step = -1      # in which it is started
         self._comm, self._foldings, self._empties, self._told = comm, foldings, empties, told
-        self._begin = 0
-        self._profile: HostEvent | None = None
         lengths = [len(one.words) for one in empties.values()]
         self._ends = [*accumulate(lengths)]
         self._all = np.zeros((comm.size, sum(lengths)), np.int64)
@@ -68,25 +65,13 @@ class Combination:
     def command_execution_status(self) -> int:
         while self._request is not None:
             if not self._request.Test():
-                return _UNDER_WAY
+                return UNDER_WAY
             arrived, self._request, self._arrived = self._arrived, None, None
             assert arrived is not None
             arrived()
-            if self._request is None and self._profile is not None:
-                self._profile.end = time.perf_counter_ns()
-                self._profile = None
+            if self._request is None:
+                self._note_end()
         return COMPLETE
-
-    @property
-    def profile(self) -> HostEvent:
-        """From its start to when the end is noticed."""
-        self._profile = HostEvent(self._begin, 0)
-        return self._profile
-
-    def wait(self) -> None:
-        """Block until all ranks' are here."""
-        while self.command_execution_status != COMPLETE:
-            pass
 
     def _merge(self) -> None:
         """All ranks' partial results are here."""

@@ -7,87 +7,22 @@ finishes hand-overs as they become ready, so that waiting for one place stalls n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from controllers.device.event import Command
-from controllers.engine.binding import Binder
-from controllers.engine.combination import Combining
-from controllers.engine.course import Course
-from controllers.engine.folds import Folds
-from controllers.engine.numbers import Numbers
-from controllers.engine.patience import Patience
-from controllers.engine.place import PlaceRun
-from controllers.engine.samples import Log, Samples, by_step
+from controllers.engine.installation import Installation
+from controllers.engine.looks import Lookout, Looks, run_in_pieces
+from controllers.engine.samples import Log, by_step
 from controllers.engine.task import Task
-from controllers.executor.executor import Executor
 from controllers.memory.tile import Tile
-from controllers.plan import ExchangeEnds, Operation, Plan, TileKey
-from controllers.plan.folding import NOWHERE
 from controllers.process.waiter import PATIENCE_S
-from hitmap.comm import Communicator
 
 Progress = Callable[[int, int], None]
 
 
-class Engine:
+class Engine(Installation):
     """Owns the tiles of the places of this rank, and runs steps on them."""
-
-    def __init__(
-        self, plan: Plan, executors: Mapping[int, Executor], comm: Communicator,
-        tiles: Mapping[TileKey, Tile] | None = None,
-    ) -> None:  # fmt: skip
-        """`tiles`: those that are there already, of another engine."""
-        self.plan = plan
-        self.n_steps = 0        # time steps done since the fields were set
-        self._n_done = 0        # steps of the plan done; tells which buffers hold what
-        self._is_open = False   # halos are filled: fields have not been set since
-        self._short: dict[int, dict[int, Command]] = {}     # launches of fewer steps, by number
-        self.torn = False       # places are at unlike steps
-        self.counts: dict[str, int] = {}    # how often each repeat was done in the last step
-        self.course = Course(comm)
-        self.numbers = Numbers(plan.program, comm, self.course.stop)
-        self.folds = Folds(plan.program, comm, self.numbers)
-        self._binder = Binder(plan, executors, comm, tiles)
-        operations, opening = self._recorded()
-        self._tasks = self._connected(operations)
-        self._opening = [self._connected(operations) for operations in opening]
-        self.places = {
-            place: PlaceRun(
-                [task for task in self._tasks if task.operation.place == place],
-                [[t for t in tasks if t.operation.place == place] for tasks in self._opening],
-                self.course,
-                self.numbers.telling(self._binder.around[place]),
-                executors[place].time_commands,
-            )
-            for place in plan.places
-        }
-        # without places, a rank takes part in what the others agree on
-        told = self.numbers.telling(self._binder.surroundings()) if not plan.places else None
-        everywhere = [task for task in self._tasks if task.operation.place == NOWHERE]
-        self._runs = [*self.places.values()] or [
-            PlaceRun(everywhere, [[] for _ in self._opening], self.course, told)
-        ]
-        self.numbers.watch([t for t in self._tasks if t.operation.verb == "combine"])
-        self.ends = ExchangeEnds(plan)
-        self.samples = Samples(self.ends.launches.union(self.ends.arrivals))
-        self._executors = list(dict.fromkeys(executors[place] for place in plan.places))
-        self._patience = Patience(any(executor.shares_host for executor in self._executors))
-
-    @property
-    def tiles(self) -> Mapping[TileKey, Tile]:
-        """The tiles of this rank's places."""
-        return self._binder.tiles
-
-    @property
-    def executors(self) -> Mapping[int, Executor]:
-        """What the places of this rank are computed by."""
-        return self._binder.executors
-
-    def watch(self) -> None:
-        """Keep what `activity` and `describe` (engine/state.py) need."""
-        for place in self.places.values():
-            place.watch()
 
     @property
     def phase(self) -> Hashable:
@@ -128,47 +63,84 @@ class Engine:
         progress: Progress | None = None,
         log: Log | None = None,
         until: float = math.inf,
+        looks: Looks | None = None,
     ) -> None:
         """Run `n_steps` time steps, or fewer where the course ends; `log` is told what is started.
 
         until: the time at which the course ends at the latest, where steps compute their own `dt`;
-        the last of them is made so long.
+        the last of them is made so long.  looks: who looks on the way, and may end the run.
 
         Collective: all ranks run as many.  What is left over at the end, less than the steps of
         a launch, is one launch more.  Halos are filled once after fields were set, and by every
         step.  Returns when all commands of this rank are done.  After an exception places are at
-        unlike steps: the engine is `torn`, until its fields are loaded.
+        unlike steps: the engine is `torn`, until its fields are loaded; not after those of `looks`.
         """
-        if n_steps == 0:
-            return
-        first, per_launch = self._n_done, self.plan.steps_per_launch
+        if looks is not None and self.plan.steps_per_launch > 1:
+            run_in_pieces(self, n_steps, progress, log, until, looks)
+        elif n_steps > 0:
+            self._run(n_steps, progress, log, until, looks)
+
+    def _run(
+        self, n_steps: int, progress: Progress | None, log: Log | None, until: float,
+        looks: Looks | None,
+    ) -> None:  # fmt: skip
+        first, per_launch, before = self._n_done, self.plan.steps_per_launch, self.n_steps
         last = first + (n_steps - 1) // per_launch
         self._shorten(last, self.prepare(n_steps))
-        logs = by_step([self.samples] if log is None else [self.samples, log], first, last)
+        lookout = None if looks is None else Lookout(
+            looks, self.plan, self.course, self._runs, self._tasks, self._reach
+        )  # fmt: skip
         self.torn = True
-        if self.plan.program.scalars:
-            self._binder.tell(self.numbers.begin(first, last, self.n_steps, until))
         try:
-            if not self._is_open:
-                self._open(first, n_steps, logs)
-            self.course.begin(first, last)
-            for run in self._runs:
-                run.begin(first, logs)
-            self._replay(first, n_steps, progress)
-            messages = (task for task in self._tasks if task.operation.lane == "network")
-            self._patience.until_all(chain(messages, self.course.left))
+            self._begin(first, last, n_steps, log, until)
+            if lookout is not None:
+                lookout.begin(before, last)
+            self._replay(first, n_steps, progress, lookout)
+            self._patience.until_all(chain(self._messages, self.course.left))
             self.numbers.end(self.course.last)
         except BaseException:   # what is under way uses memory that must not be freed
             for executor in self._executors:
                 executor.wait(PATIENCE_S, keep=self)
             raise
-        for executor in self._executors:
-            executor.wait(keep=self)
+        if self.drains:
+            self._finish()
+        if lookout is not None:
+            lookout.end()
         self.torn = False
         n_launches, self._n_done = self.course.last + 1 - first, self.course.last + 1
-        self.n_steps += min(n_steps, n_launches * per_launch)
+        self.n_steps = before + min(n_steps, n_launches * per_launch)
+        if lookout is not None and lookout.error is not None:
+            raise lookout.error
         if progress is not None and self.course.last == last:
             progress(n_steps, n_steps)
+
+    def _begin(self, first: int, last: int, n_steps: int, log: Log | None, until: float) -> None:
+        """All that places need before they set out for the steps `first` to `last`."""
+        logs = by_step([self.samples] if log is None else [self.samples, log], first, last)
+        if self.plan.program.scalars:
+            self._binder.tell(self.numbers.begin(first, last, self.n_steps, until))
+        if not self._is_open:
+            self._open(first, n_steps, logs)
+        self.course.begin(first, last)
+        for run in self._runs:
+            run.begin(first, logs)
+
+    def _reach(self, step: int, n_steps: int, whole: bool) -> None:
+        """Somebody looks at the engine as it is after a step; at fields, where they are `whole`."""
+        self._n_done, self.n_steps = step + 1, n_steps
+        self.numbers.reach(step)
+        if whole:
+            self._patience.until_all(self._messages)
+            self._finish()
+
+    def _finish(self) -> None:
+        """Wait until the devices have nothing left to do."""
+        for executor in self._executors:
+            executor.wait(keep=self)
+
+    @property
+    def _messages(self) -> Iterator[Task]:
+        return (task for task in self._tasks if task.operation.lane == "network")
 
     def _open(self, first: int, n_steps: int, logs: Mapping[int, Sequence[Log]]) -> None:
         """What the step `first` needs because fields were set, all of it before it begins."""
@@ -176,9 +148,9 @@ class Engine:
         for run in self._runs:
             run.begin(first, logs, opening=True)
         self._replay(first, n_steps, None)
-        for executor in self._executors:
-            executor.wait(keep=self)
-        self._patience.until_all(self._opening[first % self.plan.n_phases])
+        if self.drains:
+            self._finish()
+            self._patience.until_all(self._opening[first % self.plan.n_phases])
         self._is_open = True
 
     def warm(self) -> None:
@@ -189,7 +161,7 @@ class Engine:
 
     def begin_anew(self, looks: bool) -> None:
         """The fields are where a period begins; whether anybody looks at folds after a run."""
-        self._n_done, self._is_open, self.torn = 0, False, False
+        self._n_done, self.n_steps, self._is_open, self.torn = 0, 0, False, False
         self.course.looks = looks
 
     def prepare(self, n_steps: int) -> Mapping[int, Command]:
@@ -214,73 +186,17 @@ class Engine:
             if task.launches:
                 task.shorten(step, commands.get(task.operation.number))
 
-    def timed(self, number: int, n_launches: int) -> list[float]:
-        """The seconds of so many launches of an operation as it would be bound now.
-
-        They belong to no step, and what they write is lost: for fields that are not set yet.
-        """
-        (task,) = (task for task in self._tasks if task.operation.number == number)
-        command = self._binder.command(task.operation)
-        events = [command(None) for _ in range(n_launches)]
-        for executor in self._executors:
-            executor.wait()
-        return [(event.profile.end - event.profile.start) * 1e-9 for event in events]
-
-    def rebind(self, numbers: Container[int]) -> None:
-        """Bind these launches anew, between two runs: they are configured otherwise now."""
-        self._short.clear()
-        for task in self._tasks:
-            if task.operation.number in numbers:
-                operation = task.operation
-                again = self._binder.command(operation), self._binder.folding_launch(operation)
-                task.rebind(*again)
-
-    def read_clocks(self, older_than_ns: int = 0) -> None:
-        """Read the clocks of the devices that were not read for so long."""
-        for executor in self._executors:
-            if executor.clock.age_ns >= older_than_ns:
-                executor.read_clock()
-
-    def on_host_clock(self, operation: Operation, moment: int) -> int:
-        """A time of the profile of `operation`, of this rank, on the host's clock."""
-        if not operation.on_device:
-            return moment
-        return self.executors[operation.place].clock.here(moment)
-
-    def close(self) -> None:
-        """Give back what belongs to MPI; tiles go with the last reference to them."""
-        self._binder.close()
-        for task in (*self._tasks, *chain.from_iterable(self._opening)):
-            task.disconnect()
-        self.folds.close()
-
-    def _recorded(self) -> tuple[Sequence[Operation], Sequence[Sequence[Operation]]]:
-        """The operations of its steps, and by phase those that open them."""
-        return self.plan.operations, self.plan.opening
-
-    def _connected(self, operations: Sequence[Operation]) -> list[Task]:
-        """The tasks of this rank, each with those that it waits for."""
-        places = {*self.plan.places, NOWHERE}
-        mine = [operation for operation in operations if operation.place in places]
-        tasks = {operation.number: self._task(operation) for operation in mine}
-        for task in tasks.values():
-            task.connect(tasks, self.plan.locations)
-        return [*tasks.values()]
-
-    def _task(self, operation: Operation) -> Task:
-        if operation.verb == "combine":
-            combination = self._binder.combination(operation, self.folds.comm, self.folds.take)
-            return Combining(operation, combination, combination)
-        folding = self._binder.folding_launch(operation)
-        return Task(operation, self._binder.command(operation), folding)
-
-    def _replay(self, first: int, n_steps: int, progress: Progress | None) -> None:
-        """Advance every place until all their tasks have been started."""
+    def _replay(
+        self, first: int, n_steps: int, progress: Progress | None, lookout: Lookout | None = None
+    ) -> None:
+        """Advance every place until all their tasks have been started, and all have looked."""
         active, stuck = self._runs, 0
-        while active:
+        while active or (lookout is not None and lookout.is_open):
             moved = False
             for place in active:
                 moved = place.advance() or moved
+            if lookout is not None:
+                moved = lookout.advance() or moved
             active = [place for place in active if not place.finished]
             if moved:
                 for executor in self._executors:
@@ -289,6 +205,7 @@ class Engine:
                     done = max(0, min(place.step for place in active) - first)
                     progress(done * self.plan.steps_per_launch, n_steps)
             blockers = [b for place in active for b in place.blockers if b.event is not None]
+            blockers += [] if lookout is None else lookout.blockers
             stuck = 0 if moved or blockers else stuck + 1
             assert stuck < 3, "a plan always has a task that can start or complete"
             if not moved:

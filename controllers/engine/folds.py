@@ -66,8 +66,15 @@ class Folds:
         return {name: found[name] for name in self._program.results if name in found}
 
     def absorb(self, other: Folds) -> None:
-        """What those have found is the newest."""
+        """What those, of a part of a step, have found is the newest."""
         self._newest.update(other._newest)
+
+    def know(self, other: Folds) -> None:
+        """Those have found what parts of the step after them compute with.  Collective."""
+        self.absorb(other)
+        found = {name: one for name, one in other._newest.items() if name in self._needed}
+        if found:
+            self._numbers.know({name: self._number(name, one) for name, one in found.items()})
 
     def forget(self) -> None:
         """Fields have been set: nothing is known of them."""

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from controllers.device.event import COMPLETE, CommandFailed, Event, HostEvent
+from controllers.device.event import COMPLETE, UNDER_WAY, CommandFailed, Event, Noticed
 from hitmap.comm import Communicator, message_status
 
-UNDER_WAY = 1
 LARGEST_TAG = 32767     # what every MPI library allows
 MOST_NBYTES = 1 << 30   # of one message; libraries count bytes by ints
 
@@ -21,7 +20,7 @@ class WrongLength(CommandFailed):
     """A halo message had another length than planned; MPI itself accepts a shorter one."""
 
 
-class MessageEnd:
+class MessageEnd(Noticed):
     """One message between two ranks: the command that starts it, and the event of its end.
 
     `cells` is contiguous host memory, to be sent or received into; it must not change, or
@@ -53,8 +52,6 @@ class MessageEnd:
         self._requests = [init(part, peer, tag) for part in self._parts]
         self._n_done = len(self._parts)     # from the first one on
         self._done = True
-        self._begin = 0
-        self._profile: HostEvent | None = None
 
     def __call__(self, wait_for: Sequence[Event] | None = None) -> Event:
         assert self._done, "a request is started again when it is complete"
@@ -71,9 +68,8 @@ class MessageEnd:
             self._done = self._n_done == len(self._parts)
         if not self._done:
             return UNDER_WAY
-        if self._profile is not None:
-            self._profile.end = time.perf_counter_ns()
-            self._profile = None
+        if self._noted is not None:
+            self._note_end()
         return COMPLETE
 
     def _part_is_done(self) -> bool:
@@ -87,17 +83,6 @@ class MessageEnd:
         if not self._sends and arrived != expected:
             raise self._wrong_length(f"{self._n_done * self._parts[0].size + arrived}")
         return True
-
-    @property
-    def profile(self) -> HostEvent:
-        """From just before the start to when the end is noticed; each start has its own."""
-        self._profile = HostEvent(self._begin, 0)
-        return self._profile
-
-    def wait(self) -> None:
-        """Block until the message is sent or received."""
-        while self.command_execution_status != COMPLETE:
-            pass
 
     def close(self) -> None:
         """Give the requests back to MPI."""

@@ -9,14 +9,14 @@ are; where `dt` is, the next step begins then.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from controllers.device.event import COMPLETE, HostEvent, Profile
+from controllers.device.event import COMPLETE, UNDER_WAY, Noticed
 from controllers.engine.task import Awaited
 from controllers.program.expression import Application, walk
 from controllers.program.functions import FUNCTIONS
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 BLOCK = 64      # steps that rank 0 computes at once
-_UNDER_WAY = 1
 _KEPT = 64      # steps whose scalars are kept, at least
 Vector: TypeAlias = "npt.NDArray[np.float64]"
 
@@ -52,6 +51,7 @@ class Numbers:
         self.by_rank_0 = comm.size > 1 and _is_rounded_by_hosts(program.rules)
         self._origin = (0, 0.0)     # a time step, and its time
         self._still: float | None = None    # the time of all steps
+        self._longest = math.inf    # that a step may be, where steps compute `dt`
         self._begun = (0, 0)        # the step of the plan in which the run begins; its time step
         self._last = 0              # the step of the plan in which it ends, or earlier
         self._first: Mapping[str, float] = {}   # the scalars of that step
@@ -67,7 +67,7 @@ class Numbers:
     @property
     def by_steps(self) -> bool:
         """Whether steps compute their own `dt`."""
-        return self._rules.time_is_folded
+        return self._rules.time_is_folded and self._still is None
 
     def watch(self, combining: Sequence[Awaited]) -> None:
         """These make known what folds came to: `folded` is called when they are complete."""
@@ -81,6 +81,11 @@ class Numbers:
         """With the parameters and the time of another engine."""
         self.parameters, self._origin = other.parameters, other._origin
 
+    def go_back(self, n_steps: int, time: float) -> None:
+        """To a step of this engine, at the time that it had."""
+        if self.by_steps:
+            self._origin = (n_steps, time)
+
     def change(self, parameters: Mapping[str, float], n_steps: int) -> None:
         """From the time step `n_steps` on these are the parameters; `dt` may be another one."""
         if parameters.get(TIME_STEP) != self.parameters.get(TIME_STEP):
@@ -93,8 +98,10 @@ class Numbers:
         return self._latest.get(TIME_STEP, 0.0)
 
     def stand_still(self, other: Numbers, n_steps: int) -> None:
-        """All steps are parts of one step, this one of another engine."""
-        self.parameters, self._still = other.parameters, other.time(n_steps)
+        """All steps are parts of one step, this one of another engine, with what it knows."""
+        known = {n: other._latest[n] for n in self._rules.parameters if n in other._latest}
+        self.parameters = {**self._rules.usual, **other.parameters, **known}
+        self._still, self._longest = other.time(n_steps), other._longest
 
     def time(self, n_steps: int) -> float:
         """The time after so many time steps; 0 where there is no `dt`."""
@@ -114,6 +121,8 @@ class Numbers:
         compute their own.  Collective where rank 0 computes them.
         """
         self._until, self._times = until, {step: self.time(n_steps)}
+        if self.by_steps:
+            self._longest = until - self._times[step]
         self._known, self._at = {}, dict.fromkeys(self._arounds, step)
         self._begun, self._last = (step, n_steps), last
         self._first = self._rules.at(self.parameters, self.time(n_steps))
@@ -138,7 +147,7 @@ class Numbers:
 
         The vector is to be rank 0's first where `by_rank_0`.
         """
-        before, most = self._known[step], math.inf
+        before, most = self._known[step], self._longest
         if self.by_steps:
             most = self._until - self._times[step]
         after = self._rules.after(before, values, most)
@@ -173,6 +182,10 @@ class Numbers:
         for block in self._blocks:
             block.wait()
         self._blocks.clear()
+        self.reach(last)
+
+    def reach(self, last: int) -> None:
+        """This step of the plan is the newest: time and scalars are as of it."""
         if self.by_steps:
             step = max(self._times)
             self._origin = (self._time_step(step), self._times[step])
@@ -180,14 +193,33 @@ class Numbers:
             self._latest = self._known[max(n for n in self._known if n <= last)]
 
     def latest(self, values: Mapping[str, float]) -> dict[str, float]:
-        """The scalars of the last step, where these are the folds that no step needed."""
-        return self._rules.after(self._latest, values)
+        """The scalars of the last step, with these folds where that has not needed them."""
+        new = {name: value for name, value in values.items() if name not in self._latest}
+        return self._rules.after(self._latest, new, self._longest)
+
+    def forget(self, folds: Set[str]) -> None:
+        """These are folded anew in the step: what is made of them is not known any more."""
+        needs = self._rules.needs
+        self._latest = {n: x for n, x in self._latest.items() if needs([n]).isdisjoint(folds)}
+
+    def know(self, values: Mapping[str, float]) -> None:
+        """These folds of the step are known, as rank 0 says.  Collective where `by_rank_0`."""
+        found = self.latest(values)
+        self._latest = self._comm.bcast(found) if self.by_rank_0 else found
+
+    def pass_step(self, step: int) -> None:
+        """All is known of a step, which is a run."""
+        if self.by_steps:
+            dt = self._latest[TIME_STEP]
+            time = self._until if dt == self._longest else self._times[step] + dt
+            self._times[step + 1] = time
+        self.end(step)
 
     def _tell(self, around: Surroundings, step: int) -> Awaited | None:
         """Give `around` the scalars of a step of the plan, or say what that has to wait for."""
         if self.by_steps and step not in self._times:
             return next((one for one in self._awaited if not one.complete()), Awaited())
-        if self._until < math.inf and self._is_over(step):
+        if self._until < math.inf and self.is_over(step):
             self._stop(step - 1)
             return None
         numbers = self._known.get(step)     # another place has asked for it before
@@ -204,7 +236,7 @@ class Numbers:
         around.change(numbers)
         return None
 
-    def _is_over(self, step: int) -> bool:
+    def is_over(self, step: int) -> bool:
         """Whether the run ends before a step: it is the time, or the last step took none."""
         time = self._times[step]
         return time >= self._until or not time > self._times.get(step - 1, -math.inf)
@@ -243,7 +275,7 @@ class Numbers:
         self._blocks.append(_Block(self._comm, values))
 
 
-class _Block(Awaited):
+class _Block(Noticed, Awaited):
     """The scalars of some steps, which rank 0 sends to all; its event is what it is asked by."""
 
     __slots__ = ("values", "_request")
@@ -256,15 +288,7 @@ class _Block(Awaited):
 
     @property
     def command_execution_status(self) -> int:
-        return COMPLETE if self._request.Test() else _UNDER_WAY
-
-    @property
-    def profile(self) -> Profile:
-        return HostEvent(0, 0)
-
-    def wait(self) -> None:
-        """Block until they are here."""
-        self._request.Wait()
+        return COMPLETE if self._request.Test() else UNDER_WAY
 
 
 def _is_rounded_by_hosts(rules: ScalarRules) -> bool:

@@ -14,6 +14,7 @@ from controllers.process.waiter import Waiter
 # we do; beside devices of their own, a late look costs more than a busy core.
 SPIN_BESIDE_CPU_S = 200e-6
 SPIN_S = 20e-3
+AWAKE_S = 1e-3      # before a device's only command is waited for asleep, which takes a thread
 SLEEP_S = 50e-6
 
 
@@ -23,6 +24,7 @@ class Patience:
     def __init__(self, beside_cpu: bool) -> None:
         self._waiter = Waiter()
         self._spin_s = SPIN_BESIDE_CPU_S if beside_cpu else SPIN_S
+        self._awake_s = 0.0 if beside_cpu else AWAKE_S
 
     def until_all(self, tasks: Iterable[Awaited]) -> None:
         """Wait for tasks that have been started; devices go on meanwhile."""
@@ -34,17 +36,19 @@ class Patience:
     def until_any(self, blockers: Sequence[Awaited]) -> None:
         """Return when one of `blockers` is complete, at once if there is none.
 
-        A device's only command is waited for; what can only be asked after (messages, several
-        places) is polled, for a while without pause.
+        A device's only command is waited for, beside devices of their own after a while; what can
+        only be asked after (messages, several places) is polled, for a while without pause.
         """
         if not blockers:
             return
-        event = blockers[0].event
+        start, event = time.perf_counter(), blockers[0].event
         if len(set(map(id, blockers))) == 1 and blockers[0].blocks and event is not None:
+            while time.perf_counter() - start < self._awake_s:
+                if blockers[0].complete():
+                    return
             Enqueued(event, self._waiter).wait()
             blockers[0].complete()
             return
-        start = time.perf_counter()
         while not any(blocker.complete() for blocker in blockers):
             if time.perf_counter() - start < self._spin_s:
                 os.sched_yield()

@@ -56,6 +56,7 @@ class PlaceRun:
         self.step = -1
         self._course, self._prepare, self._time_commands = course, prepare, time_commands
         self.waiting: list[Task] = []
+        self._late: tuple[Task, int] | None = None      # what no step waits for, and its step
         self._newest: Event | None = None   # of the launch that was started last
         self._mark: Awaited | None = None
         self._logs: Mapping[int, Sequence[Log]] = {}
@@ -64,7 +65,15 @@ class PlaceRun:
     @property
     def finished(self) -> bool:
         """Whether all tasks of the last step have been started."""
-        return self.step == self._course.last and not self.waiting
+        return self.step == self._course.last and self._is_done
+
+    @property
+    def _is_done(self) -> bool:
+        return not self.waiting and self._late is None
+
+    def is_through(self, step: int) -> bool:
+        """Whether all tasks of a step have been started."""
+        return self.step > step or (self.step == step and self._is_done)
 
     @property
     def last(self) -> int:
@@ -101,6 +110,10 @@ class PlaceRun:
 
     def advance(self) -> bool:
         """Start what can be started, to the next gate of the course; whether that was anything."""
+        moved = self._start_steps_and_tasks()
+        return self._start_late() or moved
+
+    def _start_steps_and_tasks(self) -> bool:
         moved = False
         while True:
             if self.waiting:
@@ -121,13 +134,13 @@ class PlaceRun:
         return step in self._logs or (bool(self._folding) and self._is_looked_at(step))
 
     def _is_looked_at(self, step: int) -> bool:
-        return step == self._course.last and self._course.looks
+        return step == self._course.look and self._course.looks
 
     def _start_steps(self) -> None:
         """Start the next step as a whole, and those after it to the next mark, gate or log."""
         step, phases, until = self.step, self._phases, self._course.until
-        if self._folding:
-            until = min(until, self._course.last - 1)
+        if self._folding and step < self._course.look:
+            until = min(until, self._course.look - 1)
         self._time_commands(False)
         while True:
             self.step = step = step + 1
@@ -166,6 +179,22 @@ class PlaceRun:
         self.waiting = waiting
         return moved
 
+    def _start_late(self) -> bool:
+        """Start what no step waits for, if nothing blocks it; whether it was."""
+        if self._late is None:
+            return False
+        task, step = self._late
+        blocker = task.blocker(step)
+        if blocker is not None:
+            self.blockers = [*self.blockers, blocker]
+            return False
+        event, self._late = task.start(step), None
+        if step in self._logs:
+            profile = event.profile
+            for log in self._logs[step]:
+                log.add(step, task.operation, profile)
+        return True
+
     def _is_held(self) -> bool:
         """Whether something holds up the next step, or there is none.
 
@@ -173,8 +202,7 @@ class PlaceRun:
         """
         if self.step == self._course.until:
             gate = None if self.step == self._course.last else self._course.pass_gate()
-            if gate is not None:
-                self.blockers = [gate]
+            self.blockers = [] if gate is None else [gate]
             if gate is not None or self.step == self._course.last:
                 return True
         if self._prepare is not None:
@@ -196,7 +224,11 @@ class PlaceRun:
         self.step += 1
         self.waiting = self._phases[self.step % len(self._phases)]
         if self._folding and self._is_looked_at(self.step):
-            self.waiting = self._folding[self.step % len(self._phases)]
-            for task in self.waiting:
+            self.waiting = []
+            for task in self._folding[self.step % len(self._phases)]:
                 task.fold(self.step)
+                if task.operation.verb == "combine" and task.operation.occasional:
+                    self._late = task, self.step
+                else:
+                    self.waiting.append(task)
         self._listening = self._logs.get(self.step, ())

@@ -17,10 +17,12 @@ import numpy as np
 from controllers.device.event import Command
 from controllers.engine.decision import decided
 from controllers.engine.driver import Engine, Progress
+from controllers.engine.looks import Looks, run_in_pieces
 from controllers.engine.samples import Log
 from controllers.executor.executor import Executor
 from controllers.memory.tile import Tile
 from controllers.plan import Operation, Plan, TileKey
+from controllers.plan.folding import needed
 from controllers.plan.plan import Part
 from controllers.program.repeat import Repeat
 from hitmap.comm import Communicator
@@ -35,6 +37,7 @@ class RepeatingEngine(Engine):
     def __init__(self, plan: Plan, executors: Mapping[int, Executor], comm: Communicator) -> None:
         super().__init__(plan, executors, comm)
         self._comm, self._asks = comm, True
+        self._is_asked = any(one.until is not None for one in plan.program.repeats)
         self._bound: dict[tuple[int, tuple[int, ...]], _Bound] = {}
         self._active: Engine | None = None
         self._holding = {name: plan.newest(name, 0, 0).buffer for name in plan.n_buffers}
@@ -55,9 +58,9 @@ class RepeatingEngine(Engine):
 
     def warm(self) -> None:
         """Run a step, each repeat of it a few times, before the fields are set."""
-        self._asks = False
+        self._asks, self.folds.is_trial = False, True
         self.run(1)
-        self._asks = True
+        self._asks, self.folds.is_trial = True, False
 
     def run(
         self,
@@ -65,22 +68,33 @@ class RepeatingEngine(Engine):
         progress: Progress | None = None,
         log: Log | None = None,
         until: float = math.inf,
+        looks: Looks | None = None,
     ) -> None:
         """Run `n_steps` time steps, or fewer where a rank wants to end.  Collective.
 
         `log` is told nothing: what is started follows from what is found.
         """
+        if looks is not None:
+            run_in_pieces(self, n_steps, progress, log, until, looks)
+            return
         self.torn = True
         for done in range(n_steps):
             if self._wants_to_end():
                 break
-            if self.plan.program.scalars:
-                self.numbers.begin(self.n_steps, self.n_steps, self.n_steps)
+            step = self.n_steps
+            self.numbers.begin(step, step, step, until)
             for number, part in enumerate(self.plan.parts):
-                self._run(number, part, is_last=done + 1 == n_steps)
+                self.numbers.forget(part.plan.program.folds.keys())
+                self._repeat(number, part, is_last=done + 1 == n_steps)
+            self.numbers.pass_step(step)
             self.n_steps += 1
+            if not self._is_asked:      # or the host would be ever further ahead
+                self._finish()
             if progress is not None:
                 progress(done + 1, n_steps)
+            if self.numbers.by_steps and self.numbers.is_over(step + 1):
+                break
+        self._finish()
         self.torn, self._active = False, None
 
     def close(self) -> None:
@@ -98,35 +112,35 @@ class RepeatingEngine(Engine):
         self._comm.Allgather(mine, every)
         return bool(every.any())
 
-    def _run(self, number: int, part: Part, *, is_last: bool) -> None:
+    def _repeat(self, number: int, part: Part, *, is_last: bool) -> None:
         """A part, as often as it asks for."""
-        repeat = part.repeat
+        repeat, folds = part.repeat, part.plan.program.folds
+        feeds = not needed(self.plan.program).isdisjoint(folds)     # other parts compute with them
         if repeat is None:
-            self._advance(number, part, 1, looks=is_last)
+            self._advance(number, part, 1, looks=is_last or feeds)
             return
-        count, most = 0, repeat.at_most if self._asks else min(TRIAL, repeat.at_most)
-        while count < most:
-            every = repeat.check_every if repeat.until is not None else most
-            n_times = min(every, most - count)
-            self._advance(number, part, n_times, looks=is_last or repeat.until is not None)
-            count += n_times
-            if self._asks and repeat.asks(count) and self._holds(repeat, count):
-                break
-        self.counts[repeat.name] = count
+        most = repeat.at_most if self._asks else min(TRIAL, repeat.at_most)
+        asking = _Asking(self, repeat) if self._asks and repeat.until is not None else None
+        looks = is_last or repeat.until is not None or feeds
+        self.counts[repeat.name] = self._advance(number, part, most, looks=looks, asking=asking)
 
-    def _holds(self, repeat: Repeat, count: int) -> bool:
+    def holds(self, repeat: Repeat, engine: Engine) -> bool:
+        """Whether a repeat, which `engine` does, has been done often enough.  Collective."""
+        self.folds.absorb(engine.folds)
         results = self.folds.results
 
         def holds() -> bool:
-            time = self.numbers.time(self.n_steps)
+            time, count = self.numbers.time(self.n_steps), engine.n_steps
             return repeat.holds(
                 SimpleNamespace(**results, step=self.n_steps, time=time, count=count)
             )
 
         return decided(self._comm, holds, f"until= of the repeat {repeat.name!r}")
 
-    def _advance(self, number: int, part: Part, n_times: int, *, looks: bool) -> None:
-        """A part so many times in a row, from where its fields are now."""
+    def _advance(
+        self, number: int, part: Part, most: int, *, looks: bool, asking: _Asking | None = None
+    ) -> int:
+        """A part so many times in a row, from where its fields are now, or fewer; how many."""
         fields = tuple(part.plan.n_buffers)
         orders = {field: self._order(field, part) for field in fields}
         key = number, tuple(self._holding[field] for field in fields)
@@ -135,13 +149,15 @@ class RepeatingEngine(Engine):
         bound = self._bound[key]
         bound.refresh()
         engine = self._active = bound.engine
+        engine.folds.is_trial = self.folds.is_trial
         engine.numbers.stand_still(self.numbers, self.n_steps)
         engine.begin_anew(looks)
-        engine.run(n_times)
-        self.folds.absorb(engine.folds)
+        engine.run(most, looks=asking)
+        self.folds.know(engine.folds)
         for field in fields:
-            left = part.plan.newest(field, n_times % part.plan.n_phases, 0).buffer
+            left = part.plan.newest(field, engine.n_steps % part.plan.n_phases, 0).buffer
             self._holding[field] = orders[field][left]
+        return engine.n_steps
 
     def _order(self, field: str, part: Part) -> list[int]:
         """By the number of a buffer in the plan of a part, which buffer it is."""
@@ -153,6 +169,27 @@ class RepeatingEngine(Engine):
         """All buffers of a field, the newest one first."""
         newest = self._holding[field]
         return [newest, *(n for n in range(self.plan.n_buffers[field]) if n != newest)]
+
+
+class _Asking:
+    """Looks at a repeat, as often as it wants to be asked."""
+
+    def __init__(self, whole: RepeatingEngine, repeat: Repeat) -> None:
+        self._whole, self._repeat = whole, repeat
+
+    def left(self, n_steps: int) -> int:
+        """How often the repeat is done after `n_steps` times, until it is asked."""
+        every, most = self._repeat.check_every, self._repeat.at_most
+        left = every - n_steps % every
+        return min(left, most - n_steps) if n_steps < most else left
+
+    def of_fields(self, n_steps: int) -> bool:
+        """It is asked with results alone."""
+        return False
+
+    def look(self) -> bool:
+        """Ask."""
+        return self._whole.holds(self._repeat, self._whole.active)
 
 
 class _Bound:
@@ -168,6 +205,8 @@ class _Bound:
             for place in whole.plan.places
         }
         self.engine = Engine(part.plan, whole.executors, whole._comm, tiles)
+        self.engine.samples.wanted = False
+        self.engine.drains = whole._comm.size > 1 or not self.engine.is_in_order
         if any(place.recent.maxlen for place in whole.places.values()):
             self.engine.watch()
         self._copies = [*_kept(whole.plan, part, self.engine)]
@@ -176,7 +215,7 @@ class _Bound:
         """Cells that the part does not compute, but others do, become the same in all buffers."""
         for copy in self._copies:
             copy(None)
-        if self._copies:
+        if self._copies and self.engine.drains:
             for executor in dict.fromkeys(self.engine.executors.values()):
                 executor.wait()
 

@@ -46,9 +46,9 @@ class Samples:
 
     def steps(self, first: int, last: int) -> list[int]:
         """Choose the steps of a run to sample: pairs at even distances, from the first step on."""
-        self._steps = {}
         if not self.wanted:
             return []
+        self._steps = {}
         n_steps = last - first + 1
         n_pairs = min(max(n_steps // DISTANCE, MIN_PAIRS), MAX_PAIRS)
         self._first = first

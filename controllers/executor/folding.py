@@ -2,7 +2,8 @@
 """What the launches of a sweep fold at a place, from the device's memory to the host.
 
 Kernels add sums to vectors of digits, and leave the extremes of each work-item or group in a slot
-(`kgt.text.fold_text`).  One more work-group then makes one vector of all, which is downloaded.
+(`kgt.text.fold_text`).  One more kernel then makes one vector of all, which is downloaded.  Where
+there are no slots, the vectors are downloaded as they are, which takes less time on a GPU.
 """
 from __future__ import annotations
 
@@ -19,7 +20,14 @@ from controllers.executor.opened_device import OpenedDevice
 from controllers.kernel.build import build, enqueue_kernel
 from controllers.kgt.kernel import StageKernel
 from controllers.kgt.text.fixed import fixed_source
-from controllers.kgt.text.fold_text import COPIES, OF_SLOT, n_extremes, sum_words
+from controllers.kgt.text.fold_text import (
+    COPIES,
+    OF_SLOT,
+    copy_words,
+    in_words,
+    n_extremes,
+    sum_words,
+)
 from controllers.kgt.text.fold_values import PLACE_BITS, FoldValue
 from controllers.program.accumulator import NAN as NAN_AMONG
 from controllers.program.accumulator import NONE, SOME, Accumulator, n_words
@@ -27,7 +35,7 @@ from controllers.program.exact_sum import Words
 from controllers.program.functions import FLOATS
 from hitmap.shape import Shape
 
-GROUP = 64
+CPU_GROUP, GPU_GROUP = 1, 1024  # items that merge; without barriers a CPU compiles in less time
 NAN_KEY = (1 << 63) - 1
 
 
@@ -58,15 +66,15 @@ class DeviceFolding:
         self._executor, self._values, self._n_boxes = executor, values, len(boxes)
         check_places(values, boxes)
         self._n_words, self._n_extremes = sum_words(values), n_extremes(values)
+        self._in_words = in_words(values)
         self.domain: Shape | None = None
         self._launches: list[_Launch] = []
         self._n_slots = [0] * len(boxes)
-        self.digits = executor.constants(np.zeros(COPIES * max(1, self._n_words), np.int64))
-        n_words = self._n_words + self._n_boxes * self._n_extremes * OF_SLOT
-        self._result = np.zeros(max(1, n_words), np.int64)
+        self.digits = executor.constants(np.zeros(_n_digits(values), np.int64))
+        self._result = np.zeros(_n_result(values, len(boxes)), np.int64)
         self._memory: tuple[cl.Buffer, Words] | None = None     # of all slots; each box's first
         self._command: Command | None = None
-        self.nbytes = self.digits.size + self._result.nbytes
+        self.nbytes = self.digits.size
 
     @property
     def arguments(self) -> dict[str, object]:
@@ -77,17 +85,19 @@ class DeviceFolding:
         self, part: int, source: StageKernel, sizes: tuple[tuple[int, ...], tuple[int, ...]]
     ) -> Callable[[cl.Kernel], None]:
         """What is told the kernel of a launch over the box number `part`."""
-        counts = zip(*sizes) if source.folds_by_group else ((n, 1) for n in sizes[0])
-        n_slots = prod(n // size for n, size in counts)
+        if self._in_words:
+            self._command = self._command or self._downloading()
+            return lambda kernel: None
+        slots = n_slots(source, sizes)
         names = [parameter.name for parameter in source.parameters]
 
         def told(kernel: cl.Kernel) -> None:
             launch = _Launch(kernel, names.index("kgt_slots"), part)
             self._launches.append(launch)
-            if self._memory is not None and n_slots <= self._n_slots[part]:
+            if self._memory is not None and slots <= self._n_slots[part]:
                 launch.tell(*self._memory)
                 return
-            self._n_slots[part] = max(n_slots, self._n_slots[part])
+            self._n_slots[part] = max(slots, self._n_slots[part])
             if all(self._n_slots):
                 self._command = self._merging()
 
@@ -100,21 +110,30 @@ class DeviceFolding:
             return AllOf(())
         return self._command(wait_for)
 
+    def _downloading(self) -> Command:
+        """What downloads the vectors and zeroes them for the next launches."""
+        lane, result, digits = self._executor.compute_lane, self._result, self.digits
+        download: Callable[..., Event] = cl.enqueue_copy
+
+        def command(wait_for: Sequence[Event] | None = None) -> Event:
+            done = download(lane.queue, result, digits, is_blocking=False, wait_for=wait_for)
+            cl.enqueue_fill_buffer(lane.queue, digits, np.int64(0), 0, result.nbytes)
+            return done
+
+        return command
+
     def _merging(self) -> Command:
         """What merges, with memory for all slots, of which the launches know from now on."""
         executor, lane, result = self._executor, self._executor.compute_lane, self._result
         firsts = np.cumsum([0, *self._n_slots], dtype=np.int64)
-        n_words = max(1, int(firsts[-1]) * self._n_extremes * OF_SLOT)
+        n_words = int(firsts[-1]) * self._n_extremes * OF_SLOT
         slots = executor.constants(np.zeros(n_words, np.int64))
         self._memory = slots, firsts
-        self.nbytes = self.digits.size + slots.size + 8 * firsts.size + result.nbytes
+        self.nbytes = memory_nbytes(self._values, self._n_slots)
         for launch in self._launches:
             launch.tell(slots, firsts)
         target = executor.constants(result)
-        made = build(
-            executor.context, "fold_parts", fixed_source("fold_parts"), [f"-DGROUP={GROUP}"]
-        )
-        kernel = cl.Kernel(made, "fold_parts")
+        kernel, sizes = self._parts()
         counts = COPIES, self._n_words, self._n_boxes, self._n_extremes
         memory = self.digits, slots, executor.constants(firsts), target
         kernel.set_args(*memory, *map(np.int64, counts))
@@ -123,10 +142,21 @@ class DeviceFolding:
         def command(
             wait_for: Sequence[Event] | None = None, keep: object = memory
         ) -> Event:
-            enqueue_kernel(lane.queue, kernel, (GROUP,), (GROUP,), None, wait_for)
+            enqueue_kernel(lane.queue, kernel, *sizes, None, wait_for)
             return download(lane.queue, result, target, is_blocking=False)
 
         return command
+
+    def _parts(self) -> tuple[cl.Kernel, tuple[tuple[int], tuple[int]]]:
+        """The kernel that merges, and its sizes: on GPUs a group for a few words or an extreme."""
+        group, side, n_groups = CPU_GROUP, 1, 1
+        if self._executor.device.kind != "cpu":
+            most = min(GPU_GROUP, self._executor.device.max_items)
+            group, side = 1 << most.bit_length() - 1, COPIES
+            n_groups = -(-self._n_words * side // group) + self._n_boxes * self._n_extremes
+        options = [f"-DGROUP={group}", f"-DSIDE={side}"]
+        made = build(self._executor.context, "fold_parts", fixed_source("fold_parts"), options)
+        return cl.Kernel(made, "fold_parts"), ((max(1, n_groups) * group,), (group,))
 
     @property
     def accumulators(self) -> dict[str, Accumulator]:
@@ -135,25 +165,36 @@ class DeviceFolding:
 
     def _found(self) -> Iterator[tuple[str, Accumulator]]:
         word, extreme = 0, 0
-        slots = self._result[self._n_words :][: self._n_boxes * self._n_extremes * OF_SLOT]
-        by_box = slots.reshape(self._n_boxes, self._n_extremes, OF_SLOT)
+        words, by_box = self._merged() if self._in_words else (
+            self._result[: self._n_words],
+            self._result[self._n_words :].reshape(self._n_boxes, self._n_extremes, OF_SLOT),
+        )  # fmt: skip
         for one in self._values:
             empty = Accumulator.empty(one.kind, one.dtype)
             if one.kind == "sum":
                 n = n_words(one.kind, one.dtype)
-                yield one.name, Accumulator(one.kind, one.dtype, self._result[word : word + n])
+                yield one.name, Accumulator(one.kind, one.dtype, words[word : word + n])
                 word += n
             else:
-                parts = (self._extreme(one, by_box[box, extreme]) for box in range(self._n_boxes))
+                parts = (self._extreme(one, slots[extreme]) for slots in by_box)
                 yield one.name, reduce(Accumulator.merged, parts, empty)
                 extreme += 1
+
+    def _merged(self) -> tuple[Words, Words]:
+        """The words of all sums, and the extremes as those of one box, from all vectors."""
+        vectors = self._result.reshape(COPIES, -1)
+        halves = np.ascontiguousarray(vectors[:, self._n_words :]).view(np.uint32)
+        most = halves.reshape(COPIES, self._n_extremes, 2).max(axis=0).astype(np.int64)
+        slots = np.zeros((1, self._n_extremes, OF_SLOT), np.int64)
+        slots[0, :, 0], slots[0, :, 1] = most[:, 1], most[:, 0] - (1 << 31)
+        return vectors[:, : self._n_words].sum(axis=0), slots
 
     def _extreme(self, one: FoldValue, slot: Words) -> Accumulator:
         """That of one box."""
         seen, key, place = slot.tolist()
         if one.kind in ("any", "all"):
             return Accumulator(one.kind, one.dtype, np.array([seen != 0], np.int64))
-        nan = one.dtype in FLOATS and key == NAN_KEY
+        nan = one.dtype in FLOATS and key == (NAN_KEY >> 32 if self._in_words else NAN_KEY)
         state = NONE if not seen else NAN_AMONG if nan else SOME
         key = 0 if state != SOME else ~key if one.kind.endswith("min") else key
         words = [state, key]
@@ -161,6 +202,32 @@ class DeviceFolding:
             assert self.domain is not None, "a launch has told it"
             words.append(number_of(place, self.domain) if seen else 0)
         return Accumulator(one.kind, one.dtype, np.array(words, np.int64))
+
+
+def n_slots(source: StageKernel, sizes: tuple[tuple[int, ...], tuple[int, ...]]) -> int:
+    """How many slots a launch of these sizes fills, each of as many extremes as are folded."""
+    counts = zip(*sizes) if source.folds_by_group else ((n, 1) for n in sizes[0])
+    return prod(n // size for n, size in counts)
+
+
+def memory_nbytes(values: Sequence[FoldValue], slots: Sequence[int]) -> int:
+    """Bytes on the device for the folds of launches over boxes, which fill so many slots each."""
+    if in_words(values):
+        return 8 * _n_digits(values)
+    n_boxes, of_slots = len(slots), sum(slots) * n_extremes(values) * OF_SLOT
+    return 8 * (_n_digits(values) + of_slots + n_boxes + 1 + _n_result(values, n_boxes))
+
+
+def _n_digits(values: Sequence[FoldValue]) -> int:
+    """Words of all vectors of digits."""
+    return COPIES * max(1, copy_words(values))
+
+
+def _n_result(values: Sequence[FoldValue], n_boxes: int) -> int:
+    """Words of what is downloaded."""
+    if in_words(values):
+        return _n_digits(values)
+    return sum_words(values) + n_boxes * n_extremes(values) * OF_SLOT
 
 
 def number_of(place: int, domain: Shape) -> int:

@@ -12,7 +12,7 @@ from controllers.device import Device
 from controllers.device.event import Command, in_order
 from controllers.executor.copies import Copies
 from controllers.executor.executor import Folding
-from controllers.executor.folding import DeviceFolding
+from controllers.executor.folding import DeviceFolding, memory_nbytes, n_slots
 from controllers.executor.launching_device import LaunchingDevice
 from controllers.executor.scalar_arguments import ScalarArguments
 from controllers.kernel.build import Built, build, compiled, parameters
@@ -239,6 +239,14 @@ class OpenCLExecutor(LaunchingDevice):
         if tables is None:
             return 0
         return sum(array.nbytes for array in tables((1,) * program.n_axes).values())
+
+    def folding_nbytes(self, program: Program, sweep: Sweep, boxes: Sequence[Placed]) -> int:
+        """Bytes on the device for the folds of launches of `sweep` over these boxes of a place."""
+        is_cpu, slots = self.device.kind == "cpu", []
+        for placed in boxes:
+            source = self.source(program, sweep, self.launch_of(program, sweep, placed))
+            slots.append(n_slots(source, source.work_sizes(placed[0].extent, is_cpu)))
+        return memory_nbytes(values_of(with_values(program, sweep.stage)[1]), slots)
 
     def _tables(
         self, tables: Iterable[Table], over: Shape, around: Surroundings, dtype: str

@@ -122,6 +122,12 @@ class ReferenceExecutor:
         """Bytes of tables that a launch of a sweep takes: none."""
         return 0
 
+    def folding_nbytes(
+        self, program: Program, sweep: Sweep, boxes: Sequence[Placed]
+    ) -> int:
+        """None; folds are made where the cells are computed."""
+        return 0
+
     def clear(self, tile: Tile) -> None:
         """All of `tile` becomes 0."""
         assert tile.host is not None, "tiles of the reference are in host memory"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from controllers.language.half_points import Half
 from controllers.language.location import line_of
-from controllers.language.reduced import folds_in
+from controllers.language.reduced import Reduced, folds_in
 from controllers.language.step import Repeated, Step
 from controllers.program.expression import Expression, walk
 from controllers.program.scalars import TIME_STEP
@@ -35,10 +35,24 @@ class Called:
         return *self.updates.values(), *self.numbers.values()
 
     @property
+    def folds(self) -> list[Reduced]:
+        """The folds in that, each after those of which it is made."""
+        found: dict[Reduced, None] = {}
+        for one in folds_in(self.expressions):
+            found |= dict.fromkeys(folds_in(self.parts(one)))
+            found[one] = None
+        return [*found]
+
+    def parts(self, fold: Reduced) -> tuple[Expression, ...]:
+        """What a fold of the step is made of: the operand, then conditions of its cells."""
+        over = None if self.over is None or fold.everywhere else self.over(fold.half)
+        operand, *conditions = fold.expressions
+        return (operand, *conditions) if over is None else (operand, over, *conditions)
+
+    @property
     def nodes(self) -> list[Expression]:
         """All nodes of that, of what folds are made, too."""
-        folds = folds_in(self.expressions)
-        return walk(*self.expressions, *(part for one in folds for part in one.expressions))
+        return walk(*self.expressions, *(part for one in self.folds for part in self.parts(one)))
 
 
 def results_of(

@@ -94,6 +94,7 @@ class ElementCall:
             tuple((one, field) for one, field in bound.items() if around.get(one) or one in writes),
             tuple((one, offset) for one, offsets in around.items() for offset in offsets),
             tuple(dict.fromkeys(writes)), (*self.scalars, *indices),
+            self.text.is_fixed(tuple(parts)),
         )  # fmt: skip
 
     def _arguments(self, scalars: Mapping[str, Any]) -> dict[str, Any]:

@@ -38,6 +38,13 @@ class ElementText:
         """Whether it asks for the index of the cell."""
         return _INDEX.search(self.code) is not None
 
+    def is_fixed(self, fields: Sequence[str]) -> bool:
+        """Whether all offsets at which it reads fields are written as numbers."""
+        return all(
+            _NUMBER.fullmatch(one) for _, _, arguments in self._accesses(fields)
+            for one in arguments
+        )  # fmt: skip
+
     def check(
         self, around: Offsets, writes: Sequence[str], fields: Sequence[str], n_axes: int
     ) -> None:

@@ -20,15 +20,17 @@ from controllers.program.expression import (
 from controllers.program.fold import CONDITIONS, FoldKind
 from controllers.program.interning import Known
 from controllers.program.node import Constant, Given
+from controllers.program.stored_values import replaced
 
 
 class Reduced(Given):
     """A fold of values that lie at `half`: see `Fold`.
 
     beside: the fold whose cells it covers, None for those where its own operand is defined.
+    everywhere: whether it covers cells that its step does not compute, too.
     """
 
-    __slots__ = ("kind", "operand", "over", "half", "beside")
+    __slots__ = ("kind", "operand", "over", "half", "beside", "everywhere")
     _known: ClassVar[Known[Given]] = Known()
 
     kind: FoldKind
@@ -36,6 +38,7 @@ class Reduced(Given):
     over: Expression | None
     half: Half
     beside: Reduced | None
+    everywhere: bool
 
     def __new__(
         cls,
@@ -44,13 +47,16 @@ class Reduced(Given):
         over: Expression | None,
         half: Half,
         beside: Reduced | None = None,
+        everywhere: bool = False,
     ) -> Reduced:
-        key = kind, id(operand), id(over), half, id(beside)     # it keeps them, so ids stay theirs
+        # it keeps them, so ids stay theirs
+        key = kind, id(operand), id(over), half, id(beside), everywhere
         known = cls._known.get(key)
         found = None if known is None else known()
         if found is None:
             new = object.__new__(cls)
-            for name, part in zip(cls.__slots__, (kind, operand, over, half, beside)):
+            parts = kind, operand, over, half, beside, everywhere
+            for name, part in zip(cls.__slots__, parts):
                 object.__setattr__(new, name, part)
             found = cls._known.keep(key, new)
         return found  # type: ignore[return-value]
@@ -79,6 +85,18 @@ def folds_in(expressions: Iterable[Expression]) -> list[Reduced]:
             found |= dict.fromkeys(folds_in(node.expressions))
             found[node] = None
     return [*found]
+
+
+def everywhere(node: Expression) -> Expression:
+    """The same with folds that cover all cells, of a condition that says which a step computes."""
+    found: dict[Expression, Expression] = {}
+    for one in folds_in([node]):
+        operand, *over = replaced(one.expressions, found)
+        beside = None if one.beside is None else found[one.beside]
+        assert beside is None or isinstance(beside, Reduced), "it takes the place of a fold"
+        found[one] = Reduced(one.kind, operand, over[0] if over else None, one.half, beside, True)
+    (whole,) = replaced([node], found)
+    return whole
 
 
 def is_number(node: Expression) -> bool:

@@ -62,7 +62,7 @@ class Staging:
     def add(self, traced: Called) -> None:
         """The stages of the next step."""
         dt = traced.numbers.get(TIME_STEP)
-        folds = folds_in(traced.expressions)
+        folds = traced.folds
         names = self._names(folds, traced.numbers)
         scalars: dict[Expression, Expression] = {one: Scalar(name) for one, name in names.items()}
         of_dt = {} if dt is None else {dt: Scalar(TIME_STEP)}
@@ -74,9 +74,9 @@ class Staging:
         values = replaced(traced.updates.values(), scalars | of_dt)
         updates = dict(zip(traced.updates, values))
         own = Stage(traced.step.name, updates, self._hull(values)) if updates else None
-        made = _Folding(self, traced, own, names, _used(folds, traced.updates.values()))
+        made = _Folding(self, traced, own, names, _used(traced))
         for one in folds:
-            made.add(one, replaced(one.expressions, scalars | of_dt))
+            made.add(one, replaced(traced.parts(one), scalars | of_dt))
         first = len(self.stages)
         for stage in made.stages:
             self.stages.append((self._named(stage), traced.step))
@@ -179,11 +179,10 @@ class _Folding:
 
     def add(self, one: Reduced, parts: Sequence[Expression]) -> None:
         """The next fold, made of `parts`, after those that it is made of."""
-        inner = [self._level[other] for other in folds_in(one.expressions)]
+        inner = [self._level[other] for other in folds_in(self._traced.parts(one))]
         level = self._level[one] = 1 + max(inner, default=0)
-        over = None if self._traced.over is None else self._traced.over(one.half)
-        conditions = [each for each in (over, *parts[1:]) if each is not None]
-        fold = Fold(one.kind, parts[0], reduce(and_, conditions) if conditions else None)
+        operand, *conditions = parts
+        fold = Fold(one.kind, operand, reduce(and_, conditions) if conditions else None)
         name, step = self._names[one], self._traced.step.name
         stages = self._before.setdefault(level, [])
         if one.beside is not None:
@@ -212,9 +211,10 @@ class _Folding:
                     stages[at] = replace(stage, folds={**stage.folds, name: fold})
 
 
-def _used(folds: Sequence[Reduced], updates: Iterable[Expression]) -> set[Reduced]:
-    """Those that updates or other folds need, so that they are done before."""
-    found = {*folds_in([*updates, *(part for one in folds for part in one.expressions)])}
+def _used(traced: Called) -> set[Reduced]:
+    """The folds that updates or other folds need, so that they are done before."""
+    parts = (part for one in traced.folds for part in traced.parts(one))
+    found = {*folds_in([*traced.updates.values(), *parts])}
     found |= {one.beside for one in found if one.beside is not None}
     return found
 

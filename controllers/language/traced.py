@@ -22,7 +22,7 @@ from controllers.language.half_points import Half, Locations
 from controllers.language.kinds import DTypes, Kinds, by_field
 from controllers.language.location import line_of, located
 from controllers.language.neighbour import check_count
-from controllers.language.reduced import folds_in
+from controllers.language.reduced import everywhere
 from controllers.language.returned import Renames, changes, checked, numbers
 from controllers.language.staging import Staging
 from controllers.language.step import Method, Repeated, Step, Steps, steps_of
@@ -133,12 +133,7 @@ class _Trace:
         points = [n + (on and not ring) for n, on, ring in zip(grid.shape, half, rings)]
         with located(f"step {step.name!r}", step.function):
             found = step.over.condition(grid, self._fields | self._coordinates(), half, points)
-            if found is not None and folds_in([found]):
-                raise ValueError(
-                    "over: the condition is made of a fold, and says which cells are folded; "
-                    "choose by np.where in the step"
-                )
-            return found
+            return None if found is None else everywhere(found)
 
     def program(self, dt: float | None, math: Math) -> Program:
         """All of it."""

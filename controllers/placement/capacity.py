@@ -10,6 +10,7 @@ from controllers.executor.executor import Executor
 from controllers.kgt.text.given import tables_nbytes
 from controllers.memory.ledger import MemoryCapError, sizes
 from controllers.plan import Operation, Plan
+from controllers.plan.folding import folds_at_times
 from controllers.program.dtypes import given_dtype
 from hitmap.comm import Communicator
 
@@ -59,10 +60,20 @@ def nbytes_needed(plan: Plan, executor: Executor, places: Sequence[int]) -> int:
     tables = [executor.constants_nbytes(plan.program, sweep) for sweep in plan.sweeps]
     here = frozenset(places)
     memories = (one for one in plan.memories if one.home in here and one.on_device)
-    return sum(one.nbytes + one.slack for one in memories) + sum(
-        tables[operation.sweep] + _given_nbytes(plan, executor, operation)
-        for operation in plan.operations
-        if operation.sweep is not None and operation.place in here
+    launches = sum(     # those that fold at times are two commands
+        (tables[one.sweep] + _given_nbytes(plan, executor, one)) * (1 + folds_at_times(plan, one))
+        for one in plan.operations
+        if one.sweep is not None and one.place in here
+    )
+    folds = sum(_folds_nbytes(plan, executor, place) for place in places)
+    return sum(one.nbytes + one.slack for one in memories) + launches + folds
+
+
+def _folds_nbytes(plan: Plan, executor: Executor, place: int) -> int:
+    """Bytes that the folds of the launches at a place take on its device."""
+    folding = ((sweep, [*plan.launched(sweep, place)]) for sweep in plan.sweeps if sweep.folds)
+    return sum(
+        executor.folding_nbytes(plan.program, sweep, boxes) for sweep, boxes in folding if boxes
     )
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from controllers.check import Setting, open_executor
-from controllers.check.trial import check_kernel
+from controllers import check
 from controllers.device import Device
 from controllers.executor.executor import Executor
 from controllers.executor.opencl import OpenCLExecutor
@@ -57,16 +56,14 @@ OPEN: dict[str, Open] = {"reference": _reference}
 def _opencl(
     device: Device, program: Program, execution: Execution, kernel: KernelChoice
 ) -> Executor:
-    def opened(check: Setting) -> OpenCLExecutor:
-        return open_executor(
-            device, check, zero_copy=execution.zero_copy, kernel=kernel,
-            memory_cap=execution.memory_cap,
-        )  # fmt: skip
-
-    controller = opened("off")
+    zero_copy, memory_cap = execution.zero_copy, execution.memory_cap
+    controller = OpenCLExecutor(device, zero_copy=zero_copy, kernel=kernel, memory_cap=memory_cap)
     for sweep in sweeps_of(program):
         controller.source(program, sweep)
     if isinstance(kernel, Kernel):
-        check_kernel(controller, program, kernel)
-    check = execution.checked
-    return controller if check == "off" else opened(check)
+        check.check_kernel(controller, program, kernel)
+    if execution.checked == "off":
+        return controller
+    return check.open_executor(
+        device, execution.checked, zero_copy=zero_copy, kernel=kernel, memory_cap=memory_cap
+    )

@@ -12,8 +12,9 @@ from itertools import cycle, islice
 
 import pyopencl as cl
 
-from controllers.check import Setting, device_for
-from controllers.check.trial import KernelError
+from controllers import check as checking
+from controllers.check import Setting
+from controllers.check.finding import KernelError
 from controllers.device import (
     Device,
     NoDeviceError,
@@ -130,7 +131,8 @@ def assigned_devices(
         everyone = comm.allgather(wanted)
         verdicts = first_of_node(comm, lambda: _tried(everyone))
         devices = assign(choose_usable(wanted, verdicts), local_rank, n_local)
-        devices = [device_for(device, check) for device in devices]
+        if check != "off":
+            devices = [checking.device_for(device, check) for device in devices]
     _warn_once(comm, [*problems(verdicts), *_crowded(devices, comm.rank)])
     return devices
 

@@ -2,8 +2,8 @@
 """The memories of a plan: known before anything is allocated.
 
 The engine allocates exactly these: every buffer of every field with its halo, and the staging
-memory of the messages.  Only tables of constants, a kernel's own, are not in the plan.  No
-operation is recorded for it: a thousand places are as quick as one.
+memory of the messages.  Only what is a kernel's own, tables of constants and what it folds into, is
+not in the plan.  No operation is recorded for it: a thousand places are as quick as one.
 """
 from __future__ import annotations
 

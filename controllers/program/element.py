@@ -27,6 +27,7 @@ class Element:
     reads: the names of fields with the offsets at which it may read them.
     writes: the names of the fields that it sets.
     arguments: the names of what it is given beside, scalars and coordinates, in order.
+    fixed: whether its text says all offsets as numbers.
     looks: whether its accessors look at what they touch, as the checked mode wants.
     recalls: whether what it sets begins as what lies in memory, so that what it leaves out shows.
     """
@@ -40,6 +41,7 @@ class Element:
     reads: tuple[tuple[str, tuple[int, ...]], ...]
     writes: tuple[str, ...]
     arguments: tuple[str, ...] = ()
+    fixed: bool = False
     looks: bool = False
     recalls: bool = False
 

@@ -46,8 +46,8 @@ def check_folds(stages: Sequence[Stage], rules: ScalarRules, outside: set[str]) 
         if rules.needs([name]):
             raise ValueError(
                 f"a boundary uses the scalar {name!r}, which is made of the fold "
-                f"{min(rules.needs([name]))!r} in each step, while cells outside go with the "
-                f"field; use it in a stage, or make it a Parameter"
+                f"{min(rules.needs([name]))!r} in each step, while cells outside are made as "
+                f"it begins; use it in a stage, or make it a Parameter"
             )
     to_come = {name: stage.name for stage in stages for name in stage.folds}
     for stage in stages:

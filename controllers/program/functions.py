@@ -132,7 +132,7 @@ _ROWS = (
     ),
     Function(
         "abs", np.absolute, "absolute value", "fabs({0})", notation="abs({0})", flops=0,
-        integers=Integers(ranges.magnitudes, text="abs({0})"),
+        vectors=True, integers=Integers(ranges.magnitudes, text="abs({0})"),
     ),
     Function("sqrt", np.sqrt, "square root", "sqrt({0})", loose=True, of_integers=BY_SIZE),
     Function(

@@ -69,7 +69,12 @@ def lowered(
         for part in apart:
             cells = cells_of(part, domain, periodic, steps_per_launch, program.boundaries)
             mirrors = mirrors_of(part, program.boundaries, steps_per_launch)
-            parts.append(Sweep.of(part, cells, steps_per_launch, newest, mirrors))
+            own = cells & program.field(part.home).boundary.points(domain, periodic)
+            shorter = {
+                field for field in part.fields_read
+                if own not in program.field(field).boundary.points(domain, periodic)
+            }
+            parts.append(Sweep.of(part, cells, steps_per_launch, newest, mirrors, shorter))
         newest |= {field: newest.get(field, 0) + 1 for field in stage.updates}
     return Sequence(tuple(parts))
 

@@ -8,7 +8,7 @@ times the reach around them, so that halos are exchanged once for all of them.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, Union
 
@@ -144,14 +144,17 @@ class Sweep:
         count: int = 1,
         newest: Mapping[str, int] | None = None,
         mirrors: Mirrors = NO_MIRRORS,
+        shorter: Container[str] = (),
     ) -> Sweep:
         """That of `stage`, reading the newest versions, 0 where `newest` says nothing.
 
+        shorter: the fields that do not have all of `cells`, so that cells outside are read of them
+        even where each is read at the cell alone.
         ValueError where several steps cannot be one sweep.
         """
         known = newest or {}
         uses = tuple(
-            Use(Version(field, known.get(field, 0)), _map(stage, field, count))
+            Use(Version(field, known.get(field, 0)), _map(stage, field, count, field in shorter))
             for field in stage.fields_read
         )
         updates = tuple(
@@ -249,9 +252,9 @@ def mirrors_of(stage: Stage, boundaries: Boundaries, count: int) -> Mirrors:
     return Mirrors.of(boundaries[stage.writes], len(stage.offsets))
 
 
-def _map(stage: Stage, field: str, count: int) -> Map:
+def _map(stage: Stage, field: str, count: int, is_shorter: bool = False) -> Map:
     """Where `count` steps read `field` around a cell."""
     if count > 1:
         return Near(offsets_read(stage, field, count))
     offsets = own_offsets(stage, field)
-    return Near(offsets) if any(map(any, offsets)) else Here()
+    return Near(offsets) if is_shorter or any(map(any, offsets)) else Here()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from controllers.engine import Engine, Log, Progress, configurations
+from controllers.engine import Engine, Log, Looks, Progress, configurations
 from controllers.report.exchange_time import PlaceTime, place_times
 from controllers.report.report import DeviceReport, PlaceReport, Report, Wait
 from controllers.report.trace import Trace
@@ -57,7 +57,6 @@ class Timings:
     def new_places(self) -> None:
         """Forget the figures of places: they are others from now on."""
         self._steps_of_places = 0
-        self._unseen = (0, 0.0)     # steps of runs that were not sampled, and their seconds
         self._sums: dict[int, _Sum] = {}
 
     def run(
@@ -69,29 +68,23 @@ class Timings:
         trace: Trace | None = None,
         log: Log | None = None,
         until: float = math.inf,
-        sampled: bool = True,
+        looks: Looks | None = None,
     ) -> None:
         """Run steps and count what they cost; what it takes to count is outside.  Collective.
-
-        sampled: whether places are looked at; else the next run that is stands for this one, too.
 
         The engine tells `trace` what it starts, or without one `log`; it may end early, and its
         course then knows why.
         """
         engine.prepare(n_steps)
-        engine.samples.wanted = sampled
         before = engine.n_steps
         if trace is not None:
             trace.begin(engine)
         start = time.perf_counter()
-        engine.run(n_steps, progress, log if trace is None else trace, until)
+        engine.run(n_steps, progress, log if trace is None else trace, until, looks)
         seconds, n_done = time.perf_counter() - start, engine.n_steps - before
         if trace is not None:
             trace.end(engine)
-        self._unseen = (self._unseen[0] + n_done, self._unseen[1] + seconds)
-        if sampled:
-            self._add(engine, *self._unseen)
-            self._unseen = (0, 0.0)
+        self._add(engine, n_done, seconds)
         everyone = comm.allgather((seconds, engine.course.reason))
         engine.course.settle([reason for _, reason in everyone])
         self.seconds += max(taken for taken, _ in everyone)

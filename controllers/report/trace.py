@@ -65,7 +65,7 @@ class Trace:
     def __init__(self, comm: Communicator) -> None:
         self._comm = comm
         self._n_steps = 0       # in the runs that have ended
-        self._first = 0         # of the run under way
+        self._first: int | None = None      # step of the run under way
         self._started: list[tuple[int, Operation, Profile]] = []
         self._steps: dict[int, list[Span]] = {}
         self._error_ns = 0
@@ -74,28 +74,33 @@ class Trace:
     def begin(self, engine: Engine) -> None:
         """Steps are about to be run."""
         self._started = []      # what a run that was broken off has left
-        self._first = engine.course.last + 1
+        self._first = None
         engine.read_clocks()
 
     def steps(self, first: int, last: int) -> list[int]:
         """Those that belong to the first of all runs, and the last of this one."""
-        self._first = first
+        if self._first is None:     # a run may come in several
+            self._first = first
         n_first = max(0, KEPT_STEPS - self._n_steps)
         n_last = min(KEPT_STEPS, last - first + 1)
         return sorted({*range(first - 1, min(first + n_first, last + 1)),
                        *range(last + 1 - n_last, last + 1)})  # fmt: skip
 
     def add(self, step: int, operation: Operation, profile: Profile) -> None:
+        assert self._first is not None, "the engine has asked for steps"
         self._started.append((self._n_steps + step - self._first, operation, profile))
 
     def end(self, engine: Engine) -> None:
         """All operations are complete: keep their times, of the first and the last steps."""
         engine.read_clocks()
-        for step, operation, profile in self._started:
+        if self._first is None:     # no step was to be run
+            return
+        n_steps = self._n_steps + engine.course.last + 1 - self._first
+        # beyond the last one is what a look has dropped
+        for step, operation, profile in (one for one in self._started if one[0] < n_steps):
             span = _span(engine, step, operation, profile)
             self._steps.setdefault(step, []).append(span)
-        self._started = []
-        self._n_steps += engine.course.last + 1 - self._first
+        self._started, self._n_steps = [], n_steps
         for step in [n for n in self._steps if KEPT_STEPS <= n < self._n_steps - KEPT_STEPS]:
             del self._steps[step]
         errors = [executor.clock.error_ns for executor in engine.executors.values()]

@@ -2,7 +2,7 @@
 """What a computation does around each call of its array expressions."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from controllers.program.program import Program
 from controllers.run.call import Calls
@@ -15,13 +15,21 @@ class ArrayCalls:
     def __init__(self, calls: Calls, state: State) -> None:
         self._calls, self._state = calls, state
 
-    def begin(self, verb: str, facts: Callable[[], Mapping[str, object]]) -> None:
-        """All ranks are here, with the same facts; RuntimeError where fields cannot be read."""
+    def begin(
+        self, verb: str, facts: Callable[[], Mapping[str, object]], mine: tuple[int, ...] = ()
+    ) -> Sequence[tuple[int, ...]]:
+        """All ranks are here, with the same facts; RuntimeError where fields cannot be read.
+
+        What each of them has as `mine`.
+        """
         self._state.check_idle(verb)
+        everyone: Sequence[tuple[int, ...]] = (mine,)
         if not self._calls.alone:
             with self._calls.remembered(verb):
-                self._calls.agree(verb, {**facts(), **self._state.facts("reads")})
+                same = {**facts(), **self._state.facts("reads")}
+                everyone = self._calls.agree_telling(verb, same, mine)
         self._state.check(verb, "reads")
+        return everyone
 
     def tear(self, verb: str, fields: Iterable[str]) -> None:
         """The verb was broken off: some cells of these may be set, others not."""

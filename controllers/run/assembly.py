@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controllers.check import CheckedEngine
+from controllers import check, tuning
 from controllers.engine import Engine, RepeatingEngine
 from controllers.kernel.crash import labelled
 from controllers.kernel.registry import KernelChoice, agreed_kernel, check_math
@@ -30,7 +30,6 @@ from controllers.run.watchdog import Watched
 from controllers.settings.domain import domain_of
 from controllers.settings.execution import Execution
 from controllers.settings.request import Request
-from controllers.tuning import check_tuning
 from controllers.tuning.settling import settle
 from hitmap.comm import Communicator
 from hitmap.layout import Layout
@@ -95,7 +94,8 @@ def agree(request: Request, comm: Communicator) -> Terms:
     domain = domain_of(program, request.sizes)
     kernel = agreed_kernel(comm, execution.kernel)
     check_math(execution.math, kernel, checked=execution.checked != "off")
-    check_tuning(execution.tune, kernel, program, execution.checked)
+    if execution.tune:
+        tuning.check_tuning(execution.tune, kernel, program, execution.checked)
     own = with_domain(kernel, domain) if isinstance(kernel, Kernel) else kernel
     controllers = open_controllers(comm, program, execution, kernel=own)
     return Terms(program, domain, kernel, execution, controllers)
@@ -135,7 +135,7 @@ def bind(
     plan: Plan, placement: Placement, terms: Terms, messages: Communicator, watched: Watched
 ) -> Engine:
     """The plan tied to tiles, kernels and messages, and watched by the watchdog."""
-    kind = CheckedEngine if terms.is_checked else RepeatingEngine if plan.parts else Engine
+    kind = check.CheckedEngine if terms.is_checked else RepeatingEngine if plan.parts else Engine
     with failing_together(messages):    # one driver may fail to compile
         engine = kind(plan, placement.executors, messages)
     watched.engine = engine

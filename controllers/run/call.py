@@ -17,7 +17,12 @@ from functools import wraps
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from controllers.run.state import Effect, State
-from hitmap.agreement import agree_on_call, on_all_ranks, raise_together
+from hitmap.agreement import (
+    agree_on_call,
+    agree_on_call_telling,
+    on_all_ranks,
+    raise_together,
+)
 from hitmap.argument import wrong
 from hitmap.comm import Communicator
 
@@ -87,9 +92,21 @@ class Calls:
 
     def agree(self, name: str, facts: Mapping[str, object]) -> None:
         """ValueError on all ranks unless these are alike.  Collective."""
+        with self._agreeing():
+            agree_on_call(self._comm, f"{name} of {self.owner}", facts)
+
+    def agree_telling(
+        self, name: str, facts: Mapping[str, object], mine: tuple[int, ...]
+    ) -> list[tuple[int, ...]]:
+        """The same, and what all ranks have as `mine`.  Collective."""
+        with self._agreeing():
+            return agree_on_call_telling(self._comm, f"{name} of {self.owner}", facts, mine)
+
+    @contextmanager
+    def _agreeing(self) -> Iterator[None]:
         self.agreeing = True
         try:
-            agree_on_call(self._comm, f"{name} of {self.owner}", facts)
+            yield
         finally:
             self.agreeing = False
         self.go_on()

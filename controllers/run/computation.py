@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import controllers
+from controllers import tuning
 from controllers.array.arrays import Arrays
 from controllers.engine import configurations
 from controllers.kernel.configuration import KernelUse
@@ -34,7 +35,6 @@ from controllers.settings.execution import Execution
 from controllers.settings.initial import Given
 from controllers.settings.overrides import overrides
 from controllers.settings.request import Described, Request, Sizes, divided_anew
-from controllers.tuning import Tuner
 from hitmap.agreement import next_number
 from hitmap.argument import file_name
 from hitmap.comm import Communicator, default_communicator
@@ -137,7 +137,8 @@ class Computation(Stepping):
         self._looks, self._results = [], None
         execution = request.execution
         self._trace = Trace(self._messages) if execution.trace else None
-        self._tuner = Tuner(self._engine, self.comm, execution.tune) if execution.tune else None
+        tune = execution.tune
+        self._tuner = tuning.Tuner(self._engine, self.comm, tune) if tune else None
         self._engine.clear()
 
     def redistribute(
@@ -168,15 +169,15 @@ class Computation(Stepping):
         self._arrays.moved(new.engine)
         self._timings.new_places()
         if self._tuner is not None:
-            self._tuner = Tuner(new.engine, self.comm, 0.0, self._tuner)
+            self._tuner = tuning.Tuner(new.engine, self.comm, 0.0, self._tuner)
         return moves
 
     @collective(or_closed=True)
     def report(self) -> Report:
         """What all steps so far have cost, the same on all ranks; places since they are as now."""
-        tuning = None if self._tuner is None else self._tuner.report()
+        tuned = None if self._tuner is None else self._tuner.report()
         devices = self._assembly.terms.controllers.report()
-        return self._timings.report(self._engine, devices, tuning, self.comm)
+        return self._timings.report(self._engine, devices, tuned, self.comm)
 
     @collective("path")
     def save_trace(self, path: str | os.PathLike[str]) -> None:

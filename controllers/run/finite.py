@@ -29,18 +29,20 @@ def watched_fields(
     return tuple(names or ())
 
 
-def check_finite(run: Overview, name: str, before: int) -> None:
-    """FloatingPointError on all ranks where a field is not; it was `before`.  Collective."""
-    field = run[name]
-    finite = np.abs(field) < np.inf
-    if np.all(finite):
-        return
-    at = np.unravel_index(int(np.argmin(np.where(finite, 1.0, 0.0))), field.shape)
-    cell = tuple(map(int, at))
-    steps = f"step {run.step}" if run.step == before + 1 else (
-        f"one of the steps {before + 1} to {run.step}"
-    )
-    raise on_all_ranks(FloatingPointError(
-        f"{name} has become {field[cell]} at {cell} in {steps}; all steps before had finite "
-        f"values, and the fields can be looked at"
-    ))  # fmt: skip
+def not_finite(run: Overview, names: Sequence[str], before: int) -> FloatingPointError | None:
+    """What is to be raised where a field has become NaN or infinite after `before`.  Collective."""
+    for name in names:
+        field = run[name]
+        finite = np.abs(field) < np.inf
+        if np.all(finite):
+            continue
+        at = np.unravel_index(int(np.argmin(np.where(finite, 1.0, 0.0))), field.shape)
+        cell = tuple(map(int, at))
+        steps = f"step {run.step}" if run.step == before + 1 else (
+            f"one of the steps {before + 1} to {run.step}"
+        )
+        return on_all_ranks(FloatingPointError(
+            f"{name} has become {field[cell]} at {cell} in {steps}; all steps before had finite "
+            f"values, and the fields can be looked at"
+        ))  # fmt: skip
+    return None

@@ -21,6 +21,7 @@ from controllers.array.term import Leaf
 from controllers.engine import Engine
 from controllers.run.call import collective, refuse_together
 from controllers.run.cells import put_section, section_of
+from controllers.run.data_array import data_array_type
 from controllers.run.field_access import FieldAccess
 from controllers.run.field_slice import FieldSlice, put_where
 from controllers.settings.domain import place_of
@@ -46,9 +47,12 @@ class OneField(FieldAccess, Distributed):
     is written that of rank 0 counts.
     """
 
+    __slots__ = ("arrays",)
+    arrays: Arrays
+
     def __init__(self, computation: FieldAccess, field: str) -> None:
         self.comm, self.calls, self.state = computation.comm, computation.calls, computation.state
-        self._computation, self._field = computation, field
+        self._computation, self._field, self.arrays = computation, field, computation._arrays
 
     def __getitem__(self, index: object) -> Any:
         """The cells that NumPy's index selects: a number, or a view, which can be written."""
@@ -101,30 +105,14 @@ class OneField(FieldAccess, Distributed):
         return self._computation is computation and self._field == field
 
     @property
-    def arrays(self) -> Arrays:
-        return self._computation._arrays
-
-    @property
     def _arrays(self) -> Arrays:
-        return self._computation._arrays
+        return self.arrays
 
     def operand(self) -> tuple[Leaf, Frame]:
         return self.arrays.whole(self._field)
 
     def _whole(self) -> npt.NDArray[Any]:
         return self.taken(self._section("read", ...))
-
-    def __array__(
-        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
-    ) -> npt.NDArray[Any]:
-        """The whole field, on every rank: `np.asarray(run.u)`."""
-        if copy is False:
-            raise ValueError(
-                f"the cells of {self._field!r} are on devices, so that an array of them is a copy; "
-                f"leave out copy=False"
-            )
-        whole = self._whole()
-        return whole if dtype is None else whole.astype(dtype, copy=False)
 
     def get(self, root: Root = 0) -> npt.NDArray[Any] | None:
         """The whole field on the rank `root`, None on the others; on every rank for "all"."""
@@ -152,16 +140,11 @@ class OneField(FieldAccess, Distributed):
 
         Its axes and coordinates are those of the grid.
         """
-        try:
-            from xarray import DataArray
-        except ImportError:
-            raise ImportError(
-                'to_xarray needs xarray; pip install "opencl-controllers[xarray]"'
-            ) from None
+        made = data_array_type()    # before the cells are brought
         whole = self.get(root)
         if whole is None:
             return None
-        return DataArray(whole, dims=self.dims, coords=self.coords, name=self._field)
+        return made(whole, dims=self.dims, coords=self.coords, name=self._field)
 
     @property
     def shape(self) -> tuple[int, ...]:

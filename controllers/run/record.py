@@ -5,7 +5,7 @@ Samples stay on the ranks that own the cells until somebody asks for all of them
 """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from controllers.engine import Engine
 from controllers.run.cells import cells_of, dtype_of
+from controllers.run.data_array import data_array_type
 from controllers.run.results import Results
 from controllers.settings.initial import Place
 from hitmap.argument import short
@@ -48,10 +49,11 @@ class Selection:
                 for name in axes]  # fmt: skip
         self.dims = tuple(name for name, one in zip(axes, kept) if one)
         self.shape = tuple(len(one) for one, is_kept in zip(self.chosen, kept) if is_kept)
-        self.coords: dict[str, npt.NDArray[np.float64]] = {}
+        self.coords: dict[str, npt.NDArray[np.float64]] = {}    # of dropped axes one number
         for axis, name in enumerate(axes):
-            if kept[axis] and place.grid is not None:
-                self.coords[name] = place.along(axis, 0, extent[axis])[self.chosen[axis]]
+            if place.grid is not None:
+                along = place.along(axis, 0, extent[axis])[self.chosen[axis]]
+                self.coords[name] = along if kept[axis] else along.reshape(())
 
     def within(self, box: Shape) -> tuple[_Chosen, _Chosen] | None:
         """Which of the chosen cells a box has, and which positions these are; None for none."""
@@ -67,19 +69,34 @@ class Selection:
 class Record:
     """What was sampled after every so many steps; all ranks know when, each has its own cells.
 
-    steps, times: of the samples.
+    steps, times: of the samples.  dims, shape: the axes of each, and cells along them.  coords:
+    where these lie, along axes that were dropped, too; none where there is no grid.
     """
 
     def __init__(
-        self, name: str, every: int, comm: Communicator, engine: object, selection: Selection | None
+        self,
+        name: str,
+        every: int,
+        comm: Communicator,
+        engine: Callable[[], Engine],
+        selection: Selection | None,
     ) -> None:
         self.name, self.every = name, every
         self.steps: list[int] = []
         self.times: list[float] = []
+        self.dims = () if selection is None else selection.dims
+        self.shape = () if selection is None else selection.shape
+        self.coords = {} if selection is None else selection.coords
         self._comm, self._selection = comm, selection
-        self._engine: Any = engine      # gives the engine, which is another one after a division
+        self._engine = engine      # gives the engine, which is another one after a division
+        self._dtype = None if selection is None else dtype_of(engine(), name)
         self._samples: list[list[tuple[_Chosen, npt.NDArray[Any]]]] = []
         self._values: list[Any] = []    # of a result
+
+    @property
+    def of_fields(self) -> bool:
+        """Whether it samples a field, no result."""
+        return self._selection is not None
 
     def left(self, step: int) -> int:
         """Steps from `step` to the next sample."""
@@ -95,46 +112,54 @@ class Record:
             self._samples.append([*self._own(self._engine(), self._selection)])
         return False
 
+    def cut(self, step: int) -> None:
+        """Drop the samples of steps after this one."""
+        count = sum(one <= step for one in self.steps)
+        for kept in (self.steps, self.times, self._samples, self._values):
+            del kept[count:]
+
     def __len__(self) -> int:
         return len(self.steps)
 
     def get(self, root: int = 0) -> npt.NDArray[Any] | None:
         """All samples, [samples][cells ...], on the rank `root`; None on the others.  Collective.
         """
+        return self.some(range(len(self)), root)
+
+    def some(self, numbers: Sequence[int], root: int = 0) -> npt.NDArray[Any] | None:
+        """The samples of these numbers, 0 the first, as `get` has all.  Collective."""
         if self._selection is None:
-            return np.array(self._values) if self._comm.rank == root else None
-        everyone = self._comm.gather(self._samples, root)
+            values = np.array([self._values[n] for n in numbers])
+            return values if self._comm.rank == root else None
+        everyone = self._comm.gather([self._samples[n] for n in numbers], root)
         if everyone is None:
             return None
         extent = tuple(map(len, self._selection.chosen))
-        dtype = dtype_of(self._engine(), self.name)
-        whole = np.zeros((len(self.steps), *extent), dtype)
+        whole = np.zeros((len(numbers), *extent), self._dtype)
         for samples in everyone:
             for sample, parts in zip(whole, samples):
                 for at, values in parts:
                     sample[np.ix_(*at)] = values
-        return whole.reshape(len(self.steps), *self._selection.shape)
+        return whole.reshape(len(numbers), *self.shape)
+
+    @property
+    def time(self) -> tuple[str, npt.NDArray[Any]]:
+        """What the samples are along, and where: `t` where steps take time, else `step`."""
+        return ("t", np.array(self.times)) if any(self.times) else ("step", np.array(self.steps))
 
     def to_xarray(self, root: int = 0) -> xarray.DataArray | None:
         """All samples as an xarray.DataArray on the rank `root`; None on the others.  Collective.
 
-        Its first axis is `t` where steps take time, else `step`.
+        Its first axis is `t` where steps take time, else `step`; axes that were dropped are
+        coordinates without one.
         """
-        try:
-            from xarray import DataArray
-        except ImportError:
-            raise ImportError(
-                'to_xarray needs xarray; pip install "opencl-controllers[xarray]"'
-            ) from None
+        made = data_array_type()    # before the cells are brought
         whole = self.get(root)
         if whole is None:
             return None
-        axis, along = ("t", self.times) if any(self.times) else ("step", self.steps)
-        dims: tuple[str, ...] = (axis,)
-        coords = {axis: np.array(along)}
-        if self._selection is not None:
-            dims, coords = (axis, *self._selection.dims), {**coords, **self._selection.coords}
-        return DataArray(whole, dims=dims, coords=coords, name=self.name)
+        axis, along = self.time
+        coords: dict[str, Any] = {axis: along, **self.coords}
+        return made(whole, dims=(axis, *self.dims), coords=coords, name=self.name)
 
     def __repr__(self) -> str:
         return f"<Record of {self.name}: {len(self)} samples, every {self.every} steps>"

@@ -1,61 +1,37 @@
 # SPDX-License-Identifier: MIT
 """Running steps: so many, to a time, or until something holds; and what they have found.
 
-Between two steps after which somebody looks, a run is one run of the engine.
+A run is one run of the engine, in which others look (run/looks.py).
 """
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
+from controllers import tuning
 from controllers.engine import Progress
-from controllers.engine.decision import decided
-from controllers.engine.samples import DISTANCE
 from controllers.placement.own_kernel import check_rest
 from controllers.report.timings import Timings
 from controllers.report.trace import Trace
 from controllers.run.array_calls import changed
 from controllers.run.call import collective, refuse_together
 from controllers.run.ending import Ending, Until
-from controllers.run.finite import check_finite, watched_fields
+from controllers.run.finite import not_finite, watched_fields
 from controllers.run.interruption import Interruption
+from controllers.run.kept import Kept
+from controllers.run.looks import AllLooks, Check, Look
 from controllers.run.overview import Overview
 from controllers.run.parameters import Parameters
 from controllers.run.progress import Watcher, told_by
+from controllers.run.record import Record
 from controllers.run.results import Results
 from controllers.settings.overrides import overrides
-from controllers.tuning import Tuner
 from hitmap.agreement import on_all_ranks
 from hitmap.argument import whole
 
+KEEP_EVERY = 64     # steps between two times that fields are kept, to find where one went wrong
 AT_ONCE = 1024      # steps of a run of which nobody knows how many there are
-
-
-class Look(Protocol):
-    """Somebody who looks at the fields after every so many steps."""
-
-    def left(self, step: int) -> int:
-        """How many steps there are from `step` to the next look, 1 or more."""
-
-    def look(self, now: Results) -> bool:
-        """Look, and say whether the run is to end here, on all ranks alike.  Collective."""
-
-
-class _Check:
-    """Asks whether a run is to end, after so many steps since it began."""
-
-    def __init__(self, ending: Ending, computation: Running, first: int) -> None:
-        self._ending, self._computation, self._first = ending, computation, first
-
-    def left(self, step: int) -> int:
-        return self._ending.check_every - (step - self._first) % self._ending.check_every
-
-    def look(self, now: Results) -> bool:
-        ask = self._ending.holds
-        assert ask is not None, "it is asked"
-        return decided(self._computation.comm, lambda: ask(now), "until=")
 
 
 class Running(Overview):
@@ -63,10 +39,9 @@ class Running(Overview):
 
     _parameters: Parameters
     _timings: Timings
-    _tuner: Tuner | None
+    _tuner: tuning.Tuner | None
     _trace: Trace | None
-    _looks: list[Look]
-    _sampled = 0        # the step at which places were looked at last
+    _looks: list[Record]
     _results: Results | None
 
     def run(
@@ -88,7 +63,8 @@ class Running(Overview):
             `run.run(until=lambda now: now.residual < 1e-6, check_every=10, at_most=10000)`.
         stop_if: True, or names of fields: FloatingPointError on all ranks, which names step and
             cell, once one of them has become NaN or infinite.  Looked at after every `check_every`
-            steps, by default every 10.
+            steps, by default every 10; then the steps before are done again to find the first one,
+            from a copy of the fields where there is memory for it.
         scalars: new values of parameters of the program, from now on; nothing is built for them.
         progress: True for a bar of rank 0 on standard error, a function that is called with the
             steps done and their total, or a bar such as tqdm's, with `update` and `total`; it is
@@ -132,17 +108,38 @@ class Running(Overview):
     ) -> Results | None:
         """Run some steps at a time, and look at the fields."""
         first, found = self.step, None
+        kept = Kept.of(self._engine, self.comm) if every > 1 else None
         while ending.n_steps is None or self.step - first < ending.n_steps:
             before, done = self.step, self.step - first
             left = every if ending.n_steps is None else min(every, ending.n_steps - done)
             tell = further(told, done, ending.n_steps or done + left)
+            if kept is not None and before - kept.step >= KEEP_EVERY:
+                kept.take()
             found = self._go(replace(ending, n_steps=left), tell, scalars) or found
             scalars = {}
             if self.step == before:
                 break
-            for name in fields:
-                check_finite(self, name, before)
+            error = not_finite(self, fields, before)
+            if error is not None:
+                raise error if kept is None else self._first(error, kept, ending, fields)
         return found
+
+    def _first(
+        self, error: FloatingPointError, kept: Kept, ending: Ending, fields: Sequence[str]
+    ) -> FloatingPointError:
+        """Do the steps since `kept` again, one by one, to the first that is to blame."""
+        last, records, first = self.step, self._looks, None
+        self._looks = []        # they have looked
+        kept.bring_back()
+        try:
+            while self.step < last and first is None:
+                self._go(replace(ending, n_steps=1), None, {})
+                first = not_finite(self, fields, self.step - 1)
+        finally:
+            self._looks = records
+        for record in records:
+            record.cut(self.step)
+        return first or error
 
     @property
     def repeats(self) -> dict[str, int]:
@@ -165,7 +162,7 @@ class Running(Overview):
         self._parameters.change(self._engine, scalars)
         self._arrays.settle(changed(self.program), views=True)
         n_steps, first = ending.steps(self._engine), self._engine.n_steps
-        looks = self._looks if ending.holds is None else [*self._looks, _Check(ending, self, first)]
+        looks = self._all_looks(ending, n_steps)
         if n_steps is not None:
             self._check_rest(n_steps, looks)
         try:
@@ -180,64 +177,47 @@ class Running(Overview):
         return found
 
     def _advance(
-        self,
-        n_steps: int | None,
-        ending: Ending,
-        looks: Sequence[Look],
+        self, n_steps: int | None, ending: Ending, looks: AllLooks | None,
         interruption: Interruption,
-    ) -> None:
-        """Run the steps, to each at which somebody looks."""
+    ) -> None:  # fmt: skip
+        """Run the steps: so many, or some at a time until it is the time."""
         engine, first = self._engine, self._engine.n_steps
-        until = math.inf if ending.time is None else ending.time
         goes_on = n_steps is None or n_steps > 0
         while goes_on:
-            before = engine.n_steps
-            most = AT_ONCE if n_steps is None else n_steps - (before - first)
-            count = min([most, *(one.left(before) for one in looks)])
-            self._piece(count, first, n_steps, until, interruption)
-            done = engine.n_steps - before
+            done = engine.n_steps - first
+            count = AT_ONCE if n_steps is None else n_steps - done
+            tell = further(interruption.progress, done, n_steps or done + count)
+            self._piece(count, tell, math.inf if ending.time is None else ending.time, looks)
             goes_on = not engine.course.ended and engine.n_steps - first != n_steps
             goes_on = goes_on and not (engine.numbers.by_steps and ending.reached(engine))
-            if looks and not engine.course.ended:
-                now, ends = self._found(), not goes_on
-                due = [one for one in looks if done == one.left(before) or _ends(one, ends)]
-                stops = [one.look(now) for one in due]
-                goes_on = goes_on and not any(stops)
+            goes_on = goes_on and (looks is None or not looks.stopped)
             if n_steps is None and goes_on:
                 self._check_time(ending)
 
     def _piece(
-        self,
-        count: int,
-        first: int,
-        n_steps: int | None,
-        until: float,
-        interruption: Interruption,
+        self, count: int, progress: Progress | None, until: float, looks: AllLooks | None
     ) -> None:
-        """Some steps without a look in between."""
-        engine, progress = self._engine, interruption.progress
-        so_far = engine.n_steps - first
-        tell = progress
-        if progress is not None and count != n_steps:
-            total = max(so_far + count, n_steps or 0)
-
-            def tell(done: int, _: int) -> None:
-                progress(so_far + done, total)
-
+        """Some steps, as one run of the engine."""
+        run = self._timings.run
         if self._tuner is not None:
-            self._tuner.run(count, self._timings, tell, self._trace, until)
+            self._tuner.run(count, self._timings, progress, self._trace, until, looks)
         else:
-            ends = n_steps is not None and so_far + count == n_steps
-            sampled = ends or so_far == 0 or engine.n_steps - self._sampled >= DISTANCE
-            self._sampled = engine.n_steps if sampled else self._sampled
-            self._timings.run(
-                engine, count, self.comm, tell, self._trace, until=until, sampled=sampled
-            )
+            run(self._engine, count, self.comm, progress, self._trace, until=until, looks=looks)
 
-    def _check_rest(self, n_steps: int, looks: Sequence[Look]) -> None:
+    def _all_looks(self, ending: Ending, n_steps: int | None) -> AllLooks | None:
+        """Who looks in this run, if anybody does."""
+        looks: list[Look] = [*self._looks]
+        if ending.holds is not None:
+            assert n_steps is not None, "at_most"
+            first = self._engine.n_steps
+            looks.append(Check(ending.holds, self.comm, ending.check_every, first, first + n_steps))
+        return AllLooks(looks, self._found) if looks else None
+
+    def _check_rest(self, n_steps: int, looks: AllLooks | None) -> None:
         """ValueError where the steps up to a look cannot be launched."""
         kernel, per_launch = self._assembly.terms.kernel, self.plan.steps_per_launch
-        for count in (n_steps, *(one.left(self._engine.n_steps) for one in looks)):
+        counts = [n_steps] if looks is None else [n_steps, looks.left(self._engine.n_steps)]
+        for count in counts:
             check_rest(kernel, count, per_launch)
 
     def _check_time(self, ending: Ending) -> None:
@@ -263,7 +243,3 @@ def further(told: Progress | None, before: int, total: int) -> Progress | None:
     """Who is told, of steps that come after `before` others."""
     return None if told is None else lambda done, _: told(before + done, total)
 
-
-def _ends(look: Look, is_last: bool) -> bool:
-    """Whether somebody is asked as a run ends, whatever the step is."""
-    return is_last and isinstance(look, _Check)

@@ -64,6 +64,11 @@ class Stepping(Running):
         self._looks.append(record)
         return record
 
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """All records, in order."""
+        return tuple(one for one in self._looks if isinstance(one, Record))
+
 
 class Moment(Results):
     """The results after a step, and the fields of a computation as they are then."""

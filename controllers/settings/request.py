@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 from controllers.language.fields_alone import FieldsAlone
 from controllers.language.half_points import Locations
 from controllers.language.kinds import DTypes as DTypes
-from controllers.plan.folding import needed
 from controllers.program.program import Program
 from controllers.settings.division import Division, DivisionKeywords
 from controllers.settings.domain import Boundaries
@@ -183,11 +182,6 @@ def _check_repeats(program: Program, execution: Execution) -> None:
     if not program.repeats:
         return
     what = f"program {program.name!r} repeats {program.repeats[0].name!r} within a step"
-    if needed(program):
-        raise ValueError(
-            f"{what}, and computes with the fold {min(needed(program))!r} in it, which is not done "
-            f"together yet; compute with a parameter instead"
-        )
     wanted = {"check": execution.checked != "off", "tune": bool(execution.tune),
               "trace": bool(execution.trace)}  # fmt: skip
     for name in (name for name, is_wanted in wanted.items() if is_wanted):

@@ -12,7 +12,7 @@ from collections import deque
 
 from controllers.check import Setting
 from controllers.device.event import Profile
-from controllers.engine import Engine, Progress
+from controllers.engine import Engine, Looks, Progress
 from controllers.kernel.offer import check_choice
 from controllers.kernel.registry import KernelChoice
 from controllers.plan import Operation
@@ -70,17 +70,18 @@ class Tuner:
         progress: Progress | None = None,
         trace: Trace | None = None,
         until: float = math.inf,
+        looks: Looks | None = None,
     ) -> None:
         """Run `n_steps` steps, which `timings` counts; those that try something are not traced.
 
-        until: see `Engine.run`.
+        until, looks: see `Engine.run`.
         """
         done, first = 0, self._engine.n_steps
         while self._turns or self._next_turns():
             if done + self._n_steps > n_steps:
                 break
             before = self._engine.n_steps
-            self._turn(self._turns.popleft(), timings, until)
+            self._turn(self._turns.popleft(), timings, until, looks)
             done += self._n_steps
             if progress is not None:
                 progress(done, n_steps)
@@ -91,7 +92,7 @@ class Tuner:
         if self._engine.course.ended or self._engine.n_steps < first + done:
             return
         rest = None if progress is None else lambda so_far, _: progress(done + so_far, n_steps)
-        timings.run(self._engine, n_steps - done, self._comm, rest, trace, until=until)
+        timings.run(self._engine, n_steps - done, self._comm, rest, trace, until=until, looks=looks)
 
     def report(self) -> TuningReport:
         """What this rank has tried, gained and spent so far."""
@@ -118,13 +119,17 @@ class Tuner:
         if operation.number in self._watched:
             self._profiles.append((operation.number, profile))
 
-    def _turn(self, number: int, timings: Timings, until: float) -> None:
+    def _turn(
+        self, number: int, timings: Timings, until: float, looks: Looks | None
+    ) -> None:
         """Some steps with one candidate at each site; the last turns if the seconds are over."""
         counted_s, self._profiles = timings.seconds, []
         with self._spending.counting():
             for site in self._sites:
                 site.turn(number)
-            timings.run(self._engine, self._n_steps, self._comm, log=self, until=until)
+            timings.run(
+                self._engine, self._n_steps, self._comm, log=self, until=until, looks=looks
+            )
             for site in self._sites:
                 site.note([profile for n, profile in self._profiles if n in site.launches.largest])
                 if not self._turns:

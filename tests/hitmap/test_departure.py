@@ -27,7 +27,7 @@ BEFORE_MPI = {
 }
 
 
-@pytest.mark.parametrize("how", BEFORE_MPI)
+@pytest.mark.parametrize("how", sample(BEFORE_MPI, 2))
 def test_a_rank_that_fails_before_mpi_ends_the_job(how: str) -> None:
     statement, message = BEFORE_MPI[how]
     job = run_ranks(2, f"{HEAD}if rank == 1:\n    {statement}\n{START}comm.Barrier()\n")

@@ -13,6 +13,7 @@ import pytest
 from halo_model import Model, cells
 from layout_strategies import random_domain, random_layout
 from mpi_jobs import helpers_path, run_ranks
+from sample import sample
 
 from hitmap import (
     Communicator,
@@ -137,7 +138,7 @@ def test_random_patterns_in_one_process(seed: int) -> None:
     check_random_exchange(seed, SERIAL)
 
 
-@pytest.mark.parametrize("n_ranks", [1, 2, 3])
+@pytest.mark.parametrize("n_ranks", sample([3, 2, 1], 3))
 def test_random_patterns_and_wrong_calls_on_several_ranks(n_ranks: int) -> None:
     program = "import test_exchange; test_exchange.main()"
     job = run_ranks(n_ranks, ["-c", program], env=helpers_path(Path(__file__).parent))

@@ -93,14 +93,15 @@ def loose_functions(stage: Stage, dtypes: Dtypes) -> tuple[Function, ...]:
 def in_vectors(stage: Stage, dtypes: Dtypes) -> bool:
     """Whether all that the stage computes can be written for vectors of cells.
 
-    All its fields are of one dtype, in which all is computed, or of integers in int64.
+    All its fields are of one dtype, in which all is computed, or of integers in int64.  What C has
+    functions of its own for, of integers, is for one at a time.
     """
     return known(stage, dtypes).in_vectors
 
 
 def _in_vectors(stage: Stage, dtypes: Dtypes) -> bool:
     fields = {dtype_of(dtypes, field) for field in (*stage.fields_read, *stage.updates)}
-    if len(fields) > 1 or placed(stage):
+    if len(fields) > 1 or placed(stage) or stage.elements:
         return False
     (dtype,) = fields
     last = [*stage.updates.values()]
@@ -110,7 +111,9 @@ def _in_vectors(stage: Stage, dtypes: Dtypes) -> bool:
     operations, values = applied(last, dtypes, given_dtype(stage, dtypes))
     wanted = {dtype, "int64"} if dtype in INTEGERS else {dtype}
     return all(value.kind.dtype in wanted or value.kind.weak for value in values) and all(
-        one.function.vectors and {one.dtype, one.result.dtype} <= wanted for one in operations
+        one.function.vectors and {one.dtype, one.result.dtype} <= wanted
+        and not (dtype in INTEGERS and one.function.integers and one.function.integers.text)
+        for one in operations
     )
 
 

@@ -58,13 +58,16 @@ def assignments(
     read_text: Callable[[Read], str] | None = None,
     lanes: Lanes = SCALAR,
     place: str = "item",
+    lane: str = "",
+    by_value: bool = False,
 ) -> list[str]:
     """The C statements that assign what each updated field gets to its target, as lines.
 
     All is computed before the first is assigned, and what several updates share once.
     `read_text` gives the C text of a read, as tight as a name, of the field's type; by default
-    field u is read at index `c` (`c_u` where the stage uses several fields) plus the offset.
-    Values are as wide as `lanes`; `place` as in `given_text`.
+    field u is read at index `c` (`c_u` where the stage uses several fields) plus the offset, and
+    plus `lane` where that is given.  Values are as wide as `lanes`; `place` as in `given_text`.
+    by_value: element functions are those of `functions(..., values=True)`.
 
     >>> u, v = Read("u", (0,)), Read("v", (0,))
     >>> flow = Stage("flow", {"u": u - u * v, "v": v + u * v}, ((0, 0),))
@@ -77,68 +80,82 @@ def assignments(
     >>> assignments({"u": "new_u"}, mixed, {"u": "float32", "v": "int32"})
     ['new_u = (float)((double)u[c_u] + (double)v[c_v]);']
     """
-    lines: list[str] = []
-    expressions, floats = [*stage.updates.values()], given_dtype(stage, dtypes)
-    names = (f"t{number}" for number in itertools.count())
+    added = f" + {lane}" if lane else ""
 
-    def temporary(text: Text) -> Text:
+    def index_of(field: str) -> str:
+        return cell_index(field, stage) + added
+
+    def at_index(read: Read) -> str:
+        return f"{read.field}[{element(read, cell_index(read.field, stage))}{added}]"
+
+    calls = Calls(stage, dtypes, index_of, by_value)
+    return _Statements(stage, dtypes, read_text or at_index, lanes, place, calls).lines(targets)
+
+
+class _Statements:
+    """C lines of a stage, as they come about; its methods are what `evaluate_all` asks."""
+
+    def __init__(
+        self, stage: Stage, dtypes: Dtypes, read_text: Callable[[Read], str], lanes: Lanes,
+        place: str, calls: Calls,
+    ) -> None:  # fmt: skip
+        self._stage, self._dtypes, self._lanes, self._place = stage, dtypes, lanes, place
+        self._floats = given_dtype(stage, dtypes)
+        self._read_text, self._calls = read_text, calls
+        self._values = Values(known(stage, dtypes).wide_type, lanes, self._temporary)
+        self._lines: list[str] = []
+        self._names = (f"t{number}" for number in itertools.count())
+
+    def lines(self, targets: Mapping[str, str]) -> list[str]:
+        """All statements, the assignments to the targets last."""
+        updates = self._stage.updates
+        texts = evaluate_all(
+            [*updates.values()], self._read, self._values.number, self._operation,
+            self._temporary, self._given, self._outcome,
+        )  # fmt: skip
+        stored = [
+            self._values.stored(text, dtype_of(self._dtypes, field))
+            for field, text in zip(updates, texts, strict=True)
+        ]
+        for field, text in zip(updates, stored):
+            self._lines += statement(targets[field], text.parts)
+        return self._lines
+
+    def _temporary(self, text: Text) -> Text:
         if text.is_number:
             return text
-        name = next(names)
-        kind = "int" if text.truth else lanes.type(text.type_name)
-        lines.extend(statement(f"const {kind} {name}", text.parts))
+        name = next(self._names)
+        kind = "int" if text.truth else self._lanes.type(text.type_name)
+        self._lines += statement(f"const {kind} {name}", text.parts)
         return text._replace(parts=(name,), binding=ATOM, n_leaves=1, constant=None)
 
-    values = Values(known(stage, dtypes).wide_type, lanes, temporary)
+    def _operation(self, symbol: Symbol, *operands: Text) -> Text:
+        return self._values.operation(symbol, [
+            one if one.n_leaves < MAX_LEAVES else self._temporary(one) for one in operands
+        ])  # fmt: skip
 
-    def short(text: Text) -> Text:
-        return text if text.n_leaves < MAX_LEAVES else temporary(text)
+    def _read(self, read: Read) -> Text:
+        return _leaf(self._read_text(read), Kind(dtype_of(self._dtypes, read.field)))
 
-    def operation(symbol: Symbol, *operands: Text) -> Text:
-        return values.operation(symbol, [short(operand) for operand in operands])
+    def _given(self, node: Given) -> Text:
+        text = given_text(node, self._stage, self._place)
+        return _leaf(text, kind_of_given(node, self._floats))
 
-    def read(read: Read) -> Text:
-        dtype = dtype_of(dtypes, read.field)
-        text = (read_text or _element_of(stage))(read)
-        return Text((text,), ATOM, 1, kind=Kind(dtype), type_name=OPENCL_TYPES[dtype])
-
-    def given(node: Given) -> Text:
-        kind = kind_of_given(node, floats)
-        text = given_text(node, stage, place)
-        return Text((text,), ATOM, 1, kind=kind, type_name=OPENCL_TYPES[kind.dtype])
-
-    outcome = _outcomes(stage, dtypes, values, lines)
-    texts = evaluate_all(expressions, read, values.number, operation, temporary, given, outcome)
-    stored = [
-        values.stored(text, dtype_of(dtypes, field))
-        for field, text in zip(stage.updates, texts, strict=True)
-    ]
-    for field, text in zip(stage.updates, stored):
-        lines += statement(targets[field], text.parts)
-    return lines
+    def _outcome(self, node: Outcome, operands: Sequence[Text]) -> Text:
+        """What an element function sets; its call is one of the lines."""
+        n_reads = len(operands) - len(node.arguments)
+        arguments = [
+            one if isinstance(argument, Index) else self._values.converted(one, self._floats)
+            for argument, one in zip(node.arguments, operands[n_reads:])
+        ]
+        given = [*operands[:n_reads], *arguments]
+        name, made = self._calls.value(node, [" ".join(one.parts) for one in given])
+        self._lines += made
+        return _leaf(name, Kind(dtype_of(self._dtypes, node.field)))
 
 
-def _outcomes(
-    stage: Stage, dtypes: Dtypes, values: Values, lines: list[str]
-) -> Callable[[Outcome, Sequence[Text]], Text]:
-    """The texts of what element functions set; the calls of these are added to `lines`."""
-    calls = Calls(stage, dtypes, lambda field: cell_index(field, stage))
-    floats = given_dtype(stage, dtypes)
-
-    def outcome(node: Outcome, operands: Sequence[Text]) -> Text:
-        arguments = operands[len(operands) - len(node.arguments) :]
-        given = [one if isinstance(argument, Index) else values.converted(one, floats)
-                 for argument, one in zip(node.arguments, arguments)]  # fmt: skip
-        name, made = calls.value(node, [" ".join(one.parts) for one in given])
-        lines.extend(made)
-        dtype = dtype_of(dtypes, node.field)
-        return Text((name,), ATOM, 1, kind=Kind(dtype), type_name=OPENCL_TYPES[dtype])
-
-    return outcome
-
-
-def _element_of(stage: Stage) -> Callable[[Read], str]:
-    return lambda read: f"{read.field}[{element(read, cell_index(read.field, stage))}]"
+def _leaf(text: str, kind: Kind) -> Text:
+    return Text((text,), ATOM, 1, kind=kind, type_name=OPENCL_TYPES[kind.dtype])
 
 
 def statement(target: str, parts: Sequence[str]) -> list[str]:

@@ -43,34 +43,27 @@ def lanes_helpers(stage: Stage, width: int) -> list[str]:
     return lines + block("""
         #define KGT_LANES $width
         #define KGT_DOUBLES double$width
-        #define KGT_LONGS long$width
         #define KGT_FLOATS float$width
-        #define KGT_INTS int$width
-        #define KGT_AS_LONGS as_long$width
-        #define KGT_AS_INTS as_int$width
 
-        $ints
-        $longs
+        $rests
         $rest
-    """, width=width, ints=_joined("int", width), longs=_joined("long", width),
-        rest=fixed_source("fold_lanes").splitlines())  # fmt: skip
+    """, width=width, rests=_rests(width), rest=fixed_source("fold_lanes").splitlines())
 
 
-def _joined(whole: str, width: int) -> list[str]:
-    """C lines: the function that gives the bits that any lane has."""
-    steps, half, name = [], width // 2, "lanes"
-    while half > 1:
-        steps.append(f"const {whole}{half} lanes_{half} = {name}.lo | {name}.hi;")
-        name, half = f"lanes_{half}", half // 2
+def _rests(width: int) -> list[str]:
+    """C lines: the function that tells whether a lane is not 0, by one mask of all."""
+    bits = f"as_long{width}(value)"
+    part = min(width, 8)
     return block("""
-        // the bits that any of them has
-        KGT_INLINE $whole kgt_or_$whole(const $whole$width lanes)
+        // whether a number is not +0
+        KGT_INLINE int kgt_rests(const double$width value)
         {
-            $steps
-            return $name.lo | $name.hi;
+            const long$part bits = $bits;
+            return as_$mask(__builtin_convertvector(bits != 0, char$part)) != 0;
         }
 
-    """, whole=whole, width=width, steps=steps, name=name)
+    """, width=width, part=part, bits=f"{bits}.lo | {bits}.hi" if part < width else bits,
+        mask={2: "ushort", 4: "uint", 8: "ulong"}[part])  # fmt: skip
 
 
 def _most(dtype: str, width: int) -> list[str]:
@@ -98,6 +91,7 @@ def lanes_start(stage: Stage, width: int) -> list[str]:
     for one in values_of(stage):
         if in_lanes(one) and one.kind == "sum":
             lines.append(f"kgt_sums_of_lanes {_lanes(one)} = {{0}};")
+            lines.append(f"KGT_DOUBLES {_further(one)}[KGT_FURTHER] = {{0}};")
         elif in_lanes(one):
             real, whole = OPENCL_TYPES[one.dtype], _WHOLE[one.dtype]
             least = f"({whole}{width})({whole.upper()}_MIN)"
@@ -151,7 +145,8 @@ def _taken_at_once(
         real = f"as_{OPENCL_TYPES[one.dtype]}{width}"
         numbers = f"{real}(as_{whole}({numbers}) & ({taken}))"
     return [
-        f"kgt_lanes_add_{OPENCL_TYPES[one.dtype]}(&{_lanes(one)}, {digits}, {lowest},",
+        f"kgt_lanes_add_{OPENCL_TYPES[one.dtype]}(",
+        f"    &{_lanes(one)}, {_further(one)}, {digits}, {lowest},",
         f"    {numbers});",
     ]
 
@@ -187,9 +182,9 @@ def lanes_end(stage: Stage, width: int) -> list[str]:
         if in_lanes(one) and one.kind == "sum":
             digits, lowest = sum_of(stage, one)
             lines += block("""
-                const kgt_sums_of_lanes ${held}_all = $held;
-                kgt_lanes_end(&${held}_all, $digits, $lowest);
-            """, held=_lanes(one), digits=digits, lowest=lowest)
+                kgt_lanes_end(&$lanes, $further, &$held, $digits, $lowest);
+            """, lanes=_lanes(one), further=_further(one), held=held(one), digits=digits,
+                lowest=lowest)  # fmt: skip
         elif in_lanes(one):
             lines += block("""
                 const kgt_lanes_$real ${lanes}_all = $lanes;
@@ -205,3 +200,7 @@ def lanes_end(stage: Stage, width: int) -> list[str]:
 
 def _lanes(one: FoldValue) -> str:
     return f"{held(one)}_lanes"
+
+
+def _further(one: FoldValue) -> str:
+    return f"{held(one)}_further"

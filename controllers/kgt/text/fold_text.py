@@ -2,7 +2,8 @@
 """What kernels do with the values that a stage folds, as OpenCL C; see kernels_cl/fold.cl.
 
 Sums go to `kgt_digits`: COPIES vectors, of which each work-item or group takes one, so that few
-meet.  What is left of the extremes goes to a slot of each work-item or group.
+meet.  What is left of the extremes goes there, too, where their keys are of 32 bits (`in_words`),
+and else to a slot of each work-item or group.
 """
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ from controllers.program.program import Stage
 
 COPIES = 32
 OF_SLOT = 3     # words: whether there is a cell, its key, its place
+NARROW = ("float32", "int32", "int16", "uint8")     # keys of 32 bits
 PARAMETERS = (
     Parameter("kgt_digits", "long*", "inout"),
     Parameter("kgt_slots", "long*", "inout"),
@@ -30,7 +32,8 @@ PARAMETERS = (
 
 def fold_parameters(stage: Stage) -> tuple[Parameter, ...]:
     """The parameters of a kernel for what it folds."""
-    return PARAMETERS if values_of(stage) else ()
+    values = values_of(stage)
+    return PARAMETERS[: 1 if in_words(values) else 3] if values else ()
 
 
 def fold_declarations(stage: Stage) -> list[str]:
@@ -66,6 +69,23 @@ def n_extremes(values: Sequence[FoldValue]) -> int:
     return sum(one.kind != "sum" for one in values)
 
 
+def in_words(values: Sequence[FoldValue]) -> bool:
+    """Whether all extremes have words among the digits, where work-groups merge them.
+
+    Devices have maxima of 32 bits that are atomic, but not of more, nor of keys with places.
+    """
+    return all(one.kind == "sum" or _is_narrow(one) for one in values)
+
+
+def _is_narrow(one: FoldValue) -> bool:
+    return not one.place and (one.kind in ("any", "all") or one.dtype in NARROW)
+
+
+def copy_words(values: Sequence[FoldValue]) -> int:
+    """The words of each of the vectors: those of all sums, then of the extremes that are there."""
+    return sum_words(values) + (n_extremes(values) if in_words(values) else 0)
+
+
 def fold_start(stage: Stage, slot: Sequence[str]) -> list[str]:
     """C lines: what a work-item holds of each fold, before its first cell.
 
@@ -73,9 +93,9 @@ def fold_start(stage: Stage, slot: Sequence[str]) -> list[str]:
     """
     values = values_of(stage)
     lines = statement("const long kgt_slot", slot)
-    if sum_words(values):
+    if copy_words(values):
         lines.append(
-            f"__global long *kgt_sums = kgt_digits + kgt_slot % {COPIES} * {sum_words(values)};"
+            f"__global long *kgt_sums = kgt_digits + kgt_slot % {COPIES} * {copy_words(values)};"
         )
     for one in values:
         nothing = f"KGT_NO_{OPENCL_TYPES[one.dtype]}" if is_most(one) else "{0}"
@@ -88,13 +108,11 @@ def fold_cells(
     value: Callable[[str, int], str],
     lanes: int = 1,
     inside: Callable[[int], str] | None = None,
-    repeated: bool = False,
 ) -> list[str]:
     """C lines: take some cells side by side.
 
     value: C text, as tight as a name, of what a field gets in one of them.  inside: of whether it
-    is among those that the item computes, where that is not sure.  repeated: by an item that may
-    have more than some thousand cells.
+    is among those that the item computes, where that is not sure.
     """
     lines: list[str] = []
     each = range(lanes)
@@ -111,9 +129,8 @@ def fold_cells(
             name = f"kgt_each_{one.value}"
             numbers = [f"{t} ? {v} : 0" if t else v for t, v in zip(taken, values)]
             lines += statement(f"double {name}[{lanes}]", _listed(numbers))
-            call = "kgt_sum_take" if repeated else "kgt_sum_add"
             to = f"&{held(one)}, {_digits(stage, at)}, {lowest(one.dtype)}"
-            lines.append(f"{call}({to}, {name}, {lanes});")
+            lines.append(f"kgt_sum_add({to}, {name}, {lanes});")
         else:
             places = [value(one.place, lane) if one.place else "0" for lane in each]
             lines += [_taken(one, *cell) for cell in zip(values, taken, places)]
@@ -147,8 +164,7 @@ def fold_end(stage: Stage) -> list[str]:
             lowest_text = f", {lowest(one.dtype)}" if one.dtype in FLOATS else ""
             lines.append(f"{_holder(one)}_end(&{held(one)}, {_digits(stage, at)}{lowest_text});")
         else:
-            lines += _best(one)
-            lines.append(f"kgt_best_end(&{_best_of(one)}, {_slot(stage, extreme)});")
+            lines += [*_best(one), _best_end(stage, one, extreme)]
             extreme += 1
     return lines
 
@@ -165,7 +181,7 @@ def fold_end_of_group(stage: Stage, n_items: int) -> list[str]:
         const int kgt_items = kgt_plane * (int)get_local_size(2);
         const int kgt_own = (int)get_local_id(2) * kgt_plane + (int)get_local_id(1) * kgt_row
             + (int)get_local_id(0);
-    """, room=4 * n_items + 1)
+    """, room=3 * n_items)
     for at, one in enumerate(values_of(stage)):
         if one.kind == "sum":
             lowest_text = f", {lowest(one.dtype)}" if one.dtype in FLOATS else ""
@@ -173,8 +189,8 @@ def fold_end_of_group(stage: Stage, n_items: int) -> list[str]:
             lines.append(f"{_holder(one)}_group({to}, kgt_room, kgt_own, kgt_items);")
         else:
             lines += _best(one)
-            to = f"&{_best_of(one)}, {_slot(stage, extreme)}"
-            lines.append(f"kgt_best_group({to}, kgt_room, kgt_own, kgt_items);")
+            lines.append(f"kgt_best_group(&{_best_of(one)}, kgt_room, kgt_own, kgt_items);")
+            lines += ["if (kgt_own == 0)", f"    {_best_end(stage, one, extreme)}"]
             extreme += 1
     return lines
 
@@ -225,11 +241,14 @@ def _digits(stage: Stage, at: int) -> str:
     return f"kgt_sums + {before}" if before else "kgt_sums"
 
 
-def _slot(stage: Stage, extreme: int) -> str:
-    """C text: where an extreme of an item or a group goes."""
-    count = n_extremes(values_of(stage))
+def _best_end(stage: Stage, one: FoldValue, extreme: int) -> str:
+    """A C line: hand on an extreme of an item or a group."""
+    values = values_of(stage)
+    if in_words(values):
+        return f"kgt_best_put(&{_best_of(one)}, kgt_sums + {sum_words(values) + extreme});"
     at = f" + {OF_SLOT * extreme}" if extreme else ""
-    return f"kgt_slots + (kgt_first_slot + kgt_slot) * {OF_SLOT * count}{at}"
+    slot = f"kgt_slots + (kgt_first_slot + kgt_slot) * {OF_SLOT * n_extremes(values)}{at}"
+    return f"kgt_best_end(&{_best_of(one)}, {slot});"
 
 
 def _holder(one: FoldValue) -> str:

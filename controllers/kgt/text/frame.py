@@ -57,7 +57,8 @@ def kernel(
         *(f"// {line}".rstrip() for line in head_comment(program, stage, how, steps_per_launch)),
         *_pragmas(program, stage),
         "",
-        *(clang_functions(used, used_dtypes(stage, dtypes)) if own_functions else ()),
+        *(clang_functions(used, used_dtypes(stage, dtypes), [one.text for one in stage.elements])
+          if own_functions else ()),
         *quotient_for([*helpers, *body], lanes),
         *called,
         *helpers,

@@ -139,7 +139,7 @@ class Values:
         if divisor is not None and has_exact_reciprocal(divisor, dtype):
             function = FUNCTIONS["*"]
             operands = operands[0], self._literal(1 / divisor, dtype)
-        text = function.text.replace("VALUE", type_name)
+        text = self._lanes.function(function.text.replace("VALUE", type_name), type_name)
         return joined(function, text, operands)._replace(type_name=type_name)
 
     def _of_wide(self, function: Function, operands: Sequence[Text]) -> Text:

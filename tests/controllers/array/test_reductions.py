@@ -49,6 +49,7 @@ def check(run: Any, right: dict[str, Any]) -> None:
     assert np.vdot(run["u"], run["v"]) == total(u * v)
     assert np.dot(run["u"][3], run["v"][4]) == run["u"][3] @ run["v"][4] == total(u[3] * v[4])
     assert np.linalg.norm(run["v"]) == math.sqrt(total(v * v))
+    assert np.shape(run["u"][2:]) == u[2:].shape and np.size(run["v"] * 2, axis=0) == len(v)
     chosen = run["u"][run["v"] > 0.3]
     assert chosen.sum() == total(u[v > 0.3]) and chosen.argmax() == u[v > 0.3].argmax()
     assert chosen.max() == u[v > 0.3].max() and len(chosen) == (v > 0.3).sum()

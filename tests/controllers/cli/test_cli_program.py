@@ -33,6 +33,8 @@ if "catch" in sys.argv:
         raise RuntimeError("mine") from None
 for devices in ("reference", ["reference"]):
     with ct.Computation(heat, grid, u=beside.start, devices=devices, dims=(1,)) as run:
+        if "record" in sys.argv:
+            run.record("u", every=5)
         while run.step < 10:
             run.run(5)
         total = float(np.asarray(run.u).sum())
@@ -109,7 +111,11 @@ def test_kernels_are_written(tmp_path: Path) -> None:
         ("none.py", 2, "none.py: No such file"),
         ("literal.py", 2, "literal.py: is a pattern file.*one of --input --size"),
         ("heat.py --size 9 --iterations 1", 2, "cannot stand here.*without --size and --input"),
-        ("heat.py --plot u.png", 2, "--plot is for a pattern.*--size or --input"),
+        ("heat.py --plot u.png", 2, "it has recorded nothing.*run.record|needs matplotlib"),
+        ("heat.py --plot u.xyz", 2, "must end with one of .*png|needs matplotlib"),
+        ("heat.py --plot heat.py", 2, "is the file of the program"),
+        ("heat.py --plot t.png -- leave 0", 2, "no picture was written|needs matplotlib"),
+        ("heat.py --explain --plot t.png", 2, "--plot: --explain ends|needs matplotlib"),
         ("heat.py --dry-run 2", 2, "--dry-run is for a pattern"),
         ("literal.py --size 9 --iterations 1 -- x", 2, "after -- is for programs"),
         ("heat.py --trace heat.py", 2, "is the file of the program"),
@@ -117,7 +123,7 @@ def test_kernels_are_written(tmp_path: Path) -> None:
         ("nothing.py", 2, "it has made no computation"),
         ("heat.py --trace t.json -- leave 0", 2, "it has closed no computation"),
         ("heat.py --iterations 10 -- leave 7", 7, "heat.py: exit code 7"),
-        ("heat.py -- wrong", 1, r'has failed\n  File "heat.py", line 25(.|\n)*IndexError: the'),
+        ("heat.py -- wrong", 1, r'has failed\n  File "heat.py", line 27(.|\n)*IndexError: the'),
         ("heat.py --weights 1,2,3", 2, "^controllers: error: heat.py: weighted: .*, got 3"),
         ("heat.py --device bogus", 2, "^controllers: error: heat.py: no device fits 'bogus'"),
         ("heat.py --memory-cap 9", 2, 'error: heat.py: field "u" needs .*the cap is 9 B'),

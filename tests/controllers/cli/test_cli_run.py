@@ -176,9 +176,9 @@ def test_generic_and_own_kernel_write_what_the_specialised_one_writes(source: st
 def test_an_own_kernel_runs_on_two_ranks() -> None:
     Path("own.cl").write_text("NEW(u) = HERE(u) + NEAR(u, 1, 0);")
     command = "run star.py --size 30 4 --iterations 3 --dtype int64 --kernel own.cl"
-    for ranks, name in ((1, "one.npy"), (2, "two.npy")):
-        job = run_ranks(ranks, ["-m", "controllers", *command.split(), "--output", name])
-        assert job.returncode == 0, job.stderr
+    assert main([*command.split(), "--output", "one.npy"]) == 0
+    job = run_ranks(2, ["-m", "controllers", *command.split(), "--output", "two.npy"])
+    assert job.returncode == 0, job.stderr
     assert np.array_equal(np.load("one.npy"), np.load("two.npy"))
 
 

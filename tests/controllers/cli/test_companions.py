@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from sample import sample
 
 import controllers
 from controllers.cli import companions
@@ -116,7 +117,7 @@ def test_what_needs_no_device_and_no_ranks_loads_neither_opencl_nor_mpi(tmp_path
                    stdout=subprocess.DEVNULL)  # fmt: skip
 
 
-@pytest.mark.parametrize("words", ["docs kernels", "docs", "examples"])
+@pytest.mark.parametrize("words", sample(["docs kernels", "docs", "examples"], 3))
 def test_a_reader_that_has_seen_enough_is_no_failure(words: str) -> None:
     source, sink = os.pipe()
     os.close(source)

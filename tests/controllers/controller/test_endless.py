@@ -194,9 +194,9 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("names", [
-    ["a kernel of a run", "a kernel of a controller that nobody closes"],
+    ["a kernel of a run"],
     pytest.param(list(PROGRAMS), marks=pytest.mark.whole),  # these wait as long as patience lasts
-], ids=["some", "all"])  # fmt: skip
+], ids=["one", "all"])  # fmt: skip
 def test_programs_end_though_something_in_them_does_not(
     names: Sequence[str], tmp_path: Path
 ) -> None:

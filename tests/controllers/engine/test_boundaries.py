@@ -330,7 +330,7 @@ def test_a_domain_too_short_for_a_rule_is_refused_when_a_plan_is_made() -> None:
 @pytest.mark.whole
 @pytest.mark.skipif(find_simulator() is None, reason="Oclgrind is not installed")
 @pytest.mark.parametrize(
-    "boundary", [ct.mirror(), ct.fixed(2), ct.extrapolate(1), "periodic"], ids=str
+    "boundary", sample([ct.mirror(), ct.fixed(2), ct.extrapolate(1), "periodic"], 2), ids=str
 )
 def test_a_simulator_finds_nothing_wrong_with_what_is_outside(boundary: Any) -> None:
     step = ct.step(lambda u: dict(u=u[0, 1] + u[1, 1] + u[-1, -1] + u[1, 0]))

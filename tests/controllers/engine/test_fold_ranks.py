@@ -12,8 +12,9 @@ from controllers.program.fold import Fold
 from controllers.program.reference import reference_steps
 from hitmap.comm import default_communicator
 from tests.controllers.engine.test_folds import (
-    CFL, EXTENT, FASTEST, FLOW, MEAN, RELAX, STAR, solving, start, u
+    CFL, EXTENT, FASTEST, FLOW, MEAN, RELAX, SEARCHING, STAR, solving, start, u
 )
+from dataclasses import replace
 
 TOTAL = {"total": Fold("sum", u())}
 FASTEST_NOW, NOW = Scalar("fastest"), Scalar("t")
@@ -24,9 +25,13 @@ ROUNDED = Program("rounded", (Field("u", "float64"),), (FASTEST, Stage(
 STEADY = Program("steady", (Field("u", "float64"),), (FASTEST, Stage(
     "flow", {"u": MEAN * np.exp(-FASTEST_NOW) + np.sin(NOW) / 9}, STAR, TOTAL
 )))
+SLOPE, AREA = Scalar("slope"), Scalar("area")
+LENGTHS = {**SEARCHING.scalars, "length": np.exp(-SLOPE / AREA)}
+FAR = replace(SEARCHING, scalars=LENGTHS)
 comm = default_communicator()
 for weights in (None, [1, 0, 1]):
-    for program, dt in ((CFL, None), (solving(5), 0.1), (ROUNDED, None), (STEADY, 0.1), (RELAX, 1)):
+    for program, dt in ((CFL, None), (solving(5), 0.1), (ROUNDED, None), (STEADY, 0.1), (RELAX, 1),
+                        (SEARCHING, None), (FAR, None)):
         fields = start(1, *(field.name for field in program.fields))
         *_, right = reference_steps(program, fields, (False, False), dt=dt, n_steps=5)
         with Computation(

@@ -71,6 +71,29 @@ def solving(check_every: int, at_most: int = 23, until: float | None = 2e-2) -> 
     return Program("solving", fields, (PRE, SOLVE, POST), repeats=(repeat,))
 
 
+# dt of what is before the repeat; in it a length of its own, of two folds; after it both
+SLOPE = Fold("sum", (MEAN - u()) * (MEAN - u()))
+SEARCHING = Program(
+    "searching", (Field("u", "float64"), Field("v", "float64")),
+    (
+        Stage("look", {}, HERE, {"fastest": Fold("max", abs(u())), "first": Fold("sum", V)}),
+        Stage("push", {"v": V + u() * Scalar("dt")}, HERE),
+        Stage("along", {}, STAR, {"slope": SLOPE, "area": Fold("sum", u() * u() + 1)}),
+        Stage("go", {"u": u() + Scalar("length") * (MEAN - u()) + V * (1e-3 * Scalar("dt"))}, STAR,
+              {"top": Fold("max", u())}),
+        Stage("end", {"v": V + (Scalar("length") * Scalar("t") + Scalar("rate"))}, HERE,
+              {"total": Fold("sum", V)}),
+    ),
+    scalars={
+        "dt": 0.2 / (1 + Scalar("fastest")),
+        "length": 0.5 + Scalar("slope") / Scalar("area"),
+        "rate": Scalar("first") / Scalar("area"),
+    },
+    results=("top", "total", "length", "rate"),
+    repeats=(Repeat("search", 2, 4, 9, lambda now: now.count > 3 * now.length, 2),),
+)  # fmt: skip
+
+
 def start(seed: int, *names: str) -> dict[str, npt.NDArray[Any]]:
     rng = np.random.default_rng(seed)
     return {name: rng.random(EXTENT) for name in names}
@@ -142,6 +165,22 @@ def test_a_repeat_ends_where_the_reference_ends(
         found = run.run(3)
         assert run.repeats == right.counts and {**found} == right.results
         for name, cells in right.fields.items():
+            assert np.array_equal(run[name].get(), cells), name
+
+
+@pytest.mark.parametrize("device", sample(["reference", "cpu"], 9))
+@pytest.mark.parametrize("n_places", sample([2, 1, 3, 5], 9))
+def test_repeats_compute_with_folds_of_their_own_and_of_others(device: str, n_places: int) -> None:
+    fields = start(7, "u", "v")
+    right = [*reference_steps(SEARCHING, fields, (False, False), until=0.9)]
+    with ran(SEARCHING, fields, n_places, device) as run:
+        run.run(3)
+        assert (run.step, run.time) == (3, right[2].time)
+        assert {**run.results} == right[2].results
+        found = run.run(until=0.9)
+        assert (run.step, run.time, run.repeats) == (len(right), 0.9, right[-1].counts)
+        assert found is not None and {**found} == right[-1].results
+        for name, cells in right[-1].fields.items():
             assert np.array_equal(run[name].get(), cells), name
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from mpi_jobs import helpers_path, run_ranks
 from random_staggered import random_staggered
-from sample import cases
+from sample import cases, sample
 
 import controllers as ct
 from controllers.run.dry_run import dry_run
@@ -42,6 +42,25 @@ def check(number: int, **options: Any) -> None:
         run.run(case.n_steps)
         for name, values in right.items():
             np.testing.assert_array_equal(run[name], values, err_msg=f"{name} of case {number}")
+
+
+@pytest.mark.parametrize("device", sample(["reference", "cpu"], 2))
+@pytest.mark.parametrize("rule", [ct.mirror(), ct.fixed(2), ct.extrapolate(1), ct.keep()])
+def test_points_on_the_end_see_what_is_beyond_where_nothing_else_does(
+    rule: Any, device: str
+) -> None:
+    above = ct.step(lambda p, v: dict(p=1.5 * p, v=v + p.at("x", 1 / 2)))
+    below = ct.step(lambda p, v: dict(v=2 * v - p.at("x", -1 / 2)))
+    for steps in (above, below, [above, below]):
+        given = dict(location=dict(v="x"), boundary=rule, p=lambda y, x: y + x, v=1)
+        with ct.Computation(
+            steps, ct.Grid(y=5, x=8), devices=device, places_per_controller=2, dims=(1, 2), **given
+        ) as run:
+            start = {name: np.asarray(run[name]) for name in run.fields}
+            right = ct.reference_run(run.program, start, 3)
+            run.run(3)
+            for name, values in right.items():
+                assert np.array_equal(run[name], values), (name, steps)
 
 
 @pytest.mark.parametrize("number", cases(1, 60))

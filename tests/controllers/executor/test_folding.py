@@ -15,23 +15,40 @@ from controllers.kernel.registry import SPECIALISED
 from controllers.kernel.stage_kernel import stage_kernel
 from controllers.kgt.strategies.cell import CellConfig, GroupsConfig
 from controllers.kgt.strategies.marching import MarchingConfig
+from controllers.kgt.strategies.marching import config as marching
 from controllers.kgt.strategies.rows import RowsConfig
 from controllers.program.accumulator import KINDS, Accumulator, numbers_of
 from controllers.program.expression import Constant, Read, where
 from controllers.program.field import Field
 from controllers.program.fold import Fold
 from controllers.program.program import Program, Stage
+from controllers.program.surroundings import Surroundings
+from controllers.program.sweep import Sweep
 from hitmap import Shape
+from hitmap.strided import Geometry
 
 DTYPES = ("float32", "float64", "uint8", "int16", "int32", "int64")
 EXTENTS = ((5003,), (37, 129), (1, 70), (90, 1), (7, 9, 66), (3, 4, 5, 19))
-HARD = ("plain", "wide", "denormal", "tail", "cancelling", "infinite", "nan", "zeros", "huge")
+HARD = ("plain", "wide", "denormal", "tail", "cancelling", "infinite", "nan", "zeros", "huge",
+        "alternating", "edges")  # fmt: skip
 
 
 @cache
 def executor():
     device = next(device for device in find_devices() if device.kind != "reference")
     return OpenCLExecutor(device)
+
+
+@cache
+def like_gpu():
+    """An executor that takes this device for a GPU."""
+    return OpenCLExecutor(replace(executor().device, kind="gpu"))
+
+
+@pytest.fixture
+def walking(monkeypatch):
+    """Groups that walk over small boxes, as over large ones."""
+    monkeypatch.setattr(marching, "FOLDING_GROUPS", 3)
 
 
 def values(rng, dtype, extent, kind):
@@ -54,6 +71,14 @@ def values(rng, dtype, extent, kind):
         plain = np.where(plain < 0, -0.0, 0.0)
     elif kind == "huge":
         plain = np.sign(plain) * float(info.max)
+    elif kind == "alternating":     # all but a few leave the sum where it was
+        plain = np.where(np.arange(plain.size) % 2, -1.0, 1.0).reshape(extent) * (1 + info.eps)
+        plain.flat[:: 1 + plain.size // 9] = float(info.tiny)
+    elif kind == "edges":
+        most, least = float(info.max), float(info.smallest_subnormal)
+        edges = [most, most / 2, most * float(info.eps), 1, info.eps / 2, info.tiny, least, 0]
+        plain = rng.choice([*edges, *(-float(edge) for edge in edges)], extent)
+        plain.flat[rng.integers(0, plain.size)] = -np.inf if plain.size % 2 else 0
     return plain.astype(dtype)
 
 
@@ -79,14 +104,16 @@ def expected(array, masked):
     return found
 
 
-def check(dtype, extent, kind, seed, masked=False, updates=True, only=KINDS, config=None):
+def check(
+    dtype, extent, kind, seed, masked=False, updates=True, only=KINDS, config=None, on=executor
+):
     """Folds of some kinds over random boxes, by a configuration where it suits."""
     rng = np.random.default_rng(seed)
     u, v = (values(rng, dtype, extent, kind) for _ in range(2))
     program = program_of(len(extent), dtype, masked, updates, only)
     arrays = {"u": u, "v": v} if updates else {"u": u}
     made, fields = folded(
-        executor(), program, arrays, n_boxes=seed % 4 + 1, times=seed % 2 + 1, config=config
+        on(), program, arrays, n_boxes=seed % 4 + 1, times=seed % 2 + 1, config=config
     )
     right = expected(u, masked)
     for name in made:
@@ -95,9 +122,11 @@ def check(dtype, extent, kind, seed, masked=False, updates=True, only=KINDS, con
         assert np.array_equal(fields["v"], np.where(v > 0, u, v), equal_nan=True)
 
 
-@pytest.mark.parametrize("kind", HARD)
-def test_sums_of_hard_numbers_are_exact(kind):
-    check("float32", (37, 129), kind, 3, only=("sum", "max"))
+@pytest.mark.parametrize(
+    ("dtype", "kind"), [*(("float32", kind) for kind in HARD), ("float64", "edges")]
+)
+def test_sums_of_hard_numbers_are_exact(dtype, kind):
+    check(dtype, (37, 129), kind, 3, only=("sum", "max"))
 
 
 def test_one_step_of_narrow_boxes_folds_too():
@@ -119,6 +148,8 @@ CONFIGURATIONS = {
     "groups": ((37, 128), GroupsConfig()),
     "vectors": ((37, 128), MarchingConfig(4, 2, 0, (8, 2, 1))),
     "one wide": ((37, 131), MarchingConfig(1, 4, 0, (8, 4, 1))),
+    "a row": ((5003,), MarchingConfig(4, 1, 0, (64, 1, 1))),
+    "a loop": ((37, 128), MarchingConfig(4, 8, 0, (8, 2, 1), looped=True)),
     "3-D": ((9, 8, 64), MarchingConfig(2, 2, 1, (4, 2, 2))),
     "4-D": ((3, 9, 8, 32), MarchingConfig(2, 4, 1, (4, 2, 2))),
     "rows": ((37, 131), RowsConfig(8, 4, band=9, segment=64)),
@@ -129,12 +160,50 @@ CONFIGURATIONS = {
 @pytest.mark.whole
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_all_strategies_fold_the_same(name, dtype):
+def test_all_strategies_fold_the_same(name, dtype, walking):
     extent, config = CONFIGURATIONS[name]
     kinds = HARD if dtype != "int32" else ("plain",)
     for only, updates in ((("sum", "max"), True), (("sum", "argmin"), False)):
         for seed, kind in enumerate(kinds):
             check(dtype, extent, kind, seed % 3, updates, updates, only, config)
+
+
+def test_groups_that_walk_fold_each_cell_once(walking):
+    check("float32", (37, 1024), "nan", 1, only=("max",), on=like_gpu)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("extent", [(1,), (70001,), (3, 1024), (9, 8, 257), (2, 3, 9, 256)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
+def test_gpus_fold_the_same(dtype, extent, walking):
+    for seed, kind in enumerate(("plain", "nan", "wide") if dtype != "int16" else ("plain",)):
+        only = ("sum", "max") if seed else ("min", "argmax", "any", "all")
+        check(dtype, extent, kind, seed, seed == 1, seed != 1, only, on=like_gpu)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_launches_that_take_turns_leave_nothing_to_each_other(dtype):
+    """The second one has fewer groups than the first, so that it writes fewer slots, if any."""
+    program = program_of(2, dtype, False, False, ("max",))
+    domain = Shape.of_extent((32, 1024))
+    sweep = Sweep.over(program.stages[0], domain, (False, False))
+    tile = like_gpu().tile(Geometry.dense(domain), np.dtype(dtype))
+    folding = like_gpu().folding(program, sweep, [domain])
+    around, launches = Surroundings.usual(program, domain), []
+    for groups in (4096, 2):
+        with mock.patch.object(marching, "FOLDING_GROUPS", groups):
+            launches.append(like_gpu().launch_command(
+                program, sweep, {"u": tile}, {}, domain, around, folding, 0
+            ))  # fmt: skip
+    for most, launch in zip((9, 5, 7, 3), launches * 2):
+        numbers = np.full(domain.extent, -1, dtype)
+        numbers[most, most * 100] = most
+        like_gpu().move_to(tile, domain, numbers)
+        launch(None)
+        folding.command(None).wait()
+        made = folding.accumulators
+        assert made["max"] == Accumulator.of("max", numbers)
+        assert made["n_cells"] == Accumulator.of("sum", np.ones(numbers.shape, np.int64), None)
 
 
 def test_sums_of_floats_need_a_device_that_computes_in_float64():

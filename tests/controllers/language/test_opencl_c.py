@@ -268,7 +268,7 @@ def test_what_is_explained_and_written_says_where_it_comes_from() -> None:
         text, (made,) = run.explain(), run.configurations()
     assert f"u[i, j] = u of react, in OpenCL C ({WHERE})" in text
     assert "flops as react does them; 16 bytes" in text
-    assert f"generated around OpenCL C ({WHERE}), strategy 'cell'" in text
+    assert f"generated around OpenCL C ({WHERE}), strategy 'rows'" in text
     assert "as declared, reads u at (-1, -1), (-1, 0)" in text
     assert f'#line {LINE} "test_opencl_c.py"' in made.text and "FP_CONTRACT OFF" in made.text
     with pytest.raises(ValueError, match="neither coordinates, indices, half points, OpenCL C"):

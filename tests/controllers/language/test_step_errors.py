@@ -487,15 +487,18 @@ def test_results_are_known_only_after_their_step() -> None:
 
 
 def test_folds_where_no_cells_are_or_no_field_lies() -> None:
-    above = ct.step(lambda u: dict(u=-u, top=ct.max(u)), over=lambda u: u > ct.mean(u))
-    refused(above, "over", "a fold", "np.where", line=0)
-
     def between(u: Any) -> Any:
         return dict(u=-u, top=ct.max(u.at("x", 1 / 2)))
 
     refused(between, "where no field does", "f.at(axis, 1/2)", line=0)
     refused(lambda u: dict(u=-u, top=ct.max(u[0, 1])), "beyond the grid", line=0,
             grid=ct.Grid(y=8, x=9))  # fmt: skip
+
+
+def test_folds_beyond_the_grid() -> None:
+    step = ct.step(lambda u: dict(u=u[1] + 0, top=ct.max(u)))
+    with pytest.raises(ValueError, match="a boundary uses the scalar 'top', .* made as it begins"):
+        program_of(step, ct.Grid(x=8), boundary=ct.fixed(lambda x, top: x + top))
 
 
 def test_folds_of_no_cells() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sample import sample
 from traced_by_reference import random
 
 import controllers as ct
@@ -158,6 +159,33 @@ def test_a_restricted_step_folds_its_own_cells() -> None:
     assert now.results == {"n": inner.size, "low": inner[inner > 0].min()}
 
 
+def test_a_step_is_restricted_to_cells_that_folds_of_all_choose() -> None:
+    step = ct.step(
+        lambda u: dict(u=u - ct.mean(u), n=ct.sum(u == u), top=ct.max(u)),
+        over=lambda u: (u > ct.mean(u)) & (u < ct.max(u, where=u < ct.max(u))),
+    )
+    program, u = traced(step), field()
+    assert stages(program) == [
+        "step_folds folds sum_1, sum_2, max_1", "step_folds_2 folds max_2",
+        "step_folds_3 folds sum_3, sum_4", "step sets u and folds n, top",
+    ]  # fmt: skip
+    now, mean = last(program, u=u), math.fsum(u.ravel()) / u.size
+    inner = (u > mean) & (u < np.sort(u.ravel())[-2])
+    right = u - math.fsum(u[inner]) / inner.sum()
+    assert np.array_equal(now.fields["u"], np.where(inner, right, u))
+    assert now.results == {"n": inner.sum(), "top": u[inner].max()}
+
+
+def test_a_step_is_done_in_all_cells_or_in_none_as_a_fold_says() -> None:
+    step = ct.step(lambda u: dict(u=u + 1), over=lambda u: ct.max(u) < 1.5)
+    u = field()
+    (*_, now) = reference_steps(traced(step), dict(u=u), n_steps=4)
+    assert np.array_equal(now.fields["u"], u + 1)
+    counting = ct.step(lambda u: dict(n=ct.sum(u == u)), over=lambda u: u > ct.mean(u))
+    mean = math.fsum(u.ravel()) / u.size
+    assert last(traced(counting), u=u).results == {"n": (u > mean).sum()}
+
+
 def test_the_time_step_is_computed_in_the_step() -> None:
     grid = ct.Grid(x=16, upper=2.0, boundary="periodic")
 
@@ -271,7 +299,8 @@ def test_results_are_conditions_where_folds_are() -> None:
     assert last(program, 2, u=u).fields["u"].max() == 0
 
 
-def test_it_runs_with_the_bits_of_the_reference() -> None:
+@pytest.mark.parametrize("device", sample(["reference", "cpu"], 2))
+def test_it_runs_with_the_bits_of_the_reference(device: str) -> None:
     grid = ct.Grid(y=7, x=9, upper=1.0, boundary=ct.mirror())
 
     @ct.step
@@ -282,8 +311,10 @@ def test_it_runs_with_the_bits_of_the_reference() -> None:
         return dict(h=h - dt / grid.dx / 2 * (hu[0, 1] - hu[0, -1]), hu=new, dt=dt,
                     mass=ct.sum(h), change=ct.max(np.abs(new - hu)))  # fmt: skip
 
+    calm = ct.step(lambda h: dict(h=h - 1e-3), over=lambda h: h > ct.mean(h))
     start = {"h": 1.5 + 0.1 * field("h"), "hu": 0.1 * field("hu")}
-    with ct.Computation(shallow, grid, devices="reference", **start) as run:
+    given = dict(devices=device, places_per_controller=2, **start)
+    with ct.Computation([shallow, calm], grid, **given) as run:
         run.run(until=0.1)
         (*_, right) = reference_steps(run.program, start, until=0.1)
         assert np.array_equal(run.h, right.fields["h"]) and run.step == right.step

@@ -19,6 +19,7 @@ from layout_strategies import random_domain, random_layout
 from mpi_jobs import SOON_S, run_ranks
 from sample import sample
 
+import controllers as ct
 from controllers import Computation, Plan, Stencil, stencil_computation
 from controllers.cli import main
 from controllers.device import find_devices, reference_device, usable
@@ -416,3 +417,32 @@ def test_two_ranks_count_by_themselves_and_refuse_together() -> None:
     assert over.startswith('True field "u" needs 2.8 KiB on "') and "(place 1)" in over
     assert "the cap is 1 KiB; use more devices" in over
     assert unknown.startswith("True a memory cap is")
+
+
+@ct.step
+def warmed(u: Any, *, x: Any, cfl: float = 0.4) -> Any:
+    dt = cfl / ct.max(np.abs(u))
+    new = (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1]) / 4 + dt * x
+    return dict(u=new, dt=dt, mean=ct.mean(u), hottest=ct.argmax(u[0, 1] * x))
+
+
+@ct.step
+def smoothed(u: Any, *, x: Any) -> Any:
+    new = (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1]) / 4 + x
+    return dict(u=new, mean=ct.mean(u), change=ct.max(np.abs(new - u)))     # as a run ends
+
+
+@pytest.mark.whole
+@pytest.mark.skipif(CPU is None, reason="needs a CPU with OpenCL")
+@pytest.mark.parametrize("step", [smoothed, warmed])
+def test_what_folds_take_is_counted_before_it_is_allocated(step: Any) -> None:
+    grid = ct.Grid(y=23, x=31, boundary="periodic")
+    given = dict(devices="cpu", places_per_controller=3, comm=SERIAL, u=1)
+    with Computation(step, grid, **given) as run:
+        executor, used = run._engine.executors[0], ledgers(run)[0].on_device
+        assert in_use(executor.ledger)["constants"] > 0
+        assert used == nbytes_needed(run.plan, executor, run.plan.places)
+    with Computation(step, grid, **given, memory_cap=used) as run:
+        run.run(2)
+    with pytest.raises(MemoryCapError, match='field "u" needs .* the cap is'):
+        Computation(step, grid, **given, memory_cap=used - 1)

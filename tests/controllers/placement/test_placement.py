@@ -34,8 +34,9 @@ def place_on(
     return open_controllers(comm, program, execution).consecutive(n_each)
 
 
-HEAD = """
-from controllers.device import NoDeviceError
+RANKS = """
+import controllers.placement.placement as placement
+from controllers.device import NoDeviceError, usable
 from controllers.placement.placement import open_controllers
 from controllers.language.weights import Stencil
 from controllers.settings.execution import Execution
@@ -46,30 +47,29 @@ def place_on(comm, devices, program, n_each=1):
 
 comm = default_communicator()
 program = Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32")
-"""
 
-ERRORS = HEAD + """
+placed = place_on(comm, "reference", program)
+assert placed.ranks == (0, 1, 2) and placed.places == (comm.rank,)
+assert {place.device for place in placed.locations} == {"reference"}
+
 errors = []
 for devices in ("no-such-device" if comm.rank == 1 else "reference", "cpu:0/0", "7"):
     try:
         place_on(comm, devices, program)
     except ValueError as error:
         errors.append(str(error))
-from controllers.device import usable
-usable.find_devices = lambda: []
+usable.find_devices, find_devices = lambda: [], usable.find_devices
 try:
     place_on(comm, None, program)
 except NoDeviceError as error:
     errors.append(str(error))
+usable.find_devices = find_devices
 everyone = comm.gather(errors)
 if comm.rank == 0:
     assert everyone == [errors] * 3
     print(*errors, sep="\\n")
-"""
 
-ORDER = HEAD + """
 devices = ["reference", "reference"] if comm.rank == 1 else ["reference"]
-import controllers.placement.placement as placement
 placement.node_ranks = lambda comm: (0, 1)      # as if on hosts of their own
 placed = place_on(comm, devices, program, 2)
 assert placed.n_places == 8 and placed.ranks == (0, 0, 1, 1, 1, 1, 2, 2)
@@ -80,12 +80,6 @@ assert len({*map(id, placed.executors.values())}) == len(mine) // 2
 assert placed.executors[mine[0]] is placed.executors[mine[1]]
 everyone = comm.gather(placed.locations)
 assert comm.rank != 0 or everyone == [placed.locations] * 3
-"""
-
-SHARED = HEAD + """
-placed = place_on(comm, "reference", program)
-assert placed.ranks == (0, 1, 2) and placed.places == (comm.rank,)
-assert {place.device for place in placed.locations} == {"reference"}
 """
 
 
@@ -132,24 +126,14 @@ def test_a_device_that_lacks_the_dtype_is_refused(monkeypatch: pytest.MonkeyPatc
         place_on(COMM, None, program)
 
 
-def test_all_ranks_raise_the_error_of_one_and_name_it() -> None:
-    job = run_ranks(3, ERRORS)
+def test_ranks_share_a_host_have_places_in_order_and_raise_the_error_of_one_with_its_name() -> None:
+    job = run_ranks(3, RANKS)
     assert job.returncode == 0, job.stderr
     unknown, no_core, number, nothing = job.stdout.splitlines()
     assert unknown.startswith("rank 1: no device fits 'no-such-device'")
     assert no_core.startswith("rank 0: ") and "at least one core" in no_core
     assert number.startswith("rank 0: ") and "'7'" in number
     assert nothing.startswith("rank 0: no OpenCL device") and "PoCL" in nothing
-
-
-def test_places_are_in_order_of_rank_then_controller() -> None:
-    job = run_ranks(3, ORDER)
-    assert job.returncode == 0, job.stderr
-
-
-def test_the_ranks_of_a_host_share_the_reference() -> None:
-    job = run_ranks(3, SHARED)
-    assert job.returncode == 0, job.stderr
 
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="leaves a process one core of several")

@@ -23,6 +23,7 @@ from controllers.kgt import STRATEGIES, Config, generate
 from controllers.kgt.choice import choose, config_of, step_counts, usual_steps
 from controllers.kgt.strategies.marching import MarchingConfig
 from controllers.kgt.strategies.rows import RowsConfig
+from controllers.kgt.text.analysis import in_vectors
 from controllers.kgt.text.comment import cost
 from controllers.kgt.text.emitter import assignment
 from controllers.kgt.text.fast import stage_of
@@ -161,6 +162,17 @@ def test_all_functions_have_the_bits_of_the_reference_in_vectors(
     names = of_floats()
     program = program_of(each_of(names), dtype)
     assert_vectors_have_the_bits(queue, program, spread(names, *special(dtype)), names)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_absolute_values_in_vectors_have_the_bits_of_the_reference(
+    queue: cl.CommandQueue, dtype: str
+) -> None:
+    program = program_of(abs(B - abs(A)) - A, dtype)
+    assert in_vectors(program.stages[0], program.dtypes)
+    assert_vectors_have_the_bits(queue, program, spread(["abs"], *special(dtype)), ["abs"])
+    whole = program_of(abs(A), "int64")     # of integers, a function that C has for one at a time
+    assert not in_vectors(whole.stages[0], whole.dtypes)
 
 
 @pytest.mark.whole

@@ -132,7 +132,7 @@ def test_what_is_known_of_a_field() -> None:
         assert [row.tolist() for row in u] == [[2.0] * 6] * 4
         assert np.asarray(u, "f8").dtype == np.float64
         assert isinstance(u[1, 2], np.float32)
-        with pytest.raises(ValueError, match="'u' are on devices.*copy=False"):
+        with pytest.raises(ValueError, match="<u of .* are on devices.*copy=False"):
             u.__array__(copy=False)
         with pytest.raises(AttributeError, match=r"no 'w'; the fields are u"):
             run.w  # noqa: B018

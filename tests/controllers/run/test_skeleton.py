@@ -414,7 +414,7 @@ stencil_computation(sizes, [(-1, 1), (-1, 1)], pattern, 9, steps, **options)
         "options['partition'] = 'blocks' if odd else 'bands'",
         "options['boundary'] = 'periodic' if odd else 'fixed'",
         "options['dtype'] = 'float64' if odd else 'float32'",
-    ], 4),
+    ], 7),
 )  # fmt: skip
 def test_arguments_that_differ_between_ranks_are_an_error_that_names_the_odd_one(
     change: str,

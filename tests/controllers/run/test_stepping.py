@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from mpi_jobs import run_ranks
+from sample import sample
 
 import controllers as ct
 from controllers.program.reference import reference_steps
+from controllers.run.kept import Kept
 from controllers.run.results import Results
 from hitmap import SerialCommunicator
 
@@ -30,10 +32,11 @@ with running(comm=default_communicator()) as run:
         assert "no result 'low'" in str(error), error
     run.u[7, 8] = np.inf
     try:
+        run.run(3)
         run.run(20, stop_if=True)
     except FloatingPointError as error:
         found = run.comm.allgather(str(error))
-    assert found[0] == found[1] and "u has become" in found[0]
+    assert found[0] == found[1] and "u has become" in found[0] and "in step" in found[0], found
 """
 GRID = ct.Grid(y=14, x=19, spacing=5.0, boundary=ct.fixed(0))
 
@@ -144,6 +147,56 @@ def test_a_record_is_an_array_with_names() -> None:
         assert found.dims == ("t", "x") and found.coords["t"].values.tolist() == [0.5, 1.0]
 
 
+Gas = np.dtype([("rho", "f8"), ("m", "f4")])
+
+
+@ct.step
+def gas(q, n, v):
+    return dict(q=1.5 * q, n=n + 1, v=v + q.rho.at("x", 1 / 2), s=ct.sum(q), high=ct.max(n))
+
+
+def blowing(**options: Any) -> ct.Computation:
+    start = dict(q=dict(rho=lambda x: x, m=1), n=lambda y, x: np.floor(10 * x), v=0)
+    return ct.Computation(
+        gas, ct.Grid(y=5, x=8, upper=(5, 4), boundary=ct.mirror()), location=dict(v="x"),
+        dtype=dict(q=Gas, n="i4"), devices="reference", places_per_controller=3,
+        comm=SerialCommunicator(), **start,
+    )  # fmt: skip
+
+
+def test_components_integers_and_half_points_are_recorded_and_watched() -> None:
+    with blowing() as run:
+        start = {name: np.asarray(run[name]) for name in run.fields}
+        here = {"y": 1.5, "x": slice(0.9, 2.1)}
+        records = [run.record(name, **here) for name in run.fields]
+        end = run.record("v", x=4.0)    # on the boundary: one point more than there are cells
+        sums = [run.record(name) for name in ("s_rho", "s_m", "high")]
+        run.run(4, stop_if=True)
+        right = [*reference_steps(run.program, start, n_steps=4)]
+        columns = dict.fromkeys(run.fields, slice(2, 4)) | {"v": slice(2, 5)}
+        for one in records:
+            found = one.get()
+            assert found.dtype == run[one.name].dtype, one.name
+            wanted = [now.fields[one.name][1, columns[one.name]] for now in right]
+            assert np.array_equal(found, wanted), one.name
+        assert records[0].coords["x"].tolist() == [1.25, 1.75] and records[0].coords["y"] == 1.5
+        assert records[-1].coords["x"].tolist() == [1.0, 1.5, 2.0]
+        assert np.array_equal(end.get(), [now.fields["v"][:, 8] for now in right])
+        for one in sums:
+            assert one.get().tolist() == [now.results[one.name] for now in right]
+
+
+@pytest.mark.parametrize("name, at", [("q_m", (3, 7)), ("v", (4, 8))])
+def test_components_and_half_points_stop_a_run(name: str, at: tuple[int, int]) -> None:
+    with blowing() as run:
+        run[name][at] = np.nan
+        says = rf"{name} has become nan at \({at[0]}, {at[1]}\) in one of the steps 1 to 4"
+        with pytest.raises(FloatingPointError, match=says):
+            run.run(4, stop_if=True)
+        with pytest.raises(ValueError, match="no such field of floats; there are q_rho, q_m, v"):
+            run.run(4, stop_if="n")
+
+
 @pytest.mark.parametrize(
     "what, where, message",
     [
@@ -175,13 +228,47 @@ def test_a_run_that_is_interrupted_has_results_and_goes_on() -> None:
         assert run.run(2).step == step + 2
 
 
-@pytest.mark.parametrize("every, steps", [(1, "step 6"), (None, "one of the steps 6 to 15")])
-def test_a_run_stops_where_a_value_is_not_finite(every: int | None, steps: str) -> None:
+@ct.step
+def growing(u, v):
+    new = u + v * v
+    return dict(v=v + 0.1 * (u[0, 1] + u[1, 0]), u=new, top=ct.max(new), dt=1 / (2 + ct.max(v)))
+
+
+@pytest.mark.parametrize("every, step, devices", [
+    (None, "step 13;", "reference"), (1, "step 13;", "reference"), (70, "step 13;", "reference"),
+    *sample([(None, "step 13;", "cpu"), (4, "step 13;", "cpu")], 2),
+])  # fmt: skip
+def test_a_run_stops_at_the_step_where_a_value_is_not_finite(
+    every: int | None, step: str, devices: str
+) -> None:
+    def made() -> ct.Computation:
+        return ct.Computation(
+            growing, ct.Grid(y=9, x=7, boundary="periodic"), u=3, v=lambda y, x: y, devices=devices,
+            places_per_controller=2, comm=SerialCommunicator(), dtype="float32",
+        )  # fmt: skip
+
+    with made() as run, made() as alone:
+        top = run.record("top")
+        with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match=step):
+            run.run(100, stop_if=True, check_every=every)
+        with np.errstate(all="ignore"):
+            alone.run(run.step - 1)
+            assert np.isfinite(alone.u.get()).all() and np.isfinite(alone.v.get()).all()
+            alone.run(1)
+        assert (run.step, run.time, run.top) == (alone.step, alone.time, alone.top)
+        assert np.array_equal(run.u.get(), alone.u.get()) and not np.isfinite(run.u.get()).all()
+        assert len(top) == run.step
+
+
+def test_without_memory_for_a_copy_the_step_is_one_of_some(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
     with running() as run:
         assert run.run(5, stop_if=True).step == 5
         run.u[7, 8] = np.inf
-        with pytest.raises(FloatingPointError, match=rf"u has become .* at \(.*\) in {steps};"):
-            run.run(20, stop_if="u", check_every=every)
+        monkeypatch.setattr(Kept, "of", lambda *_: None)
+        with pytest.raises(FloatingPointError, match=r"u has .* in one of the steps 6 to 15;"):
+            run.run(20, stop_if="u")
         assert np.isinf(run.u[7, 8]) or np.isnan(run.u[7, 8])
 
 

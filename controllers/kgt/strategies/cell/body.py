@@ -82,7 +82,7 @@ def cells_body(program: Program, stage: Stage, most_items: int = 0) -> list[str]
         ],
         computed=assignments(targets, stage, program.dtypes),
         stores=[f"{f}_new[{cell_index(f, stage)}] = item_value_{f};" for f in stage.stored],
-        fold=fold_cells(stage, lambda field, _: f"item_value_{field}", repeated=True), end=end,
+        fold=fold_cells(stage, lambda field, _: f"item_value_{field}"), end=end,
     )  # fmt: skip
 
 

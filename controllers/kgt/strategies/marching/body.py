@@ -7,6 +7,14 @@ from dataclasses import replace
 from math import prod
 
 from controllers.kgt.strategies.marching.cells import each_cell
+from controllers.kgt.strategies.marching.folds import (
+    after_steps,
+    before_steps,
+    in_step,
+    named,
+    walk,
+    walked,
+)
 from controllers.kgt.strategies.marching.parameters import MarchingParameters
 from controllers.kgt.strategies.marching.registers import Registers
 from controllers.kgt.text import frame
@@ -14,12 +22,7 @@ from controllers.kgt.text.analysis import in_vectors
 from controllers.kgt.text.c_lines import block, indented
 from controllers.kgt.text.division import Reciprocal, divide, quotient_of
 from controllers.kgt.text.emitter import OPENCL_TYPES, assignments, cell_index, used_fields
-from controllers.kgt.text.fold_text import (
-    fold_cells,
-    fold_end_of_group,
-    fold_start,
-    slot_of_group,
-)
+from controllers.kgt.text.fold_text import fold_end_of_group, fold_start, slot_of_group
 from controllers.kgt.text.fold_values import values_of
 from controllers.kgt.text.lanes import Lanes
 from controllers.program.expression import Expression
@@ -30,12 +33,12 @@ def marching_body(program: Program, stage: Stage, config: MarchingParameters) ->
     """C lines: the body of the kernel."""
     if not values_of(stage):
         return [*_position(program, stage, config), *_march(program, stage, config)]
+    works = ["if (item_works) {", *indented(_march(program, stage, config)), "}"]
     return [
         *fold_start(stage, slot_of_group()),
-        *_position(program, stage, config),
-        "if (item_works) {", *indented(_march(program, stage, config)), "}",
+        *walk(program.n_axes, config, [*_position(program, stage, config), *works]),
         *fold_end_of_group(stage, prod(config.group)),
-    ]  # fmt: skip
+    ]
 
 
 def marching_helpers(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
@@ -46,7 +49,7 @@ def marching_helpers(program: Program, stage: Stage, config: MarchingParameters)
         for dtype in dtypes:
             lines += _store(_storing(dtype, program, stage), dtype, Lanes(config.lanes))
     for field, (_, found) in _quotients(program, stage, config).items():
-        name = _named("kgt_divide", stage, field)
+        name = named("kgt_divide", stage, field)
         lines += [*divide(name, found, program.dtypes[field], config.lanes), ""]
     return lines
 
@@ -60,11 +63,6 @@ def _quotients(
     dtype = program.dtype_of(stage)
     each = {f: quotient_of(value, dtype) for f, value in stage.updates.items()}
     return {field: found for field, found in each.items() if found is not None}
-
-
-def _named(name: str, stage: Stage, field: str) -> str:
-    """The name of what belongs to an updated field."""
-    return name if len(stage.updates) == 1 else f"{name}_{field}"
 
 
 def _storing(dtype: str, program: Program, stage: Stage) -> str:
@@ -100,7 +98,7 @@ def _position(program: Program, stage: Stage, config: MarchingParameters) -> lis
     moves = "" if config.steps > 1 else "const "
     marches = config.axis if config.steps > 1 and last else None
     starts = ["item" if axis == marches else "start" for axis in range(last)]
-    numbers = dict(_numbers(program.n_axes, config))
+    numbers = dict(_numbers(program.n_axes, config, stage))
     tests = [f"start_{last} >= extent_{last}"]
     tests += [f"{starts[axis]}_{axis} >= extent_{axis}" for axis in numbers]
     return block("""
@@ -109,7 +107,7 @@ def _position(program: Program, stage: Stage, config: MarchingParameters) -> lis
         $ends
         $elements
     """,
-        along_row=_along_row(last, (*stage.stored, *used_fields(stage))[0], config.lanes),
+        along_row=_along_row(stage, last, config.lanes),
         others=[
             line for axis, number in numbers.items()
             for line in _along(axis, number, config.steps if axis == marches else 1)
@@ -127,36 +125,24 @@ def _ends(stage: Stage, outside: str) -> list[str]:
     """C lines: what an item does that has no cells."""
     if not values_of(stage):
         return [f"if ({outside})", "    return;"]
-    return [f"const int item_works = !({outside});  // it folds with its group anyway"]
+    return [f"const int item_works = !({outside});"]
 
 
-def _folds(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
-    """C lines: what takes the values that are folded, each cell of the box once."""
-    in_a_vector = in_vectors(stage, program.dtypes) and config.lanes > 1
-
-    def value(field: str, lane: int) -> str:
-        name = _named("item_value", stage, field)
-        if config.lanes == 1:
-            return name
-        return f"{name}.s{lane}" if in_a_vector else f"{name}[{lane}]"
-
-    tests = []
-    if config.lanes > 1:
-        tests.append("item_first <= {0} && {0} < item_last")
-    if config.steps > 1 and program.n_axes > 1:
-        tests.append(f"start_{config.axis} + item >= item_{config.axis}")
-    test = " && ".join(tests)
-    return fold_cells(stage, value, config.lanes, test.format if test else None)
+def _id(stage: Stage, n_axes: int, dimension: int) -> str:
+    """C text: the item's number along a dimension of OpenCL's."""
+    walks = values_of(stage) and dimension == walked(n_axes)
+    return "item_walk" if walks else f"(long)get_global_id({dimension})"
 
 
-def _along_row(last: int, written: str, lanes: int) -> list[str]:
+def _along_row(stage: Stage, last: int, lanes: int) -> list[str]:
     """C lines: the item's first cell in its row."""
+    number, written = _id(stage, last + 1, 0), (*stage.stored, *used_fields(stage))[0]
     if lanes == 1:
-        return [f"const long start_{last} = (long)get_global_id(0);"]
+        return [f"const long start_{last} = {number};"]
     return block("""
         // Vectors are aligned: the first may start before the box, the last end after it.
-        const long start_$x = (long)get_global_id(0) * $lanes - (${u}_first & $most);
-    """, x=last, u=written, lanes=lanes, most=lanes - 1)
+        const long start_$x = $number * $lanes - (${u}_first & $most);
+    """, x=last, number=number, u=written, lanes=lanes, most=lanes - 1)
 
 
 def _along(axis: int, number: str, steps: int) -> list[str]:
@@ -170,16 +156,19 @@ def _along(axis: int, number: str, steps: int) -> list[str]:
         start=frame.minimum(f"item_{axis}", f"extent_{axis} - {steps}"))
 
 
-def _numbers(n_axes: int, config: MarchingParameters) -> Iterator[tuple[int, str]]:
+def _numbers(
+    n_axes: int, config: MarchingParameters, stage: Stage
+) -> Iterator[tuple[int, str]]:
     """Per axis but the last, C text of the item's number along it."""
     if n_axes == 4:
+        number = _id(stage, n_axes, 2)
         steps = config.steps if config.axis == 1 else 1
         count = f"((extent_1 + {steps - 1}) / {steps})"
-        yield 0, f"(long)get_global_id(2) / {count}"
-        yield 1, f"((long)get_global_id(2) - start_0 * {count})"
+        yield 0, f"{number} / {count}"
+        yield 1, f"({number} - start_0 * {count})"
     for axis in range(max(0, n_axes - 3), n_axes - 1):
         if n_axes < 4 or axis > 1:
-            yield axis, f"(long)get_global_id({n_axes - 1 - axis})"
+            yield axis, _id(stage, n_axes, n_axes - 1 - axis)
 
 
 def _march(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
@@ -191,9 +180,9 @@ def _march(program: Program, stage: Stage, config: MarchingParameters) -> list[s
     if in_vectors(stage, program.dtypes):
         values = _values(program, stage, config, registers)
     else:
-        names = {field: _named("item_value", stage, field) for field in stage.updates}
+        names = {field: named("item_value", stage, field) for field in stage.updates}
         values = each_cell(program, stage, config, registers, names)
-    step = [*first, *values, *_stores(program, stage, config), *_folds(program, stage, config)]
+    step = [*first, *values, *_stores(program, stage, config), *in_step(program, stage, config)]
     if config.steps > 1:
         moves = [f"{cell_index(field, stage)} += {field}_pitch_{config.axis};" for field in fields]
         step = block("""
@@ -202,7 +191,9 @@ def _march(program: Program, stage: Stage, config: MarchingParameters) -> list[s
                 $step
             }
         """, times=" 1" if config.looped else "", steps=config.steps, step=[*step, *after, *moves])
-    return [*registers.sides(program.n_axes - 1), "", *before, *step]
+    ready = before_steps(program, stage, config)
+    made = after_steps(program, stage, config)
+    return [*registers.sides(program.n_axes - 1), *ready, "", *before, *step, *made]
 
 
 def _values(
@@ -212,12 +203,12 @@ def _values(
     lanes, cell = Lanes(config.lanes), OPENCL_TYPES[program.dtype_of(stage)]
     found = _quotients(program, stage, config)
     updates = {f: found[f][0] if f in found else value for f, value in stage.updates.items()}
-    targets = {f: f"kgt_cells {_named('item_value', stage, f)}" for f in updates}
+    targets = {f: f"kgt_cells {named('item_value', stage, f)}" for f in updates}
     kind = lanes.type(cell) if found else f"const {lanes.type(cell)}"
     part = replace(stage, updates=updates) if found else stage
     lines = assignments(targets, part, program.dtype_of(stage), registers.read, lanes)
     return [line.replace("kgt_cells", kind) for line in lines] + [
-        f"{_named('kgt_divide', stage, f)}(({cell} *)&{_named('item_value', stage, f)});"
+        f"{named('kgt_divide', stage, f)}(({cell} *)&{named('item_value', stage, f)});"
         for f in found
     ]
 
@@ -227,7 +218,7 @@ def _stores(program: Program, stage: Stage, config: MarchingParameters) -> list[
     lines, one_by_one = [], not in_vectors(stage, program.dtypes)
     for field in stage.stored:
         target, at = f"{field}_new", cell_index(field, stage)
-        value = _named("item_value", stage, field)
+        value = named("item_value", stage, field)
         store = f"{target}[{at}] = {value};"
         if config.lanes > 1:
             dtype = program.dtypes[field]

@@ -15,6 +15,10 @@ from controllers.kgt.text.given import axes_of
 from controllers.program.expression import Read
 from controllers.program.program import Program, Stage
 
+_SKIP = [
+    "if (item_lane < item_first || item_lane >= item_last)",
+    "    continue;   // of what is no cell, a user's loop might not end",
+]
 PLACE = "item_place"    # of the cell in the box, per axis
 
 
@@ -27,7 +31,7 @@ def each_cell(
     if config.lanes == 1:
         targets = {field: f"const {types[field]} {name}" for field, name in names.items()}
         computed = assignments(
-            targets, stage, program.dtypes, registers.read, place=PLACE
+            targets, stage, program.dtypes, registers.read, place=PLACE, by_value=True
         )
         return [*_places(program, stage, config), *computed]
     targets = {field: f"{name}[item_lane]" for field, name in names.items()}
@@ -38,17 +42,21 @@ def each_cell(
         parts = [f"{each}," for each in registers.each(read)]
         parts = [f"{{{parts[0]}", *parts[1:-1], f"{parts[-1][:-1]}}}"]
         lines += statement(f"const {cell} {name}[{config.lanes}]", parts)
-    lines += [f"{types[field]} {name}[{config.lanes}];" for field, name in names.items()]
+    start = " = {0}" if stage.elements else ""
+    lines += [f"{types[field]} {name}[{config.lanes}]{start};" for field, name in names.items()]
+    computed = assignments(
+        targets, stage, program.dtypes, lambda read: f"{reads[read]}[item_lane]", place=PLACE,
+        by_value=True,
+    )  # fmt: skip
     return lines + block("""
         #pragma unroll
         for (int item_lane = 0; item_lane < $lanes; ++item_lane) {
+            $skip
             $places
             $computed
         }
-    """, lanes=config.lanes, places=_places(program, stage, config),
-        computed=assignments(
-            targets, stage, program.dtypes, lambda read: f"{reads[read]}[item_lane]", place=PLACE
-        ))  # fmt: skip
+    """, lanes=config.lanes, skip=_SKIP if stage.elements else [],
+        places=_places(program, stage, config), computed=computed)  # fmt: skip
 
 
 def _places(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:

@@ -29,12 +29,13 @@ from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.marching.body import marching_body, marching_helpers
+from controllers.kgt.strategies.marching.folds import walked
 from controllers.kgt.strategies.marching.parameters import MarchingParameters
-from controllers.kgt.text import fast, frame
+from controllers.kgt.text import element, fast, frame
 from controllers.kgt.text.analysis import in_vectors
 from controllers.kgt.text.fold_values import is_folding
 from controllers.kgt.text.lanes import SCALAR, WIDTHS, Lanes
-from controllers.program.expression import Coordinate, Given, Index, Scalar
+from controllers.program.expression import Coordinate, Given, Index, Outcome, Scalar
 from controllers.program.program import Program, Stage
 
 NARROW = 64     # vectors in a row below which work-groups are half empty
@@ -42,6 +43,7 @@ MAX_ITEMS = 1024    # of a work-group, on NVIDIA's GPUs
 # The most cells of one field that a cell reads: more ask for more steps, then for fewer.
 FEW_READS, MANY_READS = 6, 18
 FAR_REACH = 2       # planes that are handed on: of more of them the registers hold one set
+FOLDING_GROUPS = 4096   # of a kernel that folds: each walks, and has one result to merge
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,12 @@ class MarchingConfig(MarchingParameters, Config):
     about: ClassVar[str] = "vectors in registers"
     several: ClassVar[bool] = True
     folds: ClassVar[bool] = True
-    given: ClassVar[tuple[type[Given], ...]] = (Scalar, Index, Coordinate)
+    given: ClassVar[tuple[type[Given], ...]] = (Scalar, Index, Coordinate, Outcome)
+
+    @classmethod
+    def _takes_given(cls, stage: Stage) -> bool:
+        """Element functions that get registers, since vectors stick out of the box."""
+        return super()._takes_given(stage) and all(map(element.by_value, stage.elements))
 
     @classmethod
     def default(
@@ -70,8 +77,8 @@ class MarchingConfig(MarchingParameters, Config):
         wide = any(np.dtype(program.dtypes[field]).itemsize == 8 for field in fields)
         if n_axes == 1:
             return cls(4, 1, 0, (256, 1, 1))
-        if n_axes == 2 and is_folding(stage):    # many cells for one end of a group
-            return cls(2 if wide else 4, 8, 0, (64, 4, 1))
+        if n_axes == 2 and is_folding(stage) and not stage.stored:  # many loads under way
+            return cls(2 if wide else 4, 4, 0, (64, 4, 1))
         if n_axes == 2:
             if not in_vectors(stage, program.dtypes):   # values of neighbours take registers, too
                 return cls(2 if wide else 4, 2, 0, (64, 2, 1))
@@ -95,8 +102,8 @@ class MarchingConfig(MarchingParameters, Config):
             return config
         if launch.n_steps > 1 or launch.extent[-1] < NARROW * config.lanes:
             return None
-        if is_folding(stage) and (program.n_axes == 1 or not stage.fields_read):
-            return None     # an item would end with few cells
+        if is_folding(stage) and not stage.fields_read:
+            return None     # nothing is loaded
         if not launch.aligned(config.lanes):
             config = replace(config, lanes=1, steps=4 if program.n_axes > 1 else 1)
         return config.within(launch.extent)
@@ -131,7 +138,7 @@ class MarchingConfig(MarchingParameters, Config):
 
     def work_sizes(self, program: Program, stage: Stage) -> WorkSizes:
         """Work-groups of a fixed size."""
-        return work_sizes(self, program.n_axes)
+        return work_sizes(self, program.n_axes, is_folding(stage))
 
     def kernel(self, program: Program, stage: Stage) -> StageKernel:
         """The kernel of `stage` whose items march along an axis."""
@@ -140,24 +147,26 @@ class MarchingConfig(MarchingParameters, Config):
         how = f"vectors of {self.lanes} cells" if self.lanes > 1 else "one cell wide"
         if self.steps > 1:
             how += f", marching {self.steps} steps along axis {self.axis}"
-        return frame.kernel(
-            program,
-            stage,
-            how,
-            marching_body(program, stage, self),
+        helpers = element.functions(stage, program.dtypes, values=True)
+        kernel = frame.kernel(
+            program, stage, how, marching_body(program, stage, self),
             self.work_sizes(program, stage),
-            helpers=marching_helpers(program, stage, self),
+            helpers=[*helpers, *marching_helpers(program, stage, self)],
             lanes=Lanes(self.lanes) if whole else SCALAR,
-            group=(*self.group[: min(3, n_axes)], 1, 1)[:3],
-            folds_by_group=True,
-        )
+            group=(*self.group[: min(3, n_axes)], 1, 1)[:3], folds_by_group=True,
+        )  # fmt: skip
+        return replace(kernel, hint=element.hint(stage))
 
 
-def work_sizes(config: MarchingConfig, n_axes: int) -> WorkSizes:
+def work_sizes(config: MarchingConfig, n_axes: int, folds: bool = False) -> WorkSizes:
     """Items for all cells, one vector more per row than it holds, in whole work-groups.
+
+    folds: no more than FOLDING_GROUPS of these, as far as the others may walk.
 
     >>> work_sizes(MarchingConfig(), 2)((100, 1000), False)
     ((256, 52), (32, 4))
+    >>> work_sizes(MarchingConfig(), 2, folds=True)((8192, 8192), False)
+    ((2080, 248), (32, 4))
     """
 
     def sizes(extent: tuple[int, ...], is_cpu: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -166,9 +175,14 @@ def work_sizes(config: MarchingConfig, n_axes: int) -> WorkSizes:
         if n_axes > 1:
             items[config.axis] = -(-items[config.axis] // config.steps)
         items = [prod(items[:-2]), *items[-2:]] if n_axes > 2 else items
-        counts = zip(items[::-1], config.group)
+        groups = [-(-count // size) for count, size in zip(items[::-1], config.group)]
+        if folds:
+            at = walked(n_axes)
+            most = max(1, FOLDING_GROUPS // prod(groups[:at]))
+            tiles = -(-groups[at] // most)      # of a group: as many for each
+            groups[at] = -(-groups[at] // tiles)
         return (
-            tuple(-(-count // size) * size for count, size in counts),
+            tuple(count * size for count, size in zip(groups, config.group)),
             config.group[: len(items)],
         )
 

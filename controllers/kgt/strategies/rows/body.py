@@ -184,7 +184,7 @@ def _vectors(program: Program, stage: Stage, config: RowsParameters) -> list[str
         lanes=config.lanes, two=2 * config.lanes - 1,
         n_rows=config.planes * config.rows,
         compute=_for_rows(config.planes * config.rows, [*outer, *computed]),
-        ahead=_ahead(stage, config),
+        ahead=_ahead(program, stage, config),
         kind=_kind(stage),
         store=_stored_rows(program, stage, config),
     )
@@ -208,17 +208,23 @@ def _for_rows(n_rows: int, statements: list[str]) -> list[str]:
     return [f"{loop} {{", *indented(statements), "}"]
 
 
-def _ahead(stage: Stage, config: RowsParameters) -> list[str]:
-    """C lines: ask for what later blocks read first."""
+def _ahead(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
+    """C lines: ask for what later blocks read first; folds alone, what they read soon."""
     if not config.ahead:
         return []
     asked = []
     for field in stage.fields_read:
         offsets = [read.offset for read in stage.reads if read.field == field]
-        newest = [max(axis) for axis in zip(*offsets)][-3:-2]   # of the planes; none in 2-D
-        away = (*newest, config.rows + config.ahead - 1, 0)
-        step = Read(field, (0,) * (len(offsets[0]) - len(away)) + away)
-        asked.append(f"KGT_PREFETCH({field} + {element(step, f'c_{field}[item] + item_x')});")
+        newest = tuple(max(axis) for axis in zip(*offsets))
+        at = f"c_{field}[item] + item_x"
+        if stage.stored:
+            planes = newest[-3:-2]      # none in 2-D
+            away = (*planes, config.rows + config.ahead - 1, 0)
+        else:       # a row is read in no time: what is asked for is in the same one
+            away = (*newest[:-1], 0)
+            at += f" + {config.ahead * 1024} / sizeof({OPENCL_TYPES[program.dtypes[field]]})"
+        step = Read(field, (0,) * (len(newest) - len(away)) + away)
+        asked.append(f"KGT_PREFETCH({field} + {element(step, at)});")
     return block("""
         // what later blocks read; the processor foresees too little of it
         #pragma unroll

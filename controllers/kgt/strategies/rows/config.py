@@ -32,12 +32,12 @@ from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.rows.body import rows_body
 from controllers.kgt.strategies.rows.parameters import RowsParameters
 from controllers.kgt.strategies.rows.row_value import row_value
-from controllers.kgt.text import fast, frame
+from controllers.kgt.text import element, fast, frame
 from controllers.kgt.text.analysis import arithmetic_type, in_vectors
 from controllers.kgt.text.fold_lanes import lanes_helpers
 from controllers.kgt.text.fold_values import values_of
 from controllers.kgt.text.lanes import PREFETCH, SCALAR, Lanes
-from controllers.program.expression import Coordinate, Given, Index, Scalar
+from controllers.program.expression import Coordinate, Given, Index, Outcome, Scalar
 from controllers.program.program import Program, Stage
 
 # Cells read for one, times fields written: with more, the values of four rows exceed the registers,
@@ -57,7 +57,13 @@ class RowsConfig(RowsParameters, Config):
     several: ClassVar[bool] = True
     in_place: ClassVar[bool] = True
     folds: ClassVar[bool] = True
-    given: ClassVar[tuple[type[Given], ...]] = (Scalar, Index, Coordinate)
+    given: ClassVar[tuple[type[Given], ...]] = (Scalar, Index, Coordinate, Outcome)
+
+    @classmethod
+    def _takes_given(cls, stage: Stage) -> bool:
+        """What element functions look at or recall is known of single cells."""
+        looks = any(one.looks or one.recalls for one in stage.elements)
+        return super()._takes_given(stage) and not looks
 
     @classmethod
     def default(
@@ -66,18 +72,17 @@ class RowsConfig(RowsParameters, Config):
         """What is good for `stage` on a CPU (docs/performance.md); 64 bytes to a vector."""
         streaming = exceeds_cache and not stage.overwrites  # what was read is in the cache
         lanes = _lanes(program, stage)
+        if not stage.stored:    # folds alone: rows share little, and the text is built sooner
+            band, depth = ((1, 1), (64, 1), (64, 48))[min(program.n_axes, 3) - 1]
+            return cls(lanes, 1, band=band, depth=depth, ahead=4)
         if program.n_axes == 1:
             return cls(lanes, 1, band=1, streaming=streaming)
         ahead = 4 if exceeds_cache else 0
-        if not stage.stored:    # folds alone: rows share little, and the text is built sooner
-            band, depth = (64, 1) if program.n_axes == 2 else (64, 48)
-            return cls(lanes, 1, band=band, depth=depth)
         if program.n_axes == 2:
             n_values = len(stage.reads) * len(stage.updates)
             rows = 4 if exceeds_cache and n_values <= _FEW else 2
-            if len(stage.updates) > 1 and (
-                n_values > _MANY or not in_vectors(stage, program.dtypes)
-            ):
+            one_by_one = not (in_vectors(stage, program.dtypes) or stage.elements)
+            if len(stage.updates) > 1 and (n_values > _MANY or one_by_one):
                 rows = 1
             return cls(lanes, rows, ahead=ahead, streaming=streaming)
         planes = 2 if stage.overwrites else 3
@@ -140,22 +145,28 @@ class RowsConfig(RowsParameters, Config):
         if self.rows * self.planes > 1:
             planes = f" of {self.planes} planes" if self.planes > 1 else ""
             how = f"{self.rows} rows{planes} at a time, in {how}"
-        helpers = row_value(program, stage, lanes, self.streaming)
+        helpers = element.functions(stage, program.dtypes, values=True)
+        helpers += row_value(program, stage, lanes, self.streaming)
         helpers += [*PREFETCH, ""] if self.ahead else []
         helpers += lanes_helpers(stage, self.lanes) if values_of(stage) else []
-        return frame.kernel(
+        kernel = frame.kernel(
             program, stage, how, rows_body(program, stage, self),
             self.work_sizes(program, stage), helpers=helpers, lanes=lanes if whole else SCALAR,
             own_functions=not whole,
         )  # fmt: skip
+        return replace(kernel, hint=element.hint(stage))
 
 
 def _lanes(program: Program, stage: Stage) -> int:
-    """The cells of a vector: 64 bytes of what is computed, or half as many cell by cell."""
+    """The cells of a vector: 64 bytes of what is computed, or half as many cell by cell.
+
+    A user's text mostly says few operations.
+    """
     if in_vectors(stage, program.dtypes):
         return 64 // _BYTES[arithmetic_type(stage, program.dtype_of(stage))]
     widest = max(np.dtype(program.dtypes[field]).itemsize for field in stage.updates)
-    return min(16, 32 // widest)
+    plain = stage.elements and len(stage.reads) * len(stage.updates) <= _MANY
+    return min(16, (64 if plain else 32) // widest)
 
 
 def work_sizes(config: RowsConfig, n_axes: int) -> WorkSizes:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What "rows" computes at once: a vector of cells of a row, as a C function.
 
-Sums, products and quotients are written for whole vectors.  Other functions, and what takes several
-dtypes, places or coordinates, are written for one cell, in a loop over those of the vector, which
-compilers turn into instructions on vectors.
+Sums, products, quotients and absolute values are written for whole vectors.  Other functions, and
+what takes several dtypes, places or coordinates, are written for one cell, in a loop over those of
+the vector, which compilers turn into instructions on vectors.
 """
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from controllers.kgt.text.analysis import in_vectors
 from controllers.kgt.text.c_lines import block
+from controllers.kgt.text.element import by_value
 from controllers.kgt.text.emitter import OPENCL_TYPES, assignments, cell_index, element
 from controllers.kgt.text.given import axes_of, parameters
 from controllers.kgt.text.lanes import WIDE, Lanes
@@ -124,10 +125,6 @@ def _others(program: Program, stage: Stage, lanes: Lanes, streaming: bool) -> li
 
 def _each_cell(program: Program, stage: Stage, lanes: Lanes) -> list[str]:
     """C lines: `item_value`, computed cell by cell."""
-
-    def read(node: Read) -> str:
-        return f"{node.field}[{element(node, cell_index(node.field, stage))} + item_lane]"
-
     several, last = len(stage.updates) > 1, program.n_axes - 1
     targets = {
         field: f"(({OPENCL_TYPES[program.dtypes[field]]} *)&item_value"
@@ -142,7 +139,9 @@ def _each_cell(program: Program, stage: Stage, lanes: Lanes) -> list[str]:
             $computed
         }
     """, kind="kgt_values" if several else "kgt_cells", width=lanes.width, own=own,
-        computed=assignments(targets, stage, program.dtypes, read, place=PLACE))  # fmt: skip
+        computed=assignments(
+            targets, stage, program.dtypes, place=PLACE, lane="item_lane", by_value=True
+        ))  # fmt: skip
 
 
 def _values(program: Program, stage: Stage, lanes: Lanes) -> list[str]:
@@ -223,6 +222,11 @@ def value_arguments(
     steps = {
         (read.field, axis)
         for read in stage.reads for axis, n in enumerate(read.offset[:-1]) if n
+    }
+    by_place = [one for one in stage.elements if not by_value(one)]
+    steps |= {
+        (one.field_of[name], axis)
+        for one in by_place for name in one.offsets for axis in range(program.n_axes - 1)
     }
     others = {
         f"{field}_pitch_{axis}": "const long"

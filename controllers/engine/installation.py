@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""A plan as one rank has it: tiles, tasks with their commands, places, and what ranks agree by."""
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from itertools import chain
+
+from controllers.device.event import Command
+from controllers.engine.binding import Binder
+from controllers.engine.combination import Combining
+from controllers.engine.course import Course
+from controllers.engine.folds import Folds
+from controllers.engine.numbers import Numbers
+from controllers.engine.patience import Patience
+from controllers.engine.place import PlaceRun
+from controllers.engine.samples import Samples
+from controllers.engine.task import Task
+from controllers.executor.executor import Executor
+from controllers.memory.tile import Tile
+from controllers.plan import ExchangeEnds, Operation, Plan, TileKey
+from controllers.plan.folding import NOWHERE
+from hitmap.comm import Communicator
+
+
+class Installation:
+    """Owns the tiles of the places of this rank, and what is done with them in a step."""
+
+    def __init__(
+        self, plan: Plan, executors: Mapping[int, Executor], comm: Communicator,
+        tiles: Mapping[TileKey, Tile] | None = None,
+    ) -> None:  # fmt: skip
+        """`tiles`: those that are there already, of another engine."""
+        self.plan = plan
+        self.n_steps = 0        # time steps done since the fields were set
+        self._n_done = 0        # steps of the plan done; tells which buffers hold what
+        self._is_open = False   # halos are filled: fields have not been set since
+        self._short: dict[int, dict[int, Command]] = {}     # launches of fewer steps, by number
+        self.torn = False       # places are at unlike steps
+        self.drains = True      # a run ends when all devices have nothing left to do
+        self.counts: dict[str, int] = {}    # how often each repeat was done in the last step
+        self.course = Course(comm)
+        self.numbers = Numbers(plan.program, comm, self.course.stop)
+        self.folds = Folds(plan.program, comm, self.numbers)
+        self._binder = Binder(plan, executors, comm, tiles)
+        operations, opening = self._recorded()
+        self._tasks = self._connected(operations)
+        self._opening = [self._connected(operations) for operations in opening]
+        self.places = {
+            place: PlaceRun(
+                [task for task in self._tasks if task.operation.place == place],
+                [[t for t in tasks if t.operation.place == place] for tasks in self._opening],
+                self.course,
+                self.numbers.telling(self._binder.around[place]),
+                executors[place].time_commands,
+            )
+            for place in plan.places
+        }
+        # without places, a rank takes part in what the others agree on
+        told = self.numbers.telling(self._binder.surroundings()) if not plan.places else None
+        everywhere = [task for task in self._tasks if task.operation.place == NOWHERE]
+        self._runs = [*self.places.values()] or [
+            PlaceRun(everywhere, [[] for _ in self._opening], self.course, told)
+        ]
+        self.numbers.watch([t for t in self._tasks if t.operation.verb == "combine"])
+        self.ends = ExchangeEnds(plan)
+        self.samples = Samples(self.ends.launches.union(self.ends.arrivals))
+        self._executors = list(dict.fromkeys(executors[place] for place in plan.places))
+        self._patience = Patience(any(executor.shares_host for executor in self._executors))
+
+    @property
+    def tiles(self) -> Mapping[TileKey, Tile]:
+        """The tiles of this rank's places."""
+        return self._binder.tiles
+
+    @property
+    def executors(self) -> Mapping[int, Executor]:
+        """What the places of this rank are computed by."""
+        return self._binder.executors
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether one queue of one device does all that touches tiles, in the order of the calls.
+
+        Then what another engine does with the same tiles need not be waited for.
+        """
+        tasks = (*self._tasks, *chain.from_iterable(self._opening))
+        lanes = {task.operation.lane for task in tasks if task.operation.verb != "combine"}
+        return len(self._executors) == 1 and lanes <= {"compute"}
+
+    def watch(self) -> None:
+        """Keep what `activity` and `describe` (engine/state.py) need."""
+        for place in self.places.values():
+            place.watch()
+
+    def timed(self, number: int, n_launches: int) -> list[float]:
+        """The seconds of so many launches of an operation as it would be bound now.
+
+        They belong to no step, and what they write is lost: for fields that are not set yet.
+        """
+        (task,) = (task for task in self._tasks if task.operation.number == number)
+        command = self._binder.command(task.operation)
+        events = [command(None) for _ in range(n_launches)]
+        for executor in self._executors:
+            executor.wait()
+        return [(event.profile.end - event.profile.start) * 1e-9 for event in events]
+
+    def rebind(self, numbers: Container[int]) -> None:
+        """Bind these launches anew, between two runs: they are configured otherwise now."""
+        self._short.clear()
+        for task in self._tasks:
+            if task.operation.number in numbers:
+                operation = task.operation
+                again = self._binder.command(operation), self._binder.folding_launch(operation)
+                task.rebind(*again)
+
+    def read_clocks(self, older_than_ns: int = 0) -> None:
+        """Read the clocks of the devices that were not read for so long."""
+        for executor in self._executors:
+            if executor.clock.age_ns >= older_than_ns:
+                executor.read_clock()
+
+    def on_host_clock(self, operation: Operation, moment: int) -> int:
+        """A time of the profile of `operation`, of this rank, on the host's clock."""
+        if not operation.on_device:
+            return moment
+        return self.executors[operation.place].clock.here(moment)
+
+    def close(self) -> None:
+        """Give back what belongs to MPI; tiles go with the last reference to them."""
+        self._binder.close()
+        for task in (*self._tasks, *chain.from_iterable(self._opening)):
+            task.disconnect()
+        self.folds.close()
+
+    def _recorded(self) -> tuple[Sequence[Operation], Sequence[Sequence[Operation]]]:
+        """The operations of its steps, and by phase those that open them."""
+        return self.plan.operations, self.plan.opening
+
+    def _connected(self, operations: Sequence[Operation]) -> list[Task]:
+        """The tasks of this rank, each with those that it waits for."""
+        places = {*self.plan.places, NOWHERE}
+        mine = [operation for operation in operations if operation.place in places]
+        tasks = {operation.number: self._task(operation) for operation in mine}
+        for task in tasks.values():
+            task.connect(tasks, self.plan.locations)
+        return [*tasks.values()]
+
+    def _task(self, operation: Operation) -> Task:
+        if operation.verb == "combine":
+            combination = self._binder.combination(operation, self.folds.comm, self.folds.take)
+            return Combining(operation, combination, combination)
+        folding = self._binder.folding_launch(operation)
+        return Task(operation, self._binder.command(operation), folding)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""What an item of the strategy "marching" folds, and how its group walks over the box.
+
+A group takes many tiles, so that its items fold many cells each before they fold together.  Of one
+tile an item folds when the values of all its steps are made: so all that it reads is asked for
+before anything waits.  Not in loops that are not unrolled, nor of cells whose places are kept.
+"""
+from __future__ import annotations
+
+from controllers.kgt.strategies.marching.parameters import MarchingParameters
+from controllers.kgt.text.analysis import in_vectors
+from controllers.kgt.text.c_lines import block
+from controllers.kgt.text.emitter import OPENCL_TYPES
+from controllers.kgt.text.fold_text import fold_cells
+from controllers.kgt.text.fold_values import values_of
+from controllers.kgt.text.lanes import Lanes
+from controllers.program.program import Program, Stage
+
+AT_ONCE = 8     # cells that are handed on together, in vectors of at most 4
+
+
+def named(name: str, stage: Stage, field: str) -> str:
+    """The name of what belongs to an updated field."""
+    return name if len(stage.updates) == 1 else f"{name}_{field}"
+
+
+def walk(n_axes: int, config: MarchingParameters, march: list[str]) -> list[str]:
+    """C lines: `march`, for each tile of the group; `item_walk` is in place of a global id."""
+    return block("""
+        for (long item_walk = get_global_id($dimension); item_walk < $end;
+             item_walk += get_global_size($dimension)) {
+            $march
+        }
+    """, dimension=walked(n_axes), end=_end(n_axes, config), march=march)
+
+
+def walked(n_axes: int) -> int:
+    """The dimension of OpenCL's along which groups walk."""
+    return min(n_axes, 3) - 1
+
+
+def _end(n_axes: int, config: MarchingParameters) -> str:
+    """C text: the items there would be along that dimension, if no group walked."""
+    if n_axes == 1:
+        return f"(extent_0 - 1) / {config.lanes} + {1 + (config.lanes > 1)}"
+    last, outer = (1, "extent_0 * ") if n_axes == 4 else (0, "")
+    if config.axis != last or config.steps == 1:
+        return f"{outer}extent_{last}"
+    return f"{outer}((extent_{last} + {config.steps - 1}) / {config.steps})"
+
+
+def before_steps(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
+    """C lines: which cells of a vector are folded, and room for the values of all steps."""
+    if not values_of(stage):
+        return []
+    lines, lanes = [], config.lanes
+    if lanes > 1:
+        lines += [
+            f"const int item_in_{lane} = item_first <= {lane} && {lane} < item_last;"
+            for lane in range(lanes)
+        ]
+    if _repeats(program, stage, config):
+        lines.append(f"const int item_done = (int)(item_{config.axis} - start_{config.axis});")
+    if not _waits(stage, config):
+        return lines
+    for field in _folded(stage):
+        cell, room = OPENCL_TYPES[program.dtypes[field]], f"item_all_{field}[{config.steps}]"
+        if in_vectors(stage, program.dtypes):
+            lines.append(f"{Lanes(lanes).type(cell)} {room};")
+        else:
+            lines.append(f"{cell} {room}{f'[{lanes}]' if lanes > 1 else ''};")
+    return lines
+
+
+def in_step(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
+    """C lines: fold the cells of a step, or keep their values."""
+    if not values_of(stage):
+        return []
+    if not _waits(stage, config):
+        return _folds(program, stage, config, 1)
+    lines = []
+    for field in _folded(stage):
+        value, room = named("item_value", stage, field), f"item_all_{field}[item]"
+        if config.lanes == 1 or in_vectors(stage, program.dtypes):
+            lines.append(f"{room} = {value};")
+        else:
+            lines += [f"{room}[{lane}] = {value}[{lane}];" for lane in range(config.lanes)]
+    return lines
+
+
+def after_steps(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
+    """C lines: fold the values that were kept."""
+    if not values_of(stage) or not _waits(stage, config):
+        return []
+    most = min(config.steps, max(1, AT_ONCE // config.lanes))
+    at_once = next(n for n in range(most, 0, -1) if config.steps % n == 0)
+    return block("""
+        #pragma unroll
+        for (int item = 0; item < $steps; item += $at_once) {
+            $folds
+        }
+    """, steps=config.steps, at_once=at_once, folds=_folds(program, stage, config, at_once))
+
+
+def _folds(
+    program: Program, stage: Stage, config: MarchingParameters, n_steps: int
+) -> list[str]:
+    """C lines: what takes the values of some steps, each cell of the box once."""
+    lanes, in_a_vector = config.lanes, in_vectors(stage, program.dtypes)
+    repeats = _repeats(program, stage, config)
+
+    def value(field: str, cell: int) -> str:
+        step, lane = divmod(cell, lanes)
+        name = named("item_value", stage, field)
+        if _waits(stage, config):
+            name = f"item_all_{field}[item + {step}]"
+        if lanes == 1:
+            return name
+        return f"{name}.s{lane}" if in_a_vector else f"{name}[{lane}]"
+
+    def inside(cell: int) -> str:
+        step, lane = divmod(cell, lanes)
+        tests = [f"item_in_{lane}"] if lanes > 1 else []
+        tests += [f"item + {step} >= item_done"] if repeats else []
+        return " && ".join(tests)
+
+    return fold_cells(stage, value, n_steps * lanes, inside if lanes > 1 or repeats else None)
+
+
+def _folded(stage: Stage) -> list[str]:
+    """The fields that are values to fold."""
+    return [field for field in stage.updates if field not in stage.stored]
+
+
+def _waits(stage: Stage, config: MarchingParameters) -> bool:
+    """Whether it folds behind all steps; places are numbers of 64 bits, which take registers."""
+    places = any(one.place for one in values_of(stage))
+    return config.steps > 1 and not config.looped and not places
+
+
+def _repeats(program: Program, stage: Stage, config: MarchingParameters) -> bool:
+    """Whether cells that are computed twice have to be told apart, as sums do."""
+    sums = any(one.kind == "sum" for one in values_of(stage))
+    return sums and config.steps > 1 and program.n_axes > 1
