@@ -25,8 +25,7 @@ def fly(gas, coin):
 
     met = sum(gas[-dy, -dx] & (1 << i) for i, (dy, dx) in enumerate(WAYS))
     balanced = (met == turned(3)) | (met == turned(2))
-    new = np.where(balanced, np.where(coin == 0, turned(1), turned(5)), met)
-    return dict(gas=new, coin=coin[0, -1])
+    return dict(gas=np.where(balanced, turned(1 + 4 * coin), met), coin=coin[0, -1])
 
 
 def computation(n, **options):
