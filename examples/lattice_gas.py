@@ -6,8 +6,8 @@
 
 After Frisch, Hasslacher and Pomeau (Phys. Rev. Lett. 56, 1986).  Bit i is a particle that flies
 i times 60 degrees from x; x and y are 60 degrees apart, so that all six neighbours are among the
-eight of a square.  Particles that meet head-on turn, to a side that a coin says, and three turn
-back.  Their number and momentum stay; what is dense spreads as a ring, at 0.7 cells a step.
+eight of a square.  Particles that meet and have no momentum together turn by 60 degrees, to a side
+that a coin says.  Their number and momentum stay; sound runs as a ring, 0.7 cells a step.
 """
 import sys
 
@@ -20,13 +20,12 @@ WAYS = ((0, 1), (1, 0), (1, -1), (0, -1), (-1, 0), (-1, 1))     # along y and x
 
 @ct.step
 def fly(gas, coin):
+    def turned(n):                      # by so many times 60 degrees
+        return (met << n | met >> 6 - n) & 63
+
     met = sum(gas[-dy, -dx] & (1 << i) for i, (dy, dx) in enumerate(WAYS))
-    new = met
-    for i in range(3):                  # a pair is of bits i and i + 3
-        turned = np.where(coin == 0, 9 << (i + 1) % 3, 9 << (i + 2) % 3)
-        new = np.where(met == 9 << i, turned, new)
-    new = np.where((met == 0b010101) | (met == 0b101010), met ^ 0b111111, new)
-    return dict(gas=new, coin=coin[0, -1])
+    balanced = (met == turned(3)) | (met == turned(2))
+    return dict(gas=np.where(balanced, turned(1 + 4 * coin), met), coin=coin[0, -1])
 
 
 def computation(n, **options):

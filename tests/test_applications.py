@@ -171,10 +171,8 @@ def test_the_lattice_gas_is_that_of_plain_numpy(device: str) -> None:
         new = [one.copy() for one in flown]
         for cell in zip(*np.nonzero(sum(flown))):
             found = [i for i in range(6) if flown[i][cell]]
-            if len(found) == 2 and found[1] == found[0] + 3:
-                found = [(i + 1 + int(coin[cell])) % 6 for i in found]
-            elif found in ([0, 2, 4], [1, 3, 5]):
-                found = [(i + 3) % 6 for i in found]
+            if not np.sum([ways[i] for i in found], axis=0).any():
+                found = [(i + (5 if coin[cell] else 1)) % 6 for i in found]
             for i in range(6):
                 new[i][cell] = i in found
         gas, coin = sum(one << i for i, one in enumerate(new)), near(coin, 0, -1)

@@ -12,7 +12,6 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +58,14 @@ APPLICATIONS = {
 class Speed:
     """How fast one application is on a device, or on several parts of it.
 
-    cell_steps_per_s: the median of the rounds.  copy_bytes_per_s: the device's own, read and
-    written.  bytes_per_cell: each field read once and written once in a step.  of_copy: these per
-    second, as a fraction of the copy rate; over 1 where several steps are computed at once.
+    cell_steps_per_s: of cells that are computed; the median of the rounds.
+    copy_bytes_per_s: the device's own, read and written.
+    bytes_per_cell: each field read once and written once in a step.
+    of_copy: these per second, as a fraction of the copy rate; over 1 where several steps are
+        computed at once.
     swept: the same of the bytes that its sweeps move, of which there may be several.
-    flops_per_cell: as `flops_by` counts.  exchange: the part of the time in which places computed
-    nothing while halos were on their way.
+    flops_per_cell: as `flops_by` counts.
+    exchange: the part of the time in which places computed nothing while halos were on their way.
     """
 
     application: str
@@ -116,7 +117,8 @@ def run_application(
     computation = runpy.run_path(str(path))["computation"]
     sizes = sizes_of(computation, extent)
     with computation(*sizes, devices=selector, comm=SerialCommunicator()) as run:
-        sweeping = prod(extent) * swept_bytes(run.plan.program)
+        computed = run.program.updated(run.domain, run.plan.periodic) & run.domain
+        sweeping = computed.n_cells * swept_bytes(run.plan.program)
         rows = min(max(sweeping // (2 * 4 * ROW), 2), MOST_ROWS)
         copied = Problem("2d4", "float32", (rows, ROW))
         buffers = Buffers(device, copied)
@@ -127,11 +129,11 @@ def run_application(
         entrants = [*(_warmed(copy.run, 1) for copy in copies), _warmed(run.run, n_at_once)]
         *of_copies, own = interleaved(entrants, seconds)
         copy_s = min(of_copies, key=statistics.median)
-        relative = ratio(copy_s, own) / (2 * copied.nbytes) * prod(extent)
+        relative = ratio(copy_s, own) / (2 * copied.nbytes) * computed.n_cells
         known = APPLICATIONS[name]
         return Speed(
             name, f"{device.name}, {selector}" if "," in selector else device.name, extent,
-            prod(extent) / statistics.median(own),
+            computed.n_cells / statistics.median(own),
             2 * copied.nbytes / statistics.median(copy_s),
             run.program.bytes_per_cell, relative * run.program.bytes_per_cell,
             relative * swept_bytes(run.plan.program),
