@@ -190,7 +190,7 @@ def test_components_integers_and_half_points_are_recorded_and_watched() -> None:
 def test_components_and_half_points_stop_a_run(name: str, at: tuple[int, int]) -> None:
     with blowing() as run:
         run[name][at] = np.nan
-        says = rf"{name} has become nan at \({at[0]}, {at[1]}\) in one of the steps 1 to 4"
+        says = rf"{name} has become nan at \({at[0]}, {at[1]}\) in step 1;"
         with pytest.raises(FloatingPointError, match=says):
             run.run(4, stop_if=True)
         with pytest.raises(ValueError, match="no such field of floats; there are q_rho, q_m, v"):
