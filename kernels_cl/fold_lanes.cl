@@ -12,45 +12,42 @@ KGT_INLINE KGT_DOUBLES kgt_lanes_two_sum(KGT_DOUBLES *sum, const KGT_DOUBLES val
     return (before - (after - added)) + (value - added);
 }
 
-// any numbers: what they leave of a lane in all its sums goes to the digits
+// any numbers; `one` takes what they leave of all sums of a lane, and what no sum of a lane takes
 KGT_CALLED void kgt_lanes_any(
-    kgt_sums_of_lanes *sum, KGT_DOUBLES *further, __global long *digits, const int lowest,
-    const KGT_DOUBLES value)
+    kgt_sums_of_lanes *sum, KGT_DOUBLES *further, kgt_sum *one, __global long *digits,
+    const int lowest, const KGT_DOUBLES value)
 {
     kgt_sums_of_lanes after = *sum;
     KGT_DOUBLES others[KGT_FURTHER], rest = kgt_lanes_two_sum(&after.first, value);
     rest = kgt_lanes_two_sum(&after.second, rest);
-    int n = 0;
+    int n = 0, taken = 1;
     for (; n < KGT_FURTHER && kgt_rests(rest); ++n) {
         others[n] = further[n];
         rest = kgt_lanes_two_sum(others + n, rest);
     }
-    if (!kgt_rests(rest)) {
+    if (kgt_rests(rest))
+        for (int lane = 0; lane < KGT_LANES; ++lane)
+            taken &= kgt_size(((const double *)&rest)[lane]) <= DBL_MAX;
+    if (taken) {
         *sum = after;
         for (int i = 0; i < n; ++i)
             further[i] = others[i];
-        return;
     }
-    for (int lane = 0; lane < KGT_LANES; ++lane) {
-        double *const first = (double *)&sum->first + lane;
-        double *const second = (double *)&sum->second + lane, *const third = (double *)further + lane;
-        kgt_sum one = {*first, *second, *third};
-        kgt_sum_any(&one, digits, lowest, ((const double *)&value)[lane]);
-        *first = one.first;
-        *second = one.second;
-        *third = one.third;
-    }
+    const KGT_DOUBLES left = taken ? rest : value;
+    if (kgt_rests(left))
+        for (int lane = 0; lane < KGT_LANES; ++lane)
+            kgt_sum_any(one, digits, lowest, ((const double *)&left)[lane]);
 }
 
 KGT_INLINE void kgt_lanes_add_double(
-    kgt_sums_of_lanes *sum, KGT_DOUBLES *further, __global long *digits, const int lowest,
-    const KGT_DOUBLES value)
+    kgt_sums_of_lanes *sum, KGT_DOUBLES *further, kgt_sum *one, __global long *digits,
+    const int lowest, const KGT_DOUBLES value)
 {
     KGT_DOUBLES first = sum->first, second = sum->second;
     const KGT_DOUBLES rest = kgt_lanes_two_sum(&first, value);
     if (kgt_rests(kgt_lanes_two_sum(&second, rest))) {
         kgt_sums_of_lanes other = *sum;     // which has an address
-        kgt_lanes_any(&other, further, digits, lowest, value);
+        kgt_lanes_any(&other, further, one, digits, lowest, value);
         *sum = other;
         return;
     }
@@ -60,13 +57,13 @@ KGT_INLINE void kgt_lanes_add_double(
 
 // float32 leaves a rest only where sizes are far apart
 KGT_INLINE void kgt_lanes_add_float(
-    kgt_sums_of_lanes *sum, KGT_DOUBLES *further, __global long *digits, const int lowest,
-    const KGT_FLOATS single)
+    kgt_sums_of_lanes *sum, KGT_DOUBLES *further, kgt_sum *one, __global long *digits,
+    const int lowest, const KGT_FLOATS single)
 {
     const KGT_DOUBLES value = __builtin_convertvector(single, KGT_DOUBLES);
     KGT_DOUBLES first = sum->first;
     if (kgt_rests(kgt_lanes_two_sum(&first, value)))
-        kgt_lanes_add_double(sum, further, digits, lowest, value);
+        kgt_lanes_add_double(sum, further, one, digits, lowest, value);
     else
         sum->first = first;
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -98,28 +98,21 @@ class Arrays:
             )
 
     def settle(
-        self,
-        fields: Iterable[str],
-        but: object = None,
-        *,
-        views: bool = False,
-        agreed: bool = True,
+        self, fields: Iterable[str], *, views: bool = False, agreed: bool = True
     ) -> None:
-        """Compute what reads fields that are about to change, except for one.  Collective.
+        """Compute what reads fields that are about to change.  Collective.
 
         views: slices, too, which see what is assigned.  Unless that is `agreed`, nothing is said
         to other ranks where there is nothing to compute.
         """
-        if self.living.is_alone(but):
+        if self.living.is_alone():
             return
         sources = {self.fields[name] for name in fields}
-        found = self.living.those(lambda one: one.reads(sources, views), agreed=agreed)
-        self._hold(found, but)
+        self._hold(self.living.those(lambda one: one.reads(sources, views), agreed=agreed))
 
-    def _hold(self, found: Sequence[Holder], but: object) -> None:
+    def _hold(self, found: Sequence[Holder]) -> None:
         for lazy in found:
-            if lazy is not but:
-                lazy.hold()
+            lazy.hold()
         if found:       # what changes them may not be a command
             self.pending.finish()
 
@@ -136,14 +129,14 @@ class Arrays:
         TypeError on all ranks where the field does not hold such values.
         """
         target = self.fields[name]
-        of_target = {target}
+        of_target, own = {target}, cast(object, lazy)
         found = {} if self.living.is_alone(lazy) else self.living.mine(
-            lambda one: one.reads(of_target, False)
+            lambda one: one is not own and one.reads(of_target, False)
         )
         everyone = self.owner.begin("write", lambda: {
             "cells": repr((name, start, frame.extent)), "expression": repr(term.key),
             "numbers": term.numbers,
-        }, tuple(found))  # fmt: skip
+        }, self.living.told(found))  # fmt: skip
         if term.kind.dtype != target.dtype and not self._takes(target, term):
             raise on_all_ranks(TypeError(
                 f"{name} holds {target.dtype} and cannot be given values of {term.kind.dtype}, "
@@ -152,7 +145,7 @@ class Arrays:
         if frame.is_empty:
             return
         if found:
-            self._hold(self.living.common(found, everyone), lazy)
+            self._hold(self.living.common(found, everyone))
         rebound = lazy is not None and target in term.sources
         if rebound and (term.kind.dtype != target.dtype or self._walls[name]):
             assert lazy is not None

@@ -58,7 +58,7 @@ class Living:
         """Nobody can look at it any more."""
         self._known.pop(number, None)
 
-    def is_alone(self, one: object) -> bool:
+    def is_alone(self, one: object = None) -> bool:
         """Whether there is no other, and no rank to ask, as mostly."""
         if len(self._known) > 1 or self._comm.size > 1:
             return False
@@ -75,18 +75,26 @@ class Living:
         found = self.mine(concerned)
         if self._comm.size == 1 or not agreed:
             return [*found.values()]
-        return self.common(found, all_values(self._comm, tuple(found)))
+        return self.common(found, all_values(self._comm, self.told(found)))
 
     def mine(self, concerned: Callable[[Holder], bool]) -> dict[int, Holder]:
         """Those of this rank, by number, in the order in which they were made."""
         living = {n: one() for n, one in self._known.items()} if self._known else {}
         return {n: one for n, one in living.items() if one is not None and concerned(one)}
 
+    def told(self, found: Mapping[int, Holder]) -> tuple[int, ...]:
+        """What the other ranks must know of these: how many were made here, and their numbers."""
+        return (self._n_made, *found) if found else ()
+
     def common(
         self, found: Mapping[int, Holder], everyone: Sequence[tuple[int, ...]]
     ) -> list[Holder]:
-        """Of those of this rank the ones that all ranks have, of which these are the numbers."""
-        common = {*found}.intersection(*everyone)
+        """Of those of this rank the ones that all ranks have, where `everyone` has `told` its own.
+
+        None of them where the ranks have made unlike ones, so that numbers mean nothing.
+        """
+        alike = len({n_made for n_made, *_ in filter(None, everyone)}) == 1
+        common = {*found}.intersection(*(told[1:] for told in everyone)) if alike else {*()}
         for number in found.keys() - common:
             found[number].lose()
         return [found[number] for number in sorted(common)]

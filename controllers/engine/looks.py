@@ -9,17 +9,14 @@ ends at the look, that step is dropped: nobody has seen it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from controllers.engine.course import Course
 from controllers.engine.place import PlaceRun
-from controllers.engine.samples import Log
+from controllers.engine.samples import Log, Samples
 from controllers.engine.task import Task
 from controllers.plan import Plan
 from controllers.plan.folding import needed
-
-if TYPE_CHECKING:
-    from controllers.engine.driver import Engine, Progress
 
 
 class Looks(Protocol):
@@ -133,9 +130,22 @@ class Lookout:
         self._course.look_at(look, look + goes_on)
 
 
+class _Runs(Protocol):
+    """What runs steps: an engine."""
+
+    n_steps: int
+
+    @property
+    def samples(self) -> Samples: ...
+    def run(
+        self, n_steps: int, progress: Callable[[int, int], None] | None, log: Log | None,
+        until: float,
+    ) -> None: ...  # fmt: skip
+
+
 def run_in_pieces(
-    engine: Engine, n_steps: int, progress: Progress | None, log: Log | None, until: float,
-    looks: Looks,
+    engine: _Runs, n_steps: int, progress: Callable[[int, int], None] | None, log: Log | None,
+    until: float, looks: Looks,
 ) -> None:  # fmt: skip
     """Run steps to each look, and look in between: where looks do not fit into one run."""
     done, first, wanted = 0, engine.n_steps, engine.samples.wanted

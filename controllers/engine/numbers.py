@@ -9,7 +9,7 @@ are; where `dt` is, the next step begins then.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -196,11 +196,6 @@ class Numbers:
         """The scalars of the last step, with these folds where that has not needed them."""
         new = {name: value for name, value in values.items() if name not in self._latest}
         return self._rules.after(self._latest, new, self._longest)
-
-    def forget(self, folds: Set[str]) -> None:
-        """These are folded anew in the step: what is made of them is not known any more."""
-        needs = self._rules.needs
-        self._latest = {n: x for n, x in self._latest.items() if needs([n]).isdisjoint(folds)}
 
     def know(self, values: Mapping[str, float]) -> None:
         """These folds of the step are known, as rank 0 says.  Collective where `by_rank_0`."""

@@ -84,7 +84,6 @@ class RepeatingEngine(Engine):
             step = self.n_steps
             self.numbers.begin(step, step, step, until)
             for number, part in enumerate(self.plan.parts):
-                self.numbers.forget(part.plan.program.folds.keys())
                 self._repeat(number, part, is_last=done + 1 == n_steps)
             self.numbers.pass_step(step)
             self.n_steps += 1

@@ -29,7 +29,7 @@ from controllers.kgt.parameter import bind
 from controllers.kgt.strategies.cell.config import work_sizes
 from controllers.kgt.text.fixed import accessors
 from controllers.kgt.text.fold_values import values_of, with_values, without_folds
-from controllers.kgt.text.given import Table, tables_of
+from controllers.kgt.text.given import Table, tables_nbytes, tables_of
 from controllers.memory.tile import Linear, Tile
 from controllers.program.dtypes import given_dtype
 from controllers.program.extension import Extension
@@ -37,7 +37,7 @@ from controllers.program.program import Program
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
-from hitmap.strided import Strided
+from hitmap.strided import Geometry, Strided
 
 
 class OpenCLExecutor(LaunchingDevice):
@@ -239,6 +239,15 @@ class OpenCLExecutor(LaunchingDevice):
         if tables is None:
             return 0
         return sum(array.nbytes for array in tables((1,) * program.n_axes).values())
+
+    def fill_nbytes(
+        self, extension: Extension, dtype: str, geometry: Geometry, boxes: Sequence[Shape]
+    ) -> int:
+        """Bytes of tables that filling takes: where the cells are, and what they are made of."""
+        stage = outside_kernel(extension, dtype).stage
+        itemsize = np.dtype(given_dtype(stage, dtype)).itemsize
+        where = outside.table(geometry, extension.domain, boxes)
+        return where.nbytes + tables_nbytes(stage, geometry.box.extent, itemsize)
 
     def folding_nbytes(self, program: Program, sweep: Sweep, boxes: Sequence[Placed]) -> int:
         """Bytes on the device for the folds of launches of `sweep` over these boxes of a place."""

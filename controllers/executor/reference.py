@@ -128,6 +128,12 @@ class ReferenceExecutor:
         """None; folds are made where the cells are computed."""
         return 0
 
+    def fill_nbytes(
+        self, extension: Extension, dtype: str, geometry: Geometry, boxes: Sequence[Shape]
+    ) -> int:
+        """None, as for launches."""
+        return 0
+
     def clear(self, tile: Tile) -> None:
         """All of `tile` becomes 0."""
         assert tile.host is not None, "tiles of the reference are in host memory"

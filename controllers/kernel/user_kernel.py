@@ -54,25 +54,8 @@ def user_kernel(
     front: Accessors,
 ) -> UserKernel:
     """The kernel of `stage` by a variant of `kernel`; see `stage_kernel`."""
-    source, form, what = variant.source, variant.form, f"kernel {kernel.name!r}"
-    form.check(what, program.n_axes)
-    n_items = prod(form.work_group or ())
-    if n_items > device.max_items > 0:
-        raise ValueError(
-            f"{what}: work_group has {n_items} work-items, {device.name} takes at most "
-            f"{device.max_items}; use a smaller one, or a variant for this device"
-        )
-    if not source.kernels and (form.cells_per_item or form.local or not form.takes_any_box):
-        raise ValueError(
-            f"{what} is a body, which computes one cell: cells_per_item, local and like are for "
-            f"whole kernels; leave them out, or write a __kernel"
-        )
-    for name in kernel.scalars:
-        if name in _own_names(stage, program.n_axes) or _OF_BOX.fullmatch(name):
-            raise ValueError(
-                f"{what}: the scalar {name!r} has the name of a parameter that each launch sets; "
-                f"give it another name"
-            )
+    source, form = variant.source, variant.form
+    _check(kernel, variant, program, stage, device)
     macros = {"VALUE": OPENCL_TYPES[_first_dtype(program, stage)], **form.definitions}
     if form.is_grouped(source):     # a box may end within a group
         macros["ONCE"] = ""
@@ -93,6 +76,31 @@ def user_kernel(
         origin=origin_of(kernel, variant),
         form=form,
     )
+
+
+def _check(
+    kernel: Kernel, variant: Variant, program: Program, stage: Stage, device: Device
+) -> None:
+    """ValueError where a launch of the variant is not as it is declared, or not for the device."""
+    source, form, what = variant.source, variant.form, f"kernel {kernel.name!r}"
+    form.check(what, program.n_axes)
+    n_items = prod(form.work_group or ())
+    if n_items > device.max_items > 0:
+        raise ValueError(
+            f"{what}: work_group has {n_items} work-items, {device.name} takes at most "
+            f"{device.max_items}; use a smaller one, or a variant for this device"
+        )
+    if not source.kernels and (form.cells_per_item or form.local or not form.takes_any_box):
+        raise ValueError(
+            f"{what} is a body, which computes one cell: cells_per_item, local and like are for "
+            f"whole kernels; leave them out, or write a __kernel"
+        )
+    for name in kernel.scalars:
+        if name in _own_names(stage, program.n_axes) or _OF_BOX.fullmatch(name):
+            raise ValueError(
+                f"{what}: the scalar {name!r} has the name of a parameter that each launch sets; "
+                f"give it another name"
+            )
 
 
 def _roles(stage: Stage) -> dict[str, Role]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 
 from controllers.executor.executor import Executor
 from controllers.kgt.text.given import tables_nbytes
 from controllers.memory.ledger import MemoryCapError, sizes
-from controllers.plan import Operation, Plan
+from controllers.plan import Operation, Plan, TileKey
 from controllers.plan.folding import folds_at_times
 from controllers.program.dtypes import given_dtype
 from hitmap.comm import Communicator
@@ -66,7 +67,23 @@ def nbytes_needed(plan: Plan, executor: Executor, places: Sequence[int]) -> int:
         if one.sweep is not None and one.place in here
     )
     folds = sum(_folds_nbytes(plan, executor, place) for place in places)
-    return sum(one.nbytes + one.slack for one in memories) + launches + folds
+    every = {one.number: one for one in chain(plan.operations, *plan.opening)}
+    fills = sum(
+        _fill_nbytes(plan, executor, one)
+        for one in every.values()
+        if one.verb == "fill" and one.place in here
+    )
+    return sum(one.nbytes + one.slack for one in memories) + launches + folds + fills
+
+
+def _fill_nbytes(plan: Plan, executor: Executor, fill: Operation) -> int:
+    """Bytes of the tables that making cells outside takes."""
+    (written,) = fill.writes
+    assert isinstance(written.memory, TileKey), "cells outside are those of a tile"
+    pool = written.memory.field
+    extension, dtype = plan.extension(pool), plan.program.field(pool).dtype
+    assert extension is not None, "a field that goes on outside"
+    return executor.fill_nbytes(extension, dtype, plan.geometry(pool, fill.place), written.cells)
 
 
 def _folds_nbytes(plan: Plan, executor: Executor, place: int) -> int:

@@ -122,18 +122,6 @@ class Outline(FieldLayouts):
         buffers = range(self.liveness.n_buffers[field])
         return (newest, *(TileKey(field, n, place) for n in buffers if n != newest.buffer))
 
-    @cached_property
-    def keeps_fields(self) -> bool:
-        """Whether no step writes on the tiles that hold the fields as it begins."""
-        made = {u.version for sweep in self.sweeps for u in sweep.updates}
-        names = [field.name for field in self.program.fields]
-        return not self.host_tasks and all(
-            {self.tile(version, phase, 0) for version in made}.isdisjoint(
-                self.newest(name, phase, 0) for name in names
-            )
-            for phase in range(self.n_phases)
-        )
-
     def geometry(self, field: str, place: int) -> Geometry:
         """How the tiles of `field` at `place` lie in memory: owned cells and halo.
 

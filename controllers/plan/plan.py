@@ -98,6 +98,18 @@ class Plan(Outline):
         return found
 
     @cached_property
+    def keeps_fields(self) -> bool:
+        """Whether no step writes on the tiles that hold the fields as it begins."""
+        made = {u.version for sweep in self.sweeps for u in sweep.updates}
+        names = [field.name for field in self.program.fields]
+        return not self.host_tasks and all(
+            {self.tile(version, phase, 0) for version in made}.isdisjoint(
+                self.newest(name, phase, 0) for name in names
+            )
+            for phase in range(self.n_phases)
+        )
+
+    @cached_property
     def memories(self) -> tuple[PlanMemory, ...]:
         """All that the places need, of the ranks this plan is for."""
         return tuple(plan_memories(self))

@@ -11,6 +11,7 @@ import pytest
 from halo_model import Cell, Model, cells
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sample import sample
 
 from hitmap import HaloPattern, Layout, Message, Shape
 
@@ -167,7 +168,7 @@ def test_boxes_far_apart_stay_apart() -> None:
     )
 
 
-@pytest.mark.parametrize("n_places", range(1, 13))
+@pytest.mark.parametrize("n_places", sample(range(1, 13), 3))
 @pytest.mark.parametrize("periodic", [(False, False), (True, False), (True, True)])
 @pytest.mark.parametrize("offsets", [STAR, BOX, STAR_2D4, FORWARD], ids=len)
 def test_any_number_of_places_gets_the_exact_boxes(

@@ -146,7 +146,7 @@ def _taken_at_once(
         numbers = f"{real}(as_{whole}({numbers}) & ({taken}))"
     return [
         f"kgt_lanes_add_{OPENCL_TYPES[one.dtype]}(",
-        f"    &{_lanes(one)}, {_further(one)}, {digits}, {lowest},",
+        f"    &{_lanes(one)}, {_further(one)}, &{held(one)}, {digits}, {lowest},",
         f"    {numbers});",
     ]
 

@@ -6,15 +6,16 @@ A strategy writes the body, and helper functions where it needs some.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from controllers.kgt.kernel import StageKernel, WorkSizes, stage_parameters
 from controllers.kgt.parameter import Parameter, Role
 from controllers.kgt.text import given
 from controllers.kgt.text.analysis import divides, used_dtypes
 from controllers.kgt.text.analysis import helpers as helper_functions
+from controllers.kgt.text.c_lines import indented
 from controllers.kgt.text.comment import head_comment
-from controllers.kgt.text.emitter import INDENT, OPENCL_TYPES, used_fields
+from controllers.kgt.text.emitter import OPENCL_TYPES, used_fields
 from controllers.kgt.text.fast import CONTRACTION
 from controllers.kgt.text.fold_text import fold_declarations, fold_helpers, fold_parameters
 from controllers.kgt.text.fold_values import values_of
@@ -46,44 +47,68 @@ def kernel(
     own_functions: clang computes what it can without OpenCL's library.  folds_by_group: as in
     `StageKernel`.
     """
-    fields, dtypes, buffers = used_fields(stage), program.dtypes, _buffers(stage)
-    types = {field: OPENCL_TYPES[dtypes[field]] for field in fields}
+    types = {field: OPENCL_TYPES[program.dtypes[field]] for field in used_fields(stage)}
     body = [*_overwritten(stage, types), *body]
-    real = OPENCL_TYPES[given_dtype(stage, dtypes)]
-    helpers, called = [*fold_helpers(stage), *helpers], helper_functions(stage, dtypes)
-    used = [*called, *helpers, *body]
+    helpers = [*fold_helpers(stage), *helpers]
+    real = OPENCL_TYPES[given_dtype(stage, program.dtypes)]
     name = _free(f"kgt_{stage.name}", [*helpers, *body, *given.declarations(stage, real)])
     lines = [
         *(f"// {line}".rstrip() for line in head_comment(program, stage, how, steps_per_launch)),
         *_pragmas(program, stage),
         "",
-        *(clang_functions(used, used_dtypes(stage, dtypes), [one.text for one in stage.elements])
-          if own_functions else ()),
-        *quotient_for([*helpers, *body], lanes),
-        *called,
-        *helpers,
+        *_functions(stage, program, helpers, body, lanes, own_functions),
         *(_fixed_group(group) if group else ()),
         f"__kernel void {name}(",
-        *(INDENT + line for line in buffer_parameters(buffers, types)),
-        *(INDENT + line for line in given.declarations(stage, real)),
-        *(INDENT + line for line in fold_declarations(stage)),
-        *(f"{INDENT}const long {name}," for name in scalars or ()),
-        *(INDENT + line for line in _scalar_parameters(fields, program.n_axes, steps_per_launch)),
+        *indented(_declared(program, stage, types, real, steps_per_launch, scalars or ())),
         "{",
-        *((INDENT + line).rstrip() for line in body),
+        *(line.rstrip() for line in indented(body)),
         "}",
         "",
     ]
-    whole = (Parameter(each, "long", "scalar") for each in scalars or ())
-    parameters = stage_parameters(
-        buffers, fields, types, program.n_axes, steps_per_launch=steps_per_launch,
-        data=(*given.parameters(stage, real), *fold_parameters(stage), *whole),
-    )
+    parameters = _parameters(program, stage, types, real, steps_per_launch, scalars or ())
     return StageKernel(
         name, "\n".join(lines), parameters, work_sizes, steps_per_launch,
-        divides(stage, dtypes), scalars or {},
+        divides(stage, program.dtypes), scalars or {},
         folds=values_of(stage), folds_by_group=folds_by_group,
     )  # fmt: skip
+
+
+def _functions(
+    stage: Stage, program: Program, helpers: Sequence[str], body: Sequence[str], lanes: Lanes,
+    own_functions: bool,
+) -> list[str]:  # fmt: skip
+    """C lines: all functions before the kernel, and macros for what they call."""
+    called, dtypes = helper_functions(stage, program.dtypes), used_dtypes(stage, program.dtypes)
+    texts = [one.text for one in stage.elements]
+    macros = clang_functions([*called, *helpers, *body], dtypes, texts) if own_functions else []
+    return [*macros, *quotient_for([*helpers, *body], lanes), *called, *helpers]
+
+
+def _parameters(
+    program: Program, stage: Stage, types: Mapping[str, str], real: str, steps_per_launch: int,
+    scalars: Iterable[str],
+) -> tuple[Parameter, ...]:  # fmt: skip
+    """The parameters, which are those that `_declared` writes."""
+    whole = (Parameter(each, "long", "scalar") for each in scalars)
+    return stage_parameters(
+        _buffers(stage), used_fields(stage), types, program.n_axes,
+        steps_per_launch=steps_per_launch,
+        data=(*given.parameters(stage, real), *fold_parameters(stage), *whole),
+    )  # fmt: skip
+
+
+def _declared(
+    program: Program, stage: Stage, types: Mapping[str, str], real: str, steps_per_launch: int,
+    scalars: Iterable[str],
+) -> list[str]:  # fmt: skip
+    """C lines: the parameters, up to the closing bracket."""
+    return [
+        *buffer_parameters(_buffers(stage), types),
+        *given.declarations(stage, real),
+        *fold_declarations(stage),
+        *(f"const long {name}," for name in scalars),
+        *_scalar_parameters(used_fields(stage), program.n_axes, steps_per_launch),
+    ]
 
 
 def _buffers(stage: Stage) -> tuple[tuple[str, Role], ...]:

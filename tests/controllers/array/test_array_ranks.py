@@ -41,3 +41,36 @@ for seed in range(4):
 def test_random_programs_do_what_numpy_does_on_ranks(n_ranks: int) -> None:
     done = run_ranks(n_ranks, JOB, env=helpers_path())
     assert done.returncode == 0, done.stderr
+
+
+LET_GO = """
+import numpy as np
+import controllers as ct
+with ct.Computation([], (6, 5), u=1, v=2, devices="reference") as run:
+    first, other = run.u + 1, run.u * 3
+    if run.comm.rank == 1:
+        del other
+    for _ in range(2):
+        run.u[...] = run.u + run.v
+    assert (np.asarray(first) == 2).all() and (np.asarray(run.u) == 5).all()
+    lost = [other] if run.comm.rank == 0 else []
+    last = run.u * 2
+    if run.comm.rank == 0:
+        assert (run.u[1:3] * 2).shape == (2, 5)     # the other rank does not make it
+    later = run.u * 4
+    run.u[...] = run.v
+    for one in (*lost, later):
+        try:
+            one.max()
+        except RuntimeError as error:
+            assert "on all ranks alike" in str(error)
+            print("lost")
+    assert (np.asarray(run.u) == 2).all()
+"""
+
+
+@pytest.mark.whole
+def test_what_one_rank_has_let_go_of_is_lost_on_the_others() -> None:
+    done = run_ranks(2, LET_GO, env=helpers_path())
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["lost"] * 3

@@ -64,7 +64,7 @@ def ran(program: Program, n_places: int, device: str = "reference", **options: A
 
 @pytest.mark.parametrize(
     "program, device, n_places, every",
-    sample([*product((RELAX, OVER), ("cpu", "reference"), (2, 1, 3), (3, 1, 2, 5))], 12),
+    sample([*product((RELAX, OVER), ("cpu", "reference"), (2, 1, 3), (3, 1, 2, 5))], 36),
 )
 def test_no_step_beyond_the_end_is_seen(
     program: Program, device: str, n_places: int, every: int
@@ -106,6 +106,7 @@ def test_a_step_more_is_under_way_where_it_writes_elsewhere(tmp_path: Path) -> N
         assert (over.step, place.step) == (4, 3)
 
 
+@pytest.mark.whole
 def test_ranks_drop_the_same_step() -> None:
     done = run_ranks(2, RANKS)
     assert done.returncode == 0, done.stderr

@@ -435,8 +435,11 @@ def smoothed(u: Any, *, x: Any) -> Any:
 @pytest.mark.whole
 @pytest.mark.skipif(CPU is None, reason="needs a CPU with OpenCL")
 @pytest.mark.parametrize("step", [smoothed, warmed])
-def test_what_folds_take_is_counted_before_it_is_allocated(step: Any) -> None:
-    grid = ct.Grid(y=23, x=31, boundary="periodic")
+@pytest.mark.parametrize("rule", ["periodic", ct.fixed(lambda x, y: x + y)])
+def test_what_folds_and_cells_outside_take_is_counted_before_it_is_allocated(
+    step: Any, rule: Any
+) -> None:
+    grid = ct.Grid(y=23, x=31, boundary=rule)
     given = dict(devices="cpu", places_per_controller=3, comm=SERIAL, u=1)
     with Computation(step, grid, **given) as run:
         executor, used = run._engine.executors[0], ledgers(run)[0].on_device

@@ -2,6 +2,7 @@
 """Running until something holds, looking on the way, recording, stopping at values that blow up."""
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -190,7 +191,7 @@ def test_components_integers_and_half_points_are_recorded_and_watched() -> None:
 def test_components_and_half_points_stop_a_run(name: str, at: tuple[int, int]) -> None:
     with blowing() as run:
         run[name][at] = np.nan
-        says = rf"{name} has become nan at \({at[0]}, {at[1]}\) in one of the steps 1 to 4"
+        says = rf"{name} has become nan at \({at[0]}, {at[1]}\) in step 1;"
         with pytest.raises(FloatingPointError, match=says):
             run.run(4, stop_if=True)
         with pytest.raises(ValueError, match="no such field of floats; there are q_rho, q_m, v"):
@@ -234,12 +235,11 @@ def growing(u, v):
     return dict(v=v + 0.1 * (u[0, 1] + u[1, 0]), u=new, top=ct.max(new), dt=1 / (2 + ct.max(v)))
 
 
-@pytest.mark.parametrize("every, step, devices", [
-    (None, "step 13;", "reference"), (1, "step 13;", "reference"), (70, "step 13;", "reference"),
-    *sample([(None, "step 13;", "cpu"), (4, "step 13;", "cpu")], 2),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "every, devices", sample([*product((None, 1, 4, 70), ("reference", "cpu"))], 8)
+)
 def test_a_run_stops_at_the_step_where_a_value_is_not_finite(
-    every: int | None, step: str, devices: str
+    every: int | None, devices: str
 ) -> None:
     def made() -> ct.Computation:
         return ct.Computation(
@@ -249,7 +249,7 @@ def test_a_run_stops_at_the_step_where_a_value_is_not_finite(
 
     with made() as run, made() as alone:
         top = run.record("top")
-        with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match=step):
+        with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match="step 13;"):
             run.run(100, stop_if=True, check_every=every)
         with np.errstate(all="ignore"):
             alone.run(run.step - 1)
