@@ -92,6 +92,35 @@ KGT_INLINE void kgt_best_put(const kgt_best *best, __global long *word)
     }
 }
 
+// that of a group to such a word: its items need no more than 32 bits of each other
+KGT_INLINE void kgt_best_put_group(
+    kgt_best *best, __global long *word, __local long *room, const int own, const int n)
+{
+    __local uint *keys = (__local uint *)room;
+    keys[own] = best->seen ? (uint)min(best->key, (long)INT_MAX) ^ 1U << 31 : 0;
+    if (own == 0)
+        keys[n] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (best->seen)
+        keys[n] = 1;    // whoever writes it
+    for (int left = n; left > 1; left = KGT_NEXT(left)) {
+        const int next = KGT_NEXT(left);
+        if (own < next) {
+            uint most = keys[own];
+            #pragma unroll 4
+            for (int other = own + next; other < left; other += next)
+                most = max(most, keys[other]);
+            keys[own] = most;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (own == 0) {
+        const kgt_best all = {keys[n], (int)(keys[0] ^ 1U << 31), 0};
+        kgt_best_put(&all, word);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+
 // the first item gets that of all
 KGT_INLINE void kgt_best_group(kgt_best *best, __local long *room, const int own, const int n)
 {

@@ -188,9 +188,7 @@ def fold_end_of_group(stage: Stage, n_items: int) -> list[str]:
             to = f"&{held(one)}, {_digits(stage, at)}{lowest_text}"
             lines.append(f"{_holder(one)}_group({to}, kgt_room, kgt_own, kgt_items);")
         else:
-            lines += _best(one)
-            lines.append(f"kgt_best_group(&{_best_of(one)}, kgt_room, kgt_own, kgt_items);")
-            lines += ["if (kgt_own == 0)", f"    {_best_end(stage, one, extreme)}"]
+            lines += [*_best(one), *_best_end_of_group(stage, one, extreme)]
             extreme += 1
     return lines
 
@@ -243,12 +241,25 @@ def _digits(stage: Stage, at: int) -> str:
 
 def _best_end(stage: Stage, one: FoldValue, extreme: int) -> str:
     """A C line: hand on an extreme of an item or a group."""
-    values = values_of(stage)
-    if in_words(values):
-        return f"kgt_best_put(&{_best_of(one)}, kgt_sums + {sum_words(values) + extreme});"
+    if in_words(values_of(stage)):
+        return f"kgt_best_put(&{_best_of(one)}, {_word(stage, extreme)});"
     at = f" + {OF_SLOT * extreme}" if extreme else ""
-    slot = f"kgt_slots + (kgt_first_slot + kgt_slot) * {OF_SLOT * n_extremes(values)}{at}"
+    slot = f"kgt_slots + (kgt_first_slot + kgt_slot) * {OF_SLOT * n_extremes(values_of(stage))}{at}"
     return f"kgt_best_end(&{_best_of(one)}, {slot});"
+
+
+def _best_end_of_group(stage: Stage, one: FoldValue, extreme: int) -> list[str]:
+    """C lines: the same of what all items of a group hold."""
+    best, room = f"&{_best_of(one)}", "kgt_room, kgt_own, kgt_items"
+    if in_words(values_of(stage)):
+        return [f"kgt_best_put_group({best}, {_word(stage, extreme)}, {room});"]
+    last = _best_end(stage, one, extreme)
+    return [f"kgt_best_group({best}, {room});", "if (kgt_own == 0)", f"    {last}"]
+
+
+def _word(stage: Stage, extreme: int) -> str:
+    """C text: where an extreme has its word."""
+    return f"kgt_sums + {sum_words(values_of(stage)) + extreme}"
 
 
 def _holder(one: FoldValue) -> str:

@@ -49,6 +49,7 @@ def like_gpu():
 def walking(monkeypatch):
     """Groups that walk over small boxes, as over large ones."""
     monkeypatch.setattr(marching, "FOLDING_GROUPS", 3)
+    monkeypatch.setattr(marching, "FEW_GROUPS", 3)
 
 
 def values(rng, dtype, extent, kind):
@@ -182,6 +183,17 @@ def test_gpus_fold_the_same(dtype, extent, walking):
         check(dtype, extent, kind, seed, case == 1, case != 1, only, on=like_gpu)
 
 
+@pytest.mark.whole
+@pytest.mark.parametrize("kind", ["min", "max"])
+def test_the_last_of_all_numbers_is_not_nothing(kind):
+    """Its key is that of a fold without cells."""
+    last = np.iinfo("int32").min if kind == "max" else np.iinfo("int32").max
+    array = np.full((5, 1024), last, "int32")
+    program = program_of(2, "int32", False, False, (kind,))
+    made, _ = folded(like_gpu(), program, {"u": array})
+    assert made[kind] == Accumulator.of(kind, array)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_launches_that_take_turns_leave_nothing_to_each_other(dtype):
     """The second one has fewer groups than the first, so that it writes fewer slots, if any."""
@@ -192,7 +204,7 @@ def test_launches_that_take_turns_leave_nothing_to_each_other(dtype):
     folding = like_gpu().folding(program, sweep, [domain])
     around, launches = Surroundings.usual(program, domain), []
     for groups in (4096, 2):
-        with mock.patch.object(marching, "FOLDING_GROUPS", groups):
+        with mock.patch.object(marching, "FEW_GROUPS", groups):
             launches.append(like_gpu().launch_command(
                 program, sweep, {"u": tile}, {}, domain, around, folding, 0
             ))  # fmt: skip

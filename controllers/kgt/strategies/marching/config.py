@@ -33,6 +33,7 @@ from controllers.kgt.strategies.marching.folds import walked
 from controllers.kgt.strategies.marching.parameters import MarchingParameters
 from controllers.kgt.text import element, fast, frame
 from controllers.kgt.text.analysis import in_vectors
+from controllers.kgt.text.fold_text import needs_doubles
 from controllers.kgt.text.fold_values import is_folding
 from controllers.kgt.text.lanes import SCALAR, WIDTHS, Lanes
 from controllers.program.expression import Coordinate, Given, Index, Outcome, Scalar
@@ -43,7 +44,9 @@ MAX_ITEMS = 1024    # of a work-group, on NVIDIA's GPUs
 # The most cells of one field that a cell reads: more ask for more steps, then for fewer.
 FEW_READS, MANY_READS = 6, 18
 FAR_REACH = 2       # planes that are handed on: from here on the registers hold one set of them
-FOLDING_GROUPS = 4096   # of a kernel that folds: each walks, and has one result to merge
+# Work-groups of a kernel that folds, at most: each walks, and ends with a fold of its items, which
+# takes long for sums.  NVIDIA H200: of maxima beside updates, fewer groups do not fill the device.
+FOLDING_GROUPS, FEW_GROUPS = 8192, 2112
 
 
 @dataclass(frozen=True)
@@ -78,10 +81,12 @@ class MarchingConfig(MarchingParameters, Config):
         if n_axes == 1:
             return cls(4, 1, 0, (256, 1, 1))
         if n_axes == 2 and is_folding(stage) and not stage.stored:  # many loads under way
-            return cls(2 if wide else 4, 4, 0, (64, 4, 1))
+            return cls(2 if wide else 4, 4, 0, (64, 2, 1))
         if n_axes == 2:
             if not in_vectors(stage, program.dtypes):   # values of neighbours take registers, too
                 return cls(2 if wide else 4, 2, 0, (64, 2, 1))
+            if n_reads <= FEW_READS and needs_doubles(stage):   # sums take registers, too
+                return cls(4, 2 if wide else 1, 0, (64, 4, 1))
             if n_reads <= FEW_READS:
                 return cls(2 if wide else 4, 2, 0, (64, 4, 1))
             return cls(4, 4, 0, (32, 4, 1) if wide else (64, 2, 1))
@@ -139,7 +144,9 @@ class MarchingConfig(MarchingParameters, Config):
 
     def work_sizes(self, program: Program, stage: Stage) -> WorkSizes:
         """Work-groups of a fixed size."""
-        return work_sizes(self, program.n_axes, is_folding(stage))
+        few = needs_doubles(stage) or not stage.stored
+        most = FEW_GROUPS if few else FOLDING_GROUPS
+        return work_sizes(self, program.n_axes, most if is_folding(stage) else 0)
 
     def kernel(self, program: Program, stage: Stage) -> StageKernel:
         """The kernel of `stage` whose items march along an axis."""
@@ -159,15 +166,15 @@ class MarchingConfig(MarchingParameters, Config):
         return replace(kernel, hint=element.hint(stage))
 
 
-def work_sizes(config: MarchingConfig, n_axes: int, folds: bool = False) -> WorkSizes:
+def work_sizes(config: MarchingConfig, n_axes: int, most_groups: int = 0) -> WorkSizes:
     """Items for all cells, one vector more per row than it holds, in whole work-groups.
 
-    folds: no more than FOLDING_GROUPS of these, as far as the others may walk.
+    most_groups: no more than that of these, as far as they walk; 0: they do not.
 
     >>> work_sizes(MarchingConfig(), 2)((100, 1000), False)
     ((256, 52), (32, 4))
-    >>> work_sizes(MarchingConfig(), 2, folds=True)((8192, 8192), False)
-    ((2080, 248), (32, 4))
+    >>> work_sizes(MarchingConfig(), 2, most_groups=4096)((8192, 8192), False)
+    ((2080, 244), (32, 4))
     """
 
     def sizes(extent: tuple[int, ...], is_cpu: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -177,9 +184,9 @@ def work_sizes(config: MarchingConfig, n_axes: int, folds: bool = False) -> Work
             items[config.axis] = -(-items[config.axis] // config.steps)
         items = [prod(items[:-2]), *items[-2:]] if n_axes > 2 else items
         groups = [-(-count // size) for count, size in zip(items[::-1], config.group)]
-        if folds:
+        if most_groups:
             at = walked(n_axes)
-            most = max(1, FOLDING_GROUPS // prod(groups[:at]))
+            most = max(1, most_groups // prod(groups[:at]))
             tiles = -(-groups[at] // most)      # of a group: as many for each
             groups[at] = -(-groups[at] // tiles)
         return (

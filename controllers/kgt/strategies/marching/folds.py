@@ -16,7 +16,7 @@ from controllers.kgt.text.fold_values import values_of
 from controllers.kgt.text.lanes import Lanes
 from controllers.program.program import Program, Stage
 
-AT_ONCE = 8     # cells that are handed on together, in vectors of at most 4
+AT_ONCE = 4     # cells that are handed on together: more of them take registers
 
 
 def named(name: str, stage: Stage, field: str) -> str:
