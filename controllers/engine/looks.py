@@ -61,6 +61,7 @@ class Lookout:
         self._goes_on = bool(combining) and not needed(plan.program) and plan.keeps_fields
         self._n_steps = self._end = 0
         self.is_open = False
+        self._rest: tuple[int, int] | None = None   # look and hold, when a first step has begun
 
     def begin(self, n_steps: int, last: int) -> None:
         """A run begins after so many time steps, whose last step is `last`."""
@@ -69,7 +70,13 @@ class Lookout:
 
     def advance(self) -> bool:
         """Look, if all is there that this takes; whether somebody has looked."""
-        if not self.is_open or not self._is_ready():
+        if not self.is_open:
+            return False
+        if self._rest is not None:      # what comes first is on its way to the device
+            self._course.look_at(*self._rest)
+            self._rest = None
+            return True
+        if not self._is_ready():
             return False
         step = self._course.look
         self._reach(step, self._n_steps, self._looks.of_fields(self._n_steps))
@@ -127,7 +134,10 @@ class Lookout:
             and not self._looks.of_fields(self._n_steps)
             and self._looks.left(self._n_steps) > 1
         )  # fmt: skip
-        self._course.look_at(look, look + goes_on)
+        hold = look + goes_on
+        first = min(hold, self._course.until + 1)
+        self._course.look_at(look, first)
+        self._rest = (look, hold) if first < hold else None
 
 
 class _Runs(Protocol):

@@ -17,6 +17,7 @@ import pyopencl as cl
 
 from controllers.device.event import AllOf, Command, Event
 from controllers.executor.opened_device import OpenedDevice
+from controllers.executor.result import Result
 from controllers.kernel.build import build, enqueue_kernel
 from controllers.kgt.kernel import StageKernel
 from controllers.kgt.text.fixed import fixed_source
@@ -71,7 +72,8 @@ class DeviceFolding:
         self._launches: list[_Launch] = []
         self._n_slots = [0] * len(boxes)
         self.digits = executor.constants(np.zeros(_n_digits(values), np.int64))
-        self._result = np.zeros(_n_result(values, len(boxes)), np.int64)
+        self._download = Result(executor, _n_result(values, len(boxes)))
+        self._result = self._download.array
         self._memory: tuple[cl.Buffer, Words] | None = None     # of all slots; each box's first
         self._command: Command | None = None
         self.nbytes = self.digits.size
@@ -112,38 +114,43 @@ class DeviceFolding:
 
     def _downloading(self) -> Command:
         """What downloads the vectors and zeroes them for the next launches."""
-        lane, result, digits = self._executor.compute_lane, self._result, self.digits
-        download: Callable[..., Event] = cl.enqueue_copy
+        lane, digits, nbytes = self._executor.compute_lane, self.digits, self._result.nbytes
+        target, download = digits, self._download.download
+        if self._download.is_apart:
+            target = self._executor.constants(self._result)
+            self.nbytes += target.size
 
         def command(wait_for: Sequence[Event] | None = None) -> Event:
-            done = download(lane.queue, result, digits, is_blocking=False, wait_for=wait_for)
-            cl.enqueue_fill_buffer(lane.queue, digits, np.int64(0), 0, result.nbytes)
+            copied: Event | None = None
+            if target is not digits:
+                copied = cl.enqueue_copy(lane.queue, target, digits, byte_count=nbytes)
+            done = download(target, copied)
+            cl.enqueue_fill_buffer(lane.queue, digits, np.int64(0), 0, nbytes)
             return done
 
         return command
 
     def _merging(self) -> Command:
         """What merges, with memory for all slots, of which the launches know from now on."""
-        executor, lane, result = self._executor, self._executor.compute_lane, self._result
+        executor, lane = self._executor, self._executor.compute_lane
         firsts = np.cumsum([0, *self._n_slots], dtype=np.int64)
         n_words = int(firsts[-1]) * self._n_extremes * OF_SLOT
         slots = executor.constants(np.zeros(n_words, np.int64))
         self._memory = slots, firsts
-        self.nbytes = memory_nbytes(self._values, self._n_slots)
+        self.nbytes = memory_nbytes(self._values, self._n_slots, executor.shares_host)
         for launch in self._launches:
             launch.tell(slots, firsts)
-        target = executor.constants(result)
+        target = executor.constants(self._result)
         kernel, sizes = self._parts()
         counts = COPIES, self._n_words, self._n_boxes, self._n_extremes
         memory = self.digits, slots, executor.constants(firsts), target
         kernel.set_args(*memory, *map(np.int64, counts))
-        download: Callable[..., Event] = cl.enqueue_copy
+        download = self._download.download
 
         def command(
             wait_for: Sequence[Event] | None = None, keep: object = memory
         ) -> Event:
-            enqueue_kernel(lane.queue, kernel, *sizes, None, wait_for)
-            return download(lane.queue, result, target, is_blocking=False)
+            return download(target, enqueue_kernel(lane.queue, kernel, *sizes, None, wait_for))
 
         return command
 
@@ -210,10 +217,12 @@ def n_slots(source: StageKernel, sizes: tuple[tuple[int, ...], tuple[int, ...]])
     return prod(n // size for n, size in counts)
 
 
-def memory_nbytes(values: Sequence[FoldValue], slots: Sequence[int]) -> int:
+def memory_nbytes(
+    values: Sequence[FoldValue], slots: Sequence[int], shares_host: bool
+) -> int:
     """Bytes on the device for the folds of launches over boxes, which fill so many slots each."""
     if in_words(values):
-        return 8 * _n_digits(values)
+        return 8 * _n_digits(values) * (1 if shares_host else 2)
     n_boxes, of_slots = len(slots), sum(slots) * n_extremes(values) * OF_SLOT
     return 8 * (_n_digits(values) + of_slots + n_boxes + 1 + _n_result(values, n_boxes))
 

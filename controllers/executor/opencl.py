@@ -255,7 +255,8 @@ class OpenCLExecutor(LaunchingDevice):
         for placed in boxes:
             source = self.source(program, sweep, self.launch_of(program, sweep, placed))
             slots.append(n_slots(source, source.work_sizes(placed[0].extent, is_cpu)))
-        return memory_nbytes(values_of(with_values(program, sweep.stage)[1]), slots)
+        values = values_of(with_values(program, sweep.stage)[1])
+        return memory_nbytes(values, slots, self.shares_host)
 
     def _tables(
         self, tables: Iterable[Table], over: Shape, around: Surroundings, dtype: str

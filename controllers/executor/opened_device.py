@@ -53,6 +53,11 @@ class OpenedDevice:
         self.context = cl.Context([device.handle])
         self.compute_lane, self.transfer_lane = Lane(self.context), Lane(self.context)
         self._lanes = self.compute_lane, self.transfer_lane
+        profiling = cl.command_queue_properties.PROFILING_ENABLE
+        # for what the host waits for while the lanes go on
+        self.results = (
+            None if self.shares_host else cl.CommandQueue(self.context, properties=profiling)
+        )
         self._clearing = Clearing(self.compute)
         self._n_tiles = 0
         self._hosts: WeakValueDictionary[int, npt.NDArray[Any]] = WeakValueDictionary()
@@ -207,6 +212,8 @@ class OpenedDevice:
             compute, transfer = self._lanes
             labelled(f"kernels are waited for on {where(self.device)}", compute.finish)()
             transfer.finish()
+            if self.results is not None:
+                self.results.finish()
             return keep
 
         done = self.waiter.wait(finish, patience_s)
