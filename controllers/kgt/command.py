@@ -20,7 +20,8 @@ HELP = "write the kernels of a pattern file as OpenCL C"
 DESCRIPTION = (
     "Write an OpenCL C kernel for each stencil of a pattern file, as DIR/NAME.cl.  A pattern file "
     "holds shape, pattern, factor and, if wanted, name, as literals; or shape_NAME, pattern_NAME, "
-    "factor_NAME for several.  It is parsed, never executed."
+    "factor_NAME for several.  It is parsed, never executed.  The kernels of a program of several "
+    "steps or fields are written as it runs: controllers run PROGRAM.py --kgt-out DIR."
 )
 
 

@@ -16,13 +16,13 @@ from typing import Any
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # sizes and steps of a small run; enough for what starts in one place to be in another
 SMALL: dict[str, tuple[dict[str, int], int]] = {
-    "life": (dict(n=45), 12),
+    "life": (dict(n=41), 12),
     "himeno": (dict(i=9, j=12, k=11), 6),
     "swim": (dict(n=14), 8),
     "hyperthermia": (dict(n=10), 6),
     "tricubic": (dict(n=9), 5),
     "reverse_edge": (dict(y=37, x=29), 9),
-    "lattice_gas": (dict(n=42), 12),
+    "lattice_gas": (dict(n=26), 9),
     "seismic": (dict(y=26, x=40), 40),
 }
 

@@ -137,9 +137,11 @@ def test_the_choice_is_as_for_one_field() -> None:
 def test_few_cells_of_each_field_ask_for_few_steps_and_far_planes_for_a_loop() -> None:
     config = config_of("marching", PROGRAM, STAGE)
     assert isinstance(config, MarchingConfig) and (config.steps, config.group[:2]) == (2, (64, 4))
-    far = {"u": sum((at("u", n, 0, 0) for n in range(-4, 5)), start=at("v", 0, 0, 0))}
-    stage = Stage("far", far, ((-4, 4), (0, 0), (0, 0)))
-    program = Program("far", PROGRAM.fields, (stage,))
-    config = config_of("marching", program, stage)
-    assert isinstance(config, MarchingConfig) and config.looped
-    assert "#pragma unroll 1\n" in generate(program, stage, config).source
+    for reach in (1, 2, 4):
+        planes = (at("u", n, 0, 0) for n in range(-reach, reach + 1))
+        far = {"u": sum(planes, start=at("v", 0, 0, 0))}
+        stage = Stage("far", far, ((-reach, reach), (0, 0), (0, 0)))
+        program = Program("far", PROGRAM.fields, (stage,))
+        config = config_of("marching", program, stage)
+        assert isinstance(config, MarchingConfig) and config.looped == (reach > 1)
+        assert ("#pragma unroll 1\n" in generate(program, stage, config).source) == (reach > 1)

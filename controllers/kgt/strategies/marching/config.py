@@ -42,7 +42,7 @@ NARROW = 64     # vectors in a row below which work-groups are half empty
 MAX_ITEMS = 1024    # of a work-group, on NVIDIA's GPUs
 # The most cells of one field that a cell reads: more ask for more steps, then for fewer.
 FEW_READS, MANY_READS = 6, 18
-FAR_REACH = 2       # planes that are handed on: of more of them the registers hold one set
+FAR_REACH = 2       # planes that are handed on: from here on the registers hold one set of them
 FOLDING_GROUPS = 4096   # of a kernel that folds: each walks, and has one result to merge
 
 
@@ -86,7 +86,8 @@ class MarchingConfig(MarchingParameters, Config):
                 return cls(2 if wide else 4, 2, 0, (64, 4, 1))
             return cls(4, 4, 0, (32, 4, 1) if wide else (64, 2, 1))
         reach = max((abs(read.offset[n_axes - 3]) for read in stage.reads), default=0)
-        if reach > FAR_REACH and not wide:
+        is_far = reach > FAR_REACH or (reach == FAR_REACH and n_reads <= MANY_READS)
+        if is_far and not wide:
             return cls(4, 8, n_axes - 3, (32, 8, 1), looped=True)
         if n_reads > MANY_READS:
             return cls(4, 2, n_axes - 3, (32, 4, 1))
