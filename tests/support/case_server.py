@@ -64,12 +64,15 @@ def run_job(ranks: int, names: Sequence[Name], timeout: float) -> Outcome:
 
 
 def environment(ranks: int) -> dict[str, str]:
-    """For several ranks PoCL lists the CPU twice per rank, as a host with many devices would."""
+    """For several ranks PoCL lists the CPU twice per rank, as a host with many devices would.
+
+    This process has tried the drivers: the ranks need not, for as many devices more.
+    """
     if ranks == 1:
         return {}
     cpu = next(device for device in find_devices() if device.kind == "cpu")
     driver = cpu.name.partition("-")[0]     # PoCL's devices are called after their drivers
-    return {"POCL_DEVICES": " ".join([driver] * 2 * ranks)}
+    return {"POCL_DEVICES": " ".join([driver] * 2 * ranks), "CONTROLLERS_PROBE": "off"}
 
 
 def command(name: Name, ranks: int) -> str:
