@@ -23,6 +23,7 @@ from controllers.kgt.text.integer import quotient_for
 from controllers.kgt.text.lanes import SCALAR, Lanes, clang_functions
 from controllers.program.dtypes import given_dtype
 from controllers.program.program import Program, Stage
+from controllers.program.stage_check import Math
 
 
 def kernel(
@@ -49,7 +50,7 @@ def kernel(
     """
     types = {field: OPENCL_TYPES[program.dtypes[field]] for field in used_fields(stage)}
     body = [*_overwritten(stage, types), *body]
-    helpers = [*fold_helpers(stage), *helpers]
+    helpers = [*_exact(program, fold_helpers(stage)), *helpers]
     real = OPENCL_TYPES[given_dtype(stage, program.dtypes)]
     name = _free(f"kgt_{stage.name}", [*helpers, *body, *given.declarations(stage, real)])
     lines = [
@@ -132,9 +133,21 @@ def _pragmas(program: Program, stage: Stage) -> list[str]:
     """C lines: which arithmetic the compiler may use."""
     doubles = "float64" in used_dtypes(stage, program.dtypes)
     return [
-        f"#pragma OPENCL FP_CONTRACT {CONTRACTION[program.math]}",
+        _contraction(program.math),
         *(["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if doubles else []),
     ]
+
+
+def _exact(program: Program, functions: list[str]) -> list[str]:
+    """C lines: functions that have to round as they are written, in any arithmetic."""
+    if program.math == "strict" or not functions:
+        return functions
+    return [_contraction("strict"), *functions, _contraction(program.math), ""]
+
+
+def _contraction(math: Math) -> str:
+    """A C line: whether a product and the sum it goes to may be rounded once."""
+    return f"#pragma OPENCL FP_CONTRACT {CONTRACTION[math]}"
 
 
 def _free(name: str, lines: Sequence[str]) -> str:

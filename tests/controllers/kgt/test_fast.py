@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import re
 from pathlib import Path
@@ -19,8 +20,10 @@ from controllers.kgt import STRATEGIES, generate
 from controllers.kgt.__main__ import main as kgt
 from controllers.kgt.choice import config_of
 from controllers.kgt.text.fast import stage_of
+from controllers.kgt.text.fold_values import with_values
 from controllers.language.weights import Stencil
 from controllers.program.expression import Application, Constant, Expression, Read, count
+from controllers.program.fold import Fold
 from controllers.program.program import Field, Program, Stage
 from controllers.program.reference import reference_run
 from controllers.run.dry_run import dry_run
@@ -153,3 +156,20 @@ def test_the_command_line_takes_and_tells_it(
     assert kgt([str(pattern), "--print", "--math", "fast"]) == 0
     assert "0.1f * u[c - u_pitch_0]" in capsys.readouterr().out
     assert kgt([str(pattern), "--print", "--math", "fast", "--dtype", "int32"]) == 2
+
+
+def test_sums_stay_exact() -> None:
+    u, v = Read("u", (0, 0)), Read("v", (0, 0))
+    stage = Stage("dot", {"u": u + v}, ((0, 0), (0, 0)), {"total": Fold("sum", u * v)})
+    program = Program("dot", (Field("u", "float64"), Field("v", "float64")), (stage,))
+    fast = with_values(program.with_math("fast"), stage)
+    text = config_of("cell", *fast).kernel(*fast).source
+    exact, added = text.index("FP_CONTRACT OFF"), text.index("kgt_two_sum(")
+    assert exact < added < text.rindex("FP_CONTRACT ON") < text.index("__kernel")
+
+    rng = np.random.default_rng(1)
+    fields = [rng.standard_normal((37, 50)) * 10.0 ** rng.integers(-9, 9, (37, 50)) for _ in "uv"]
+    with Computation(program, (37, 50), devices="cpu", math="fast") as run:
+        run.u[...], run.v[...] = fields
+        run.run(1)
+        assert run.total == math.fsum((fields[0] * fields[1]).ravel())
