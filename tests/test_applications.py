@@ -221,6 +221,73 @@ def test_seismic_waves_are_those_of_plain_numpy(device: str) -> None:
         assert largest > 0 and np.allclose(after[name], right, rtol=0, atol=1e-12 * largest), name
 
 
+GAS = ("rho", "mz", "my", "mx", "energy")
+DOUBLES = [(name, "f8") for name in GAS]
+
+
+def euler(q: Any, d: float) -> Any:
+    """Rates of the five conserved quantities (first axis) between walls below and above."""
+    out = np.zeros_like(q)
+    out[1], out[4] = -q[0], -q[1]
+    for axis, own in ((1, 1), (2, 2), (3, 3)):
+        ends = [(0, 0), *((2, 2) if one == axis else (0, 0) for one in (1, 2, 3))]
+        wide = np.pad(q, ends, mode="symmetric" if axis == 1 else "wrap")
+        wide = np.moveaxis(wide, axis, 1)
+        if axis == 1:
+            wide[1, :2] *= -1
+            wide[1, -2:] *= -1
+        a, b, c, e = (wide[:, n : n + q.shape[axis] + 1] for n in range(4))
+        states = (2 * c + 5 * b - a) / 6, (2 * b + 5 * c - e) / 6
+        flows, speeds = [], []
+        for one in states:
+            v = one[own] / one[0]
+            p = 0.4 * (one[4] - (one[1] ** 2 + one[2] ** 2 + one[3] ** 2) / one[0] / 2)
+            flow = one * v
+            flow[own] += p
+            flow[4] += p * v
+            flows.append(flow)
+            speeds.append(abs(v) + np.sqrt(1.4 * p / one[0]))
+        through = (sum(flows) - np.maximum(*speeds) * (states[1] - states[0])) / 2
+        out -= np.moveaxis(np.diff(through, axis=1), 1, axis) / d
+    return out
+
+
+@on_devices
+def test_compressible_flow_is_that_of_plain_numpy(device: str) -> None:
+    before, after = looked_at("compressible", 3, devices=device, dtype=DOUBLES)
+    q, d, dt = np.array([before[f"q_{name}"] for name in GAS]), 1 / 8, 0.1 / 8
+    for _ in range(3):
+        first = q + dt * euler(q, d)
+        second = 3 / 4 * q + (first + dt * euler(first, d)) / 4
+        q = q / 3 + 2 / 3 * (second + dt * euler(second, d))
+    for name, right in zip(GAS, q):
+        scale = abs(right).max() + 1e-3
+        assert np.allclose(after[f"q_{name}"], right, rtol=0, atol=1e-13 * scale), name
+
+
+@pytest.mark.whole
+def test_the_heavy_gas_falls_as_linear_theory_says() -> None:
+    n, late, amplitudes = 24, 1.6, {}
+    with example("compressible")["computation"](
+        2 * n, n, n, dtype=DOUBLES, devices="cpu"
+    ) as run:  # fmt: skip
+        start = {name: run[f"q_{name}"].get() for name in GAS}
+        z = run.q_rho.coords["z"][:, None, None]
+        wave = np.cos(2 * np.pi * run.q_rho.coords["x"])
+        for now in run.steps(round(late * n / 0.1), every=round(0.4 * n / 0.1)):
+            amplitudes[now.time] = 2 * (run.q_mz.get()[n] * wave).mean()
+        end = {name: run[f"q_{name}"].get() for name in GAS}
+    assert abs(end["rho"].sum() / start["rho"].sum() - 1) < 1e-13, "mass"
+    whole = [(f["energy"] + z * f["rho"]).sum() for f in (start, end)]
+    assert abs(whole[1] / whole[0] - 1) < 1e-3, "energy, that of height included"
+    assert np.allclose(end["mx"], end["my"].swapaxes(1, 2), rtol=0, atol=1e-11)
+    assert np.allclose(end["rho"], end["rho"][:, ::-1, ::-1], rtol=0, atol=1e-11)
+    first, *_, last = sorted(amplitudes)
+    sharp = np.cosh(np.sqrt(2 * np.pi / 3) * np.array([first, last]))     # from a push alone
+    grown = np.log(amplitudes[last] / amplitudes[first]) / np.log(sharp[1] / sharp[0])
+    assert 0.75 < grown < 1.02, "the layer has a depth, which takes some of it"
+
+
 @pytest.mark.parametrize(("name", "way"), sample(product(PATTERNS, WAYS), 3 * len(WAYS)))
 def test_a_pattern_file_is_a_weighted_sum_of_plain_numpy(name: str, way: str) -> None:
     (stencil,) = read_patterns(EXAMPLES / "patterns" / f"{name}.py")

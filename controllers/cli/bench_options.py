@@ -15,7 +15,7 @@ from hitmap.comm import Communicator
 STENCILS = ("2d4", "2d9c", "2d9s", "2d5a", "3d7", "3d27")
 AGAINST = ("cell", "hand-written", "numpy", "c")
 APPS = ("himeno", "swim", "hyperthermia", "tricubic", "life", "reverse_edge", "lattice_gas",
-        "seismic")  # fmt: skip
+        "compressible", "seismic")  # fmt: skip
 SECONDS, QUICK_SECONDS = 10.0, 0.3
 
 HELP = "measure classical stencils against other ways to compute them"

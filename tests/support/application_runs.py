@@ -24,6 +24,7 @@ SMALL: dict[str, tuple[dict[str, int], int]] = {
     "reverse_edge": (dict(y=37, x=29), 9),
     "lattice_gas": (dict(n=26), 9),
     "seismic": (dict(y=26, x=40), 40),
+    "compressible": (dict(z=12, y=8, x=8), 3),
 }
 
 
