@@ -2,8 +2,10 @@
 """Folds over three ranks, of which one may have no place: the reference's results on all."""
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from mpi_jobs import run_ranks
+from mpi_jobs import helpers_path, run_ranks
 
 RANKS = """
 import numpy as np
@@ -11,7 +13,7 @@ from controllers import Computation, Field, Program, Scalar, Stage
 from controllers.program.fold import Fold
 from controllers.program.reference import reference_steps
 from hitmap.comm import default_communicator
-from tests.controllers.engine.test_folds import (
+from test_folds import (
     CFL, EXTENT, FASTEST, FLOW, MEAN, RELAX, SEARCHING, STAR, solving, start, u
 )
 from dataclasses import replace
@@ -47,5 +49,5 @@ for weights in (None, [1, 0, 1]):
 
 @pytest.mark.whole
 def test_all_ranks_know_what_the_reference_folds() -> None:
-    job = run_ranks(3, RANKS)
+    job = run_ranks(3, RANKS, env=helpers_path(Path(__file__).parent))
     assert job.returncode == 0, job.stderr

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpi_jobs import run_ranks
+from mpi_jobs import helpers_path, run_ranks
 from sample import sample
 
 from controllers import Computation, Field, Program, Read, Stage
@@ -29,7 +29,7 @@ OVER = Program(     # the second stage writes where a step begins
 )  # fmt: skip
 RANKS = """import numpy as np
 from hitmap.comm import default_communicator
-from tests.controllers.engine.test_looks import RELAX, ran, start
+from test_looks import RELAX, ran, start
 comm = default_communicator()
 fields = start(RELAX)
 with ran(RELAX, 2, comm=comm) as run, ran(RELAX, 3) as alone:
@@ -110,5 +110,5 @@ def test_a_step_more_is_under_way_where_it_writes_elsewhere(tmp_path: Path) -> N
 
 @pytest.mark.whole
 def test_ranks_drop_the_same_step() -> None:
-    done = run_ranks(2, RANKS)
+    done = run_ranks(2, RANKS, env=helpers_path(Path(__file__).parent))
     assert done.returncode == 0, done.stderr

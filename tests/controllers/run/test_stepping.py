@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from mpi_jobs import run_ranks
+from mpi_jobs import helpers_path, run_ranks
 from sample import sample
 
 import controllers as ct
@@ -18,7 +19,7 @@ from hitmap import SerialCommunicator
 
 RANKS = """import numpy as np
 from hitmap.comm import default_communicator
-from tests.controllers.run.test_stepping import running
+from test_stepping import running
 with running(comm=default_communicator()) as run:
     line = run.record("u", y=33.0)
     run.run(until=lambda now: now.top > 3, check_every=4, at_most=40)
@@ -274,5 +275,5 @@ def test_without_memory_for_a_copy_the_step_is_one_of_some(
 
 @pytest.mark.whole
 def test_two_ranks_end_together_and_record_together() -> None:
-    done = run_ranks(2, RANKS)
+    done = run_ranks(2, RANKS, env=helpers_path(Path(__file__).parent))
     assert done.returncode == 0, done.stderr
