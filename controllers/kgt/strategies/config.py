@@ -69,8 +69,8 @@ class Config(Protocol):
             )
         if not cls._folds(stage):
             raise ValueError(
-                f"stage {stage.name!r} folds values, which kernels of the strategy "
-                f"{cls.strategy!r} do not; leave it out, or take 'cell'"
+                f"stage {stage.name!r} folds values in a way that the strategy {cls.strategy!r} "
+                f"does not write; leave it out, or take 'cell'"
             )
         if not cls._takes_given(stage):
             raise ValueError(

@@ -18,6 +18,9 @@ from controllers.device import reference_device
 from controllers.engine import Engine
 from controllers.executor.executor import Executor
 from controllers.executor.reference import ReferenceExecutor
+from controllers.kernel.choices import Choices
+from controllers.kgt.choice import choose, config_of
+from controllers.kgt.strategies.cell import CellConfig
 from controllers.plan import Location, Plan
 from controllers.program.expression import Constant
 from controllers.program.fold import Fold
@@ -42,9 +45,9 @@ def test_all_numbers_of_places_give_the_results_of_the_reference(number: int) ->
 @pytest.mark.parametrize("number", sample(range(60), 60))
 def test_pocl_gives_the_results_of_the_reference(number: int) -> None:
     right, rng = fold_case(number), random.Random(number)
-    devices: list[Executor] = [
-        opencl(bool(number % 2), "cpu"), ReferenceExecutor(reference_device())
-    ]
+    pocl = opencl(bool(number % 2), "cpu")
+    pocl.choices = Choices(pocl.device)     # others have had it
+    devices: list[Executor] = [pocl, ReferenceExecutor(reference_device())]
     executors = [rng.choice(devices) for _ in range(1 + number % 5)]
     check(right, fused(right.case.program), executors, rng)
 
@@ -57,6 +60,14 @@ def test_a_stage_that_folds_numbers_alone_is_known_by_where_it_lies() -> None:
                       for name in "uv")
     }  # fmt: skip
     assert len(texts) == 2
+
+
+def test_numbers_alone_are_not_folded_by_rows() -> None:
+    stage = Stage("s", {}, ((0, 0),), {"n": Fold("sum", Constant(1))}, "u")
+    program = Program("p", (Field("u", "float32"),), (stage,))
+    assert isinstance(choose(program, stage, "cpu"), CellConfig)
+    with pytest.raises(ValueError, match="in a way that the strategy 'rows' does not write"):
+        config_of("rows", program, stage)
 
 
 def check(

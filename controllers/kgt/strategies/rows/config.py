@@ -66,6 +66,11 @@ class RowsConfig(RowsParameters, Config):
         return super()._takes_given(stage) and not looks
 
     @classmethod
+    def _folds(cls, stage: Stage) -> bool:
+        """Not numbers alone: a field says where vectors start."""
+        return super()._folds(stage) and bool(stage.stored or stage.fields_read)
+
+    @classmethod
     def default(
         cls, program: Program, stage: Stage, exceeds_cache: bool = False, nvidia: bool = False
     ) -> RowsConfig:
@@ -94,8 +99,6 @@ class RowsConfig(RowsParameters, Config):
 
         Nor of bytes cell by cell: there "cell" becomes vectors of more than 16 cells.
         """
-        if not (stage.stored or stage.fields_read):
-            return None     # no field says where vectors start
         narrow = all(program.dtypes[field] == "uint8" for field in stage.updates)
         if narrow and not in_vectors(stage, program.dtypes):
             return None
