@@ -66,15 +66,15 @@ class Simulation:
 
     def _ready(self, instance: Instance, todo: dict[Instance, Operation]) -> bool:
         step, operation = instance[0], todo[instance]
+        if any((step - e.steps_back, e.number) in todo for e in operation.after):
+            return False
         if operation.verb == "receive" and not self.channels.get(_number(operation)):
             return False
         # messages of one channel keep their order, as MPI's do
-        if operation.verb in ("send", "receive") and any(
+        return operation.verb not in ("send", "receive") or not any(
             o.verb == operation.verb and o.bundle == operation.bundle and s < step
             for (s, _), o in todo.items()
-        ):
-            return False
-        return not any((step - e.steps_back, e.number) in todo for e in operation.after)
+        )
 
     def _execute(self, operation: Operation) -> None:
         if operation.verb == "launch":
