@@ -19,7 +19,9 @@ from controllers.language.pattern_file import read_patterns
 
 JOB = Path(__file__).parent / "support" / "application_runs.py"
 # of `main`, where by default it takes long
-ARGUMENTS: dict[str, tuple[Any, ...]] = {"compressible": (12,), "hyperthermia": (24,), "swim": (64,)}
+ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "compressible": (12,), "hyperthermia": (24,), "swim": (64,)
+}  # fmt: skip
 PATTERNS = sorted(path.stem for path in (EXAMPLES / "patterns").glob("*.py"))
 WAYS: dict[str, dict[str, Any]] = {
     "reference": dict(devices="reference"),
