@@ -13,7 +13,17 @@ import numpy.typing as npt
 import pytest
 from sample import sample
 
-from controllers import CheckError, Computation, Field, Program, Read, Scalar, Stage, reference_run
+from controllers import (
+    CheckError,
+    Computation,
+    Field,
+    Program,
+    Read,
+    Scalar,
+    Stage,
+    dry_run,
+    reference_run,
+)
 from controllers.device.event import HostEvent
 from controllers.engine import describe
 from controllers.executor.reference import ReferenceExecutor
@@ -250,6 +260,25 @@ def test_timelines_reports_and_explanations_know_folds(tmp_path: Path) -> None:
         text = run.explain()
         assert run.report().steps == 2
     assert "repeats solve up to 23 times within a step, until its results say so, asked" in text
+
+
+def test_what_is_folded_into_is_counted() -> None:
+    with ran(RELAX, start(1, "u"), 2, "cpu") as run:
+        made = sum(one.nbytes for one in run._engine._binder._foldings.values())
+        last = run.explain().splitlines()[-2]
+        assert int(last.split()[-2]) == made > 0
+    sizes = dry_run(RELAX, EXTENT, 2, devices="cpu").sizes
+    assert sum(size.folds for size in sizes) == made
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("shape", [(3, 2, (1 << 20) + 5), ((1 << 21) + 1, 2, 2)])
+def test_long_axes_have_places_too(shape: tuple[int, ...]) -> None:
+    values = np.random.default_rng(0).integers(0, 200, shape).astype(np.uint8)
+    values[-1, -1, -1] = 255
+    with Computation([], shape, dtype="uint8", u=values, places_per_controller=2) as run:
+        assert run.u.argmax() == values.argmax() == values.size - 1
+        assert run.u[1:].argmin() == values[1:].argmin()
 
 
 def test_a_watchdog_can_say_who_waits_for_which_fold() -> None:
