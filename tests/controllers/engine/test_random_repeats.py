@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Random programs that repeat some of their stages: checked, traced and tuned, the reference's bits."""
+"""Random programs that repeat some of their stages: checked, traced and tuned, as the reference."""
 from __future__ import annotations
 
 import random
