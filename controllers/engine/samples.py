@@ -7,13 +7,10 @@ halos held up in the next step.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from controllers.device.event import Profile
-from controllers.plan import Operation
-
-if TYPE_CHECKING:
-    from controllers.engine.driver import Engine
+from controllers.plan import Operation, Plan
 
 # Reading the times of one step takes some 20 us, so that of a long run one step in 64 is looked at.
 DISTANCE = 128      # steps between two pairs, at least, but ...
@@ -34,10 +31,18 @@ class Log(Protocol):
         """`operation` has been started in `step`; its profile can be read when it is complete."""
 
 
+class Runner(Protocol):
+    """What runs the operations of a plan."""
+
+    @property
+    def plan(self) -> Plan: ...
+    def on_host_clock(self, operation: Operation, moment: int) -> int: ...
+
+
 class RunLog(Log, Protocol):
     """What a run tells, where parts of steps may be run by engines of their own."""
 
-    def within(self, engine: Engine, step: int) -> RunLog:
+    def within(self, engine: Runner, step: int) -> RunLog:
         """Who is told of a part of a step that is wanted, which another engine runs as steps."""
 
 
