@@ -66,6 +66,11 @@ class FieldSlice(Distributed):
         same = self._field.fields == field.fields and self._field.arrays is field.arrays
         return self._kept is None and same and self._section == section
 
+    @property
+    def shown(self) -> tuple[WholeField, Section] | None:
+        """The field and its cells that it is a view of; None where it keeps others."""
+        return None if self._kept is not None else (self._field, self._section)
+
     def operand(self) -> Operand | None:
         if isinstance(self._kept, Lazy):
             return self._kept.operand()

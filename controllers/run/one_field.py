@@ -7,7 +7,7 @@ to one rank.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,10 +24,12 @@ from controllers.run.cells import put_section, section_of
 from controllers.run.data_array import data_array_type
 from controllers.run.field_access import FieldAccess
 from controllers.run.field_slice import FieldSlice, put_where
+from controllers.run.origin import Origin
 from controllers.settings.domain import place_of
 from controllers.settings.initial import Given, Place, initials
 from hitmap.agreement import on_all_ranks, raise_together
 from hitmap.conversion import with_one_nan
+from hitmap.layout import Layout
 from hitmap.scatter import everywhere, gather, scatter
 from hitmap.section import Section
 
@@ -91,6 +93,10 @@ class OneField(FieldAccess, Distributed):
                     lazy = values if isinstance(values, Lazy) else None
                     self.arrays.assign(self._field, start, own, term, lazy)
                     return
+            origin = _origin(values)
+            if origin is not None and origin.goes_to(self, section):
+                self._move(section, origin.facts, origin)
+                return
         if hasattr(values, "__array__") and not isinstance(values, (np.ndarray, np.generic)):
             values = np.asarray(values)     # all ranks take part where it is distributed
         self._write(section, values)
@@ -241,9 +247,14 @@ class OneField(FieldAccess, Distributed):
             return everywhere(whole, layout.domain, self.dtype, self.comm)
         return whole
 
+    @collective("fields", "section", "told", use="reads")
+    def _move(self, section: Section, told: object, origin: Origin) -> None:
+        """Set the cells of a section to others, which are `told` to be the same on all ranks."""
+        self._put_parts(section, *origin.brought(self, section))
+
     @collective("fields", "section", use="reads")
     def _write(self, section: Section, values: npt.ArrayLike) -> None:
-        engine, layout = self._engine, section.divided(self._layout)
+        layout = section.divided(self._layout)
         whole = problem = None
         if self.comm.rank == 0:
             try:
@@ -255,8 +266,25 @@ class OneField(FieldAccess, Distributed):
             parts = scatter(whole, layout, self._ranks, self.comm, 0, self.dtype)
         except ValueError as error:     # which all ranks have
             raise on_all_ranks(ValueError(f"{self._field}: {error}")) from None
+        self._put_parts(section, layout, parts)
+
+    def _put_parts(
+        self, section: Section, layout: Layout, parts: Mapping[int, npt.NDArray[Any]]
+    ) -> None:
+        """Set the cells of a section, those of each place of this rank."""
+        engine = self._engine
         self.arrays.settle(self.fields)
         with self.state.setting("write", self.fields):
             for place, cells in parts.items():
                 put_section(engine, self._field, place, section, layout.owned[place], cells)
             engine.loaded(engine.n_steps)
+
+
+def _origin(values: Distributed) -> Origin | None:
+    """The cells of a field that these are; None where they are computed."""
+    if isinstance(values, OneField):
+        return Origin(values, Section.of(..., values.shape))
+    shown = values.shown if isinstance(values, FieldSlice) else None
+    if shown is None or not isinstance(shown[0], FieldAccess):
+        return None
+    return Origin(shown[0], shown[1])
