@@ -7,7 +7,8 @@ to one rank.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,7 +30,6 @@ from controllers.settings.domain import place_of
 from controllers.settings.initial import Given, Place, initials
 from hitmap.agreement import on_all_ranks, raise_together
 from hitmap.conversion import with_one_nan
-from hitmap.layout import Layout
 from hitmap.scatter import everywhere, gather, scatter
 from hitmap.section import Section
 
@@ -250,7 +250,10 @@ class OneField(FieldAccess, Distributed):
     @collective("fields", "section", "told", use="reads")
     def _move(self, section: Section, told: object, origin: Origin) -> None:
         """Set the cells of a section to others, which are `told` to be the same on all ranks."""
-        self._put_parts(section, *origin.brought(self, section))
+        origin.check(self)
+        with self._setting() as engine:
+            origin.move_to(self, section)
+            engine.loaded(engine.n_steps)
 
     @collective("fields", "section", use="reads")
     def _write(self, section: Section, values: npt.ArrayLike) -> None:
@@ -266,18 +269,18 @@ class OneField(FieldAccess, Distributed):
             parts = scatter(whole, layout, self._ranks, self.comm, 0, self.dtype)
         except ValueError as error:     # which all ranks have
             raise on_all_ranks(ValueError(f"{self._field}: {error}")) from None
-        self._put_parts(section, layout, parts)
-
-    def _put_parts(
-        self, section: Section, layout: Layout, parts: Mapping[int, npt.NDArray[Any]]
-    ) -> None:
-        """Set the cells of a section, those of each place of this rank."""
-        engine = self._engine
-        self.arrays.settle(self.fields)
-        with self.state.setting("write", self.fields):
+        with self._setting() as engine:
             for place, cells in parts.items():
                 put_section(engine, self._field, place, section, layout.owned[place], cells)
             engine.loaded(engine.n_steps)
+
+    @contextmanager
+    def _setting(self) -> Iterator[Engine]:
+        """Some cells are set meanwhile."""
+        engine = self._engine
+        self.arrays.settle(self.fields)
+        with self.state.setting("write", self.fields):
+            yield engine
 
 
 def _origin(values: Distributed) -> Origin | None:

@@ -5,6 +5,7 @@ Each goes from the place that owns it to the place that will, and no rank sees t
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.array.operand import Frame
-from controllers.run.cells import dtype_of, section_of
+from controllers.engine import Engine
+from controllers.memory.tile import Tile
+from controllers.run.cells import dtype_of, put_section, section_of
 from controllers.run.field_access import FieldAccess
 from hitmap.conversion import with_one_nan
-from hitmap.layout import Layout
-from hitmap.redistribute import Redistribution
+from hitmap.redistribute import Move, Redistribution
 from hitmap.section import Section
+from hitmap.shape import Shape
+from hitmap.strided import Strided
 
 
 @dataclass(frozen=True)
@@ -41,28 +45,31 @@ class Origin:
             _frame(self.section)
         )
 
-    def brought(
-        self, target: FieldAccess, section: Section
-    ) -> tuple[Layout, dict[int, npt.NDArray[Any]]]:
-        """The positions of `section` that each place of `target` has, and cells.  Collective.
+    def check(self, target: FieldAccess) -> None:
+        """RuntimeError, on all ranks alike, where they cannot be read as `target` is set."""
+        state = self.field.state
+        if state is not target.state:
+            state.check_idle("read")
+            state.meet("reads")
+        state.check("read", "reads")
 
-        They are a copy, as both may be cells of one field.
+    def move_to(self, target: FieldAccess, section: Section) -> None:
+        """Set the cells of `section` to these.  Collective.
+
+        What stays on a controller that has memory of its own is copied there.
         """
-        field, (name,) = self.field, self.field.fields
-        if field.state is not target.state:
-            field.state.check_idle("read")
-            field.state.meet("reads")
-        field.state.check("read", "reads")
+        field = self.field
         before, after = self.section.divided(field._layout), section.divided(target._layout)
         moves = Redistribution(before, after, field._ranks, target._ranks)
-        engine = field._engine
-        parts = {
-            place: with_one_nan(np.array(
-                section_of(engine, name, place, self.section, before.owned[place])
-            ))
-            for place in engine.executors
-        }  # fmt: skip
-        return after, moves.apply(parts, target.comm, self._dtype)
+        way = _Way(_End(field._engine, field.fields[0], self.section),
+                   _End(target._engine, target.fields[0], section))  # fmt: skip
+        if field.state is target.state and field.fields == target.fields:
+            parts = {place: way.read(place, before.owned[place]).copy() for place in way.places}
+            for place, cells in moves.apply(parts, target.comm, self._dtype).items():
+                way.write(place, after.owned[place], cells)
+            return
+        way.stay(moves.within(target.comm.rank))
+        moves.exchange(target.comm, self._dtype, way.read, way.write)
 
     @property
     def _dtype(self) -> np.dtype[Any]:
@@ -71,3 +78,63 @@ class Origin:
 
 def _frame(section: Section) -> Frame:
     return Frame(section.extent, section.dropped)
+
+
+@dataclass(frozen=True)
+class _End:
+    """Cells of a field, as an engine has them."""
+
+    engine: Engine
+    field: str
+    section: Section
+
+    def strided(self, tile: Tile, positions: Shape) -> Strided:
+        """Where the cells at these positions lie in a tile."""
+        first = tuple(cells[n] for cells, n in zip(self.section.ranges, positions.lower))
+        at = tile.strided(Shape(first, tuple(n + 1 for n in first)))
+        steps = [cells.step for cells in self.section.ranges]
+        pitches = tuple(pitch * step for pitch, step in zip(at.pitches, steps))
+        return Strided(at.first, pitches, positions.extent)
+
+
+@dataclass(frozen=True)
+class _Way:
+    """From one end to the other, by positions."""
+
+    source: _End
+    target: _End
+
+    @property
+    def places(self) -> list[int]:
+        """Those of this rank that cells come from."""
+        return [*self.source.engine.executors]
+
+    def read(self, place: int, positions: Shape) -> npt.NDArray[Any]:
+        end = self.source
+        return with_one_nan(section_of(end.engine, end.field, place, end.section, positions))
+
+    def write(self, place: int, positions: Shape, cells: npt.NDArray[Any]) -> None:
+        end = self.target
+        put_section(end.engine, end.field, place, end.section, positions, cells)
+
+    def stay(self, moves: Sequence[Move]) -> None:
+        """Those within this rank."""
+        engine, copies = self.target.engine, []
+        has_walls = any(engine.plan.walls(self.target.field))
+        for move in moves:
+            executor = engine.executors[move.target]
+            is_near = self.source.engine.executors[move.source] is executor
+            if move.box.empty:
+                continue
+            if not is_near or executor.shares_host or has_walls:
+                self.write(move.target, move.box, self.read(move.source, move.box))
+                continue
+            old = self.source.engine.newest(self.source.field, move.source)
+            taken = self.source.strided(old, move.box)
+            for new in engine.to_set(self.target.field, move.target):
+                ends = taken, self.target.strided(new, move.box)
+                itemsize = new.dtype.itemsize
+                copies.append(executor.copy_command(old.linear, new.linear, itemsize, ends))
+                copies[-1](None)
+        for executor in dict.fromkeys(engine.executors.values()) if copies else ():
+            executor.wait(keep=copies)

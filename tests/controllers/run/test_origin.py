@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from mpi_jobs import helpers_path, run_ranks
-from sample import cases
+from sample import cases, sample
 
 import controllers as ct
 from hitmap import SerialCommunicator
@@ -34,14 +34,14 @@ def some(rng: np.random.Generator, n_cells: int, count: int) -> slice:
     return slice(first + reach, first - 1 if first else None, -step)
 
 
-def moved_about(seed: int, comm: Any, n_places: int) -> None:
+def moved_about(seed: int, comm: Any, n_places: int, **more: Any) -> None:
     """Some assignments between two fields of one grid and one of another, as NumPy does them."""
     rng = np.random.default_rng(seed)
     fine, coarse = (13, 17), (7, 9)
     right: dict[str, npt.NDArray[Any]] = {
         "u": rng.random(fine), "w": rng.random(fine), "v": rng.random(coarse)
     }  # fmt: skip
-    options: dict[str, Any] = {"comm": comm, "devices": "reference"}
+    options: dict[str, Any] = {"comm": comm, "devices": "reference", **more}
     one = ct.Computation(
         [], fine, u=right["u"], w=right["w"], places_per_controller=n_places, **options
     )
@@ -68,6 +68,11 @@ def moved_about(seed: int, comm: Any, n_places: int) -> None:
 def test_slices_go_from_place_to_place(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("controllers.run.one_field.OneField._write", None)  # nothing comes whole
     moved_about(seed, SerialCommunicator(), 1 + seed % 5)
+
+
+@pytest.mark.parametrize("seed", sample(range(12), 12))
+def test_on_devices_with_memory_of_their_own(seed: int) -> None:
+    moved_about(seed, SerialCommunicator(), 1 + seed % 3, devices="cpu", zero_copy=False)
 
 
 def test_slices_that_do_not_fit_are_refused_as_by_numpy() -> None:
