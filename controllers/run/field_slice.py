@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.array.arrays import Arrays
-from controllers.array.lazy import Chosen, Distributed, Lazy
+from controllers.array.lazy import Chosen, Distributed, Lazy, with_mask
 from controllers.array.operand import Operand, unit
 from controllers.array.source import Source
 from controllers.array.term import Leaf
@@ -109,6 +109,7 @@ class FieldSlice(Distributed):
         """Some of its cells, as of a field."""
         if self._kept is not None:
             return self._kept[index]    # type: ignore[call-overload]
+        index = with_mask(self, index)
         if isinstance(index, Distributed):
             return Chosen(self, index)
         section = self._section.part(index)
@@ -119,6 +120,7 @@ class FieldSlice(Distributed):
     def __setitem__(self, index: object, values: Any) -> None:
         """Set some of its cells, in the field."""
         self._kept = None
+        index = with_mask(self, index)
         if isinstance(index, Distributed):
             put_where(self, index, values)
         elif index is ...:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.array.arrays import Arrays
-from controllers.array.lazy import Chosen, Distributed, Lazy
+from controllers.array.lazy import Chosen, Distributed, Lazy, with_mask
 from controllers.array.operand import Frame, unit
 from controllers.array.term import Leaf
 from controllers.engine import Engine
@@ -58,6 +58,7 @@ class OneField(FieldAccess, Distributed):
 
     def __getitem__(self, index: object) -> Any:
         """The cells that NumPy's index selects: a number, or a view, which can be written."""
+        index = with_mask(self, index)
         if isinstance(index, Distributed):
             return Chosen(self, index)
         section = self._section("read", index)
@@ -76,6 +77,7 @@ class OneField(FieldAccess, Distributed):
                 term, frame = operand
                 self.arrays.assign(self._field, leaf.start, frame, term, values)
                 return
+        index = with_mask(self, index)
         if isinstance(index, Distributed):
             put_where(self, index, values)
         else:
