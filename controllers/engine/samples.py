@@ -79,6 +79,23 @@ class Samples:
         self._steps = {}
 
 
+class Several:
+    """Several logs as one."""
+
+    def __init__(self, logs: Sequence[Log]) -> None:
+        self._logs = logs
+        self._by_step: dict[int, list[Log]] = {}
+
+    def steps(self, first: int, last: int) -> Iterable[int]:
+        """What any of them wants."""
+        self._by_step = by_step(self._logs, first, last)
+        return self._by_step
+
+    def add(self, step: int, operation: Operation, profile: Profile) -> None:
+        for log in self._by_step[step]:
+            log.add(step, operation, profile)
+
+
 def by_step(logs: Sequence[Log], first: int, last: int) -> dict[int, list[Log]]:
     """The logs that want a step of a run, for each such step."""
     found: dict[int, list[Log]] = {}

@@ -80,18 +80,18 @@ class Request:
         options, given = _given(names, keywords or {}, init, taken)
         cut, run = grouped(division, execution, options, names)
         said = overrides()
-        run = said.executed(run)
+        cut, run = said.divided(cut), said.executed(run)
         subject = Subject.of(program, sizes, dtype, boundary, location, dt, given, run.math)
         _check_repeats(subject.program, run)
+        check_balance(cut, run)
         if complete and subject.missing:
             raise ValueError(
                 f"no initial values were given for {', '.join(subject.missing)}; give them as "
                 f"keywords, such as {subject.missing[0]}=0"
             )
         return cls(
-            subject.program, subject.sizes, said.divided(cut), run, subject.initial,
-            subject.scalars,
-        )  # fmt: skip
+            subject.program, subject.sizes, cut, run, subject.initial, subject.scalars
+        )
 
     @property
     def facts(self) -> dict[str, object]:
@@ -183,6 +183,25 @@ def _check_repeats(program: Program, execution: Execution) -> None:
         return
     what = f"program {program.name!r} repeats {program.repeats[0].name!r} within a step"
     wanted = {"check": execution.checked != "off", "tune": bool(execution.tune),
-              "trace": bool(execution.trace)}  # fmt: skip
+              "trace": bool(execution.trace),
+              "balance": execution.balance not in (None, "off")}  # fmt: skip
     for name in (name for name, is_wanted in wanted.items() if is_wanted):
         raise ValueError(f"{what}, which {name}= does not do yet; leave it out")
+
+
+def check_balance(division: Division, execution: Execution) -> None:
+    """ValueError where cuts cannot move, or nobody could tell by how much."""
+    if execution.balance in (None, "off"):
+        return
+    what = f"balance={execution.balance!r} moves the cuts between devices by the times of launches"
+    if division.is_exact:
+        raise ValueError(
+            f"{what}, got {division.kind}, which says where they are; leave one of them out"
+        )
+    if execution.tune:
+        raise ValueError(
+            f"{what}, which tune= changes in the same steps; tune in a run of its own: what is "
+            f"found is kept"
+        )
+    if execution.checked != "off":
+        raise ValueError(f"{what}, and under check= they mean nothing; leave one of them out")

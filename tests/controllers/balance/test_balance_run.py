@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""Shares are found while steps run, by times that the devices of the test report."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from timed_devices import TimedExecutor, timed_devices, without_timed_devices
+
+from controllers import Computation, Stencil, reference_run
+from hitmap import SerialCommunicator
+
+MEAN = Stencil.of("mean", [(-1, 1)] * 2, [0, 1, 0, 1, 2, 1, 0, 1, 0], 6).program("float32")
+EXTENT = (96, 8)
+FIELD = np.random.default_rng(0).random(EXTENT, np.float32)
+
+
+@pytest.fixture(autouse=True)
+def devices() -> Iterator[None]:
+    timed_devices({"swift": 1e-3, "slow": 3e-3, "other": 1e-3})
+    yield
+    without_timed_devices()
+
+
+def computation(*devices: str, **keywords: Any) -> Computation:
+    return Computation(MEAN, FIELD, devices=devices, comm=SerialCommunicator(), **keywords)
+
+
+def right(run: Computation) -> bool:
+    found = run.gather()
+    return np.array_equal(found, reference_run(MEAN, FIELD, run.step, (False, False)))
+
+
+@pytest.mark.parametrize("partition", [None, "blocks"])
+@pytest.mark.parametrize("n_each", [1, 2])
+def test_a_slow_device_gets_its_share_by_one_move(partition: str | None, n_each: int) -> None:
+    with computation("swift", "slow", weights="auto", partition=partition,
+                     places_per_controller=n_each) as run:  # fmt: skip
+        assert run.layout.owned[0].n_cells == EXTENT[0] * EXTENT[1] // 2 // n_each
+        run.run(100)
+        found = run.report()
+        assert right(run)
+    assert found.balance is not None and found.balance.moves == 1
+    assert [place.share for place in found.places[:: n_each]] == pytest.approx(
+        [0.75 / n_each, 0.25 / n_each], abs=0.02
+    )
+    assert found.balance.gain == pytest.approx(2, abs=0.15)
+    assert "balance: 1 move in" in found.table()
+    assert found.as_dict()["balance"]["mode"] == "start"  # type: ignore[index]
+
+
+def test_unlike_devices_are_balanced_unless_somebody_says_how_to_cut() -> None:
+    with computation("swift", "slow") as run:
+        run.run(60)
+        assert run.layout.owned[0].extent[0] == pytest.approx(72, abs=2) and right(run)
+    for said in ({"weights": [1, 1]}, {"partition": "bands"}, {"balance": "off"}, {"dims": (2, 1)}):
+        with computation("swift", "slow", **said) as run:  # type: ignore[arg-type]
+            run.run(60)
+            assert run.layout.owned[0].extent[0] == 48
+            assert run.report().balance is None
+    with computation("swift", "swift") as run:
+        assert run.report().balance is None
+
+
+def test_devices_that_are_equally_fast_are_left_alone() -> None:
+    with computation("swift", "other") as run:
+        run.run(60)
+        report = run.report().balance
+    assert report is not None and report.moves == 0 and "less than 3%" in report.why
+
+
+def test_a_device_that_becomes_slower_is_followed_where_that_is_wanted() -> None:
+    for mode, rows in (("start", 48), ("dynamic", 32)):
+        timed_devices({"swift": 1e-3, "slow": 3e-3, "other": 1e-3})
+        with computation("swift", "other", balance=mode) as run:
+            run.run(25)
+            TimedExecutor.seconds_per_cell = {**TimedExecutor.seconds_per_cell, "swift": 2e-3}
+            run.run(300)
+            assert run.layout.owned[0].extent[0] == pytest.approx(rows, abs=2)
+            assert right(run)
+
+
+def test_short_runs_are_one_window_together() -> None:
+    with computation("swift", "slow", weights="auto") as run:
+        for _ in range(30):
+            run.run(1)
+        assert run.layout.owned[0].extent[0] == pytest.approx(72, abs=2)
+        assert right(run)
+
+
+def test_weights_may_be_where_it_begins() -> None:
+    with computation("swift", "slow", weights=[2, 1], balance="start") as run:
+        assert run.layout.owned[0].extent[0] == 64
+        run.run(60)
+        assert run.layout.owned[0].extent[0] == pytest.approx(72, abs=2)
+
+
+def test_places_stay_as_thick_as_halos_need_and_cuts_aligned() -> None:
+    timed_devices({"swift": 1e-3, "slow": 1.0})
+    with computation("swift", "slow", weights="auto", align=4) as run:
+        run.run(60)
+        assert [box.extent[0] for box in run.layout.owned] == [88, 8]
+        assert right(run)
+
+
+def test_what_runs_on_the_way_goes_on() -> None:
+    """Looks, conditions, checks for NaN, progress: as without a move."""
+    told: list[int] = []
+    with computation("swift", "slow", weights="auto", trace=True) as run:
+        record = run.record("u", every=7, y=3, x=4)
+        run.run(50, progress=lambda done, total: told.append(done))
+        run.run(30, stop_if=True, check_every=30)
+        assert run.report().balance.moves == 1  # type: ignore[union-attr]
+        assert [*record.steps] == [*range(7, 81, 7)]
+        assert told == sorted(told) and told[-1] == 50
+        assert right(run)
+
+
+@pytest.mark.parametrize(("given", "problem"), [
+    ({"balance": "often"}, "balance is one of start, dynamic, off"),
+    ({"balance": "start", "dims": (2, 1)}, "balance='start' moves the cuts .* got dims"),
+    ({"balance": "dynamic", "tune": 1.0}, "which tune= changes"),
+    ({"balance": "dynamic", "check": True}, "under check= they mean nothing"),
+    ({"weights": "auto", "partition": "cyclic", "block": 8}, "weights belong .* weights auto"),
+])  # fmt: skip
+def test_what_does_not_go_together_is_refused(given: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        computation("swift", "slow", **given)
