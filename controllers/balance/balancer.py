@@ -9,11 +9,12 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from controllers.balance.decision import CellsOf, Decider, Decision, Window
+from controllers.balance.speed import Speed
 from controllers.balance.watch import Watch
 from controllers.engine import Engine, Log
 from controllers.plan import Plan
@@ -36,6 +37,7 @@ class Terms:
 
     devices: rank and number there of each.  least: cells that each keeps.  cells_of: what they
     get with shares, where cuts are possible.  cost_s: what a move probably takes on this rank.
+    keep: is told the speeds of this rank's devices, by their number, once shares are settled.
     """
 
     mode: Balance
@@ -43,6 +45,7 @@ class Terms:
     least: float
     cells_of: CellsOf
     cost_s: float
+    keep: Callable[[Mapping[int, Speed]], None]
 
 
 class Balancer:
@@ -91,8 +94,13 @@ class Balancer:
         seconds = [one / self._per_launch for one in times]
         cost_s = max(cost_s for _, cost_s in everyone)
         window = Window(seconds, self._cells, n_left, cost_s)
+        settled = self._decider.settled
         found = self._decider.decide(window, self._terms.cells_of)
         self._note(step, window, found)
+        if self._decider.settled and not settled and all(self._cells):
+            speeds = zip(self._terms.devices, self._decider.speeds, strict=True)
+            mine = {n: speed for (rank, n), speed in speeds if rank == self._comm.rank}
+            self._terms.keep(mine)
         return found.shares
 
     @contextmanager

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from controllers.balance.remembered import Remembered
+from controllers.balance.shares import equal_times
+from controllers.balance.speed import Speed
 from controllers.device import Device
 from controllers.kernel.registry import KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.placement.placement import Controllers
+from controllers.placement.temporal import THICK
 from controllers.program.program import Program
 from controllers.settings.division import AUTO, Division
 from controllers.settings.execution import Balance, Execution
 from hitmap.comm import Communicator
+from hitmap.shape import Shape
 
 # A core of a CPU is 1: rough, for devices of which nothing is known; the first windows correct it.
 _OF_KIND = {"gpu": 100.0, "accelerator": 50.0, "reference": 0.05}
@@ -22,12 +27,37 @@ _OF_KIND = {"gpu": 100.0, "accelerator": 50.0, "reference": 0.05}
 class First:
     """The division that a run begins with, and how it is balanced: "off" with the reason.
 
-    why: nothing where nobody has asked for more.
+    source: from where its shares are.  why: nothing where nobody has asked for more.
     """
 
     division: Division
     mode: Balance
+    source: str = "given"
     why: str = ""
+
+    def __str__(self) -> str:
+        """
+        >>> print(First(Division(), "dynamic", "by the class of the devices"))
+        balance: dynamic; the first shares are by the class of the devices
+        """
+        off = f"off: {self.why}" if self.why else self.mode
+        return f"balance: {off}; the first shares are {self.source}"
+
+
+@dataclass(frozen=True)
+class _Described:
+    """What a rank tells of a device; `speed` is that of earlier runs."""
+
+    kind: str
+    name: str
+    compute_units: int
+    rate: float
+    speed: Speed | None
+
+    def is_like(self, other: _Described) -> bool:
+        """Whether nothing says that one is faster."""
+        mine = self.kind, self.name, self.compute_units
+        return mine == (other.kind, other.name, other.compute_units)
 
 
 def first_division(
@@ -36,6 +66,7 @@ def first_division(
     program: Program,
     kernel: KernelChoice,
     controllers: Controllers,
+    domain: Shape,
     comm: Communicator,
 ) -> First:
     """What of a division is left to the devices, as they say themselves.  Collective.
@@ -46,19 +77,28 @@ def first_division(
     asks = division.weights == AUTO or (execution.balance or "off") != "off"
     if division.is_exact or not (asks or (division.is_open and wanted != "off")):
         return First(division, "off")
-    everyone = _described(controllers, comm)
+    everyone = _described(controllers, program, domain, comm)
     if len(everyone) == 1:
         alone = division.shared([1]) if division.weights == AUTO else division
-        return First(alone, "off", "there is one device" if asks else "")
-    if not asks and len(set(everyone)) == 1:
+        return First(alone, "off", why="there is one device" if asks else "")
+    if not asks and all(one.is_like(everyone[0]) for one in everyone):
         return First(division, "off")
-    begun = division
+    begun, source = division, "given"
     if division.weights in (None, AUTO):
-        begun = division.shared([rate for _, _, _, rate in everyone])
-    why = _hindrance(program, execution, kernel)
-    if wanted != "off" and why:
-        return First(begun, "off", why)
-    return First(begun, wanted)
+        source, speeds = _speeds(everyone)
+        reach = sum(program.reach[0]) * THICK * division.places_per_controller
+        least = reach * domain.n_cells / max(1, domain.extent[0])
+        begun = division.shared(equal_times(speeds, domain.n_cells, least))
+    why = _hindrance(program, execution, kernel) if wanted != "off" else ""
+    return First(begun, "off" if why else wanted, source, why)
+
+
+def _speeds(everyone: Sequence[_Described]) -> tuple[str, list[Speed]]:
+    """From where, and the speeds of all devices: those of earlier runs, if all have one."""
+    known = [one.speed for one in everyone if one.speed is not None]
+    if len(known) == len(everyone):
+        return "those of an earlier run", known
+    return "by the class of the devices", [Speed(0.0, 1 / one.rate) for one in everyone]
 
 
 def _hindrance(program: Program, execution: Execution, kernel: KernelChoice) -> str:
@@ -75,13 +115,16 @@ def _hindrance(program: Program, execution: Execution, kernel: KernelChoice) -> 
 
 
 def _described(
-    controllers: Controllers, comm: Communicator
-) -> Sequence[tuple[str, str, int, float]]:
-    """The devices of all ranks: kind, name, compute units, and how fast they probably are."""
+    controllers: Controllers, program: Program, domain: Shape, comm: Communicator
+) -> list[_Described]:
+    """The devices of all ranks, as each rank knows its own."""
     mine = [
-        (device.kind, device.name, device.compute_units, class_rate(device))
+        _Described(
+            device.kind, device.name, device.compute_units, class_rate(device),
+            Remembered(device, program, domain).load(),
+        )
         for device in (executor.device for executor in controllers.executors)
-    ]
+    ]  # fmt: skip
     return [one for rank in comm.allgather(mine) for one in rank]
 
 

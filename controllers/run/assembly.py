@@ -6,11 +6,13 @@ All ranks take these steps together; after a new division the last four are take
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from controllers import check, tuning
 from controllers.balance.first import First, first_division
+from controllers.balance.remembered import Remembered
+from controllers.balance.speed import Speed
 from controllers.engine import Engine, RepeatingEngine
 from controllers.kernel.crash import labelled
 from controllers.kernel.registry import KernelChoice, agreed_kernel, check_math
@@ -89,6 +91,12 @@ class Assembly:
             found[where.rank, where.controller] += box.n_cells
         return [*found.values()]
 
+    def keep_speeds(self, speeds: Mapping[int, Speed]) -> None:
+        """Remember, for later runs, the speeds of devices of this rank."""
+        for number, speed in speeds.items():
+            device = self.terms.controllers.executors[number].device
+            Remembered(device, self.terms.planned, self.terms.domain).store(speed)
+
     def divided(self, shares: Sequence[float]) -> tuple[Division, Layout, Placement]:
         """The domain with these shares, or ones nearer to equal where places would be too thin."""
         terms, plan, n = self.terms, self.engine.plan, len(shares)
@@ -116,8 +124,9 @@ def assemble(
     terms = agree(request, comm) if terms is None else terms
     start = time.perf_counter()
     begun = first_division(
-        request.division, terms.execution, terms.planned, terms.kernel, terms.controllers, comm
-    )
+        request.division, terms.execution, terms.planned, terms.kernel, terms.controllers,
+        terms.domain, comm,
+    )  # fmt: skip
     layout, placement = divide(terms.controllers, terms.planned, terms.domain, begun.division)
     plan = plan_on(layout, placement, terms, comm)
     engine = bind(plan, placement, terms, messages, watched)

@@ -171,14 +171,15 @@ class Computation(Stepping):
 
     def _new_balancer(self) -> Balancer | None:
         now = self._assembly
+        self._first_division = now.begun
         if now.begun.mode == "off":
             if now.begun.why:
                 _logger.info("%s: nothing is balanced: %s", self.program.name, now.begun.why)
             return None
         least = least_cells(now.engine.plan, now.begun.division)
-        terms = Terms(      # whatever the assembly will be then
+        terms = Terms(      # whatever the assembly is then
             now.begun.mode, now.devices, least, lambda shares: self._assembly.cells_of(shares),
-            now.seconds,
+            now.seconds, lambda speeds: self._assembly.keep_speeds(speeds),
         )  # fmt: skip
         return Balancer(terms, now.engine, self.comm)
 
@@ -230,9 +231,15 @@ class Computation(Stepping):
     def explain(self) -> str:
         """Program, layout, messages, plan, kernels and bytes per place, the same on all ranks.
 
-        And the array expressions that have been computed.
+        And how shares are balanced, and the array expressions that have been computed.
         """
-        return explain(self.plan.of_rank(None), self._configurations()) + self._arrays.explain()
+        text = explain(self.plan.of_rank(None), self._configurations())
+        begun, balancer = self._first_division, self._balancer
+        if balancer is not None or begun.why:
+            text += f"\n\n{begun}"
+        if balancer is not None:
+            text += f"\n{balancer.report()}"
+        return text + self._arrays.explain()
 
     @collective()
     def configurations(self) -> list[KernelUse]:

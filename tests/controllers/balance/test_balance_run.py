@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,29 @@ def test_short_runs_are_one_window_together() -> None:
             run.run(1)
         assert run.layout.owned[0].extent[0] == pytest.approx(72, abs=2)
         assert right(run)
+
+
+def test_a_later_run_begins_with_what_an_earlier_one_has_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONTROLLERS_TUNING", str(tmp_path))
+    for moves, source in ((1, "by the class of the devices"), (0, "those of an earlier run")):
+        with computation("swift", "slow") as run:
+            assert f"balance: start; the first shares are {source}" in run.explain()
+            run.run(60)
+            assert run.report().balance.moves == moves      # type: ignore[union-attr]
+            assert run.layout.owned[0].extent[0] == pytest.approx(72, abs=2)
+    for path in tmp_path.iterdir():
+        path.write_bytes(path.read_bytes()[:-3])        # damaged: as if there was none
+    with computation("swift", "slow") as run:
+        assert "by the class of the devices" in run.explain()
+
+
+def test_where_times_say_nothing_there_is_no_balance_and_explain_says_why() -> None:
+    with computation("swift", "slow", weights="auto", check=True) as run:
+        assert "balance: off: check= makes launches take other times" in run.explain()
+    with computation("swift", weights="auto") as run:
+        assert "balance: off: there is one device" in run.explain()
 
 
 def test_weights_may_be_where_it_begins() -> None:
