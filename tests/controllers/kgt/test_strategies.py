@@ -25,8 +25,10 @@ from controllers.kgt.strategies.cell import CellConfig
 from controllers.kgt.strategies.marching import MarchingConfig
 from controllers.kgt.strategies.rows import RowsConfig
 from controllers.kgt.text.emitter import used_fields
+from controllers.kgt.text.fold_values import with_values
 from controllers.language.weights import Stencil
 from controllers.program.expression import Application, Constant, Read, walk
+from controllers.program.fold import Fold
 from controllers.program.functions import QUOTIENT
 from controllers.program.program import INTEGERS, Field, Program, Stage
 from controllers.program.reference import values_of
@@ -259,6 +261,14 @@ def test_rows_of_later_blocks_are_asked_for_where_stores_bypass_the_caches() -> 
     ).source
     cached = RowsConfig.default(MEAN, flat)
     assert "PREFETCH" not in generate(MEAN, flat, cached).source
+
+
+def test_what_is_folded_alone_is_asked_for_twice_in_the_same_row() -> None:
+    stage = Stage("sum", {}, ((0, 0), (-1, 0)), {"s": Fold("sum", Read("u", (0, -1)))})
+    program = Program("sum", (Field("u", "float64"),), (stage,))
+    text = generate(*with_values(program, stage), RowsConfig(8, 1, ahead=8)).source
+    assert "KGT_PREFETCH(u + c_u[item] + item_x + 8192 / sizeof(double));" in text
+    assert "KGT_PREFETCH_NEAR(u + c_u[item] + item_x + 2048 / sizeof(double));" in text
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
