@@ -40,6 +40,7 @@ class Request:
 
     initial: what fields begin with; the others are 0.
     scalars: values of parameters other than their defaults.
+    alike: the temporary fields of methods, and which field each begins as.
     """
 
     program: Program
@@ -48,6 +49,7 @@ class Request:
     execution: Execution
     initial: tuple[Initial, ...] = field(default=(), repr=False)
     scalars: Mapping[str, float] = field(default_factory=dict)
+    alike: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -89,7 +91,7 @@ class Request:
             )
         return cls(
             subject.program, subject.sizes, said.divided(cut), run, subject.initial,
-            subject.scalars,
+            subject.scalars, subject.alike,
         )  # fmt: skip
 
     @property
