@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from controllers.balance.decision import CellsOf, Decider, Decision, Window
-from controllers.balance.speed import Speed
 from controllers.balance.watch import Watch
-from controllers.engine import Engine, Log
+from controllers.engine import Engine, RunLog
 from controllers.plan import Plan
+from controllers.plan.rate import Rate
 from controllers.report.balance_report import BalanceReport, Shares
 from controllers.report.duration import duration
 from controllers.settings.execution import Balance
@@ -37,7 +37,7 @@ class Terms:
 
     devices: rank and number there of each.  least: cells that each keeps.  cells_of: what they
     get with shares, where cuts are possible.  cost_s: what a move probably takes on this rank.
-    keep: is told the speeds of this rank's devices, by their number, once shares are settled.
+    keep: is told the rates of this rank's devices, by their number, once shares are settled.
     """
 
     mode: Balance
@@ -45,7 +45,7 @@ class Terms:
     least: float
     cells_of: CellsOf
     cost_s: float
-    keep: Callable[[Mapping[int, Speed]], None]
+    keep: Callable[[Mapping[int, Rate]], None]
 
 
 class Balancer:
@@ -67,7 +67,7 @@ class Balancer:
         return self._gave_up or self._decider.over
 
     @property
-    def log(self) -> Log | None:
+    def log(self) -> RunLog | None:
         """Who looks at the steps."""
         return None if self.over else self._watch
 
@@ -98,8 +98,8 @@ class Balancer:
         found = self._decider.decide(window, self._terms.cells_of)
         self._note(step, window, found)
         if self._decider.settled and not settled and all(self._cells):
-            speeds = zip(self._terms.devices, self._decider.speeds, strict=True)
-            mine = {n: speed for (rank, n), speed in speeds if rank == self._comm.rank}
+            rates = zip(self._terms.devices, self._decider.rates, strict=True)
+            mine = {n: rate for (rank, n), rate in rates if rank == self._comm.rank}
             self._terms.keep(mine)
         return found.shares
 

@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from controllers.balance.shares import equal_times
-from controllers.balance.speed import Sightings, Speed
+from controllers.balance.sightings import Sightings
+from controllers.plan.rate import Rate
 
 WORTH = 0.03        # of a step's time: so much must be gained by a move
 DOUBT = 0.05        # ... once shares are settled, and by two windows in a row
@@ -76,9 +77,9 @@ class Decider:
         return self.settled and not self._follows
 
     @property
-    def speeds(self) -> list[Speed]:
+    def rates(self) -> list[Rate]:
         """Of all devices, as seen last."""
-        return [one.speed for one in self._sightings]
+        return [one.rate for one in self._sightings]
 
     def decide(self, window: Window, cells_of: CellsOf) -> Decision:
         """What comes of a window."""
@@ -126,10 +127,10 @@ class Decider:
 
     def _best(self, window: Window, cells_of: CellsOf) -> tuple[tuple[float, ...], float]:
         """The shares by which all take equally long, and the seconds of a step with them."""
-        speeds, n_cells = self.speeds, sum(window.cells)
-        shares = tuple(n / n_cells for n in equal_times(speeds, n_cells, self.least))
+        rates, n_cells = self.rates, sum(window.cells)
+        shares = tuple(n / n_cells for n in equal_times(rates, n_cells, self.least))
         cells = cells_of(shares)
-        return shares, max(speed.seconds(n) for speed, n in zip(speeds, cells, strict=True))
+        return shares, max(rate.seconds(n) for rate, n in zip(rates, cells, strict=True))
 
     def _settles(self, window: Window, why: str, new_s: float) -> Decision:
         self.settled, self._usual = True, window.seconds

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from controllers.balance.remembered import Remembered
 from controllers.balance.shares import equal_times
-from controllers.balance.speed import Speed
 from controllers.device import Device
 from controllers.kernel.registry import KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.placement.placement import Controllers
 from controllers.placement.temporal import THICK
+from controllers.plan.rate import Rate
 from controllers.program.program import Program
 from controllers.settings.division import AUTO, Division
 from controllers.settings.execution import Balance, Execution
@@ -46,13 +46,13 @@ class First:
 
 @dataclass(frozen=True)
 class _Described:
-    """What a rank tells of a device; `speed` is that of earlier runs."""
+    """What a rank tells of a device; `known` is its rate in earlier runs."""
 
     kind: str
     name: str
     compute_units: int
-    rate: float
-    speed: Speed | None
+    of_class: float
+    known: Rate | None
 
     def is_like(self, other: _Described) -> bool:
         """Whether nothing says that one is faster."""
@@ -85,26 +85,24 @@ def first_division(
         return First(division, "off")
     begun, source = division, "given"
     if division.weights in (None, AUTO):
-        source, speeds = _speeds(everyone)
+        source, rates = _rates(everyone)
         reach = sum(program.reach[0]) * THICK * division.places_per_controller
         least = reach * domain.n_cells / max(1, domain.extent[0])
-        begun = division.shared(equal_times(speeds, domain.n_cells, least))
-    why = _hindrance(program, execution, kernel) if wanted != "off" else ""
+        begun = division.shared(equal_times(rates, domain.n_cells, least))
+    why = _hindrance(execution, kernel) if wanted != "off" else ""
     return First(begun, "off" if why else wanted, source, why)
 
 
-def _speeds(everyone: Sequence[_Described]) -> tuple[str, list[Speed]]:
-    """From where, and the speeds of all devices: those of earlier runs, if all have one."""
-    known = [one.speed for one in everyone if one.speed is not None]
+def _rates(everyone: Sequence[_Described]) -> tuple[str, list[Rate]]:
+    """From where, and the rates of all devices: those of earlier runs, if all have one."""
+    known = [one.known for one in everyone if one.known is not None]
     if len(known) == len(everyone):
         return "those of an earlier run", known
-    return "by the class of the devices", [Speed(0.0, 1 / one.rate) for one in everyone]
+    return "by the class of the devices", [Rate(0.0, 1 / one.of_class) for one in everyone]
 
 
-def _hindrance(program: Program, execution: Execution, kernel: KernelChoice) -> str:
+def _hindrance(execution: Execution, kernel: KernelChoice) -> str:
     """Why the times of launches say nothing on shares, if so."""
-    if program.repeats:
-        return f"{program.repeats[0].name!r} is repeated as often as it asks for"
     if execution.tune:
         return "tune= changes the kernels in the same steps"
     if execution.checked != "off":

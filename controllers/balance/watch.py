@@ -10,6 +10,7 @@ from controllers.engine import Engine
 from controllers.plan import Operation
 
 LEFT_OUT = 2        # steps at the beginning of a window: caches hold what was before
+MOST_REPEATS = 8    # of a part of a step
 MOST_PAIRS = 16     # of steps that are looked at in a run; to read times takes some 20 us each
 
 
@@ -39,8 +40,15 @@ class Watch:
 
     def add(self, step: int, operation: Operation, profile: Profile) -> None:
         if operation.number in self._launches:
-            device = self._devices[operation.place]
-            self._profiles.setdefault(step, []).append((device, profile))
+            self.note(step, operation.place, profile)
+
+    def within(self, engine: Engine, step: int) -> PartWatch:
+        """Who watches a part of a step."""
+        return PartWatch(self, engine, step)
+
+    def note(self, step: int, place: int, profile: Profile) -> None:
+        """A launch of a step at a place."""
+        self._profiles.setdefault(step, []).append((self._devices[place], profile))
 
     def read(self) -> None:
         """All that was started is complete."""
@@ -56,3 +64,26 @@ class Watch:
     def times(self) -> dict[int, float]:
         """Seconds of the launches of a step, by the number of the device."""
         return {device: median(found) for device, found in self._times.items()}
+
+
+class PartWatch:
+    """The first launches of a part of a step, which is repeated as often as it asks for.
+
+    All devices repeat it as often: so many tell how long each takes beside the others.
+    """
+
+    def __init__(self, whole: Watch, engine: Engine, step: int) -> None:
+        self._whole, self._step = whole, step
+        self._launches = engine.ends.launches
+
+    def steps(self, first: int, last: int) -> range:
+        """The first ones."""
+        return range(first, min(last + 1, first + MOST_REPEATS))
+
+    def add(self, step: int, operation: Operation, profile: Profile) -> None:
+        if operation.number in self._launches:
+            self._whole.note(self._step, operation.place, profile)
+
+    def within(self, engine: Engine, step: int) -> PartWatch:
+        """Parts have none."""
+        raise AssertionError("a part of a step is run by one engine")

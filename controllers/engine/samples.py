@@ -7,10 +7,13 @@ halos held up in the next step.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from controllers.device.event import Profile
 from controllers.plan import Operation
+
+if TYPE_CHECKING:
+    from controllers.engine.driver import Engine
 
 # Reading the times of one step takes some 20 us, so that of a long run one step in 64 is looked at.
 DISTANCE = 128      # steps between two pairs, at least, but ...
@@ -29,6 +32,16 @@ class Log(Protocol):
 
     def add(self, step: int, operation: Operation, profile: Profile) -> None:
         """`operation` has been started in `step`; its profile can be read when it is complete."""
+
+
+class RunLog(Log, Protocol):
+    """What a run tells, where parts of steps may be run by engines of their own."""
+
+    def within(self, engine: Engine, step: int) -> RunLog:
+        """Who is told of a part of a step that is wanted, which another engine runs as steps."""
+
+
+_L = TypeVar("_L", bound=Log)
 
 
 class Samples:
@@ -82,9 +95,9 @@ class Samples:
 class Several:
     """Several logs as one."""
 
-    def __init__(self, logs: Sequence[Log]) -> None:
+    def __init__(self, logs: Sequence[RunLog]) -> None:
         self._logs = logs
-        self._by_step: dict[int, list[Log]] = {}
+        self._by_step: dict[int, list[RunLog]] = {}
 
     def steps(self, first: int, last: int) -> Iterable[int]:
         """What any of them wants."""
@@ -95,10 +108,14 @@ class Several:
         for log in self._by_step[step]:
             log.add(step, operation, profile)
 
+    def within(self, engine: Engine, step: int) -> Several:
+        """All that want the step."""
+        return Several([log.within(engine, step) for log in self._by_step[step]])
 
-def by_step(logs: Sequence[Log], first: int, last: int) -> dict[int, list[Log]]:
+
+def by_step(logs: Sequence[_L], first: int, last: int) -> dict[int, list[_L]]:
     """The logs that want a step of a run, for each such step."""
-    found: dict[int, list[Log]] = {}
+    found: dict[int, list[_L]] = {}
     for log in logs:
         for step in log.steps(first, last):
             found.setdefault(step, []).append(log)

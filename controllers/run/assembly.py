@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from controllers import check, tuning
 from controllers.balance.first import First, first_division
 from controllers.balance.remembered import Remembered
-from controllers.balance.speed import Speed
 from controllers.engine import Engine, RepeatingEngine
 from controllers.kernel.crash import labelled
 from controllers.kernel.registry import KernelChoice, agreed_kernel, check_math
@@ -29,6 +28,7 @@ from controllers.placement.placement import (
 from controllers.placement.places import divide
 from controllers.placement.temporal import THICK, agreed_steps, plan_with_steps
 from controllers.plan import Plan
+from controllers.plan.rate import Rate
 from controllers.program.idle import Idle
 from controllers.program.program import Program
 from controllers.run.watchdog import Watched
@@ -91,11 +91,11 @@ class Assembly:
             found[where.rank, where.controller] += box.n_cells
         return [*found.values()]
 
-    def keep_speeds(self, speeds: Mapping[int, Speed]) -> None:
-        """Remember, for later runs, the speeds of devices of this rank."""
-        for number, speed in speeds.items():
+    def keep_rates(self, rates: Mapping[int, Rate]) -> None:
+        """Remember, for later runs, the rates of devices of this rank."""
+        for number, rate in rates.items():
             device = self.terms.controllers.executors[number].device
-            Remembered(device, self.terms.planned, self.terms.domain).store(speed)
+            Remembered(device, self.terms.planned, self.terms.domain).store(rate)
 
     def divided(self, shares: Sequence[float]) -> tuple[Division, Layout, Placement]:
         """The domain with these shares, or ones nearer to equal where places would be too thin."""
@@ -205,7 +205,9 @@ def bind(
     plan: Plan, placement: Placement, terms: Terms, messages: Communicator, watched: Watched
 ) -> Engine:
     """The plan tied to tiles, kernels and messages, and watched by the watchdog."""
-    kind = check.CheckedEngine if terms.is_checked else RepeatingEngine if plan.parts else Engine
+    kind: type[Engine] = RepeatingEngine if plan.parts else Engine
+    if terms.is_checked:
+        kind = check.CheckedRepeatingEngine if plan.parts else check.CheckedEngine
     with failing_together(messages):    # one driver may fail to compile
         engine = kind(plan, placement.executors, messages)
     watched.engine = engine

@@ -18,7 +18,9 @@ from controllers.kernel.configuration import KernelUse
 from controllers.language.half_points import Locations
 from controllers.language.kinds import DTypes
 from controllers.memory.ledger import MemoryCapError
+from controllers.placement.capacity import folds_nbytes
 from controllers.placement.relocation import relocate
+from controllers.plan.size import place_sizes
 from controllers.program.structure import described
 from controllers.report.explain import explain
 from controllers.report.report import Report
@@ -179,7 +181,7 @@ class Computation(Stepping):
         least = least_cells(now.engine.plan, now.begun.division)
         terms = Terms(      # whatever the assembly is then
             now.begun.mode, now.devices, least, lambda shares: self._assembly.cells_of(shares),
-            now.seconds, lambda speeds: self._assembly.keep_speeds(speeds),
+            now.seconds, lambda rates: self._assembly.keep_rates(rates),
         )  # fmt: skip
         return Balancer(terms, now.engine, self.comm)
 
@@ -233,7 +235,11 @@ class Computation(Stepping):
 
         And how shares are balanced, and the array expressions that have been computed.
         """
-        text = explain(self.plan.of_rank(None), self._configurations())
+        plan, executors = self.plan, self._engine.executors
+        mine = {place: folds_nbytes(plan, executors[place], place) for place in plan.places}
+        folds = {place: n for rank in self.comm.allgather(mine) for place, n in rank.items()}
+        whole = plan.of_rank(None)
+        text = explain(whole, self._configurations(), place_sizes(whole, folds))
         begun, balancer = self._first_division, self._balancer
         if balancer is not None or begun.why:
             text += f"\n\n{begun}"

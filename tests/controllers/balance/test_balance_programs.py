@@ -58,6 +58,19 @@ def drift(u, old):
     return dict(u=u + 0.1 * around * dt, old=ct.stored(u + old[1, 0]) / 2, dt=dt, mass=ct.sum(u))
 
 
+@ct.step
+def relaxed(u, old):
+    """As often as it is asked for within a step."""
+    new = 0.25 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1])
+    return dict(u=new, residual=ct.max(np.abs(new - u)))
+
+
+@ct.step
+def pushed(u, old):
+    return dict(u=u + 0.1 * old, old=0.5 * u)
+
+
+REPEATED = [pushed, ct.repeat(relaxed, until=lambda now: now.residual < 1e-2, at_most=9)]
 MEAN = ct.Stencil.of("mean", [(-1, 1)] * 2, [0, 1, 0, 1, 2, 1, 0, 1, 0], 6).program("float32")
 
 
@@ -97,7 +110,8 @@ def alike(found: Sequence[Any], right: Sequence[Any]) -> bool:
     (wave, {"partition": "blocks", "places_per_controller": 3}),
     (MEAN, {"steps_per_launch": 4, "zero_copy": False, "align": 8}),
     (drift, {"zero_copy": False}),
-], 7))  # fmt: skip
+    (REPEATED, {}),
+], 8))  # fmt: skip
 def test_programs_keep_their_bits(
     program: Any, options: dict[str, Any], slow_part: None
 ) -> None:
@@ -112,7 +126,7 @@ from hitmap.comm import default_communicator
 comm = default_communicator()
 timed_devices({"swift": 1e-3, "slow": 3e-3})
 words = {words}
-for program in (wave, MEAN, drift):
+for program in (wave, MEAN, drift, REPEATED):
     found, moves = outcome(program, devices=words[comm.rank], comm=comm, balance="dynamic")
     assert comm.allgather(moves) == [moves] * 2 and 1 <= moves <= 3, moves
     if comm.rank == 0:

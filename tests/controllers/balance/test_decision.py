@@ -12,7 +12,8 @@ from sample import sample
 
 from controllers.balance.decision import MOST_MOVES, Decider, Window
 from controllers.balance.shares import equal_times
-from controllers.balance.speed import Sightings, Speed
+from controllers.balance.sightings import Sightings
+from controllers.plan.rate import Rate
 from hitmap.cut import split_weighted
 
 ROWS, WIDTH = 4096, 1000
@@ -22,7 +23,7 @@ ROWS, WIDTH = 4096, 1000
 class Machine:
     """Devices that take a + b * cells, with noise, and now and then much longer."""
 
-    speeds: list[Speed]
+    speeds: list[Rate]
     noise: float = 0.0
     outliers: float = 0.0
     align: int = 1
@@ -33,10 +34,10 @@ class Machine:
         return [WIDTH * (high - low) for low, high in zip(cuts, cuts[1:])]
 
     def window(self, cells: Sequence[int], n_left: int = 10**6, cost_s: float = 0.1) -> Window:
-        return Window([self._median(s, n) for s, n in zip(self.speeds, cells)],
+        return Window([self._median(s, n) for s, n in zip(self.rates, cells)],
                       cells, n_left, cost_s)  # fmt: skip
 
-    def _median(self, speed: Speed, cells: int) -> float:
+    def _median(self, speed: Rate, cells: int) -> float:
         return median(
             speed.seconds(cells) * (1 + self.noise * self.chance.random())
             * (10 if self.chance.random() < self.outliers else 1)
@@ -44,11 +45,11 @@ class Machine:
         )  # fmt: skip
 
     def seconds(self, cells: Sequence[int]) -> float:
-        return max(s.seconds(n) for s, n in zip(self.speeds, cells))
+        return max(s.seconds(n) for s, n in zip(self.rates, cells))
 
     @property
     def optimum(self) -> float:
-        return self.seconds([round(n) for n in equal_times(self.speeds, ROWS * WIDTH, 0)])
+        return self.seconds([round(n) for n in equal_times(self.rates, ROWS * WIDTH, 0)])
 
 
 def settle(machine: Machine, decider: Decider, cells: list[int], most: int = 5) -> list[int]:
@@ -65,7 +66,7 @@ def settle(machine: Machine, decider: Decider, cells: list[int], most: int = 5) 
 def random_machine(seed: int) -> Machine:
     chance = random.Random(seed)
     speeds = [
-        Speed(chance.choice([0.0, 1e-5, 2e-4]), 10 ** chance.uniform(-9.5, -8))
+        Rate(chance.choice([0.0, 1e-5, 2e-4]), 10 ** chance.uniform(-9.5, -8))
         for _ in range(chance.randint(2, 6))
     ]
     return Machine(speeds, 0.05, 0.1, chance.choice([1, 8]), chance)
@@ -83,7 +84,7 @@ def test_shares_settle_near_the_optimum_in_at_most_three_moves(seed: int) -> Non
 
 @pytest.mark.parametrize("factor", [2, 3, 5])
 def test_a_slower_part_is_found_by_one_move(factor: int) -> None:
-    machine = Machine([Speed(0, 1e-9), Speed(0, factor * 1e-9)])
+    machine = Machine([Rate(0, 1e-9), Rate(0, factor * 1e-9)])
     decider = Decider(2, 0)
     cells = settle(machine, decider, machine.cells_of([1, 1]))
     assert decider.n_moves == 1
@@ -91,7 +92,7 @@ def test_a_slower_part_is_found_by_one_move(factor: int) -> None:
 
 
 def test_devices_that_are_alike_are_left_alone() -> None:
-    machine = Machine([Speed(1e-5, 1e-9)] * 4, noise=0.05, outliers=0.2)
+    machine = Machine([Rate(1e-5, 1e-9)] * 4, noise=0.05, outliers=0.2)
     decider = Decider(4, 0, follows=True)
     cells = machine.cells_of([1] * 4)
     decisions = [decider.decide(machine.window(cells), machine.cells_of) for _ in range(50)]
@@ -99,7 +100,7 @@ def test_devices_that_are_alike_are_left_alone() -> None:
 
 
 def test_a_move_has_to_pay_within_the_steps_that_are_left() -> None:
-    machine = Machine([Speed(0, 1e-9), Speed(0, 2e-9)])
+    machine = Machine([Rate(0, 1e-9), Rate(0, 2e-9)])
     cells = machine.cells_of([1, 1])        # 4.1 ms a step, 2.7 ms at best
     decider = Decider(2, 0)
     found = decider.decide(machine.window(cells, n_left=100, cost_s=0.2), machine.cells_of)
@@ -115,7 +116,7 @@ def test_a_device_that_becomes_slower_is_noticed_within_five_windows(seed: int) 
     decider = Decider(len(machine.speeds), 0, follows=True)
     cells = settle(machine, decider, machine.cells_of([1] * len(machine.speeds)))
     slow = seed % len(cells)
-    machine.speeds[slow] = Speed(2 * machine.speeds[slow].overhead_s,
+    machine.speeds[slow] = Rate(2 * machine.speeds[slow].fixed_s,
                                  2 * machine.speeds[slow].cell_s)  # fmt: skip
     for _ in range(5):
         decision = decider.decide(machine.window(cells), machine.cells_of)
@@ -126,7 +127,7 @@ def test_a_device_that_becomes_slower_is_noticed_within_five_windows(seed: int) 
 
 
 def test_one_odd_window_moves_nothing_once_shares_are_settled() -> None:
-    machine = Machine([Speed(0, 1e-9)] * 2)
+    machine = Machine([Rate(0, 1e-9)] * 2)
     decider, cells = Decider(2, 0, follows=True), machine.cells_of([1, 1])
     for window in range(20):
         times = machine.window(cells)
@@ -136,14 +137,14 @@ def test_one_odd_window_moves_nothing_once_shares_are_settled() -> None:
 
 
 def test_every_device_keeps_the_least_it_may_have() -> None:
-    machine = Machine([Speed(0, 1e-9), Speed(0, 1e-6)])
+    machine = Machine([Rate(0, 1e-9), Rate(0, 1e-6)])
     decider = Decider(2, 24 * WIDTH)
     assert settle(machine, decider, machine.cells_of([1, 1])) == [4072 * WIDTH, 24 * WIDTH]
     assert decider.n_moves == 1
 
 
 def test_a_device_without_cells_stays_without() -> None:
-    machine = Machine([Speed(0, 1e-9)] * 2)
+    machine = Machine([Rate(0, 1e-9)] * 2)
     decider = Decider(2, 0)
     found = decider.decide(machine.window([ROWS * WIDTH, 0]), machine.cells_of)
     assert found.shares is None and "no cells" in found.why and decider.over
@@ -153,8 +154,8 @@ def test_times_that_no_device_has_make_no_overhead() -> None:
     seen = Sightings()
     seen.add(100, 1.0)
     seen.add(50, 2.0)       # slower with fewer cells
-    assert seen.speed == Speed(0.0, 0.04)
+    assert seen.rate == Rate(0.0, 0.04)
     seen.add(49, 2.1)       # too near to tell
-    assert seen.speed.overhead_s == 0.0
+    assert seen.rate.fixed_s == 0.0
     seen.forget()
-    assert seen.speed.seconds(98) == pytest.approx(4.2)
+    assert seen.rate.seconds(98) == pytest.approx(4.2)

@@ -6,39 +6,24 @@ line has two unknowns: one number of cells alone says nothing on what a step cos
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 from statistics import median
+
+from controllers.plan.rate import Rate
 
 APART = 0.05            # two numbers of cells that differ by less say nothing on a slope
 MOST_OVERHEAD = 0.9     # of a step's time
 SHORTEST_S = 1e-9       # what clocks tell apart
 
 
-@dataclass(frozen=True)
-class Speed:
-    """A step takes `overhead_s`, and `cell_s` for each cell.
-
-    >>> Speed(2.0, 0.5).seconds(6)
-    5.0
-    """
-
-    overhead_s: float
-    cell_s: float
-
-    def seconds(self, cells: float) -> float:
-        """Of a step on so many cells; nothing where there are none."""
-        return self.overhead_s + self.cell_s * cells if cells else 0.0
-
-
 class Sightings:
     """What was seen of one device since it became as fast as it is.
 
     >>> seen = Sightings()
-    >>> seen.add(100, 3.0); seen.speed
-    Speed(overhead_s=0.0, cell_s=0.03)
-    >>> seen.add(50, 2.0); seen.speed
-    Speed(overhead_s=1.0, cell_s=0.02)
+    >>> seen.add(100, 3.0); seen.rate
+    Rate(fixed_s=0.0, cell_s=0.03)
+    >>> seen.add(50, 2.0); seen.rate
+    Rate(fixed_s=1.0, cell_s=0.02)
     """
 
     def __init__(self) -> None:
@@ -60,7 +45,7 @@ class Sightings:
         return bool(self._seconds)
 
     @property
-    def speed(self) -> Speed:
+    def rate(self) -> Rate:
         """The line through the newest time, with the slope that most pairs of times have."""
         cells, seconds = self._newest, self._seconds[self._newest]
         # slopes of pairs: Theil 1950, Sen 1968, doi:10.1080/01621459.1968.10480934
@@ -69,7 +54,7 @@ class Sightings:
             for a, b in combinations(self._seconds, 2)
             if abs(a - b) > APART * max(a, b)
         ]
-        overhead_s = seconds - median(slopes) * cells if slopes else 0.0
-        if not 0.0 <= overhead_s <= MOST_OVERHEAD * seconds:    # no device is such: noise
-            overhead_s = 0.0
-        return Speed(overhead_s, (seconds - overhead_s) / cells)
+        fixed_s = seconds - median(slopes) * cells if slopes else 0.0
+        if not 0.0 <= fixed_s <= MOST_OVERHEAD * seconds:    # no device is such: noise
+            fixed_s = 0.0
+        return Rate(fixed_s, (seconds - fixed_s) / cells)
