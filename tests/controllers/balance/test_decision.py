@@ -23,7 +23,7 @@ ROWS, WIDTH = 4096, 1000
 class Machine:
     """Devices that take a + b * cells, with noise, and now and then much longer."""
 
-    speeds: list[Rate]
+    rates: list[Rate]
     noise: float = 0.0
     outliers: float = 0.0
     align: int = 1
@@ -65,20 +65,20 @@ def settle(machine: Machine, decider: Decider, cells: list[int], most: int = 5) 
 
 def random_machine(seed: int) -> Machine:
     chance = random.Random(seed)
-    speeds = [
+    rates = [
         Rate(chance.choice([0.0, 1e-5, 2e-4]), 10 ** chance.uniform(-9.5, -8))
         for _ in range(chance.randint(2, 6))
     ]
-    return Machine(speeds, 0.05, 0.1, chance.choice([1, 8]), chance)
+    return Machine(rates, 0.05, 0.1, chance.choice([1, 8]), chance)
 
 
 @pytest.mark.parametrize("seed", sample(range(200), 10))
 def test_shares_settle_near_the_optimum_in_at_most_three_moves(seed: int) -> None:
     machine = random_machine(seed)
-    decider = Decider(len(machine.speeds), 0)
-    cells = settle(machine, decider, machine.cells_of([1] * len(machine.speeds)))
+    decider = Decider(len(machine.rates), 0)
+    cells = settle(machine, decider, machine.cells_of([1] * len(machine.rates)))
     assert decider.settled and decider.over and decider.n_moves <= MOST_MOVES
-    grain = max(s.cell_s for s in machine.speeds) * machine.align * WIDTH
+    grain = max(s.cell_s for s in machine.rates) * machine.align * WIDTH
     assert machine.seconds(cells) <= machine.optimum / 0.95 + grain
 
 
@@ -113,16 +113,16 @@ def test_a_move_has_to_pay_within_the_steps_that_are_left() -> None:
 @pytest.mark.parametrize("seed", sample(range(100), 10))
 def test_a_device_that_becomes_slower_is_noticed_within_five_windows(seed: int) -> None:
     machine = random_machine(seed)
-    decider = Decider(len(machine.speeds), 0, follows=True)
-    cells = settle(machine, decider, machine.cells_of([1] * len(machine.speeds)))
+    decider = Decider(len(machine.rates), 0, follows=True)
+    cells = settle(machine, decider, machine.cells_of([1] * len(machine.rates)))
     slow = seed % len(cells)
-    machine.speeds[slow] = Rate(2 * machine.speeds[slow].fixed_s,
-                                 2 * machine.speeds[slow].cell_s)  # fmt: skip
+    machine.rates[slow] = Rate(2 * machine.rates[slow].fixed_s,
+                                 2 * machine.rates[slow].cell_s)  # fmt: skip
     for _ in range(5):
         decision = decider.decide(machine.window(cells), machine.cells_of)
         if decision.shares is not None:
             cells = machine.cells_of(decision.shares)
-    grain = max(s.cell_s for s in machine.speeds) * machine.align * WIDTH
+    grain = max(s.cell_s for s in machine.rates) * machine.align * WIDTH
     assert machine.seconds(cells) <= machine.optimum / 0.95 + grain
 
 
