@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The balance of a run: between two windows of steps all ranks decide on shares, and how.
 
-A window has at least 20 launches and lasts at least 50 ms.  After it every rank tells how long the
+A window has at least 20 launches and lasts at least 50 ms; the first one is shorter where devices
+are so unlike that each launch is dear.  After it every rank tells how long the
 launches of its devices have taken, and all of them decide from the same numbers.
 """
 from __future__ import annotations
@@ -25,6 +26,9 @@ from hitmap.comm import Communicator
 
 LAUNCHES = 20       # of a window, at least, and ...
 WINDOW_S = 0.05     # ... its seconds
+GLANCE = 6          # the very first one ends after so few where launches take so long, ...
+GLANCE_S = 1e-3
+UNLIKE = 2.0        # ... and so many times longer on one device than on another
 GROWTH = 64         # how many times longer than before it becomes, at most
 STEADY = 4          # windows are so many times longer where shares are settled,
 PATIENT = 16        # ... and up to so many times where moves do not pay
@@ -58,7 +62,8 @@ class Balancer:
         self._first_s = self._last_s = 0.0
         self._history: list[Shares] = []
         self._why, self._gave_up = "too few steps to tell", False
-        self._wanted, self._stretch = LAUNCHES, 1
+        self._wanted, self._stretch = GLANCE, 1
+        self._is_glance = True
         self._attach(engine)
 
     @property
@@ -89,7 +94,7 @@ class Balancer:
             return None
         everyone = self._comm.allgather((self._watch.times, self._cost_s))
         times = [everyone[rank][0].get(number, 0.0) for rank, number in self._terms.devices]
-        if self._is_short(max(times)):
+        if not self._is_enough(times):
             return None
         seconds = [one / self._per_launch for one in times]
         cost_s = max(cost_s for _, cost_s in everyone)
@@ -135,14 +140,18 @@ class Balancer:
         shares = tuple(cells / n_cells for cells in self._cells)
         self._history.append(Shares(engine.n_steps, shares))
 
-    def _is_short(self, launch_s: float) -> bool:
-        """Whether the window goes on, as its launches have been short."""
+    def _is_enough(self, times: Sequence[float]) -> bool:
+        """Whether such times of launches decide; else the window goes on."""
+        launch_s = max(times)
+        if self._is_glance:
+            self._is_glance, self._wanted = False, LAUNCHES
+            return launch_s >= GLANCE_S and launch_s > UNLIKE * min(times)
         if launch_s * self._n_launches >= WINDOW_S:
-            return False
+            return True
         most = GROWTH * self._n_launches
         self._wanted = min(most, math.ceil(WINDOW_S / launch_s)) if launch_s else most
         self._wanted = max(self._wanted, self._n_launches + 1)
-        return True
+        return False
 
     def _note(self, step: int, window: Window, found: Decision) -> None:
         """What was decided; and the next window."""

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from mpi_jobs import helpers_path, run_ranks
-from sample import sample
 
 import controllers as ct
 from controllers.balance.watch import Watch
@@ -102,7 +101,8 @@ def alike(found: Sequence[Any], right: Sequence[Any]) -> bool:
 
 
 @two_cores
-@pytest.mark.parametrize(("program", "options"), sample([
+@pytest.mark.whole
+@pytest.mark.parametrize(("program", "options"), [
     (MEAN, {"kernel": "generic", "overlap": "on"}),
     (wave, {}),
     (MEAN, {"steps_per_launch": 2}),
@@ -111,7 +111,7 @@ def alike(found: Sequence[Any], right: Sequence[Any]) -> bool:
     (MEAN, {"steps_per_launch": 4, "zero_copy": False, "align": 8}),
     (drift, {"zero_copy": False}),
     (REPEATED, {}),
-], 8))  # fmt: skip
+])
 def test_programs_keep_their_bits(
     program: Any, options: dict[str, Any], slow_part: None
 ) -> None:
