@@ -307,7 +307,7 @@ def test_the_layer_grows_as_linear_theory_says() -> None:
 
     def push(z: Any, y: Any, x: Any) -> Any:
         rho, w = 1.5 + 0.5 * np.tanh(z / depth), np.interp(z, heights, mode)
-        u = -np.interp(z, heights, np.gradient(mode, heights)) / k      # so that nothing is squeezed
+        u = -np.interp(z, heights, np.gradient(mode, heights)) / k     # so nothing is squeezed
         below = 1.5 * z + 0.5 * depth * np.log(np.cosh(z / depth))
         flow = dict(mz=1e-3 * rho * w * np.cos(k * x), my=0, mx=1e-3 * rho * u * np.sin(k * x))
         return dict(rho=rho, energy=(p - below) / 0.4 + 0 * (x + y), **flow)
