@@ -164,6 +164,8 @@ class Balancer:
         shortest = max(LAUNCHES, math.ceil(WINDOW_S / max(window.seconds) / self._per_launch))
         self._wanted, self._n_launches = shortest * self._stretch, 0
         self._watch.begin()
+        if self._comm.rank:     # all decide the same
+            return
         _logger.info(
             "balance after step %d: %s a step, with the best shares %s; over %d steps a gain of %s "
             "for %s: %s", step, duration(found.now_s), duration(found.new_s), window.n_left,

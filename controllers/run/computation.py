@@ -146,8 +146,8 @@ class Computation(Stepping):
         self._trace = Trace(self._messages) if execution.trace else None
         tune = execution.tune
         self._tuner = tuning.Tuner(self._engine, self.comm, tune) if tune else None
-        self._balancer = self._new_balancer()
         self._engine.clear()
+        self._balancer = self._new_balancer()
 
     def redistribute(
         self, division: Division | None = None, **keywords: Unpack[DivisionKeywords]
