@@ -7,7 +7,7 @@ halos held up in the next step.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from controllers.device.event import Profile
 from controllers.plan import Operation
@@ -39,6 +39,9 @@ class RunLog(Log, Protocol):
 
     def within(self, engine: Engine, step: int) -> RunLog:
         """Who is told of a part of a step that is wanted, which another engine runs as steps."""
+
+
+_L = TypeVar("_L", bound=Log)
 
 
 class Samples:
@@ -89,9 +92,30 @@ class Samples:
         self._steps = {}
 
 
-def by_step(logs: Sequence[Log], first: int, last: int) -> dict[int, list[Log]]:
+class Several:
+    """Several logs as one."""
+
+    def __init__(self, logs: Sequence[RunLog]) -> None:
+        self._logs = logs
+        self._by_step: dict[int, list[RunLog]] = {}
+
+    def steps(self, first: int, last: int) -> Iterable[int]:
+        """What any of them wants."""
+        self._by_step = by_step(self._logs, first, last)
+        return self._by_step
+
+    def add(self, step: int, operation: Operation, profile: Profile) -> None:
+        for log in self._by_step[step]:
+            log.add(step, operation, profile)
+
+    def within(self, engine: Engine, step: int) -> Several:
+        """All that want the step."""
+        return Several([log.within(engine, step) for log in self._by_step[step]])
+
+
+def by_step(logs: Sequence[_L], first: int, last: int) -> dict[int, list[_L]]:
     """The logs that want a step of a run, for each such step."""
-    found: dict[int, list[Log]] = {}
+    found: dict[int, list[_L]] = {}
     for log in logs:
         for step in log.steps(first, last):
             found.setdefault(step, []).append(log)
