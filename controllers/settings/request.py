@@ -81,6 +81,7 @@ class Request:
         cut, run = grouped(division, execution, options, names)
         said = overrides()
         run = said.executed(run)
+        sizes = said.resized(sizes)
         subject = Subject.of(program, sizes, dtype, boundary, location, dt, given, run.math)
         _check_repeats(subject.program, run)
         if complete and subject.missing:
