@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,8 @@ from controllers.bench.problem import Problem
 from controllers.bench.program_file import computation_of
 from controllers.bench.rounds import Entrant, interleaved, ratio
 from controllers.device import Device
-from controllers.program.expression import flops
-from controllers.program.program import Program
+from controllers.plan import Plan
+from controllers.program.pieces import nbytes
 from controllers.report.report import Report, format_table
 
 ROW, MOST_ROWS = 1024, 65536    # of the field that is copied: a step's bytes, 256 MiB at the most
@@ -129,7 +129,7 @@ def run_application(
     path = examples / f"{known.file or name}.py"
     with computation_of(path, extent, options, known.instead) as run:
         computed = run.program.updated(run.domain, run.plan.periodic) & run.domain
-        sweeping = computed.n_cells * swept_bytes(run.plan.program)
+        sweeping = computed.n_cells * swept_bytes(run.plan)
         rows = min(max(sweeping // (2 * 4 * ROW), 2), MOST_ROWS)
         copied = Problem("2d4", "float32", (rows, ROW))
         buffers = Buffers(device, copied)
@@ -147,37 +147,36 @@ def run_application(
             computed.n_cells / statistics.median(own),
             2 * copied.nbytes / statistics.median(copy_s),
             run.program.bytes_per_cell, relative * run.program.bytes_per_cell,
-            relative * swept_bytes(run.plan.program, done),
-            known.flops or flops_per_cell(run.plan.program, done), known.source,
-            exposed(run.report()),
+            relative * swept_bytes(run.plan, done),
+            known.flops or flops_per_cell(run.plan, done), known.source, exposed(run.report()),
         )  # fmt: skip
 
 
-def swept_bytes(program: Program, done: Mapping[str, int] | None = None) -> int:
+def swept_bytes(plan: Plan, done: Mapping[str, int] | None = None) -> int:
     """Bytes that the sweeps of a step move for a cell, each field of one read and written once.
 
-    done: how often each repeat was done in the step, by its name; else once.
+    Those of a few cells that complete others are left out.  done: how often each repeat was done
+    in the step, by its name; else once.
     """
     return sum(
-        program.itemsize(field) * n
-        for apart, n in zip(program.by_location, _times(program, done or {}))
-        for sweep in apart
-        for field in (*sweep.fields_read, *sweep.updates)
+        nbytes(part.program, sweep.stage) * n
+        for part, n in _parts(plan, done or {})
+        for sweep in part.sweeps
+        if not sweep.completes
     )
 
 
-def flops_per_cell(program: Program, done: Mapping[str, int]) -> int:
+def flops_per_cell(plan: Plan, done: Mapping[str, int]) -> int:
     """Operations for a cell in a step, each repeat as often as it was done."""
-    times = _times(program, done)
-    return sum(flops(stage.operations) * n for stage, n in zip(program.stages, times))
+    return sum(part.program.flops_per_cell * n for part, n in _parts(plan, done))
 
 
-def _times(program: Program, done: Mapping[str, int]) -> list[int]:
-    """How often each stage was done in a step."""
-    times = [1] * len(program.stages)
-    for one in program.repeats:
-        times[one.first : one.end] = [done.get(one.name, 1)] * (one.end - one.first)
-    return times
+def _parts(plan: Plan, done: Mapping[str, int]) -> Iterator[tuple[Plan, int]]:
+    """What a step consists of, and how often each part was done in it."""
+    if not plan.parts:
+        yield plan, 1
+    for part in plan.parts:
+        yield part.plan, 1 if part.repeat is None else done.get(part.repeat.name, 1)
 
 
 def exposed(report: Report) -> float:

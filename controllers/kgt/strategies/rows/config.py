@@ -36,7 +36,7 @@ from controllers.kgt.text import element, fast, frame
 from controllers.kgt.text.analysis import arithmetic_type, in_vectors
 from controllers.kgt.text.fold_lanes import lanes_helpers
 from controllers.kgt.text.fold_values import values_of
-from controllers.kgt.text.lanes import PREFETCH, SCALAR, Lanes
+from controllers.kgt.text.lanes import PREFETCH, PREFETCH_NEAR, SCALAR, Lanes
 from controllers.program.expression import Coordinate, Given, Index, Outcome, Scalar
 from controllers.program.program import Program, Stage
 
@@ -82,7 +82,7 @@ class RowsConfig(RowsParameters, Config):
         lanes = _lanes(program, stage)
         if not stage.stored:    # folds alone: rows share little, and the text is built sooner
             band, depth = ((1, 1), (64, 1), (64, 48))[min(program.n_axes, 3) - 1]
-            return cls(lanes, 1, band=band, depth=depth, ahead=4)
+            return cls(lanes, 1, band=band, depth=depth, ahead=12)
         if program.n_axes == 1:
             return cls(lanes, 1, band=1, streaming=streaming)
         ahead = 4 if exceeds_cache else 0
@@ -155,6 +155,7 @@ class RowsConfig(RowsParameters, Config):
         helpers = element.functions(stage, program.dtypes, values=True)
         helpers += row_value(program, stage, lanes, self.streaming)
         helpers += [*PREFETCH, ""] if self.ahead else []
+        helpers += [*PREFETCH_NEAR, ""] if self.ahead and not stage.stored else []
         helpers += lanes_helpers(stage, self.lanes) if values_of(stage) else []
         kernel = frame.kernel(
             program, stage, how, rows_body(program, stage, self),
