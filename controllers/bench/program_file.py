@@ -41,8 +41,8 @@ def computation_of(
     """
     if is_literal(path):
         (stencil,) = read_patterns(path)
-        start = {"comm": SerialCommunicator(), "dtype": "float32", "u": START}
-        return Computation(stencil, extent, **start, **options)
+        alone = SerialCommunicator()
+        return Computation(stencil, extent, dtype="float32", u=START, comm=alone, **options)
     text = path.read_text("utf-8")
     for words, others in (instead or {}).items():
         assert text.count(words) == 1, f"{path} says {words!r} once"
