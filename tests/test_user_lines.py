@@ -42,6 +42,8 @@ def test_the_table_of_examples_says_how_many_lines_they_have() -> None:
     rows = re.findall(r"^\| `(\w+\.py)` \| (\d+) \|", PAGE.read_text("utf-8"), re.MULTILINE)
     texts = {name: (EXAMPLES / name).read_text("utf-8") for name, _ in rows}
     assert {name: int(n) for name, n in rows} == {one: lines_of(texts[one]) for one in texts}
+    beside = re.findall(r"\| `(\w+\.py)`: (\d+)", PAGE.read_text("utf-8"))
+    assert len(beside) > 5 and {*beside} <= {*rows}
     assert {f"{one.file or name}.py" for name, one in APPLICATIONS.items()
             if not one.file.startswith("patterns/")} <= {*texts}  # fmt: skip
 
