@@ -14,6 +14,7 @@ from controllers.kernel.registry import KernelChoice, agreed_kernel, check_math
 from controllers.kernel.user_kernel import with_domain
 from controllers.kernel.variant import Kernel
 from controllers.placement.capacity import check_capacity, fits
+from controllers.placement.link_trial import links_of
 from controllers.placement.own_kernel import check_boxes, in_place, overlap_for
 from controllers.placement.placement import (
     Controllers,
@@ -80,7 +81,10 @@ def assemble(
     which only the division changes.
     """
     terms = agree(request, comm) if terms is None else terms
-    layout, placement = divide(terms.controllers, terms.planned, terms.domain, request.division)
+    layout, placement = divide(
+        terms.controllers, terms.planned, terms.domain, request.division,
+        lambda: links_of(terms.controllers, comm),
+    )  # fmt: skip
     plan = plan_on(layout, placement, terms, comm)
     engine = bind(plan, placement, terms, messages, watched)
     warm(engine, placement, terms)

@@ -193,7 +193,8 @@ class Computation(Stepping):
 
         And the array expressions that have been computed.
         """
-        return explain(self.plan.of_rank(None), self._configurations()) + self._arrays.explain()
+        plan, why = self.plan.of_rank(None), self.placement.why
+        return explain(plan, self._configurations(), why=why) + self._arrays.explain()
 
     @collective()
     def configurations(self) -> list[KernelUse]:

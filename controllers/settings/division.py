@@ -37,7 +37,8 @@ class Division:
     partition: "bands" (along axis 0); "blocks" (on all axes); "weighted" or "weighted-blocks"
         (bands, or bands that are cut in blocks, in proportion to `weights`, one per place in
         order of rank); "cyclic" (blocks of the extent `block`, each of them a place, dealt to
-        the controllers in turn).  By default bands, weighted if weights are given.
+        the controllers in turn).  By default weighted if weights are given, else bands, or what
+        links make clearly better (docs/placement.md).
     align: cuts are at multiples of this many cells, on all axes or one number per axis.
     dims: how many places there are along each axis, such as (4, 2, 1).
     layout: a ready `hitmap.Layout` of the field, one place after the other on each controller.
