@@ -186,7 +186,8 @@ def _stages(
 ) -> Iterator[tuple[OpenCLExecutor, int]]:
     """The devices of this rank that compute something, with each stage."""
     for executor in dict.fromkeys(executors[place] for place in plan.places):
-        for number, sweep in enumerate(plan.sweeps):
+        for number, *_ in plan.liveness.groups:     # of what completes them little depends
+            sweep = plan.sweeps[number]
             if isinstance(executor, OpenCLExecutor) and any(
                 any(True for _ in plan.launched(sweep, place))
                 for place in plan.places
