@@ -30,7 +30,7 @@ from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.rows.body import rows_body
-from controllers.kgt.strategies.rows.parameters import RowsParameters
+from controllers.kgt.strategies.rows.parameters import RowsParameters, shares_rows
 from controllers.kgt.strategies.rows.row_value import row_value
 from controllers.kgt.text import element, fast, frame
 from controllers.kgt.text.analysis import arithmetic_type, in_vectors
@@ -77,11 +77,12 @@ class RowsConfig(RowsParameters, Config):
         """What is good for `stage` on a CPU (docs/performance.md); 64 bytes to a vector."""
         streaming = exceeds_cache and not stage.overwrites  # what was read is in the cache
         lanes = _lanes(program, stage)
-        if not stage.stored:    # folds alone: rows share little, and the text is built sooner
-            band, depth = ((1, 1), (64, 1), (64, 48))[min(program.n_axes, 3) - 1]
-            return cls(lanes, 1, band=band, depth=depth, ahead=12)
-        if program.n_axes == 1:
-            return cls(lanes, 1, band=1, streaming=streaming)
+        band, depth = ((1, 1), (16, 1), (64, 48))[min(program.n_axes, 3) - 1]
+        if not stage.stored:    # folds alone: what an item has in the end takes some time
+            return cls(lanes, 1, band=64 if program.n_axes > 1 else 1, depth=depth, ahead=12)
+        if not shares_rows(stage):      # one at a time: less text, which is built sooner
+            ahead = 8 if exceeds_cache else 0
+            return cls(lanes, 1, band=band, depth=depth, ahead=ahead, streaming=streaming)
         ahead = 4 if exceeds_cache else 0
         if program.n_axes == 2:
             n_values = len(stage.reads) * len(stage.updates)
@@ -151,7 +152,7 @@ class RowsConfig(RowsParameters, Config):
         helpers = element.functions(stage, program.dtypes, values=True)
         helpers += row_value(program, stage, lanes, self.streaming)
         helpers += [*PREFETCH, ""] if self.ahead else []
-        helpers += [*PREFETCH_NEAR, ""] if self.ahead and not stage.stored else []
+        helpers += [*PREFETCH_NEAR, ""] if self.ahead and not shares_rows(stage) else []
         helpers += lanes_helpers(stage, self.lanes) if values_of(stage) else []
         kernel = frame.kernel(
             program, stage, how, rows_body(program, stage, self),
