@@ -19,7 +19,8 @@ from controllers.bench.loops import BufferCopy, Buffers, KernelCopy
 from controllers.bench.problem import Problem
 from controllers.bench.rounds import Entrant, interleaved, ratio
 from controllers.device import Device
-from controllers.program.program import Program
+from controllers.plan import Plan
+from controllers.program.pieces import nbytes
 from controllers.report.report import Report, format_table
 from controllers.run.computation import Computation
 from hitmap.comm import SerialCommunicator
@@ -119,7 +120,7 @@ def run_application(
     sizes = sizes_of(computation, extent)
     with computation(*sizes, devices=selector, comm=SerialCommunicator()) as run:
         computed = run.program.updated(run.domain, run.plan.periodic) & run.domain
-        sweeping = computed.n_cells * swept_bytes(run.plan.program)
+        sweeping = computed.n_cells * swept_bytes(run.plan)
         rows = min(max(sweeping // (2 * 4 * ROW), 2), MOST_ROWS)
         copied = Problem("2d4", "float32", (rows, ROW))
         buffers = Buffers(device, copied)
@@ -137,16 +138,18 @@ def run_application(
             computed.n_cells / statistics.median(own),
             2 * copied.nbytes / statistics.median(copy_s),
             run.program.bytes_per_cell, relative * run.program.bytes_per_cell,
-            relative * swept_bytes(run.plan.program),
+            relative * swept_bytes(run.plan),
             known.flops or run.plan.program.flops_per_cell, known.source, exposed(run.report()),
         )  # fmt: skip
 
 
-def swept_bytes(program: Program) -> int:
-    """Bytes that the sweeps of a step move for a cell, each field of one read and written once."""
-    sweeps = (stage for apart in program.by_location for stage in apart)
-    fields = (field for sweep in sweeps for field in (*sweep.fields_read, *sweep.updates))
-    return sum(program.itemsize(field) for field in fields)
+def swept_bytes(plan: Plan) -> int:
+    """Bytes that the sweeps of a step move for a cell, each field of one read and written once.
+
+    Those of a few cells that complete others are left out.
+    """
+    stages = (sweep.stage for sweep in plan.sweeps if not sweep.completes)
+    return sum(nbytes(plan.program, stage) for stage in stages)
 
 
 def exposed(report: Report) -> float:

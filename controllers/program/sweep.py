@@ -9,11 +9,11 @@ times the reach around them, so that halos are exchanged once for all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias, Union
 
 from controllers.program.expression import Expression
-from controllers.program.fold import Fold
+from controllers.program.fold import Fold, within
 from controllers.program.mirrors import NO_MIRRORS, Mirrors
 from controllers.program.stage import Boundaries, Stage, around
 from controllers.program.steps import grown, offsets_read, own_offsets
@@ -127,6 +127,8 @@ class Sweep:
     cells: those it computes, in the coordinates of launched boxes; the others keep their value.
         On a periodic axis, all that boxes in the domain need; with a rim, also those of it.
     mirrors: at the ends of `cells`, where several steps copy what lies behind in between.
+    completes: whether it makes cells that the sweep before it, or those before it that complete
+        that one, left out of the versions that they make; it has none in common with these.
     """
 
     stage: Stage
@@ -135,6 +137,7 @@ class Sweep:
     cells: Shape
     count: int = 1
     mirrors: Mirrors = NO_MIRRORS
+    completes: bool = False
 
     @classmethod
     def of(
@@ -153,6 +156,8 @@ class Sweep:
         ValueError where several steps cannot be one sweep.
         """
         known = newest or {}
+        if stage.folds:
+            stage = replace(stage, folds=within(stage.folds, cells))
         uses = tuple(
             Use(Version(field, known.get(field, 0)), _map(stage, field, count, field in shorter))
             for field in stage.fields_read
@@ -173,7 +178,7 @@ class Sweep:
         boundaries: Boundaries | None = None,
     ) -> Sweep:
         """That of `stage` alone, for boxes in `domain`."""
-        cells = cells_of(stage, domain, periodic, count, boundaries)
+        cells = cells_of(stage, stage.updated(domain, periodic, boundaries), periodic, count)
         return cls.of(stage, cells, count, mirrors=mirrors_of(stage, boundaries or {}, count))
 
     @property
@@ -228,15 +233,8 @@ class Sweep:
         return single.region(self.needed(over, self.count - 1))
 
 
-def cells_of(
-    stage: Stage,
-    domain: Shape,
-    periodic: tuple[bool, ...],
-    count: int = 1,
-    boundaries: Boundaries | None = None,
-) -> Shape:
-    """The cells that `count` time steps of `stage` compute, for boxes in `domain`."""
-    updated = stage.updated(domain, periodic, boundaries)
+def cells_of(stage: Stage, updated: Shape, periodic: tuple[bool, ...], count: int = 1) -> Shape:
+    """The cells that `count` time steps of `stage` compute, of which one computes `updated`."""
     if count == 1:
         return updated
     beyond = grown(stage, updated, count)

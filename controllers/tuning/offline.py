@@ -107,7 +107,7 @@ def tune(
 
     seconds: of the search for each stage on each device; nothing is begun that would exceed them,
     as far as can be told from what came before.
-    search: "hill_climb", "random" or "exhaustive", which has no limit but `seconds`.
+    search: "hill_climb", "dichotomic", "random" or "exhaustive", which has no limit but `seconds`.
     Returns what all ranks have found.  Collective.
     """
     request = Request.of(
@@ -183,7 +183,8 @@ def _stages(
 ) -> Iterator[tuple[OpenCLExecutor, int]]:
     """The devices of this rank that compute something, with each stage."""
     for executor in dict.fromkeys(executors[place] for place in plan.places):
-        for number, sweep in enumerate(plan.sweeps):
+        for number, *_ in plan.liveness.groups:     # of what completes them little depends
+            sweep = plan.sweeps[number]
             if isinstance(executor, OpenCLExecutor) and any(
                 any(True for _ in plan.launched(sweep, place))
                 for place in plan.places

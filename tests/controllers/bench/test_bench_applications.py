@@ -14,9 +14,9 @@ from controllers.cli.companions import folder
 from controllers.cli.main import main
 from controllers.language.grid import Grid
 from controllers.language.step import step
-from controllers.language.traced import program_of
 from controllers.plan import PlaceMemory
 from controllers.report.report import PlaceReport, Report
+from controllers.run.dry_run import dry_run
 
 
 def test_each_application_is_an_example() -> None:
@@ -39,8 +39,8 @@ def test_a_computation_is_called_with_an_extent_or_with_one_number() -> None:
 def test_each_sweep_reads_and_writes_its_fields_once() -> None:
     push = step(lambda u, v: dict(v=v + u[1] - u[-1]))
     move = step(lambda u, v: dict(u=u + v[1] - v[-1]))
-    program = program_of([push, move], Grid(x=9), dtype="float32", boundary="periodic").program
-    assert (program.bytes_per_cell, swept_bytes(program)) == (4 * 4, 2 * 3 * 4)
+    plan = dry_run([push, move], Grid(x=9), 1, dtype="float32", boundary="periodic").plan
+    assert (plan.program.bytes_per_cell, swept_bytes(plan)) == (4 * 4, 2 * 3 * 4)
 
 
 def test_the_exchange_is_the_mean_over_places_of_the_time_without_kernels() -> None:

@@ -208,6 +208,22 @@ def test_64_bit_quotients_of_cells_by_cells_have_the_reference_bits(
         check(cpu_queue, program, config, box, tiles, is_cpu=True)
 
 
+def test_rows_of_an_item_share_what_they_read() -> None:
+    star = [tuple(n * (at == axis) for at in range(3)) for axis in range(3) for n in (-2, -1, 1, 2)]
+    value = sum((Read("u", offset) for offset in star), start=Read("v", (0, 0, 0)))
+    stage = Stage("star", {"u": value}, ((-2, 2),) * 3)
+    program = Program("star", (Field("u", "float32"), Field("v", "float32")), (stage,))
+    for rows, n_loads in ((1, 8), (2, 12), (4, 20)):    # of these 4 along axis 1
+        config = MarchingConfig(4, 8, 0, looped=True, rows=rows)
+        kernel = generate(program, stage, config)
+        step = kernel.source.partition("++item) {")[2]
+        assert step.count("= *(__global const float4 *)") == n_loads
+        assert step.count("kgt_store(") == rows
+        assert kernel.work_sizes((80, 80, 100), False)[0] == (32, 80 // rows, 10)
+    with pytest.raises(ValueError, match="2 rows take three axes, got 2"):
+        generate(MEAN, MEAN.stages[0], MarchingConfig(rows=2))
+
+
 def test_the_choice_follows_device_box_and_memory() -> None:
     stage = MEAN.stages[0]
 

@@ -43,6 +43,9 @@ from controllers.program.program import Program, Stage
 # Cells read for one, times fields written: with more, the values of four rows exceed the registers,
 # and those of two.
 _FEW, _MANY = 4, 24
+# Fields read by a sweep of volumes: with more, the planes of a block share little of what they
+# read and ask for more streams than a core follows, and asking in advance costs more than waiting.
+_MANY_FIELDS = 8
 _SEGMENTS = (4096, 16384, 65536)
 _BYTES = {"int": 4, "long": 8, "ulong": 8, "float": 4, "double": 8}
 
@@ -91,7 +94,8 @@ class RowsConfig(RowsParameters, Config):
             if len(stage.updates) > 1 and (n_values > _MANY or one_by_one):
                 rows = 1
             return cls(lanes, rows, ahead=ahead, streaming=streaming)
-        planes = 2 if stage.overwrites else 3
+        many = len(stage.fields_read) > _MANY_FIELDS
+        planes, ahead = (1, 0) if many else (2 if stage.overwrites else 3, ahead)
         return cls(lanes, 1, planes, band=64, depth=48, streaming=streaming, ahead=ahead)
 
     @classmethod
