@@ -93,6 +93,8 @@ class RowsConfig(RowsParameters, Config):
             one_by_one = not (in_vectors(stage, program.dtypes) or stage.elements)
             if len(stage.updates) > 1 and (n_values > _MANY or one_by_one):
                 rows = 1
+            elif rows == 2:     # the next block's last row, as of four rows
+                ahead = min(ahead, 2)
             return cls(lanes, rows, ahead=ahead, streaming=streaming)
         many = len(stage.fields_read) > _MANY_FIELDS
         planes, ahead = (1, 0) if many else (2 if stage.overwrites else 3, ahead)
@@ -121,7 +123,7 @@ class RowsConfig(RowsParameters, Config):
         bands = ((1,), (8, 16, 32, 64, 128), (16, 64, 256))[min(n_axes, 3) - 1]
         depths = (12, 48, 192) if n_axes > 2 else (1,)
         lanes = (self.lanes, self.lanes // 2)
-        aheads = (0, 4, 8) if self.ahead else (0,)
+        aheads = sorted({0, 4, 8, self.ahead}) if self.ahead else (0,)
         for values in product(lanes, rows, planes, bands, depths, _SEGMENTS, aheads):
             config = RowsConfig(*values, self.streaming)
             if config.rows * config.planes <= 8:
