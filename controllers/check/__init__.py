@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from controllers.check.setting import Check, Setting, setting_of
 
 if TYPE_CHECKING:
-    from controllers.check.engine import CheckedEngine
+    from controllers.check.engine import CheckedEngine, CheckedRepeatingEngine
     from controllers.check.finding import CheckError
     from controllers.check.opening import device_for, open_executor
     from controllers.check.trial import check_kernel
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 _HOMES = {
     "CheckError": "finding",
     "CheckedEngine": "engine",
+    "CheckedRepeatingEngine": "engine",
     "check_kernel": "trial",
     "device_for": "opening",
     "open_executor": "opening",
 }
 __all__ = [
-    "Check", "CheckError", "CheckedEngine", "Setting", "check_kernel", "device_for",
-    "open_executor", "setting_of",
+    "Check", "CheckError", "CheckedEngine", "CheckedRepeatingEngine", "Setting", "check_kernel",
+    "device_for", "open_executor", "setting_of",
 ]  # fmt: skip
 
 

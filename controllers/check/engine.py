@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -15,12 +16,14 @@ from controllers.check.part import Array
 from controllers.check.sweep import SweepLaunch
 from controllers.check.task import TaskWatch
 from controllers.device.event import Command, Event
-from controllers.engine import Engine, Log, Progress
+from controllers.engine import Engine, Progress, RepeatingEngine, RunLog
 from controllers.engine.combination import Combining
 from controllers.engine.looks import Looks, run_in_pieces
 from controllers.engine.task import Task
 from controllers.executor.executor import Executor
+from controllers.memory.tile import Tile
 from controllers.plan import Operation, Plan, StagingKey, TileKey
+from controllers.plan.plan import Part
 from controllers.program.application import cells_outside
 from hitmap.comm import Communicator
 from hitmap.shape import Shape
@@ -33,17 +36,27 @@ class CheckedEngine(Engine):
     """Raises `CheckError` on all ranks after a run in which any of them has found a fault."""
 
     def __init__(
-        self, plan: Plan, executors: Mapping[int, Executor], comm: Communicator
-    ) -> None:
-        self._comm, self._shadows = comm, comm.Dup()
+        self, plan: Plan, executors: Mapping[int, Executor], comm: Communicator,
+        tiles: Mapping[TileKey, Tile] | None = None, whole: Engine | None = None,
+    ) -> None:  # fmt: skip
+        """`whole`: the engine of the steps of which this one runs a part, on tiles of that."""
+        self._comm, self._shadows, self._whole = comm, comm.Dup(), whole
         self._monitor = Monitor(plan, executors, self._shadows)
-        super().__init__(plan, executors, comm)
+        super().__init__(plan, executors, comm, tiles)
         self._poison()
 
     def loaded(self, n_steps: int = 0) -> None:
         """The owned cells of a field, or of all, have been set; halos hold nothing any more."""
         super().loaded(n_steps)
         self._monitor.first = n_steps - self._n_done
+        self._believe(n_steps)
+
+    def begin_anew(self, looks: bool) -> None:
+        super().begin_anew(looks)
+        self._believe(0)
+
+    def _believe(self, n_steps: int) -> None:
+        """What owned cells hold is right, after so many steps; nothing else is there."""
         for key, tile in self.tiles.items():
             executor, owned = self.executors[key.place], self.plan.owned(key.field, key.place)
             memory, field = TileMemory(executor, tile), self._held(key)
@@ -61,7 +74,7 @@ class CheckedEngine(Engine):
         self,
         n_steps: int,
         progress: Progress | None = None,
-        log: Log | None = None,
+        log: RunLog | None = None,
         until: float = math.inf,
         looks: Looks | None = None,
     ) -> None:
@@ -78,7 +91,7 @@ class CheckedEngine(Engine):
             wanted = self.n_steps + min(AT_ONCE, n_steps - done)
             super().run(wanted - self.n_steps, tell, log, until)
             self._look()
-            raise_first(self._comm, self._monitor.complaint, self._monitor.complaint_step)
+            raise_first(self._comm, *self._complaint)
             if self.n_steps < wanted:
                 return
 
@@ -95,6 +108,15 @@ class CheckedEngine(Engine):
             key, owned = self.plan.newest(field, self._n_done, place), self.plan.owned(field, place)
             values = self.executors[place].move_from(self.tiles[key], owned)
             self._monitor.compare(key, field, owned, values, np.zeros(owned.extent, np.bool_))
+
+    @property
+    def _complaint(self) -> tuple[Complaint | None, int]:
+        """What was found first, and in which step of the program."""
+        found, step = self._monitor.complaint, self._monitor.complaint_step
+        if found is None or self._whole is None:
+            return found, step
+        what = f"{found.what} (in round {step} of this part of the step)"
+        return replace(found, what=what), self._whole.n_steps
 
     def _held(self, key: TileKey) -> str | None:
         """The field that a tile holds between two steps, or held; None where any may have."""
@@ -158,7 +180,7 @@ class CheckedEngine(Engine):
 
     def _poison(self) -> None:
         """Fresh memory holds junk, to be seen where it is read."""
-        for key, tile in self.tiles.items():
+        for key, tile in self.tiles.items() if self._whole is None else ():
             memory = TileMemory(self.executors[key.place], tile)
             memory.write(np.full(memory.n_elements, junk(tile.dtype)))
         for wanted in self.plan.memories:
@@ -171,6 +193,13 @@ class CheckedEngine(Engine):
                     continue
                 upload = self.executors[wanted.home].upload_command  # type: ignore[attr-defined]
                 upload(poison, linear, Strided(0, (1,), (n_cells,)))(None).wait()
+
+
+class CheckedRepeatingEngine(RepeatingEngine):
+    """Checks each part of a step by itself, on what the parts before have left."""
+
+    def part_engine(self, part: Part, tiles: Mapping[TileKey, Tile]) -> Engine:
+        return CheckedEngine(part.plan, self.executors, self._comm, tiles, self)
 
 
 class _Watched(Task):

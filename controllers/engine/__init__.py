@@ -2,11 +2,12 @@
 """The engine that replays plans; there is no second one."""
 from controllers.engine.course import Course
 from controllers.engine.driver import Engine, Progress
+from controllers.engine.installation import Configurable
 from controllers.engine.looks import Looks
 from controllers.engine.repeating import RepeatingEngine
-from controllers.engine.samples import Log, Timed
+from controllers.engine.samples import Log, RunLog, Timed
 from controllers.engine.state import activity, describe
 from controllers.engine.uses import configurations
 
-__all__ = ["Course", "Engine", "Log", "Looks", "Progress", "RepeatingEngine", "Timed",
-           "activity", "configurations", "describe"]
+__all__ = ["Configurable", "Course", "Engine", "Log", "Looks", "Progress", "RepeatingEngine",
+           "RunLog", "Timed", "activity", "configurations", "describe"]

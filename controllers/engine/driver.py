@@ -13,7 +13,7 @@ from itertools import chain
 from controllers.device.event import Command
 from controllers.engine.installation import Installation
 from controllers.engine.looks import Lookout, Looks, run_in_pieces
-from controllers.engine.samples import Log, by_step
+from controllers.engine.samples import Log, RunLog, by_step
 from controllers.engine.task import Task
 from controllers.memory.tile import Tile
 from controllers.process.waiter import PATIENCE_S
@@ -61,7 +61,7 @@ class Engine(Installation):
         self,
         n_steps: int,
         progress: Progress | None = None,
-        log: Log | None = None,
+        log: RunLog | None = None,
         until: float = math.inf,
         looks: Looks | None = None,
     ) -> None:
@@ -81,7 +81,7 @@ class Engine(Installation):
             self._run(n_steps, progress, log, until, looks)
 
     def _run(
-        self, n_steps: int, progress: Progress | None, log: Log | None, until: float,
+        self, n_steps: int, progress: Progress | None, log: RunLog | None, until: float,
         looks: Looks | None,
     ) -> None:  # fmt: skip
         first, per_launch, before = self._n_done, self.plan.steps_per_launch, self.n_steps
@@ -114,7 +114,7 @@ class Engine(Installation):
         if progress is not None and self.course.last == last:
             progress(n_steps, n_steps)
 
-    def _begin(self, first: int, last: int, n_steps: int, log: Log | None, until: float) -> None:
+    def _begin(self, first: int, last: int, n_steps: int, log: RunLog | None, until: float) -> None:
         """All that places need before they set out for the steps `first` to `last`."""
         logs = by_step([self.samples] if log is None else [self.samples, log], first, last)
         if self.plan.program.scalars:

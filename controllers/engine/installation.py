@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from itertools import chain
+from typing import Protocol
 
 from controllers.device.event import Command
 from controllers.engine.binding import Binder
@@ -20,6 +21,18 @@ from controllers.memory.tile import Tile
 from controllers.plan import ExchangeEnds, Operation, Plan, TileKey
 from controllers.plan.folding import NOWHERE
 from hitmap.comm import Communicator
+
+
+class Configurable(Protocol):
+    """Launches of a plan that can be configured otherwise between two runs."""
+
+    @property
+    def plan(self) -> Plan: ...
+    @property
+    def executors(self) -> Mapping[int, Executor]: ...
+    def rebind(self, numbers: Container[int]) -> None: ...
+    def steps_of(self, n_launches: int) -> int: ...
+    def timed(self, number: int, n_launches: int) -> list[float]: ...
 
 
 class Installation:
@@ -76,6 +89,15 @@ class Installation:
     def executors(self) -> Mapping[int, Executor]:
         """What the places of this rank are computed by."""
         return self._binder.executors
+
+    @property
+    def configurable(self) -> Sequence[Configurable]:
+        """Whose launches can be configured otherwise."""
+        return (self,)
+
+    def steps_of(self, n_launches: int) -> int:
+        """In how many time steps there are so many launches of an operation."""
+        return n_launches * self.plan.steps_per_launch
 
     @property
     def is_in_order(self) -> bool:

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from controllers.engine.course import Course
 from controllers.engine.place import PlaceRun
-from controllers.engine.samples import Log, Samples
+from controllers.engine.samples import RunLog, Samples
 from controllers.engine.task import Task
 from controllers.plan import Plan
 from controllers.plan.folding import needed
@@ -148,13 +148,13 @@ class _Runs(Protocol):
     @property
     def samples(self) -> Samples: ...
     def run(
-        self, n_steps: int, progress: Callable[[int, int], None] | None, log: Log | None,
+        self, n_steps: int, progress: Callable[[int, int], None] | None, log: RunLog | None,
         until: float,
     ) -> None: ...  # fmt: skip
 
 
 def run_in_pieces(
-    engine: _Runs, n_steps: int, progress: Callable[[int, int], None] | None, log: Log | None,
+    engine: _Runs, n_steps: int, progress: Callable[[int, int], None] | None, log: RunLog | None,
     until: float, looks: Looks,
 ) -> None:  # fmt: skip
     """Run steps to each look, and look in between: where looks do not fit into one run."""

@@ -9,7 +9,7 @@ than it has found it in: then the next one is bound to these, once.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,8 +17,9 @@ import numpy as np
 from controllers.device.event import Command
 from controllers.engine.decision import decided
 from controllers.engine.driver import Engine, Progress
+from controllers.engine.installation import Configurable
 from controllers.engine.looks import Looks, run_in_pieces
-from controllers.engine.samples import Log
+from controllers.engine.samples import RunLog
 from controllers.executor.executor import Executor
 from controllers.memory.tile import Tile
 from controllers.plan import Operation, Plan, TileKey
@@ -40,6 +41,7 @@ class RepeatingEngine(Engine):
         self._is_asked = any(one.until is not None for one in plan.program.repeats)
         self._bound: dict[tuple[int, tuple[int, ...]], _Bound] = {}
         self._active: Engine | None = None
+        self._log: RunLog | None = None    # who is told of the step under way
         self._holding = {name: plan.newest(name, 0, 0).buffer for name in plan.n_buffers}
 
     @property
@@ -66,22 +68,25 @@ class RepeatingEngine(Engine):
         self,
         n_steps: int,
         progress: Progress | None = None,
-        log: Log | None = None,
+        log: RunLog | None = None,
         until: float = math.inf,
         looks: Looks | None = None,
     ) -> None:
         """Run `n_steps` time steps, or fewer where a rank wants to end.  Collective.
 
-        `log` is told nothing: what is started follows from what is found.
+        `log` is told part by part what is started in the steps that it wants (`Log.within`).
         """
         if looks is not None:
             run_in_pieces(self, n_steps, progress, log, until, looks)
             return
         self.torn = True
+        told = () if log is None else {*log.steps(self.n_steps, self.n_steps + n_steps - 1)}
         for done in range(n_steps):
-            if self._wants_to_end():
-                break
             step = self.n_steps
+            is_time = self.numbers.by_steps and self.numbers.time(step) >= until
+            if self._wants_to_end() or is_time:
+                break
+            self._log = log if step in told else None
             self.numbers.begin(step, step, step, until)
             for number, part in enumerate(self.plan.parts):
                 self._repeat(number, part, is_last=done + 1 == n_steps)
@@ -94,6 +99,7 @@ class RepeatingEngine(Engine):
             if self.numbers.by_steps and self.numbers.is_over(step + 1):
                 break
         self._finish()
+        self.course.hold(self.n_steps - 1)
         self.torn, self._active = False, None
 
     def close(self) -> None:
@@ -151,12 +157,27 @@ class RepeatingEngine(Engine):
         engine.folds.is_trial = self.folds.is_trial
         engine.numbers.stand_still(self.numbers, self.n_steps)
         engine.begin_anew(looks)
-        engine.run(most, looks=asking)
+        log = None if self._log is None else self._log.within(engine, self.n_steps)
+        engine.run(most, log=log, looks=asking)
         self.folds.know(engine.folds)
         for field in fields:
             left = part.plan.newest(field, engine.n_steps % part.plan.n_phases, 0).buffer
             self._holding[field] = orders[field][left]
         return engine.n_steps
+
+    @property
+    def configurable(self) -> Sequence[Configurable]:
+        return [_PartLaunches(self, number, part) for number, part in enumerate(self.plan.parts)]
+
+    def bound(self, number: int) -> list[Engine]:
+        """The engines of a part that there are by now."""
+        return [one.engine for (of, _), one in self._bound.items() if of == number]
+
+    def part_engine(self, part: Part, tiles: Mapping[TileKey, Tile]) -> Engine:
+        """An engine for a part, on some of the tiles."""
+        engine = Engine(part.plan, self.executors, self._comm, tiles)
+        engine.drains = self._comm.size > 1 or not engine.is_in_order
+        return engine
 
     def _order(self, field: str, part: Part) -> list[int]:
         """By the number of a buffer in the plan of a part, which buffer it is."""
@@ -168,6 +189,27 @@ class RepeatingEngine(Engine):
         """All buffers of a field, the newest one first."""
         newest = self._holding[field]
         return [newest, *(n for n in range(self.plan.n_buffers[field]) if n != newest)]
+
+
+class _PartLaunches:
+    """The launches of a part, by whichever of its engines."""
+
+    def __init__(self, whole: RepeatingEngine, number: int, part: Part) -> None:
+        self.plan, self.executors = part.plan, whole.executors
+        self._whole, self._number, self._repeat = whole, number, part.repeat
+
+    def rebind(self, numbers: Container[int]) -> None:
+        """Bind these anew: they are configured otherwise now."""
+        for engine in self._whole.bound(self._number):
+            engine.rebind(numbers)
+
+    def steps_of(self, n_launches: int) -> int:
+        """In how many steps there may be so many; what is not repeated goes with what is."""
+        return 1 if self._repeat is None else -(-n_launches // self._repeat.at_most)
+
+    def timed(self, number: int, n_launches: int) -> list[float]:
+        """See `Installation.timed`."""
+        return self._whole.bound(self._number)[0].timed(number, n_launches)
 
 
 class _Asking:
@@ -203,9 +245,8 @@ class _Bound:
             for n, buffer in enumerate(order)
             for place in whole.plan.places
         }
-        self.engine = Engine(part.plan, whole.executors, whole._comm, tiles)
+        self.engine = whole.part_engine(part, tiles)
         self.engine.samples.wanted = False
-        self.engine.drains = whole._comm.size > 1 or not self.engine.is_in_order
         if any(place.recent.maxlen for place in whole.places.values()):
             self.engine.watch()
         self._copies = [*_kept(whole.plan, part, self.engine)]

@@ -7,10 +7,13 @@ halos held up in the next step.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from controllers.device.event import Profile
 from controllers.plan import Operation
+
+if TYPE_CHECKING:
+    from controllers.engine.driver import Engine
 
 # Reading the times of one step takes some 20 us, so that of a long run one step in 64 is looked at.
 DISTANCE = 128      # steps between two pairs, at least, but ...
@@ -29,6 +32,13 @@ class Log(Protocol):
 
     def add(self, step: int, operation: Operation, profile: Profile) -> None:
         """`operation` has been started in `step`; its profile can be read when it is complete."""
+
+
+class RunLog(Log, Protocol):
+    """What a run tells, where parts of steps may be run by engines of their own."""
+
+    def within(self, engine: Engine, step: int) -> RunLog:
+        """Who is told of a part of a step that is wanted, which another engine runs as steps."""
 
 
 class Samples:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
-from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -21,15 +20,9 @@ from controllers.executor.result import Result
 from controllers.kernel.build import build, enqueue_kernel
 from controllers.kgt.kernel import StageKernel
 from controllers.kgt.text.fixed import fixed_source
-from controllers.kgt.text.fold_text import (
-    COPIES,
-    OF_SLOT,
-    copy_words,
-    in_words,
-    n_extremes,
-    sum_words,
-)
-from controllers.kgt.text.fold_values import PLACE_BITS, FoldValue
+from controllers.kgt.text.fold_memory import memory_nbytes, n_digits, n_result, n_slots
+from controllers.kgt.text.fold_text import COPIES, OF_SLOT, in_words, n_extremes, sum_words
+from controllers.kgt.text.fold_values import FoldValue
 from controllers.program.accumulator import NAN as NAN_AMONG
 from controllers.program.accumulator import NONE, SOME, Accumulator, n_words
 from controllers.program.exact_sum import Words
@@ -65,14 +58,13 @@ class DeviceFolding:
         self, executor: OpenedDevice, values: Sequence[FoldValue], boxes: Sequence[Shape]
     ) -> None:
         self._executor, self._values, self._n_boxes = executor, values, len(boxes)
-        check_places(values, boxes)
         self._n_words, self._n_extremes = sum_words(values), n_extremes(values)
         self._in_words = in_words(values)
         self.domain: Shape | None = None
         self._launches: list[_Launch] = []
         self._n_slots = [0] * len(boxes)
-        self.digits = executor.constants(np.zeros(_n_digits(values), np.int64))
-        self._download = Result(executor, _n_result(values, len(boxes)))
+        self.digits = executor.constants(np.zeros(n_digits(values), np.int64))
+        self._download = Result(executor, n_result(values, len(boxes)))
         self._result = self._download.array
         self._memory: tuple[cl.Buffer, Words] | None = None     # of all slots; each box's first
         self._command: Command | None = None
@@ -207,61 +199,21 @@ class DeviceFolding:
         words = [state, key]
         if one.place:
             assert self.domain is not None, "a launch has told it"
-            words.append(number_of(place, self.domain) if seen else 0)
+            words.append(number_of(place, one.bits, self.domain) if seen else 0)
         return Accumulator(one.kind, one.dtype, np.array(words, np.int64))
 
 
-def n_slots(source: StageKernel, sizes: tuple[tuple[int, ...], tuple[int, ...]]) -> int:
-    """How many slots a launch of these sizes fills, each of as many extremes as are folded."""
-    counts = zip(*sizes) if source.folds_by_group else ((n, 1) for n in sizes[0])
-    return prod(n // size for n, size in counts)
+def number_of(place: int, bits: Sequence[int], domain: Shape) -> int:
+    """The number of a cell in C order, of its place as kernels write it, with so many bits by axis.
 
-
-def memory_nbytes(
-    values: Sequence[FoldValue], slots: Sequence[int], shares_host: bool
-) -> int:
-    """Bytes on the device for the folds of launches over boxes, which fill so many slots each."""
-    if in_words(values):
-        return 8 * _n_digits(values) * (1 if shares_host else 2)
-    n_boxes, of_slots = len(slots), sum(slots) * n_extremes(values) * OF_SLOT
-    return 8 * (_n_digits(values) + of_slots + n_boxes + 1 + _n_result(values, n_boxes))
-
-
-def _n_digits(values: Sequence[FoldValue]) -> int:
-    """Words of all vectors of digits."""
-    return COPIES * max(1, copy_words(values))
-
-
-def _n_result(values: Sequence[FoldValue], n_boxes: int) -> int:
-    """Words of what is downloaded."""
-    if in_words(values):
-        return _n_digits(values)
-    return sum_words(values) + n_boxes * n_extremes(values) * OF_SLOT
-
-
-def number_of(place: int, domain: Shape) -> int:
-    """The number of a cell in C order, of its place as kernels write it.
-
-    >>> number_of((3 << 31) + 4, Shape((0, 0), (10, 10)))
+    >>> number_of((3 << 31) + 4, (31, 31), Shape((0, 0), (10, 10)))
     34
     """
-    bits, number, left = PLACE_BITS[domain.n_axes], 0, place
-    along = []
-    for _ in range(domain.n_axes):
-        along.append(left & ((1 << bits) - 1))
-        left >>= bits
+    along, left = [], place
+    for n in reversed(bits):
+        along.append(left & ((1 << n) - 1))
+        left >>= n
+    number = 0
     for axis, index in enumerate(reversed(along)):
         number = number * domain.extent[axis] + index - domain.lower[axis]
     return number
-
-
-def check_places(values: Sequence[FoldValue], boxes: Sequence[Shape]) -> None:
-    """ValueError where the place of a cell does not fit a number."""
-    for one in values:
-        for box in boxes:
-            most = 1 << PLACE_BITS[box.n_axes]
-            if one.place and max(box.upper) > most:
-                raise ValueError(
-                    f"{one.kind} {one.name!r} is for cells up to {most} on an axis of "
-                    f"{box.n_axes}, got {max(box.upper)}; use devices='reference' for it"
-                )

@@ -12,7 +12,7 @@ from controllers.device import Device
 from controllers.device.event import Command, in_order
 from controllers.executor.copies import Copies
 from controllers.executor.executor import Folding
-from controllers.executor.folding import DeviceFolding, memory_nbytes, n_slots
+from controllers.executor.folding import DeviceFolding
 from controllers.executor.launching_device import LaunchingDevice
 from controllers.executor.scalar_arguments import ScalarArguments
 from controllers.kernel.build import Built, build, compiled, parameters
@@ -28,6 +28,7 @@ from controllers.kgt.outside import outside_kernel
 from controllers.kgt.parameter import bind
 from controllers.kgt.strategies.cell.config import work_sizes
 from controllers.kgt.text.fixed import accessors
+from controllers.kgt.text.fold_memory import memory_nbytes, n_slots
 from controllers.kgt.text.fold_values import values_of, with_values, without_folds
 from controllers.kgt.text.given import Table, tables_nbytes, tables_of
 from controllers.memory.tile import Linear, Tile

@@ -16,6 +16,8 @@ from controllers.device.device import WITHOUT_OPENCL
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel, Variant
 from controllers.kgt.kernel import WorkSizes
+from controllers.kgt.text.fold_memory import memory_nbytes, n_slots
+from controllers.kgt.text.fold_values import values_of, with_values
 from controllers.program.program import Program
 from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
@@ -124,16 +126,39 @@ def planned_configurations(
             name, origin = choice.name, origin_of(choice)
             sizes = choice.planned(kind, sweep.count).form.planned_sizes(program, stage)
             return KernelUse(kind.upper(), stage.name, name, origin, None), sizes
-        launch = launch_of(program, sweep, placed)
-        if isinstance(choice, str) and choice != SPECIALISED:
-            config = kgt.config_of(choice, program, stage)
-        else:
-            config = kgt.choose(program, stage, kind, launch)
+        config = _planned(program, sweep, choice, placed, kind)
         name, origin = config.name(stage), config.origin(stage)
         found = KernelUse(kind.upper(), stage.name, name, origin, None)
         return found, config.work_sizes(program, stage)
 
     return with_launches(boxes, kernel_of, is_cpu=kind == "cpu")
+
+
+def planned_folds_nbytes(
+    program: Program,
+    sweep: Sweep,
+    choice: KernelChoice,
+    boxes: Iterable[Placed],
+    kind: str,
+) -> int:
+    """Bytes on a device of a kind for what launches of a sweep over boxes of a place fold into."""
+    if kind in WITHOUT_OPENCL:
+        return 0    # made where the cells are computed
+    values, slots, is_cpu = values_of(with_values(program, sweep.stage)[1]), [], kind == "cpu"
+    for placed in boxes:
+        config = _planned(program, sweep, choice, placed, kind)
+        source = kgt.generate(program, sweep.stage, config)
+        slots.append(n_slots(source, source.work_sizes(placed[0].extent, is_cpu)))
+    return memory_nbytes(values, slots, is_cpu)
+
+
+def _planned(
+    program: Program, sweep: Sweep, choice: KernelChoice, placed: Placed, kind: str
+) -> kgt.Config:
+    """How a generated kernel is configured, where the device is not there."""
+    if isinstance(choice, str) and choice != SPECIALISED:
+        return kgt.config_of(choice, program, sweep.stage)
+    return kgt.choose(program, sweep.stage, kind, launch_of(program, sweep, placed))
 
 
 def own_configurations(

@@ -21,6 +21,7 @@ class Called:
 
     updates: what fields become.  numbers: results, and `dt`, which are made of folds.
     over: the cells that it computes, where that is not all.  within: what repeats it.
+    copies: the updates that give a field all of another one, as a rename does.
     """
 
     step: Step
@@ -28,6 +29,7 @@ class Called:
     numbers: dict[str, Expression]
     over: Restriction | None = None
     within: Repeated | None = None
+    copies: tuple[str, ...] = ()
 
     @property
     def expressions(self) -> tuple[Expression, ...]:

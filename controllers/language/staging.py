@@ -6,7 +6,7 @@ is made of, in the very stage that updates, if it covers the cells that this one
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import count
@@ -21,6 +21,8 @@ from controllers.program.expression import (
     Application,
     Coordinate,
     Expression,
+    Index,
+    Read,
     Scalar,
     reads,
     where,
@@ -43,7 +45,7 @@ class Staging:
     """Stages in order, each with its step; and the rules of scalars that are made of folds."""
 
     fields: Sequence[Field]
-    n_axes: int
+    shape: Sequence[int]    # of the grid, in cells
     taken: set[str]
     stages: list[tuple[Stage, Step]] = field(default_factory=list)
     rules: dict[str, Expression] = field(default_factory=dict)
@@ -51,6 +53,7 @@ class Staging:
     _last: Repeated | None = None   # the last one that is repeated
 
     def __post_init__(self) -> None:
+        self.n_axes = len(self.shape)
         self._boundaries = {one.name: one.boundary for one in self.fields}
         self._dtypes = {one.name: one.dtype for one in self.fields}
         cells = (False,) * self.n_axes
@@ -78,10 +81,34 @@ class Staging:
         for one in folds:
             made.add(one, replaced(traced.parts(one), scalars | of_dt))
         first = len(self.stages)
-        for stage in made.stages:
+        for stage in (*made.stages, *self._ends(own, traced.copies)):
             self.stages.append((self._named(stage), traced.step))
         if traced.within is not None:
             self._repeat(traced.within, first)
+
+    def _ends(self, own: Stage | None, copies: Sequence[str]) -> Iterator[Stage]:
+        """What copies the cells at the ends that `own` does not compute, nor changes."""
+        found: dict[str, Expression] = {}
+        for part in () if own is None else by_location(own, self._boundaries):
+            inside = self._inside(part) if copies else None
+            if inside is not None:
+                found |= {
+                    name: where(inside, Read(name, (0,) * self.n_axes), part.updates[name])
+                    for name in copies if name in part.updates
+                }  # fmt: skip
+        if found and own is not None:
+            yield Stage(f"{own.name}_ends", found, ((0, 0),) * self.n_axes)
+
+    def _inside(self, stage: Stage) -> Expression | None:
+        """The condition of the cells that a stage computes; None where these are all."""
+        cells, half = self._cells(stage), self._halves[stage.home]
+        bounds: list[Expression] = []
+        for axis, n_cells in enumerate(self.shape):
+            n_cells += half[axis] and not self._periodic[axis]
+            low, left = cells.lower[axis], _LARGE - cells.upper[axis]
+            bounds += [Index(axis) >= low] if low else []
+            bounds += [Index(axis) < n_cells - left] if left else []
+        return reduce(and_, bounds) if bounds else None
 
     def alone(self, name: str, fold: Fold, half: Half, step: str) -> Stage:
         """A stage of one fold, whose operand lies there; ValueError where no field does."""

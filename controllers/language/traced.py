@@ -74,7 +74,7 @@ def program_of(
     """
     every = _expanded(steps_of(steps), grid, dtype, location, fields or {})
     kinds = Kinds.of([step for step, _ in every], grid.axes, dtype, location, fields or {})
-    trace = _Trace(grid, kinds, boundary)
+    trace = _Trace(grid, kinds, boundary, repeats=any(within for _, within in every))
     for step, within in every:
         trace.add(step, within)
     return Traced(trace.program(dt, math), grid, kinds.dtypes, kinds.alike)
@@ -83,13 +83,17 @@ def program_of(
 class _Trace:
     """What has been traced so far."""
 
-    def __init__(self, grid: Grid, kinds: Kinds, boundary: object = None) -> None:
+    def __init__(
+        self, grid: Grid, kinds: Kinds, boundary: object = None, *, repeats: bool = False
+    ) -> None:
+        """`repeats`: some steps are repeated; then a field that gets all of another is a copy."""
         self._grid, self._kinds = grid, kinds
-        self._boundary = boundary
+        self._boundary, self._repeats = boundary, repeats
         self._fields = kinds.values(grid.places)
         self._stages: list[tuple[Stage, Step]] = []
         self._called: list[Called] = []
         self._renames = Renames()
+        self._copies: dict[str, str] = {}
         self._scalars: dict[str, float | None] = {}
         self._names: list[str] = []
         self._first = ""    # step, and where it is
@@ -115,7 +119,13 @@ class _Trace:
         over = None if step.over is None else cache(partial(self._over, step))
         updates, renames = changes(returned, self._kinds, self._grid, over, what)
         found = numbers(returned, self._kinds, self._grid.axes, what)
-        called = Called(step, updates, found, over, within)
+        copies: dict[str, str] = {}
+        if self._repeats:       # buffers belong to fields from one part of the step to another
+            copies, renames = renames, {}
+            here = (0,) * len(self._grid.axes)
+            updates |= {new: Read(old, here) for new, old in copies.items()}
+        self._copies |= copies
+        called = Called(step, updates, found, over, within, (*copies,))
         nodes = called.nodes
         with located(f"step {step.name!r}", step.function):
             check_count(len(nodes))
@@ -144,14 +154,15 @@ class _Trace:
                 f"new values by names, as dict(u=...)"
             )
         renames = self._renames.all
-        sides, halves = shared(self._sides, renames), self._kinds.program_halves
+        halves = self._kinds.program_halves
+        sides = shared(self._sides, renames | self._copies)
         fields = tuple(
             Field(name, dtype, boundary_of(sides[name]), halves[name])
             for name, dtype in self._kinds.program_dtypes.items()
         )
         results = results_of(self._called, self._scalars, dt)
         taken = {*halves, *self._scalars, *results, *self._grid.axes, TIME, TIME_STEP}
-        staging = Staging(fields, len(self._grid.axes), taken)
+        staging = Staging(fields, self._grid.shape, taken)
         for called in self._called:
             with located(f"step {called.step.name!r}", called.step.function):
                 staging.add(called)

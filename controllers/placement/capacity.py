@@ -66,7 +66,7 @@ def nbytes_needed(plan: Plan, executor: Executor, places: Sequence[int]) -> int:
         for one in plan.operations
         if one.sweep is not None and one.place in here
     )
-    folds = sum(_folds_nbytes(plan, executor, place) for place in places)
+    folds = sum(folds_nbytes(plan, executor, place) for place in places)
     every = {one.number: one for one in chain(plan.operations, *plan.opening)}
     fills = sum(
         _fill_nbytes(plan, executor, one)
@@ -86,7 +86,7 @@ def _fill_nbytes(plan: Plan, executor: Executor, fill: Operation) -> int:
     return executor.fill_nbytes(extension, dtype, plan.geometry(pool, fill.place), written.cells)
 
 
-def _folds_nbytes(plan: Plan, executor: Executor, place: int) -> int:
+def folds_nbytes(plan: Plan, executor: Executor, place: int) -> int:
     """Bytes that the folds of the launches at a place take on its device."""
     folding = ((sweep, [*plan.launched(sweep, place)]) for sweep in plan.sweeps if sweep.folds)
     return sum(

@@ -6,6 +6,7 @@ for one.
 """
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ class PlaceSize:
         that computes them at once has all of them in `inner`.
     sends, receives: messages between places, `bytes_sent` and `bytes_received` in them; those
         that stay within one controller are no messages but count as `copies`.
+    folds: bytes of device memory that its launches fold into.
     """
 
     place: int
@@ -37,12 +39,23 @@ class PlaceSize:
     copies: int = 0
     bytes_sent: int = 0
     bytes_received: int = 0
+    folds: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory, all of it."""
+        return self.memory.nbytes + self.folds
 
 
-def place_sizes(plan: Plan) -> tuple[PlaceSize, ...]:
-    """The sizes of all places of `plan`, in order, those of other ranks too."""
+def place_sizes(plan: Plan, folds: Mapping[int, int] | None = None) -> tuple[PlaceSize, ...]:
+    """The sizes of all places of `plan`, in order, those of other ranks too.
+
+    folds: bytes that each place folds into, which kernels say.
+    """
     plan = plan.of_rank(None)
     sizes = [_of_cells(plan, place) for place in range(plan.layout.n_places)]
+    for place, nbytes in (folds or {}).items():
+        sizes[place].folds = nbytes
     for bundle in plan.bundles:
         if bundle.after < 0:    # before the first step alone
             continue

@@ -7,15 +7,19 @@ layout and any device give the same bits.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from controllers.program.expression import Expression, Node
 from hitmap.argument import wrong
+from hitmap.shape import Shape
 
 FoldKind = Literal["sum", "min", "max", "argmin", "argmax", "any", "all"]
 CONDITIONS = ("any", "all")     # the folds of conditions; all others are of numbers
 EXTREMES = ("min", "max", "argmin", "argmax")   # which no cells have none of
+
+# A cell's place in C order is one number: so many bits per axis, by the number of axes.
+PLACE_BITS = {1: 62, 2: 31, 3: 20, 4: 15}
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +33,14 @@ class Fold:
     "argmin" and "argmax" the cell's number in C order, from the first of the domain on; for "any"
     and "all" True or False.  NaN wins, and the first cell in C order of equal ones, as in NumPy.
     Two folds are equal when they share the very same expression objects.
+
+    bits: of the number in which kernels keep where a cell is, by axis; () for the usual ones.
     """
 
     kind: FoldKind
     operand: Expression
     over: Expression | None = None
+    bits: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(FoldKind):
@@ -55,8 +62,8 @@ class Fold:
         return hash(self._identity)
 
     @property
-    def _identity(self) -> tuple[str, int, int]:
-        return self.kind, id(self.operand), id(self.over)
+    def _identity(self) -> tuple[object, ...]:
+        return self.kind, id(self.operand), id(self.over), self.bits
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
@@ -73,6 +80,25 @@ def with_expressions(folds: Mapping[str, Fold], values: Sequence[Expression]) ->
     """The same folds of other expressions, in the order of `expressions_of`."""
     left: Iterator[Expression] = iter(values)
     return {
-        name: Fold(fold.kind, next(left), None if fold.over is None else next(left))
+        name: replace(
+            fold, operand=next(left), over=None if fold.over is None else next(left)
+        )
         for name, fold in folds.items()
     }
+
+
+def within(folds: Mapping[str, Fold], cells: Shape) -> dict[str, Fold]:
+    """The same folds, with as many bits for where a cell is as these cells need.
+
+    One text serves all but the longest boxes.
+
+    >>> from controllers.program.expression import Read
+    >>> folds = {"top": Fold("argmax", Read("u", (0, 0, 0)))}
+    >>> [within(folds, Shape.of_extent((n, 9, 2)))["top"].bits for n in (1 << 20, 1 << 21)]
+    [(), (21, 4, 1)]
+    """
+    usual = PLACE_BITS.get(cells.n_axes, 0)
+    if max(cells.upper) <= 1 << usual:
+        return dict(folds)
+    bits = tuple(max(1, n - 1).bit_length() for n in cells.upper)
+    return {name: replace(fold, bits=bits) for name, fold in folds.items()}

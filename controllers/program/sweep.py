@@ -9,11 +9,11 @@ times the reach around them, so that halos are exchanged once for all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias, Union
 
 from controllers.program.expression import Expression
-from controllers.program.fold import Fold
+from controllers.program.fold import Fold, within
 from controllers.program.mirrors import NO_MIRRORS, Mirrors
 from controllers.program.stage import Boundaries, Stage, around
 from controllers.program.steps import grown, offsets_read, own_offsets
@@ -156,6 +156,8 @@ class Sweep:
         ValueError where several steps cannot be one sweep.
         """
         known = newest or {}
+        if stage.folds:
+            stage = replace(stage, folds=within(stage.folds, cells))
         uses = tuple(
             Use(Version(field, known.get(field, 0)), _map(stage, field, count, field in shorter))
             for field in stage.fields_read

@@ -231,31 +231,34 @@ def _kernels(configurations: Sequence[KernelUse]) -> str:
 def size_table(plan: Plan, sizes: Sequence[PlaceSize]) -> str:
     """Per place, cells, what it moves in a step, and bytes; places with the same figures share
     a line."""
+    folds = any(size.folds for size in sizes)
     head = ("places", "cells", "halo", "border", "inner", "sends", "bytes out", "receives",
-            "bytes in", "copies", "tiles", "staging", "memory")  # fmt: skip
+            "bytes in", "copies", "tiles", "staging", *["folds"] * folds, "memory")  # fmt: skip
     alike: dict[tuple[int, ...], list[int]] = {}
     for size in sizes:
-        alike.setdefault(_figures(size), []).append(size.place)
+        alike.setdefault(_figures(size, folds), []).append(size.place)
     rows = _cut(
         [(numbers(places), *map(str, figures)) for figures, places in alike.items()],
         lambda n: (f"... {n} kinds more", *[""] * (len(head) - 1)),
     )
-    totals = [sum(column) for column in zip(*map(_figures, sizes))]
+    totals = [sum(column) for column in zip(*(_figures(size, folds) for size in sizes))]
     rows.append(("all", *map(str, totals)))
     title = f"per place and {plan.step_name}: cells, messages and bytes; bytes of memory"
-    nbytes = [size.memory.nbytes for size in sizes]
+    nbytes = [size.nbytes for size in sizes]
     least, most = min(nbytes), max(nbytes)
     last = f"  {f'{least} to {most}' if least < most else most} bytes of memory per place"
     table = format_table(head, rows, left=("places",))
     return "\n".join([title, *_indented(table), last])
 
 
-def _figures(size: PlaceSize) -> tuple[int, ...]:
+def _figures(size: PlaceSize, folds: bool) -> tuple[int, ...]:
+    """The columns of a place; with `folds` there is one of what it folds into."""
     memory = size.memory
     staging = memory.device_staging + memory.host_staging
     return (
         size.owned, size.halo, size.border, size.inner, size.sends, size.bytes_sent,
-        size.receives, size.bytes_received, size.copies, memory.tiles, staging, memory.nbytes,
+        size.receives, size.bytes_received, size.copies, memory.tiles, staging,
+        *([size.folds] if folds else ()), size.nbytes,
     )  # fmt: skip
 
 

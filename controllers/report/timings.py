@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from controllers.engine import Engine, Log, Looks, Progress, configurations
+from controllers.engine import Engine, Looks, Progress, RunLog, configurations
 from controllers.report.exchange_time import PlaceTime, place_times
 from controllers.report.report import DeviceReport, PlaceReport, Report, Wait
 from controllers.report.trace import Trace
@@ -66,7 +66,7 @@ class Timings:
         comm: Communicator,
         progress: Progress | None = None,
         trace: Trace | None = None,
-        log: Log | None = None,
+        log: RunLog | None = None,
         until: float = math.inf,
         looks: Looks | None = None,
     ) -> None:

@@ -7,6 +7,7 @@ last steps are kept.  `controllers.report.trace_file` writes them.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -66,7 +67,7 @@ class Trace:
         self._comm = comm
         self._n_steps = 0       # in the runs that have ended
         self._first: int | None = None      # step of the run under way
-        self._started: list[tuple[int, Operation, Profile]] = []
+        self._started: list[tuple[int, Operation, Profile, Engine | None]] = []
         self._steps: dict[int, list[Span]] = {}
         self._error_ns = 0
         self._reading = root_reading(comm)
@@ -88,7 +89,13 @@ class Trace:
 
     def add(self, step: int, operation: Operation, profile: Profile) -> None:
         assert self._first is not None, "the engine has asked for steps"
-        self._started.append((self._n_steps + step - self._first, operation, profile))
+        self._started.append((self._n_steps + step - self._first, operation, profile, None))
+
+    def within(self, engine: Engine, step: int) -> PartOfStep:
+        """Records a part of a step, which `engine` runs."""
+        assert self._first is not None, "the engine has asked for steps"
+        number = self._n_steps + step - self._first
+        return PartOfStep(lambda *what: self._started.append((number, *what, engine)))
 
     def end(self, engine: Engine) -> None:
         """All operations are complete: keep their times, of the first and the last steps."""
@@ -97,8 +104,8 @@ class Trace:
             return
         n_steps = self._n_steps + engine.course.last + 1 - self._first
         # beyond the last one is what a look has dropped
-        for step, operation, profile in (one for one in self._started if one[0] < n_steps):
-            span = _span(engine, step, operation, profile)
+        for step, operation, profile, part in (one for one in self._started if one[0] < n_steps):
+            span = _span(part or engine, step, operation, profile)
             self._steps.setdefault(step, []).append(span)
         self._started, self._n_steps = [], n_steps
         for step in [n for n in self._steps if KEPT_STEPS <= n < self._n_steps - KEPT_STEPS]:
@@ -121,6 +128,24 @@ class Trace:
             return None
         spans = tuple(span for spans, _ in everyone for span in spans)
         return Timeline(self._n_steps, spans, tuple(error for _, error in everyone))
+
+
+class PartOfStep:
+    """Records what is started in a part of a step, of a long repeat its beginning alone."""
+
+    def __init__(self, told: Callable[[Operation, Profile], None]) -> None:
+        self._told = told
+
+    def steps(self, first: int, last: int) -> range:
+        """The first ones, and what fills the halos before."""
+        return range(first - 1, min(last + 1, first + KEPT_STEPS))
+
+    def add(self, step: int, operation: Operation, profile: Profile) -> None:
+        self._told(operation, profile)
+
+    def within(self, engine: Engine, step: int) -> PartOfStep:
+        """The same: parts have none."""
+        return self
 
 
 def _span(engine: Engine, step: int, operation: Operation, profile: Profile) -> Span:

@@ -135,7 +135,9 @@ def bind(
     plan: Plan, placement: Placement, terms: Terms, messages: Communicator, watched: Watched
 ) -> Engine:
     """The plan tied to tiles, kernels and messages, and watched by the watchdog."""
-    kind = check.CheckedEngine if terms.is_checked else RepeatingEngine if plan.parts else Engine
+    kind: type[Engine] = RepeatingEngine if plan.parts else Engine
+    if terms.is_checked:
+        kind = check.CheckedRepeatingEngine if plan.parts else check.CheckedEngine
     with failing_together(messages):    # one driver may fail to compile
         engine = kind(plan, placement.executors, messages)
     watched.engine = engine

@@ -15,7 +15,9 @@ from controllers.engine import configurations
 from controllers.kernel.configuration import KernelUse
 from controllers.language.half_points import Locations
 from controllers.language.kinds import DTypes
+from controllers.placement.capacity import folds_nbytes
 from controllers.placement.relocation import relocate
+from controllers.plan.size import place_sizes
 from controllers.program.structure import described
 from controllers.report.explain import explain
 from controllers.report.report import Report
@@ -193,7 +195,12 @@ class Computation(Stepping):
 
         And the array expressions that have been computed.
         """
-        return explain(self.plan.of_rank(None), self._configurations()) + self._arrays.explain()
+        plan, executors = self.plan, self._engine.executors
+        mine = {place: folds_nbytes(plan, executors[place], place) for place in plan.places}
+        folds = {place: n for rank in self.comm.allgather(mine) for place, n in rank.items()}
+        whole = plan.of_rank(None)
+        text = explain(whole, self._configurations(), place_sizes(whole, folds))
+        return text + self._arrays.explain()
 
     @collective()
     def configurations(self) -> list[KernelUse]:

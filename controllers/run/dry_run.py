@@ -9,7 +9,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from controllers.device.device import WITHOUT_OPENCL
-from controllers.kernel.configuration import KernelUse, planned_configurations
+from controllers.kernel.configuration import (
+    KernelUse,
+    planned_configurations,
+    planned_folds_nbytes,
+)
 from controllers.kernel.registry import KernelChoice, check_math, find_kernel
 from controllers.language.half_points import Locations
 from controllers.language.kinds import DTypes
@@ -58,7 +62,7 @@ class DryRun:
             "bytes_per_step": sum(size.bytes_sent for size in self.sizes),
             "cells_per_step": n_cells,
             "excess_cells_per_step": n_cells - needed,
-            "bytes": sum(size.memory.nbytes for size in self.sizes),
+            "bytes": sum(size.nbytes for size in self.sizes),
             "places": [asdict(size) for size in self.sizes],
         }
 
@@ -110,7 +114,8 @@ def dry_run(
         )  # fmt: skip
 
     plan = plan_with_steps(plan_of, kernel, execution.steps_per_launch)
-    return DryRun(plan, _configurations(plan, kernel), place_sizes(plan))
+    folds = {place: _folds_nbytes(plan, kernel, place) for place in plan.places}
+    return DryRun(plan, _configurations(plan, kernel), place_sizes(plan, folds))
 
 
 def _location(rank: int, selector: str) -> Location:
@@ -129,3 +134,12 @@ def _configurations(plan: Plan, kernel: KernelChoice) -> tuple[KernelUse, ...]:
             boxes = [box for place in places for box in plan.launched(sweep, place)]
             found += planned_configurations(plan.program, sweep, kernel, boxes, kind)
     return tuple(found)
+
+
+def _folds_nbytes(plan: Plan, kernel: KernelChoice, place: int) -> int:
+    """Bytes on its device that the launches of a place fold into."""
+    kind = plan.locations[place].kind
+    return sum(
+        planned_folds_nbytes(plan.program, sweep, kernel, [*plan.launched(sweep, place)], kind)
+        for sweep in plan.sweeps if sweep.folds
+    )

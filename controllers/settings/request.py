@@ -40,6 +40,7 @@ class Request:
 
     initial: what fields begin with; the others are 0.
     scalars: values of parameters other than their defaults.
+    alike: the temporary fields of methods, and which field each begins as.
     """
 
     program: Program
@@ -48,6 +49,7 @@ class Request:
     execution: Execution
     initial: tuple[Initial, ...] = field(default=(), repr=False)
     scalars: Mapping[str, float] = field(default_factory=dict)
+    alike: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -82,7 +84,6 @@ class Request:
         said = overrides()
         run = said.executed(run)
         subject = Subject.of(program, sizes, dtype, boundary, location, dt, given, run.math)
-        _check_repeats(subject.program, run)
         if complete and subject.missing:
             raise ValueError(
                 f"no initial values were given for {', '.join(subject.missing)}; give them as "
@@ -90,7 +91,7 @@ class Request:
             )
         return cls(
             subject.program, subject.sizes, said.divided(cut), run, subject.initial,
-            subject.scalars,
+            subject.scalars, subject.alike,
         )  # fmt: skip
 
     @property
@@ -175,14 +176,3 @@ def merged(
     group = kind() if given is None else instance(given, kind, what, f"write {kind.__name__}(...)")
     names = {one.name for one in fields(kind)}
     return replace(group, **{name: keywords[name] for name in keywords if name in names})
-
-
-def _check_repeats(program: Program, execution: Execution) -> None:
-    """ValueError for what is not done of programs that repeat stages within a step."""
-    if not program.repeats:
-        return
-    what = f"program {program.name!r} repeats {program.repeats[0].name!r} within a step"
-    wanted = {"check": execution.checked != "off", "tune": bool(execution.tune),
-              "trace": bool(execution.trace)}  # fmt: skip
-    for name in (name for name, is_wanted in wanted.items() if is_wanted):
-        raise ValueError(f"{what}, which {name}= does not do yet; leave it out")

@@ -107,7 +107,7 @@ def tune(
 
     seconds: of the search for each stage on each device; nothing is begun that would exceed them,
     as far as can be told from what came before.
-    search: "hill_climb", "random" or "exhaustive", which has no limit but `seconds`.
+    search: "hill_climb", "dichotomic", "random" or "exhaustive", which has no limit but `seconds`.
     Returns what all ranks have found.  Collective.
     """
     request = Request.of(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from statistics import median
 
-from controllers.engine import Engine
+from controllers.engine import Configurable
 from controllers.kernel.candidate import Candidate
 from controllers.tuning.site import KeyedLaunches, chosen_launches
 from controllers.tuning.timing import ROUNDS, turns
@@ -18,7 +18,7 @@ BUDGET_S = 0.15     # of launches of one stage on a device, about
 MOST_LAUNCHES = 11   # of a configuration in a turn, the first of which does not count
 
 
-def settle(engine: Engine) -> None:
+def settle(engine: Configurable) -> None:
     """Let the launches of this rank take the fastest of what is alike; not collective.
 
     For an engine whose fields are not set yet: the launches that are timed write to its tiles.
@@ -35,7 +35,7 @@ def settle(engine: Engine) -> None:
             engine.rebind(launches.numbers)
 
 
-def _fastest(engine: Engine, launches: KeyedLaunches, configs: list[Candidate]) -> Candidate:
+def _fastest(engine: Configurable, launches: KeyedLaunches, configs: list[Candidate]) -> Candidate:
     """The one with the shortest launches; the first one where launches are long."""
     number = min(launches.largest)
     seconds = engine.timed(number, 2)[1]

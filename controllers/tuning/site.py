@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from controllers.device.event import Profile
-from controllers.engine import Engine
+from controllers.engine import Configurable
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.candidate import Candidate, OwnCandidate
 from controllers.kernel.choices import Key
@@ -48,9 +48,9 @@ class Site:
     """The search for the configuration of some launches of a run."""
 
     def __init__(
-        self, engine: Engine, launches: KeyedLaunches, search: Search[Candidate]
+        self, engine: Configurable, launches: KeyedLaunches, search: Search[Candidate]
     ) -> None:
-        self.launches = launches
+        self.launches, self.plan = launches, engine.plan
         self._engine = engine
         self._choices = launches.executor.choices
         program, sweep = engine.plan.program, engine.plan.sweeps[launches.sweep]
@@ -128,7 +128,7 @@ class Site:
     def n_steps(self) -> int:
         """Time steps of a turn: whole launches."""
         seconds = self._trials.seconds(self._trials.space.default)
-        return self._n_at_once * n_launches(seconds * self._n_at_once)
+        return self._engine.steps_of(n_launches(seconds * self._n_at_once))
 
     def _tell_of(self, config: Candidate, problem: str) -> None:
         """A kernel of the user's own that is of no use is the user's to look into."""
@@ -144,7 +144,7 @@ class Site:
             self._engine.rebind(self.launches.numbers)
 
 
-def sites(engine: Engine, search: Search[Candidate]) -> Iterator[Site]:
+def sites(engine: Configurable, search: Search[Candidate]) -> Iterator[Site]:
     """One per stage and device of this rank, where it computes most cells and has a choice."""
     for launches in chosen_launches(engine):
         try:
@@ -153,7 +153,7 @@ def sites(engine: Engine, search: Search[Candidate]) -> Iterator[Site]:
             pass
 
 
-def chosen_launches(engine: Engine) -> Iterator[KeyedLaunches]:
+def chosen_launches(engine: Configurable) -> Iterator[KeyedLaunches]:
     """Per stage and device of this rank, the launches like the largest, if there is a choice."""
     plan = engine.plan
     for executor in dict.fromkeys(engine.executors[place] for place in plan.places):
@@ -164,7 +164,7 @@ def chosen_launches(engine: Engine) -> Iterator[KeyedLaunches]:
                     yield launches
 
 
-def _largest(engine: Engine, executor: OpenCLExecutor, number: int) -> KeyedLaunches | None:
+def _largest(engine: Configurable, executor: OpenCLExecutor, number: int) -> KeyedLaunches | None:
     """The launches of a stage that are like the largest one; None where nothing can be chosen."""
     plan, program, sweep = engine.plan, engine.plan.program, engine.plan.sweeps[number]
     keys, boxes, offer = {}, {}, executor.offer(program, sweep)

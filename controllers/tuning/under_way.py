@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Callable
+from functools import partial
 
 from controllers.check import Setting
 from controllers.device.event import Profile
 from controllers.engine import Engine, Looks, Progress
 from controllers.kernel.offer import check_choice
 from controllers.kernel.registry import KernelChoice
-from controllers.plan import Operation
+from controllers.plan import Operation, Plan
 from controllers.program.program import Program
 from controllers.report.timings import Timings
 from controllers.report.trace import Trace
@@ -56,11 +58,10 @@ class Tuner:
             self._counted_s = before._counted_s
         self._engine, self._comm = engine, comm
         with self._spending.counting():
-            self._sites = [*sites(engine, hill_climb)]
-        self._watched = frozenset().union(*(site.launches.largest for site in self._sites))
+            self._sites = [s for one in engine.configurable for s in sites(one, hill_climb)]
         self._turns: deque[int] = deque()
         self._n_steps = 0       # of each of these turns
-        self._profiles: list[tuple[int, Profile]] = []
+        self._profiles: list[tuple[Plan, int, Profile]] = []
         self._over = False
 
     def run(
@@ -112,12 +113,21 @@ class Tuner:
         return self._n_before + sum(site.n_tried for site in self._sites)
 
     def steps(self, first: int, last: int) -> range:
-        """All but the first: it finds in the caches what another configuration has left there."""
-        return range(first + 1, last + 1)
+        """All but the first: it finds in the caches what another configuration has left there.
+
+        Where steps have parts these leave out their own first one.
+        """
+        return range(first + (not self._engine.plan.parts), last + 1)
 
     def add(self, step: int, operation: Operation, profile: Profile) -> None:
-        if operation.number in self._watched:
-            self._profiles.append((operation.number, profile))
+        self._hear(self._engine.plan, operation, profile)
+
+    def within(self, engine: Engine, step: int) -> PartOfTurn:
+        """Hears of the launches of a part of a step."""
+        return PartOfTurn(partial(self._hear, engine.plan))
+
+    def _hear(self, plan: Plan, operation: Operation, profile: Profile) -> None:
+        self._profiles.append((plan, operation.number, profile))
 
     def _turn(
         self, number: int, timings: Timings, until: float, looks: Looks | None
@@ -131,7 +141,10 @@ class Tuner:
                 self._engine, self._n_steps, self._comm, log=self, until=until, looks=looks
             )
             for site in self._sites:
-                site.note([profile for n, profile in self._profiles if n in site.launches.largest])
+                site.note([
+                    profile for plan, number, profile in self._profiles
+                    if plan is site.plan and number in site.launches.largest
+                ])  # fmt: skip
                 if not self._turns:
                     site.tell()
         self._counted_s += timings.seconds - counted_s
@@ -157,3 +170,21 @@ class Tuner:
     def _all(self, mine: bool) -> bool:
         """Whether it is so on all ranks."""
         return all(self._comm.allgather(mine))
+
+
+class PartOfTurn:
+    """Hears of the launches of a part of a step, which is repeated or not."""
+
+    def __init__(self, heard: Callable[[Operation, Profile], None]) -> None:
+        self._heard = heard
+
+    def steps(self, first: int, last: int) -> range:
+        """All but the first, if there are more."""
+        return range(first + (last > first), last + 1)
+
+    def add(self, step: int, operation: Operation, profile: Profile) -> None:
+        self._heard(operation, profile)
+
+    def within(self, engine: Engine, step: int) -> PartOfTurn:
+        """The same: parts have none."""
+        return self

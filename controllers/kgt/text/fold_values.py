@@ -7,7 +7,7 @@ cell does, and its place.  A strategy computes all of them and hands the folds' 
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -15,11 +15,9 @@ from controllers.program.accumulator import NUMBERED
 from controllers.program.dtypes import applied, given_dtype
 from controllers.program.expression import Application, Constant, Expression, Index, where
 from controllers.program.field import Field
-from controllers.program.fold import Fold
+from controllers.program.fold import PLACE_BITS, Fold
 from controllers.program.program import Program, Stage
 
-# A cell's place in C order is one number: so many bits per axis, by the number of axes.
-PLACE_BITS = {1: 62, 2: 31, 3: 20, 4: 15}
 CONDITION = "bool"
 
 
@@ -27,7 +25,7 @@ CONDITION = "bool"
 class FoldValue:
     """A fold, and the fields that stand for what it takes of a cell; "" where it takes none.
 
-    dtype: of the operand; of conditions, "bool".
+    dtype: of the operand; of conditions, "bool".  bits: of the place, by axis.
     """
 
     name: str
@@ -36,6 +34,7 @@ class FoldValue:
     value: str
     over: str = ""
     place: str = ""
+    bits: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -121,9 +120,10 @@ def _with_values(known: _Known) -> tuple[Program, Stage]:
     truth = given_dtype(stage, program.dtypes)      # of 0 and 1, which change no other dtype
     for name, fold in stage.folds.items():
         dtype = operand_dtype(program, stage, fold)
+        bits = fold.bits or (PLACE_BITS[program.n_axes],) * program.n_axes
         one = FoldValue(
             name, fold.kind, dtype, next(free), "" if fold.over is None else next(free),
-            next(free) if fold.kind in NUMBERED else "",
+            next(free) if fold.kind in NUMBERED else "", bits,
         )
         updates[one.value] = _number(fold.operand) if dtype == CONDITION else fold.operand
         fields.append(Field(one.value, truth if dtype == CONDITION else dtype))
@@ -131,7 +131,7 @@ def _with_values(known: _Known) -> tuple[Program, Stage]:
             updates[one.over] = _number(fold.over)
             fields.append(Field(one.over, truth))
         if one.place:
-            updates[one.place] = _place(program.n_axes)
+            updates[one.place] = _place(bits)
             fields.append(Field(one.place, "int64"))
         found.append(one)
     made = FoldingStage(
@@ -152,10 +152,10 @@ def _number(condition: Expression) -> Expression:
     return where(condition, Constant(1), Constant(0))
 
 
-def _place(n_axes: int) -> Expression:
+def _place(bits: Sequence[int]) -> Expression:
     """The place of a cell in C order, axis 0 in the highest bits."""
     number: Expression = Index(0)
-    for axis in range(1, n_axes):
-        scaled = Application("*", number, Constant(1 << PLACE_BITS[n_axes]))
+    for axis in range(1, len(bits)):
+        scaled = Application("*", number, Constant(1 << bits[axis]))
         number = Application("+", scaled, Index(axis))
     return number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from json import loads
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,20 @@ import numpy.typing as npt
 import pytest
 from sample import sample
 
-from controllers import Computation, Field, Program, Read, Scalar, Stage, reference_run
+from controllers import (
+    CheckError,
+    Computation,
+    Field,
+    Program,
+    Read,
+    Scalar,
+    Stage,
+    dry_run,
+    reference_run,
+)
+from controllers.device.event import HostEvent
 from controllers.engine import describe
+from controllers.executor.reference import ReferenceExecutor
 from controllers.plan.folding import needed
 from controllers.program.expression import where
 from controllers.program.fold import Fold
@@ -193,13 +206,38 @@ def test_a_repeat_without_a_condition_is_done_as_often_as_it_says() -> None:
         assert np.array_equal(run.u.get(), right["u"])
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [({"check": True}, "check="), ({"tune": 1.0}, "tune="), ({"trace": True}, "trace=")],
-)
-def test_what_repeats_do_not_do_yet_is_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=f"repeats 'solve'.*{message}"):
-        ran(solving(1), start(4, "u", "v"), 1, **options)
+@pytest.mark.parametrize("options", [{"check": True}, {"trace": True}, {"tune": 0.2}], ids=str)
+def test_repeats_are_checked_traced_and_tuned(options: dict[str, Any], tmp_path: Path) -> None:
+    fields = start(7, "u", "v")
+    right = [*reference_steps(SEARCHING, fields, (False, False), until=0.5)]
+    device = "cpu" if "tune" in options else "reference"
+    with ran(SEARCHING, fields, 2, device, **options) as run:
+        run.run(1)
+        found = run.run(until=0.5)
+        assert found is not None and {**found} == right[-1].results
+        assert (run.step, run.repeats) == (len(right), right[-1].counts)
+        for name, cells in right[-1].fields.items():
+            assert np.array_equal(run[name].get(), cells), name
+        if "trace" in options:
+            run.save_trace(tmp_path / "trace.json")
+            spans = loads((tmp_path / "trace.json").read_text("utf-8"))["traceEvents"]
+            n_launches = [
+                sum(one["name"] == "launch" and one["args"]["step"] == n for one in spans
+                    if one["ph"] == "X") for n in range(run.step)
+            ]  # fmt: skip
+            # of two places: three stages, and as often as they are repeated two
+            assert n_launches == [2 * (3 + 2 * step.counts["search"]) for step in right]
+
+
+def test_a_fault_in_a_part_is_told_with_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, fields = solving(5), start(3, "u", "v")
+    monkeypatch.setattr(    # halos get nothing
+        ReferenceExecutor, "copy_command", lambda *_: lambda wait_for=None: HostEvent(0, 0)
+    )
+    says = "step 0: .*in round 0 of this part of the step"
+    run = ran(program, fields, 2, dt=0.1, check=True)
+    with run, pytest.raises(CheckError, match=says):
+        run.run(2)
 
 
 def test_any_order_that_a_plan_allows_gives_the_same_folds() -> None:
@@ -222,6 +260,25 @@ def test_timelines_reports_and_explanations_know_folds(tmp_path: Path) -> None:
         text = run.explain()
         assert run.report().steps == 2
     assert "repeats solve up to 23 times within a step, until its results say so, asked" in text
+
+
+def test_what_is_folded_into_is_counted() -> None:
+    with ran(RELAX, start(1, "u"), 2, "cpu") as run:
+        made = sum(one.nbytes for one in run._engine._binder._foldings.values())
+        last = run.explain().splitlines()[-2]
+        assert int(last.split()[-2]) == made > 0
+    sizes = dry_run(RELAX, EXTENT, 2, devices="cpu").sizes
+    assert sum(size.folds for size in sizes) == made
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("shape", [(3, 2, (1 << 20) + 5), ((1 << 21) + 1, 2, 2)])
+def test_long_axes_have_places_too(shape: tuple[int, ...]) -> None:
+    values = np.random.default_rng(0).integers(0, 200, shape).astype(np.uint8)
+    values[-1, -1, -1] = 255
+    with Computation([], shape, dtype="uint8", u=values, places_per_controller=2) as run:
+        assert run.u.argmax() == values.argmax() == values.size - 1
+        assert run.u[1:].argmin() == values[1:].argmin()
 
 
 def test_a_watchdog_can_say_who_waits_for_which_fold() -> None:

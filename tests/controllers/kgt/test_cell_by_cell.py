@@ -72,7 +72,7 @@ CONFIGS: dict[int, list[Config]] = {
     2: [RowsConfig(8, 2, streaming=True), MarchingConfig(4, 2, 0, (32, 2, 1))],
     3: [
         RowsConfig(4, 2, 3, depth=9), MarchingConfig(4, 3, 1, (32, 2, 1)),
-        MarchingConfig(2, 2, looped=True),
+        MarchingConfig(2, 2, looped=True), MarchingConfig(4, 2, 0, (32, 2, 1), rows=2),
     ],
 }  # fmt: skip
 

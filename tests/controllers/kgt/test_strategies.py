@@ -25,8 +25,10 @@ from controllers.kgt.strategies.cell import CellConfig
 from controllers.kgt.strategies.marching import MarchingConfig
 from controllers.kgt.strategies.rows import RowsConfig
 from controllers.kgt.text.emitter import used_fields
+from controllers.kgt.text.fold_values import with_values
 from controllers.language.weights import Stencil
 from controllers.program.expression import Application, Constant, Read, walk
+from controllers.program.fold import Fold
 from controllers.program.functions import QUOTIENT
 from controllers.program.program import INTEGERS, Field, Program, Stage
 from controllers.program.reference import values_of
@@ -206,6 +208,22 @@ def test_64_bit_quotients_of_cells_by_cells_have_the_reference_bits(
         check(cpu_queue, program, config, box, tiles, is_cpu=True)
 
 
+def test_rows_of_an_item_share_what_they_read() -> None:
+    star = [tuple(n * (at == axis) for at in range(3)) for axis in range(3) for n in (-2, -1, 1, 2)]
+    value = sum((Read("u", offset) for offset in star), start=Read("v", (0, 0, 0)))
+    stage = Stage("star", {"u": value}, ((-2, 2),) * 3)
+    program = Program("star", (Field("u", "float32"), Field("v", "float32")), (stage,))
+    for rows, n_loads in ((1, 8), (2, 12), (4, 20)):    # of these 4 along axis 1
+        config = MarchingConfig(4, 8, 0, looped=True, rows=rows)
+        kernel = generate(program, stage, config)
+        step = kernel.source.partition("++item) {")[2]
+        assert step.count("= *(__global const float4 *)") == n_loads
+        assert step.count("kgt_store(") == rows
+        assert kernel.work_sizes((80, 80, 100), False)[0] == (32, 80 // rows, 10)
+    with pytest.raises(ValueError, match="2 rows take three axes, got 2"):
+        generate(MEAN, MEAN.stages[0], MarchingConfig(rows=2))
+
+
 def test_the_choice_follows_device_box_and_memory() -> None:
     stage = MEAN.stages[0]
 
@@ -243,6 +261,14 @@ def test_rows_of_later_blocks_are_asked_for_where_stores_bypass_the_caches() -> 
     ).source
     cached = RowsConfig.default(MEAN, flat)
     assert "PREFETCH" not in generate(MEAN, flat, cached).source
+
+
+def test_what_is_folded_alone_is_asked_for_twice_in_the_same_row() -> None:
+    stage = Stage("sum", {}, ((0, 0), (-1, 0)), {"s": Fold("sum", Read("u", (0, -1)))})
+    program = Program("sum", (Field("u", "float64"),), (stage,))
+    text = generate(*with_values(program, stage), RowsConfig(8, 1, ahead=8)).source
+    assert "KGT_PREFETCH(u + c_u[item] + item_x + 8192 / sizeof(double));" in text
+    assert "KGT_PREFETCH_NEAR(u + c_u[item] + item_x + 2048 / sizeof(double));" in text
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

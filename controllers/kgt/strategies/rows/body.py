@@ -20,6 +20,10 @@ from controllers.kgt.text.given import axes_of
 from controllers.program.expression import Read
 from controllers.program.program import Program, Stage
 
+# For a unit of `ahead` where nothing is stored: bytes to what comes into the second-level cache,
+# and from there to the first one.
+_DISTANCES = {"KGT_PREFETCH": 1024, "KGT_PREFETCH_NEAR": 256}
+
 
 def rows_body(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
     """C lines: the body of the kernel."""
@@ -220,11 +224,15 @@ def _ahead(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
         if stage.stored:
             planes = newest[-3:-2]      # none in 2-D
             away = (*planes, config.rows + config.ahead - 1, 0)
-        else:       # a row is read in no time: what is asked for is in the same one
-            away = (*newest[:-1], 0)
-            at += f" + {config.ahead * 1024} / sizeof({OPENCL_TYPES[program.dtypes[field]]})"
+            found = {"KGT_PREFETCH": at}
+        else:       # a row is read in no time: what is asked for is in the same one, twice
+            away, cell = (*newest[:-1], 0), OPENCL_TYPES[program.dtypes[field]]
+            found = {
+                macro: f"{at} + {config.ahead * n_bytes} / sizeof({cell})"
+                for macro, n_bytes in _DISTANCES.items()
+            }
         step = Read(field, (0,) * (len(newest) - len(away)) + away)
-        asked.append(f"KGT_PREFETCH({field} + {element(step, at)});")
+        asked += [f"{macro}({field} + {element(step, there)});" for macro, there in found.items()]
     return block("""
         // what later blocks read; the processor foresees too little of it
         #pragma unroll

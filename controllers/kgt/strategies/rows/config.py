@@ -36,13 +36,16 @@ from controllers.kgt.text import element, fast, frame
 from controllers.kgt.text.analysis import arithmetic_type, in_vectors
 from controllers.kgt.text.fold_lanes import lanes_helpers
 from controllers.kgt.text.fold_values import values_of
-from controllers.kgt.text.lanes import PREFETCH, SCALAR, Lanes
+from controllers.kgt.text.lanes import PREFETCH, PREFETCH_NEAR, SCALAR, Lanes
 from controllers.program.expression import Coordinate, Given, Index, Outcome, Scalar
 from controllers.program.program import Program, Stage
 
 # Cells read for one, times fields written: with more, the values of four rows exceed the registers,
 # and those of two.
 _FEW, _MANY = 4, 24
+# Fields read by a sweep of volumes: with more, the planes of a block share little of what they
+# read and ask for more streams than a core follows, and asking in advance costs more than waiting.
+_MANY_FIELDS = 8
 _SEGMENTS = (4096, 16384, 65536)
 _BYTES = {"int": 4, "long": 8, "ulong": 8, "float": 4, "double": 8}
 
@@ -79,7 +82,7 @@ class RowsConfig(RowsParameters, Config):
         lanes = _lanes(program, stage)
         if not stage.stored:    # folds alone: rows share little, and the text is built sooner
             band, depth = ((1, 1), (64, 1), (64, 48))[min(program.n_axes, 3) - 1]
-            return cls(lanes, 1, band=band, depth=depth, ahead=4)
+            return cls(lanes, 1, band=band, depth=depth, ahead=12)
         if program.n_axes == 1:
             return cls(lanes, 1, band=1, streaming=streaming)
         ahead = 4 if exceeds_cache else 0
@@ -90,7 +93,8 @@ class RowsConfig(RowsParameters, Config):
             if len(stage.updates) > 1 and (n_values > _MANY or one_by_one):
                 rows = 1
             return cls(lanes, rows, ahead=ahead, streaming=streaming)
-        planes = 2 if stage.overwrites else 3
+        many = len(stage.fields_read) > _MANY_FIELDS
+        planes, ahead = (1, 0) if many else (2 if stage.overwrites else 3, ahead)
         return cls(lanes, 1, planes, band=64, depth=48, streaming=streaming, ahead=ahead)
 
     @classmethod
@@ -151,6 +155,7 @@ class RowsConfig(RowsParameters, Config):
         helpers = element.functions(stage, program.dtypes, values=True)
         helpers += row_value(program, stage, lanes, self.streaming)
         helpers += [*PREFETCH, ""] if self.ahead else []
+        helpers += [*PREFETCH_NEAR, ""] if self.ahead and not stage.stored else []
         helpers += lanes_helpers(stage, self.lanes) if values_of(stage) else []
         kernel = frame.kernel(
             program, stage, how, rows_body(program, stage, self),

@@ -12,8 +12,9 @@ class RowsParameters:
     lanes: cells of a vector, 2 to 16.  rows, planes: those of a block, along the last axis but one
     and but two.  band, depth, segment: cells of an item along the last axis but one, but two, and
     the last one.  ahead: rows that many past its block are asked for meanwhile, of the highest
-    planes it reads, or, where nothing is stored, so many KiB of the same row; 0: none.  streaming:
-    stores bypass the caches (for fields that exceed them).
+    planes it reads, or, where nothing is stored, so many KiB of the same row, and a quarter of
+    that into the first-level cache; 0: none.  streaming: stores bypass the caches (for fields that
+    exceed them).
     """
 
     lanes: int = 16

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""The memory that the launches of a sweep fold into, known before anything is built.
+
+Vectors of digits for sums, a slot for each work-item or group for the extremes that have none among
+the digits, and what all of it is merged to.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from controllers.kgt.kernel import StageKernel
+from controllers.kgt.text.fold_text import (
+    COPIES,
+    OF_SLOT,
+    copy_words,
+    in_words,
+    n_extremes,
+    sum_words,
+)
+from controllers.kgt.text.fold_values import FoldValue
+
+
+def n_slots(source: StageKernel, sizes: tuple[tuple[int, ...], tuple[int, ...]]) -> int:
+    """How many slots a launch of these sizes fills, each of as many extremes as are folded."""
+    counts = zip(*sizes) if source.folds_by_group else ((n, 1) for n in sizes[0])
+    return prod(n // size for n, size in counts)
+
+
+def memory_nbytes(
+    values: Sequence[FoldValue], slots: Sequence[int], shares_host: bool
+) -> int:
+    """Bytes on the device for the folds of launches over boxes, which fill so many slots each."""
+    if in_words(values):
+        return 8 * n_digits(values) * (1 if shares_host else 2)
+    n_boxes, of_slots = len(slots), sum(slots) * n_extremes(values) * OF_SLOT
+    return 8 * (n_digits(values) + of_slots + n_boxes + 1 + n_result(values, n_boxes))
+
+
+def n_digits(values: Sequence[FoldValue]) -> int:
+    """Words of all vectors of digits."""
+    return COPIES * max(1, copy_words(values))
+
+
+def n_result(values: Sequence[FoldValue], n_boxes: int) -> int:
+    """Words of what is downloaded."""
+    if in_words(values):
+        return n_digits(values)
+    return sum_words(values) + n_boxes * n_extremes(values) * OF_SLOT
