@@ -61,7 +61,7 @@ class Topology:
             )
             return -n_used, area, tuple(-n_parts for n_parts in dims)
 
-        return cls(min(_factorisations(n_places, len(extent), frozenset(axes)), key=cost))
+        return cls(min(factorisations(n_places, len(extent), frozenset(axes)), key=cost))
 
     @property
     def n_places(self) -> int:
@@ -106,8 +106,12 @@ class Topology:
         return self.place(tuple(position))
 
 
-def _factorisations(count: int, n_axes: int, axes: frozenset[int]) -> Iterator[tuple[int, ...]]:
-    """All ways to write `count` as a product of `n_axes` factors that are 1 outside `axes`."""
+def factorisations(count: int, n_axes: int, axes: frozenset[int]) -> Iterator[tuple[int, ...]]:
+    """All ways to write `count` as a product of `n_axes` factors that are 1 outside `axes`.
+
+    >>> sorted(factorisations(4, 2, frozenset({0, 1})))
+    [(1, 4), (2, 2), (4, 1)]
+    """
     if n_axes == 0:
         if count == 1:
             yield ()
@@ -115,5 +119,5 @@ def _factorisations(count: int, n_axes: int, axes: frozenset[int]) -> Iterator[t
     axis = n_axes - 1
     for factor in range(1, (count if axis in axes else 1) + 1):
         if count % factor == 0:
-            for rest in _factorisations(count // factor, axis, axes):
+            for rest in factorisations(count // factor, axis, axes):
                 yield (*rest, factor)

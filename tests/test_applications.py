@@ -257,37 +257,73 @@ def euler(q: Any, d: float) -> Any:
 @on_devices
 def test_compressible_flow_is_that_of_plain_numpy(device: str) -> None:
     before, after = looked_at("compressible", 3, devices=device, dtype=DOUBLES)
-    q, d, dt = np.array([before[f"q_{name}"] for name in GAS]), 1 / 8, 0.1 / 8
+    q, d, dt = np.array([before[f"q_{name}"] for name in GAS]), 1 / 8, 0.12 / 8
     for _ in range(3):
         first = q + dt * euler(q, d)
         second = 3 / 4 * q + (first + dt * euler(first, d)) / 4
         q = q / 3 + 2 / 3 * (second + dt * euler(second, d))
-    for name, right in zip(GAS, q):
-        scale = abs(right).max() + 1e-3
-        assert np.allclose(after[f"q_{name}"], right, rtol=0, atol=1e-13 * scale), name
+    for name, right in zip(GAS, q):     # momenta come from pressures, whose roundings they have
+        assert np.allclose(after[f"q_{name}"], right, rtol=0, atol=1e-14 * q.max()), name
 
 
 @pytest.mark.whole
-def test_the_heavy_gas_falls_as_linear_theory_says() -> None:
-    n, late, amplitudes = 24, 1.6, {}
-    with example("compressible")["computation"](
-        2 * n, n, n, dtype=DOUBLES, devices="cpu"
-    ) as run:  # fmt: skip
+def test_a_falling_gas_keeps_mass_energy_and_symmetry() -> None:
+    n = 24
+    with example("compressible")["computation"](2 * n, n, n, dtype=DOUBLES, devices="cpu") as run:
         start = {name: run[f"q_{name}"].get() for name in GAS}
         z = run.q_rho.coords["z"][:, None, None]
-        wave = np.cos(2 * np.pi * run.q_rho.coords["x"])
-        for now in run.steps(round(late * n / 0.1), every=round(0.4 * n / 0.1)):
-            amplitudes[now.time] = 2 * (run.q_mz.get()[n] * wave).mean()
+        run.run(until=2.5)
         end = {name: run[f"q_{name}"].get() for name in GAS}
     assert abs(end["rho"].sum() / start["rho"].sum() - 1) < 1e-13, "mass"
     whole = [(f["energy"] + z * f["rho"]).sum() for f in (start, end)]
-    assert abs(whole[1] / whole[0] - 1) < 1e-3, "energy, that of height included"
+    assert abs(whole[1] / whole[0] - 1) < 1e-4, "energy, that of height included"
     assert np.allclose(end["mx"], end["my"].swapaxes(1, 2), rtol=0, atol=1e-11)
     assert np.allclose(end["rho"], end["rho"][:, ::-1, ::-1], rtol=0, atol=1e-11)
-    first, *_, last = sorted(amplitudes)
-    sharp = np.cosh(np.sqrt(2 * np.pi / 3) * np.array([first, last]))     # from a push alone
-    grown = np.log(amplitudes[last] / amplitudes[first]) / np.log(sharp[1] / sharp[0])
-    assert 0.75 < grown < 1.02, "the layer has a depth, which takes some of it"
+    assert end["mz"][n].min() < 5 * start["mz"][n].min() < 0, "it falls"
+
+
+def growing(depth: float, lower: float, upper: float, k: float) -> Any:
+    """The linear mode of a layer without sound: how fast it grows, heights, vertical speeds.
+
+    k k rho w - (rho w')' = k k g rho' w / rate^2 between walls (Chandrasekhar 1961, chapter X).
+    """
+    z, h = np.linspace(lower, upper, 257, retstep=True)
+    half = 1.5 + 0.5 * np.tanh((z[:-1] + h / 2) / depth)
+    below, above, rho = half[:-1], half[1:], 1.5 + 0.5 * np.tanh(z[1:-1] / depth)
+    held = np.diag(k * k * rho + (above + below) / h**2)
+    held -= (np.diag(above[:-1], 1) + np.diag(above[:-1], -1)) / h**2
+    rates, modes = np.linalg.eig(np.linalg.solve(held, np.diag(k * k * (above - below) / h)))
+    fastest = rates.real.argmax()
+    w = np.pad(modes[:, fastest].real, 1)
+    return np.sqrt(rates[fastest].real), z, w / w[abs(w).argmax()]
+
+
+@pytest.mark.whole
+def test_the_layer_grows_as_linear_theory_says() -> None:
+    """Within 3 %, in a thin box: a push that grows like cosh, as the layer is flat at first."""
+    n, k, p, depth = 32, 2 * np.pi, 4.0, 0.1
+    rate, heights, mode = growing(depth, -1.4, 0.6, k)
+    assert 0.7 * np.sqrt(k / 3) < rate < np.sqrt(k / 3), "that of a sharp layer"
+
+    def push(z: Any, y: Any, x: Any) -> Any:
+        rho, w = 1.5 + 0.5 * np.tanh(z / depth), np.interp(z, heights, mode)
+        u = -np.interp(z, heights, np.gradient(mode, heights)) / k     # so nothing is squeezed
+        below = 1.5 * z + 0.5 * depth * np.log(np.cosh(z / depth))
+        flow = dict(mz=1e-3 * rho * w * np.cos(k * x), my=0, mx=1e-3 * rho * u * np.sin(k * x))
+        return dict(rho=rho, energy=(p - below) / 0.4 + 0 * (x + y), **flow)
+
+    found = []
+    with example("compressible")["computation"](
+        2 * n, 4, n, dtype=DOUBLES, q=push, devices="cpu"
+    ) as run:  # fmt: skip
+        layer = abs(run.q_mz.coords["z"]).argsort()[:2]
+        wave = np.cos(k * run.q_mz.coords["x"])
+        for until in (0.0, 1.0, 2.0):
+            run.run(until=until)
+            found.append((run.q_mz.get()[layer] * wave).mean())
+        assert np.ptp(run.q_mz.get(), axis=1).max() == 0, "the same in all of the thin box"
+    for time, now in zip((1.0, 2.0), found[1:]):
+        assert abs(np.arccosh(now / found[0]) / (rate * time) - 1) < 0.03 * (3 - time)
 
 
 @pytest.mark.parametrize(("name", "way"), sample(product(PATTERNS, WAYS), 3 * len(WAYS)))

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Loops in C with OpenMP, as a person would write them: what programs are compared with.
 
-Each is a function `step(n, f)` of the arrays of its fields, float32, with the cells outside.
+Each is a function `step(n, f)` of the arrays of its fields, float32, with the cells outside; that
+of Himeno takes three numbers of cells, the outermost ones among them, and returns the residual.
 """
 from __future__ import annotations
+
+import ctypes
+import subprocess
+from pathlib import Path
 
 C_HEAD = """
 #include <math.h>
@@ -99,6 +104,35 @@ void step(long n, float **f) {
         }
 }
 """
+C_HIMENO = """
+float step(const long n, const long m, const long l, float **f) {
+    const float *restrict p = f[0], *restrict a0 = f[1], *restrict a1 = f[2], *restrict a2 = f[3];
+    const float *restrict a3 = f[4], *restrict b0 = f[5], *restrict b1 = f[6], *restrict b2 = f[7];
+    const float *restrict c0 = f[8], *restrict c1 = f[9], *restrict c2 = f[10];
+    const float *restrict w = f[11], *restrict bnd = f[12]; float *restrict r = f[13];
+    const long q = m * l;
+    float gosa = 0;
+    _Pragma("omp parallel for schedule(static) reduction(+:gosa)")
+    for (long i = 1; i < n - 1; ++i) for (long j = 1; j < m - 1; ++j)
+        _Pragma("omp simd reduction(+:gosa)")
+        for (long c = i * q + j * l + 1; c < i * q + j * l + l - 1; ++c) {
+            const float s = a0[c] * p[c + q] + a1[c] * p[c + l] + a2[c] * p[c + 1]
+                + b0[c] * (p[c + q + l] - p[c + q - l] - p[c - q + l] + p[c - q - l])
+                + b1[c] * (p[c + l + 1] - p[c - l + 1] - p[c + l - 1] + p[c - l - 1])
+                + b2[c] * (p[c + q + 1] - p[c - q + 1] - p[c + q - 1] + p[c - q - 1])
+                + c0[c] * p[c - q] + c1[c] * p[c - l] + c2[c] * p[c - 1] + w[c];
+            const float ss = (s * a3[c] - p[c]) * bnd[c];
+            gosa += ss * ss;
+            r[c] = p[c] + 0.8f * ss;
+        }
+    return gosa;
+}
+void back(const long n, const long m, const long l, float **f) {
+    float *restrict p = f[0]; const float *restrict r = f[13]; const long q = m * l;
+    ROWS for (long i = 1; i < n - 1; ++i) for (long j = 1; j < m - 1; ++j)
+        for (long c = i * q + j * l + 1; c < i * q + j * l + l - 1; ++c) p[c] = r[c];
+}
+"""
 WEIGHTS = {2: (-2.0, 1.0), 8: (-205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560)}
 
 
@@ -112,3 +146,14 @@ def c_wave(n_axes: int, accuracy: int) -> str:
         for k, weight in enumerate(weights[1:], 1)
     )
     return "\n".join([*lines, (C_WAVE if n_axes == 2 else C_WAVE3).replace("SUM", sums)])
+
+
+def compiled(text: str, folder: Path) -> ctypes.CDLL:
+    """The loops of a text, for the machine that this is; its library lies in the folder."""
+    source, library = folder / "step.c", folder / f"{abs(hash(text))}.so"
+    source.write_text(C_HEAD + text)
+    subprocess.run(
+        ["cc", "-O3", "-march=native", "-ffp-contract=off", "-fopenmp", "-shared", "-fPIC",
+         "-fno-math-errno", "-o", library, source, "-lm"], check=True,
+    )  # fmt: skip
+    return ctypes.CDLL(str(library))

@@ -15,7 +15,6 @@ import argparse
 import ctypes
 import os
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -26,7 +25,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyopencl as cl
-from loops_in_c import C_DIFFUSION, C_GRAY_SCOTT, C_HEAD, C_SHALLOW, c_wave
+from loops_in_c import C_DIFFUSION, C_GRAY_SCOTT, C_SHALLOW, c_wave, compiled
 
 import controllers as ct
 from controllers.device import choose, find_devices
@@ -148,13 +147,7 @@ class OfC:
     """The loop in C on two or more arrays per field."""
 
     def __init__(self, case: Case, size: int, folder: Path) -> None:
-        source, library = folder / "step.c", folder / f"{abs(hash(case.c))}.so"
-        source.write_text(C_HEAD + case.c)
-        subprocess.run(
-            ["cc", "-O3", "-march=native", "-ffp-contract=off", "-fopenmp", "-shared", "-fPIC",
-             "-fno-math-errno", "-o", library, source, "-lm"], check=True,
-        )  # fmt: skip
-        self._step = ctypes.CDLL(str(library)).step
+        self._step = compiled(case.c, folder).step
         extent = (size + 2 * case.reach,) * case.n_axes
         values = [*case.starts.values(), *[0.0] * (len(case.turn) - len(case.starts))]
         self._arrays = [np.full(extent, value, np.float32) for value in values]

@@ -221,10 +221,10 @@ def _spreading(
     if not isinstance(target, FieldSource):
         return []
     field, cells = target.name, plan.sweeps[-1].cells
-    writers = [sweep.cells for sweep in main.plan.sweeps if field in sweep.writes]
     region = Region.of([cells])
-    if writers:
-        region = region - reduce(and_, writers)
+    writings = main.plan.liveness.writings(field)
+    if writings:
+        region = region - reduce(and_, writings)
     found = []
     for place in plan.places:
         newest, *others = main.to_set(field, place)

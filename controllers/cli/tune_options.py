@@ -20,7 +20,7 @@ DESCRIPTION = (
     "compute in a run."
 )
 # One place more than `controllers.tuning.search`, which loads what this does not need.
-SEARCHES = ("hill_climb", "random", "exhaustive")
+SEARCHES = ("hill_climb", "dichotomic", "random", "exhaustive")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -41,8 +41,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="how long to search, for each stage on each device; nothing begins that would "
         "probably take longer (default: 30)")
     add("--search", choices=SEARCHES, default=SEARCHES[0],
-        help="hill_climb goes from the default to better neighbours, random draws lots, exhaustive "
-        "tries all, as far as the seconds reach (default: hill_climb)")
+        help="hill_climb goes from the default to better neighbours, dichotomic halves what is "
+        "left of each parameter, random draws lots, exhaustive tries all, as far as the seconds "
+        "reach (default: hill_climb)")
     add("--seed", metavar="N", type=count, default=0,
         help="of the random numbers of the search (default: 0)")
     add("--memory-cap", metavar="BYTES", type=memory_cap, help="as for the command run")

@@ -26,6 +26,7 @@ SETTLED_S = 1.0     # since a file was written last: PoCL writes some in place
 MAX_LOOKS = 5       # at one that is being written
 _LOADING = "controllers.doctor.loading"
 _MAX_FILES = 10_000
+_UNNAMED = ("trial-", "tempfile")    # begin the names of what is being made and no run will load
 _BITCODE, _ELF = b"BC\xc0\xde", b"\x7fELF"
 _SECTIONS = struct.Struct("<40xQ10xHHH")     # of a 64-bit ELF file: where, size of one, how many
 
@@ -37,7 +38,7 @@ def damaged(folder: Path, verdicts: Sequence[Verdict], limit_s: float = LIMIT_S)
         why = _fault(path) and _lasting_fault(path)
         if why:
             found.append(f"{path}: {why}")
-        else:
+        elif not _unsettled_s(path):    # else it may not be whole yet
             good.append(path)
     libraries = [
         v.driver.library for v in verdicts if v.tried and "pocl" in v.driver.library.lower()
@@ -51,8 +52,11 @@ def _files(folder: Path) -> list[Path]:
     """Bitcode and libraries, the latest first; nothing is followed or waited for."""
     found: list[tuple[float, Path]] = []
     for at, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(("trial-", "tempfile"))]
-        names = [n for n in (*files, *folders) if n.endswith((".so", ".bc"))]
+        folders[:] = [name for name in folders if not name.startswith(_UNNAMED)]
+        names = [
+            name for name in (*files, *folders)
+            if name.endswith((".so", ".bc")) and not name.startswith(_UNNAMED)
+        ]
         for name in names:
             try:
                 found.append((os.lstat(os.path.join(at, name)).st_mtime, Path(at, name)))
@@ -91,14 +95,20 @@ def _fault(path: Path) -> str:
 def _lasting_fault(path: Path) -> str:
     """The same, once nobody has written the file for a while: others may be building kernels."""
     for _ in range(MAX_LOOKS):
-        try:
-            age_s = time.time() - os.lstat(path).st_mtime
-        except OSError:     # removed in the meantime
-            return ""
-        if not 0 <= age_s < SETTLED_S:
+        rest_s = _unsettled_s(path)
+        if not rest_s:
             break
-        time.sleep(SETTLED_S - age_s)
+        time.sleep(rest_s)
     return _fault(path)
+
+
+def _unsettled_s(path: Path) -> float:
+    """For how long a file may still be being written; 0 if it is settled, or gone."""
+    try:
+        age_s = time.time() - os.lstat(path).st_mtime
+    except OSError:     # removed in the meantime
+        return 0.0
+    return SETTLED_S - age_s if 0 <= age_s < SETTLED_S else 0.0
 
 
 def _unloadable(

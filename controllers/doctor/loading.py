@@ -39,10 +39,9 @@ def main(library: str, listed: str) -> None:
                 ctypes.CDLL(name)
             else:
                 _build(context, name)
-        except FileNotFoundError:   # removed in the meantime
-            continue
         except (OSError, ValueError, cl.Error) as error:
-            _say(path=name, problem=" ".join(str(error).split())[:200])
+            if os.path.lexists(name):   # else removed in the meantime
+                _say(path=name, problem=" ".join(str(error).split())[:200])
     os._exit(0)     # a driver that stumbles over its remains would seem to over the last file
 
 

@@ -273,10 +273,9 @@ def _kept(whole: Plan, part: Part, engine: Engine) -> list[Command]:
             continue
         itemsize = whole.program.itemsize(field)
         for place in whole.places:
-            writing = [s for s in part.plan.sweeps if field in s.writes]
-            kept = Region.of([whole.owned(field, place)])
-            computed = [part.plan.updated(sweep, place) for sweep in writing]
-            kept = Region.of(box for c in computed for box in (kept - c).boxes)
+            own = Region.of([whole.owned(field, place)])
+            writings = part.plan.liveness.writings(field)
+            kept = Region.of(box for computed in writings for box in (own - computed).boxes)
             newest = engine.newest(field, place)
             tiles = [engine.tiles[TileKey(field, n, place)] for n in range(n_buffers)]
             for tile in (tile for tile in tiles if tile is not newest):

@@ -12,7 +12,7 @@ from controllers.plan.bundle import Bundle, bundles
 from controllers.plan.field_layouts import FieldLayouts
 from controllers.plan.host_task import check_host_tasks
 from controllers.plan.operation import HostTask, Location, StagingKey, TileKey, Transfer
-from controllers.plan.overlap import Overlap, pays
+from controllers.plan.overlap import Overlap, launch_nbytes, pays
 from controllers.program.extension import Extension
 from controllers.program.liveness import Liveness, Used, is_near, offsets_of
 from controllers.program.program import Program
@@ -61,7 +61,10 @@ class Outline(FieldLayouts):
         self.only_rank = only_rank
         self.halo_capacity = tuple(halo_capacity) or ((0, 0),) * program.n_axes
         self.host_tasks, self.in_place = tuple(host_tasks), in_place
-        self.schedule = lowered(program, layout.domain, self.periodic, steps_per_launch)
+        self.launch_nbytes = launch_nbytes(self.locations)
+        self.schedule = lowered(
+            program, layout.domain, self.periodic, steps_per_launch, self.launch_nbytes
+        )
         domains = {field: self.layout_of(field).domain for field in program.dtypes}
         parts = [*sweeps(self.schedule)]
         self.liveness = Liveness(domains, parts, program.renames, in_place=in_place)
@@ -167,7 +170,8 @@ class Outline(FieldLayouts):
     @cached_property
     def settled(self) -> tuple[tuple[Version, ...], ...]:
         """By sweep, the versions that it makes and that are exchanged by its end."""
-        after = {update.version: n for n, s in enumerate(self.sweeps) for update in s.updates}
+        made = (update.version for sweep in self.sweeps for update in sweep.updates)
+        after = {version: self.liveness.maker(version) for version in made}
         for bundle in self.bundles:
             for transfer in bundle.transfers:
                 after[transfer.version] = max(bundle.after, after.get(transfer.version, -1))
@@ -190,7 +194,7 @@ class Outline(FieldLayouts):
         leaving = [m for version in made for m in self._leaving.get((version, place), ())]
         boxes = [updated & box for message in leaving for box in message.border]
         first, inner = split_border(updated, boxes)
-        if not leaving or inner.empty or not first:
+        if not leaving or inner.empty or not first or sweep.completes:
             return (updated,), nothing
         if not pays(self.overlap, self.locations[place], self.program, first, inner, leaving):
             return (updated,), nothing
@@ -206,6 +210,8 @@ class Outline(FieldLayouts):
 
     def shortened(self, sweep: Sweep, count: int) -> Sweep:
         """The same sweep of `count` time steps."""
+        if count == sweep.count:
+            return sweep
         domain, boundaries = self.layout.domain, self.program.boundaries
         return Sweep.over(sweep.stage, domain, self.periodic, count, boundaries)
 
@@ -242,10 +248,11 @@ class Outline(FieldLayouts):
 
     def _pattern(self, field: str, uses: Sequence[Used]) -> HaloPattern:
         own, extension = self.layout_of(field), self._extension(field, uses)
-        groups: dict[Shape, tuple[Layout, list[Used]]] = {own.domain: (own, [])}
+        groups: dict[object, tuple[Layout, list[Used]]] = {own.domain: (own, [])}
         for used in uses:
-            layout = self.layout_of(used[0].stage.home)
-            groups.setdefault(layout.domain, (layout, []))[1].append(used)
+            layout, sweep = self.layout_of(used[0].stage.home), used[0]
+            key = (sweep.cells,) if sweep.completes else layout.domain
+            groups.setdefault(key, (layout, []))[1].append(used)
         nothing = Shape.of_extent((0,) * self.program.n_axes)
         (_, offsets, updated), *others = (
             (layout, offsets_of(group), reduce(Shape.hull, boxes, nothing))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whether to compute the borders first, so that their hand-over hides behind the inner part.
+"""Whether launches more pay: of borders first, so that their hand-over hides behind the inner part.
 
 The choice is an estimate from what all ranks hold; a wrong one costs time, never a result.
 The constants are orders of magnitude from docs/performance.md, not properties of a device.
@@ -20,6 +20,10 @@ LAUNCH_S = 6e-6             # one more kernel launch
 DEVICE_BYTES_PER_S = 2e12   # a sweep over device memory
 HAND_OVER_S = 60e-6         # download, message and upload of a small border
 LINK_BYTES_PER_S = 20e9     # ... and of a large one
+
+# A launch of a few cells takes as long as moving so many bytes; on two cores, that of PoCL.
+LAUNCH_NBYTES = LAUNCH_S * DEVICE_BYTES_PER_S
+LAUNCH_NBYTES_ON_HOST = 2.5e5
 
 # So much may leave later than it could, with what is made after it: it takes no longer than the
 # message that it spares.
@@ -48,3 +52,9 @@ def pays(
     hand_over = HAND_OVER_S + n_bytes / LINK_BYTES_PER_S
     computing = inner.n_cells * program.bytes_per_cell / DEVICE_BYTES_PER_S
     return min(hand_over, computing) > len(border) * LAUNCH_S
+
+
+def launch_nbytes(locations: Sequence[Location]) -> float:
+    """How many bytes of a whole domain, divided alike, move while a place launches a few cells."""
+    on_host = all(where.shares_host for where in locations)
+    return len(locations) * (LAUNCH_NBYTES_ON_HOST if on_host else LAUNCH_NBYTES)

@@ -15,8 +15,8 @@ from hitmap.shape import Shape
 def record_step(plan: Outline, recorder: Recorder, phase: int) -> None:
     """All of one step of the period."""
     _fill_opened(plan, recorder, phase, timed=True)
-    for number in range(len(plan.sweeps)):
-        _record_sweep(plan, recorder, number, phase)
+    for numbers in plan.liveness.groups:
+        _record_sweeps(plan, recorder, numbers, phase)
     record_occasional(plan, recorder)
     for task in plan.host_tasks:    # with the versions that are left as the step ends
         for place in plan.places:
@@ -45,29 +45,38 @@ def record_opening(plan: Outline, recorder: Recorder, phase: int) -> None:
     _fill_once(plan, recorder)
 
 
-def _record_sweep(plan: Outline, recorder: Recorder, number: int, phase: int) -> None:
-    """Borders, then packing, so that it does not queue behind the inner part, then the rest."""
-    sweep = plan.sweeps[number]
-    boxes = {place: plan.boxes(sweep, place) for place in plan.places}
-    made = {update.version for update in sweep.updates}
+def _record_sweeps(
+    plan: Outline, recorder: Recorder, numbers: tuple[int, ...], phase: int
+) -> None:
+    """Borders, then packing, so that it does not queue behind the inner part, then the rest.
+
+    numbers: a sweep, and those that complete it.
+    """
+    sweeps = [plan.sweeps[number] for number in numbers]
+    made = dict.fromkeys(update.version for sweep in sweeps for update in sweep.updates)
     exchanges = [
-        exchange.Delivery(plan, recorder, bundle, phase, number)
+        exchange.Delivery(plan, recorder, bundle, phase, numbers[-1])
         for bundle in plan.bundles
         if any(transfer.version in made for transfer in bundle.transfers)
     ]
-    for update in sweep.updates:
-        _carry(plan, recorder, update.version, phase)
-    for place, (first, _) in boxes.items():
-        for part, over in enumerate(first):
-            _launch(plan, recorder, number, phase, place, over, part)
+    for version in made:
+        _carry(plan, recorder, version, phase)
+    inner = []
+    for number, sweep in zip(numbers, sweeps):
+        for place in plan.places:
+            first, rest = plan.boxes(sweep, place)
+            for part, over in enumerate(first):
+                _launch(plan, recorder, number, phase, place, over, part)
+            inner.append((number, place, rest, len(first)))
     for one in exchanges:
         one.pack()
-    for place, (first, inner) in boxes.items():
-        if not inner.empty:
-            _launch(plan, recorder, number, phase, place, inner, len(first))
-    record_folds(plan, recorder, number)
+    for number, place, rest, part in inner:
+        if not rest.empty:
+            _launch(plan, recorder, number, phase, place, rest, part)
+    for number in numbers:
+        record_folds(plan, recorder, number)
     exchange.record(exchanges)
-    for version in plan.settled[number]:
+    for version in plan.settled[numbers[-1]]:
         extension = plan.extension(version.field)
         # what depends on scalars is those of the step that reads it, and a step begins with its own
         if extension is not None and (not extension.is_timed or _is_read(plan, version)):

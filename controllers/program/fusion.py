@@ -2,9 +2,10 @@
 """Fusion: stages in a row that one sweep computes, where that keeps the bits and moves less.
 
 What a stage writes and the next one reads in the same cell need not come from memory: its
-expression takes the place of the read, converted as if it had been stored.  Both must compute the
-same cells, and nothing that is exchanged or filled may lie between them; so no read may be of
-another cell.  As with stored values, a program is turned into one of the same meaning.
+expression takes the place of the read, converted as if it had been stored.  Together they must
+compute the cells that they compute alone, and nothing that is exchanged or filled may lie between
+them; so no read may be of another cell.  As with stored values, a program is turned into one of
+the same meaning.
 """
 from __future__ import annotations
 
@@ -28,9 +29,11 @@ from controllers.program.expression import (
 )
 from controllers.program.hoisting import hoisted
 from controllers.program.identifier import MAX_LENGTH
+from controllers.program.location import by_location
+from controllers.program.pieces import nbytes
 from controllers.program.program import Program
 from controllers.program.repeat import moved
-from controllers.program.stage import Stage
+from controllers.program.stage import Stage, sample
 from controllers.program.stored_values import replaced
 from hitmap.shape import Shape
 
@@ -149,19 +152,15 @@ class _Fusion:
 
     def _why_not(self, made: Stage, first: Stage, second: Stage) -> str:
         """What forbids it of the stage that they would be, or makes it useless."""
-        program, pair = self._program, (first, second)
-        places = (program.boundaries[name] for name in (first.home, second.home, *made.updates))
-        if len({(place.half, place.walls) for place in places}) > 1:
-            return "since their fields lie at unlike locations"
-        size = 3 + 2 * max(abs(step) for axis in made.offsets for step in axis)
-        domain = Shape.of_extent((size,) * program.n_axes)
-        if len({self._cells(one, domain) for one in (*pair, made)}) > 1:
+        program = self._program
+        if not self._are_alike(made, first, second):
             return "since they compute unlike cells"
-        floats = given_dtype(made, program.dtypes)
+        floats = {given_dtype(part, program.dtypes) for part in self._parts(made)}
         rounded = (
-            one for one in pair if any(isinstance(node, (Scalar, Coordinate)) for node in one.given)
+            one for one in (*self._parts(first), *self._parts(second))
+            if any(isinstance(node, (Scalar, Coordinate)) for node in one.given)
         )
-        if any(given_dtype(one, program.dtypes) != floats for one in rounded):
+        if any({given_dtype(one, program.dtypes)} != floats for one in rounded):
             return "since they round scalars or coordinates to unlike dtypes"
         if not self._dtypes(made) <= self._dtypes(first) | self._dtypes(second):
             return "since numbers alone would need another dtype"
@@ -170,7 +169,7 @@ class _Fusion:
         n_flops = flops(made.operations)
         if n_flops > MOST_FLOPS:
             return f"since {n_flops} operations per cell are more than {MOST_FLOPS}"
-        if self._nbytes(made) == sum(map(self._nbytes, pair)):
+        if self._nbytes(made) == self._nbytes(first) + self._nbytes(second):
             return "since that moves as many bytes"
         return ""
 
@@ -194,10 +193,37 @@ class _Fusion:
         found = {dtypes[name] for name in (*stage.fields_read, *stage.updates)}
         return found | {name for one in operations for name in (one.dtype, one.result.dtype)}
 
-    def _cells(self, stage: Stage, domain: Shape) -> Shape:
-        program = self._program
-        return stage.updated(domain, program.periodic, program.boundaries)
+    def _parts(self, stage: Stage) -> tuple[Stage, ...]:
+        """By location, what a stage computes."""
+        return by_location(stage, self._program.boundaries)
+
+    def _are_alike(self, made: Stage, first: Stage, second: Stage) -> bool:
+        """Whether both of two stages compute of each field what the stage made of them does.
+
+        And what the second one reads the first one has computed, where it does: elsewhere a read
+        gives the value of before.  Folds are of the cells of all fields.
+        """
+        domain = sample([made])
+        written, kept, cells = (self._cells(one, domain) for one in (first, second, made))
+        if made.folds or not (first.updates and second.updates):
+            homes = {self._points(one, domain) for one in (made, first, second) if one.folds}
+            return len({*written.values(), *kept.values(), *cells.values()}) == 1 == len(homes)
+        return all(cells[field] == box for field, box in (*written.items(), *kept.items())) and all(
+            kept[part.home] in written[field]
+            for part in self._parts(second) for field in part.fields_read if field in written
+        )  # fmt: skip
+
+    def _cells(self, stage: Stage, domain: Shape) -> dict[str, Shape]:
+        """By field, which cells a stage computes; of folds alone, by the field at home there."""
+        program, found = self._program, dict[str, Shape]()
+        for part in self._parts(stage):
+            box = part.updated(domain, program.periodic, program.boundaries)
+            found |= dict.fromkeys(part.updates or (part.home,), box)
+        return found
+
+    def _points(self, stage: Stage, domain: Shape) -> Shape:
+        boundary = self._program.boundaries[stage.home]
+        return boundary.points(domain, self._program.periodic)
 
     def _nbytes(self, stage: Stage) -> int:
-        """Bytes to move for one cell: each field that it reads, and each that it writes."""
-        return sum(map(self._program.itemsize, (*stage.fields_read, *stage.updates)))
+        return nbytes(self._program, stage)

@@ -118,7 +118,7 @@ def _swept(
             dtypes = {field: array.dtype.name for field, (array, _) in used.items()}
             dtype = applied([expression], dtypes)[1][0].kind.dtype
         else:
-            array = known[_before(version)].array.copy()
+            array = known[version if sweep.completes else _before(version)].array.copy()
             dtype = str(array.dtype)
         given = None
         if ends.around is not None:

@@ -11,6 +11,7 @@ the one that another field had as the step began.
   cell itself alone: over that it may write, if it computes each cell once (`spares`).
 - Where versions end in other buffers than they began in, the buffers change roles from step to
   step: after a period all is as it was, and no step copies a field for that.
+- Sweeps that complete each other (`Sweep.completes`) make one version together, of unlike cells.
 - Cells that a sweep does not compute keep their value.  Where the buffer may hold something else in
   some of them, they are *carried* from the buffer of the version before.
 - A version's halo is exchanged if a sweep reads it near a cell, under any name that it ever gets;
@@ -23,8 +24,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
+from controllers.program.spared import spared
 from controllers.program.stage import around
 from controllers.program.sweep import Here, Near, Sweep, Use, Version
+from controllers.program.turns import order_of, pools_of, powers_of
 from hitmap.region import Region
 from hitmap.shape import Shape
 
@@ -60,19 +63,24 @@ class Liveness:
         """`domains`: all cells of each field.  in_place: sweeps may write over what they read."""
         self._sweeps, self._domains, self._renames = tuple(sweeps), domains, dict(renames or {})
         fields = [*domains]
-        self._writers: dict[str, list[int]] = {field: [] for field in fields}
+        self._writers: dict[str, list[tuple[int, ...]]] = {field: [] for field in fields}
+        self.groups = _groups(self._sweeps)
+        self._group_of = {number: group for group in self.groups for number in group}
         for number, sweep in enumerate(self._sweeps):
             _check(sweep, {field: len(writers) for field, writers in self._writers.items()})
             for field in sweep.writes:
-                self._writers[field].append(number)
-        self.pools = _pools(fields, self._renames)
+                if sweep.completes:
+                    self._writers[field][-1] += (number,)
+                else:
+                    self._writers[field].append((number,))
+        self.pools = pools_of(fields, self._renames)
         names = dict.fromkeys(self.pools.values())
         self._first = {name: self._assigned(name, in_place) for name in names}
         self.sweeps = self._sweeps = tuple(map(self._told, self._sweeps))
         self.n_buffers = {name: max(first.values()) + 1 for name, first in self._first.items()}
         turns = {name: self._turn(name) for name in self._first}
-        self.period = math.lcm(*map(_order, turns.values()))
-        self._at = {name: _powers(turn, self.period) for name, turn in turns.items()}
+        self.period = math.lcm(*map(order_of, turns.values()))
+        self._at = {name: powers_of(turn, self.period) for name, turn in turns.items()}
         # By field, the exchange that fills its halo once it is set: that of its last version if it
         # has one, or, of a field that no sweep writes, one of its own.
         self.opened = {
@@ -110,16 +118,28 @@ class Liveness:
         return tuple(found)
 
     def maker(self, version: Version) -> int:
-        """The number of the sweep that makes `version`; -1 of what a step begins with."""
-        return self._writers[version.field][version.number - 1] if version.number else -1
+        """The sweep by whose end all of `version` is made; -1 of what a step begins with."""
+        return self._group_of[self._makers(version)[0]][-1] if version.number else -1
+
+    def computed(self, version: Version) -> Region:
+        """The cells of a version, not that of number 0, that are computed."""
+        return Region.of(self._sweeps[number].cells for number in self._makers(version))
+
+    def writings(self, field: str) -> tuple[Region, ...]:
+        """What each writing of a field computes, in order."""
+        count = len(self._writers[field])
+        return tuple(self.computed(Version(field, number)) for number in range(1, count + 1))
 
     def first_near(self, version: Version) -> int:
-        """The first sweep that reads an exchanged version around a cell, counted on over steps."""
+        """The first sweep that reads an exchanged version around a cell, counted on over steps.
+
+        Of sweeps that complete each other the first one.
+        """
         names, step = {version}, 0
         while True:
             for number, sweep in enumerate(self._sweeps):
                 if is_near([(sweep, use) for use in sweep.uses if use.version in names]):
-                    return step * len(self._sweeps) + number
+                    return step * len(self._sweeps) + self._group_of[number][0]
             names = {Version(field, 0) for field in self._writers if self.last(field) in names}
             assert names, "an exchanged version is read around a cell"
             step += 1
@@ -131,28 +151,30 @@ class Liveness:
         before = Version(field, number)
         if number < 0 or self.buffer(before, phase) == at:
             return Region.of([])
-        own, domain = self._writer(version).cells, self._domains[field]
+        own, domain = self.computed(version), self._domains[field]
         if self.shares(field):      # who knows what another field left there
             return Region.of([domain]) - own
-        computed: list[Shape] = []
+        found: list[Shape] = []
         while self.buffer(Version(field, number), step) != at:
             if number == 0:
                 number, step = count, step + self.period - 1
-            computed.append(self._writer(Version(field, number)).cells)
+            found += self.computed(Version(field, number)).boxes
             number -= 1
-        return (Region.of(computed) & domain) - own
+        return (Region.of(found) & domain) - own
 
     def _buffer(self, version: Version) -> int:
         return self._first[self.pools[version.field]][version]
 
-    def _writer(self, version: Version) -> Sweep:
-        return self._sweeps[self.maker(version)]
+    def _makers(self, version: Version) -> tuple[int, ...]:
+        """The sweeps that make some cells of a version."""
+        return self._writers[version.field][version.number - 1]
 
     def _exchanged(self) -> Iterator[Version]:
         for field, writers in self._writers.items():
             for number in range(1, len(writers) + 1):
                 version = Version(field, number)
-                if not self._writer(version).is_temporary and is_near(self.uses(version)):
+                maker = self._sweeps[self.maker(version)]
+                if not maker.is_temporary and is_near(self.uses(version)):
                     yield version
             if self.opened.get(field) == Version(field, 0):
                 yield Version(field, 0)
@@ -162,14 +184,15 @@ class Liveness:
         members = [field for field, name in self.pools.items() if name == pool]
         kept = {self.last(field) for field in members}
         found = {Version(field, 0): number for number, field in enumerate(members)}
-        last_use = {use.version: n for n, s in enumerate(self._sweeps) for use in s.uses}
-        for number, sweep in enumerate(self._sweeps):
-            free = {use.version for use in sweep.uses if in_place and spares(sweep, use)}
+        groups = [[self._sweeps[number] for number in group] for group in self.groups]
+        last_use = {u.version: n for n, group in enumerate(groups) for s in group for u in s.uses}
+        for number, group in enumerate(groups):
             made: set[int] = set()
-            for update in sweep.updates:
+            for update in group[0].updates:
                 version = update.version
                 if self.pools[version.field] != pool:
                     continue
+                free = spared(group, version.field) if in_place else set()
                 before = found[Version(version.field, version.number - 1)]
                 alive = made | {
                     at for one, at in found.items()
@@ -225,53 +248,16 @@ def offsets_of(uses: Sequence[Used]) -> Sequence[tuple[int, ...] | Shape] | Shap
     return reduce(Shape.hull, several) if several else tuple(each)
 
 
-def _pools(fields: Sequence[str], renames: Mapping[str, str]) -> dict[str, str]:
-    """By field the name of its pool: of the first field in it."""
-    pools = {field: field for field in fields}
-    for new, old in renames.items():
-        one, other = sorted((pools[new], pools[old]), key=[*fields].index)
-        pools = {field: one if name == other else name for field, name in pools.items()}
-    return pools
-
-
-def _order(turn: tuple[int, ...]) -> int:
-    """How often a permutation is done until all is as it was."""
-    return next(n for n, power in enumerate(_steps(turn), 1) if power == tuple(range(len(turn))))
-
-
-def _powers(turn: tuple[int, ...], count: int) -> list[tuple[int, ...]]:
-    powers = [tuple(range(len(turn)))]
-    for power in _steps(turn):
-        if len(powers) == count:
-            break
-        powers.append(power)
-    return powers
-
-
-def _steps(turn: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """The permutation done once, twice, and so on."""
-    power = tuple(range(len(turn)))
-    while True:
-        power = tuple(turn[at] for at in power)
-        yield power
-
-
-def spares(sweep: Sweep, use: Use) -> bool:
-    """Whether a cell of what a sweep reads is needed no more once that cell is computed.
-
-    Several steps at once and folds read more than the cell; nobody looks into OpenCL C.
-    """
-    return (
-        isinstance(use.map, Here)
-        and sweep.count == 1
-        and not sweep.folds
-        and not sweep.stage.elements
-    )
-
-
 def is_near(uses: Sequence[Used]) -> bool:
     """Whether any of them reads other cells than those of the place."""
     return any(sweep.is_temporary or not isinstance(use.map, Here) for sweep, use in uses)
+
+
+def _groups(sweeps: Sequence[Sweep]) -> tuple[tuple[int, ...], ...]:
+    """The numbers of sweeps, those together that complete each other."""
+    firsts = [number for number, sweep in enumerate(sweeps) if not sweep.completes]
+    ends = zip(firsts, [*firsts[1:], len(sweeps)])
+    return tuple(tuple(range(first, end)) for first, end in ends)
 
 
 def _check(sweep: Sweep, written: Mapping[str, int]) -> None:
@@ -290,7 +276,7 @@ def _check(sweep: Sweep, written: Mapping[str, int]) -> None:
                 f"constant offsets"
             )
     for update in sweep.updates:
-        due = written[update.version.field] + 1
+        due = written[update.version.field] + (not sweep.completes)
         if update.version.number != due:
             raise ValueError(
                 f"sweep {sweep.name!r} makes {update.version}, the next one is number {due}; "

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Stages by location: updates of fields that lie at unlike locations are computed apart.
+"""Stages by location: what is computed of a stage that updates fields of unlike locations.
 
 A field that lies at half points has other cells than one at centres, and one that is 0 on an end is
 not computed there.  All of them read what the fields were before the stage.  Its folds go with the
-first.
+first.  This says which cells; `controllers.program.pieces`, which are computed together.
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from controllers.program.boundary import KEPT, Boundary
@@ -30,21 +30,22 @@ def by_location(stage: Stage, boundaries: Mapping[str, Boundary]) -> tuple[Stage
         found.setdefault((boundary.half, boundary.walls), {})[field] = expression
     if len(found) < 2:
         return (stage,)
-    made = tuple(
-        replace(
-            stage, name=_name(stage.name, next(iter(updates))), updates=updates,
-            folds={} if number else stage.folds,
-        )
-        for number, updates in enumerate(found.values())
-    )  # fmt: skip
-    if not isinstance(stage, Part):
-        return made
-    parts = zip(made, by_location(stage.whole, boundaries))
     return tuple(
-        Part(one.name, one.updates, one.offsets, one.folds, whole=whole) for one, whole in parts
+        only(stage, [*updates], name_of(stage.name, [*updates][:1]), folds=not number)
+        for number, updates in enumerate(found.values())
     )
 
 
-def _name(stage: str, field: str) -> str:
-    short = stage[: max(1, MAX_LENGTH - len(field) - 4)].rstrip("_")
-    return f"{short}_of_{field}"[:MAX_LENGTH].rstrip("_")
+def only(stage: Stage, fields: Sequence[str], name: str, *, folds: bool = False) -> Stage:
+    """A stage of this name that does of `stage` the updates of these fields, and what it folds."""
+    updates = {field: stage.updates[field] for field in fields}
+    made = replace(stage, name=name, updates=updates, folds=stage.folds if folds else {})
+    if isinstance(made, Part):
+        return replace(made, whole=only(made.whole, fields, name, folds=folds))
+    return made
+
+
+def name_of(stage: str, fields: Sequence[str]) -> str:
+    """What a stage is called that does some updates of another one."""
+    short = "_".join(fields)[: MAX_LENGTH - 12].rstrip("_")
+    return f"{stage[: MAX_LENGTH - len(short) - 4].rstrip('_')}_of_{short}"

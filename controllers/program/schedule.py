@@ -7,12 +7,14 @@ of the execution.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, Union
 
 import numpy.typing as npt
 
+from controllers.program.pieces import pieces
 from controllers.program.program import Program
+from controllers.program.stage import sample
 from controllers.program.steps import why_single
 from controllers.program.sweep import Sweep, cells_of, mirrors_of
 from hitmap.shape import Shape
@@ -47,11 +49,15 @@ Schedule: TypeAlias = Union[Sweep, Sequence, Repeat]
 
 
 def lowered(
-    program: Program, domain: Shape, periodic: tuple[bool, ...], steps_per_launch: int = 1
+    program: Program,
+    domain: Shape,
+    periodic: tuple[bool, ...],
+    steps_per_launch: int = 1,
+    launch_nbytes: float = 0,
 ) -> Sequence:
     """The sweeps of one step of `program`, in order; of so many time steps where that is over 1.
 
-    One per stage, or per part of it, which reads the newest versions of before the stage.
+    One per stage, and what completes it (`pieces`); each reads the newest versions of before it.
     ValueError where several steps cannot be one sweep.
     """
     reason = why_single(program, domain) if steps_per_launch > 1 else ""
@@ -65,24 +71,25 @@ def lowered(
         )
     newest: dict[str, int] = {}
     parts = []
-    for stage, apart in zip(program.stages, program.by_location):
-        for part in apart:
-            cells = cells_of(part, domain, periodic, steps_per_launch, program.boundaries)
-            mirrors = mirrors_of(part, program.boundaries, steps_per_launch)
-            own = cells & program.field(part.home).boundary.points(domain, periodic)
-            shorter = {
-                field for field in part.fields_read
-                if own not in program.field(field).boundary.points(domain, periodic)
-            }
-            parts.append(Sweep.of(part, cells, steps_per_launch, newest, mirrors, shorter))
+    for stage in program.stages:
+        for group in pieces(program, stage, domain, periodic, launch_nbytes):
+            for number, (piece, updated) in enumerate(group):
+                own = updated & program.field(piece.home).boundary.points(domain, periodic)
+                shorter = {
+                    field for field in piece.fields_read
+                    if own not in program.field(field).boundary.points(domain, periodic)
+                }
+                cells = cells_of(piece, updated, periodic, steps_per_launch)
+                mirrors = mirrors_of(piece, program.boundaries, steps_per_launch)
+                sweep = Sweep.of(piece, cells, steps_per_launch, newest, mirrors, shorter)
+                parts.append(replace(sweep, completes=number > 0))
         newest |= {field: newest.get(field, 0) + 1 for field in stage.updates}
     return Sequence(tuple(parts))
 
 
 def sweeps_of(program: Program) -> tuple[Sweep, ...]:
-    """Those of one step on the smallest domain, for what depends on no cells, as kernels do."""
-    smallest = Shape.of_extent((1,) * program.n_axes)
-    return tuple(sweeps(lowered(program, smallest, program.periodic)))
+    """Those of one step on a small domain, for what depends on no cells, as kernels do."""
+    return tuple(sweeps(lowered(program, sample(program.stages), program.periodic)))
 
 
 def sweeps(schedule: Schedule) -> Iterator[Sweep]:

@@ -7,7 +7,7 @@ what it reads (EPSILOD's rule, DESIGN.md "Boundaries").
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -272,3 +272,10 @@ def around(rim: Offsets, cells: Shape) -> Shape:
         return cells
     low, high = zip(*rim)
     return cells.grow(tuple(-first for first in low), high)
+
+
+def sample(stages: Iterable[Stage]) -> Shape:
+    """A domain so large that each of some stages, of so many axes, computes some cells of it."""
+    stages = [*stages]
+    most = max(abs(step) for stage in stages for axis in stage.offsets for step in axis)
+    return Shape.of_extent((3 + 2 * most,) * len(stages[0].offsets))

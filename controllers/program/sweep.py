@@ -127,6 +127,8 @@ class Sweep:
     cells: those it computes, in the coordinates of launched boxes; the others keep their value.
         On a periodic axis, all that boxes in the domain need; with a rim, also those of it.
     mirrors: at the ends of `cells`, where several steps copy what lies behind in between.
+    completes: whether it makes cells that the sweep before it, or those before it that complete
+        that one, left out of the versions that they make; it has none in common with these.
     """
 
     stage: Stage
@@ -135,6 +137,7 @@ class Sweep:
     cells: Shape
     count: int = 1
     mirrors: Mirrors = NO_MIRRORS
+    completes: bool = False
 
     @classmethod
     def of(
@@ -175,7 +178,7 @@ class Sweep:
         boundaries: Boundaries | None = None,
     ) -> Sweep:
         """That of `stage` alone, for boxes in `domain`."""
-        cells = cells_of(stage, domain, periodic, count, boundaries)
+        cells = cells_of(stage, stage.updated(domain, periodic, boundaries), periodic, count)
         return cls.of(stage, cells, count, mirrors=mirrors_of(stage, boundaries or {}, count))
 
     @property
@@ -230,15 +233,8 @@ class Sweep:
         return single.region(self.needed(over, self.count - 1))
 
 
-def cells_of(
-    stage: Stage,
-    domain: Shape,
-    periodic: tuple[bool, ...],
-    count: int = 1,
-    boundaries: Boundaries | None = None,
-) -> Shape:
-    """The cells that `count` time steps of `stage` compute, for boxes in `domain`."""
-    updated = stage.updated(domain, periodic, boundaries)
+def cells_of(stage: Stage, updated: Shape, periodic: tuple[bool, ...], count: int = 1) -> Shape:
+    """The cells that `count` time steps of `stage` compute, of which one computes `updated`."""
     if count == 1:
         return updated
     beyond = grown(stage, updated, count)

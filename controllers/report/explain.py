@@ -22,6 +22,7 @@ from controllers.program.program import Program
 from controllers.program.scalars import Folded, Parameter
 from controllers.program.steps import why_single
 from controllers.program.sweep import Sweep, Version
+from controllers.report.locations import beyond, divisions, points
 from controllers.report.memories import memory_table, numbers
 from controllers.report.report import format_table
 from controllers.report.versions import accesses, company, pools, staleness
@@ -34,15 +35,19 @@ _T = TypeVar("_T")
 
 
 def explain(
-    plan: Plan, configurations: Sequence[KernelUse], sizes: Sequence[PlaceSize] | None = None
+    plan: Plan,
+    configurations: Sequence[KernelUse],
+    sizes: Sequence[PlaceSize] | None = None,
+    why: str = "",
 ) -> str:
     """Program, layout, messages, plan, kernels, memories, and bytes per place.
 
+    why: the places are where they are, if there is something to say of it.
     Long lists are cut; of a plan with very many messages the operations of one rank are shown.
     """
     sections = [
         _program(plan),
-        _layout(plan),
+        _layout(plan) + f"\n{why}" * bool(why),
         _messages(plan),
         _plan(plan),
         _kernels(configurations),
@@ -67,17 +72,18 @@ def _program(plan: Plan) -> str:
     fields = f"field{'s' if len(program.fields) > 1 else ''} {names}"
     math = "" if program.math == "strict" else f", math {program.math}"
     lines = [f"program {program.name}: {program.dtype_text}{math}, {_axes(program)}, {fields}"]
-    lines += [f"  {text}" for text in _points(plan)]
-    for stage, alike in groupby(plan.sweeps, key=lambda sweep: sweep.stage):
-        sweep, *more = alike
+    lines += [f"  {text}" for text in points(plan)]
+    groups = ([plan.sweeps[number] for number in numbers] for numbers in plan.liveness.groups)
+    for (stage, *_), alike in groupby(groups, key=lambda group: [one.stage for one in group]):
+        (sweep, *rest), *more = alike
         updated, domain = plan.shortened(sweep, 1).cells, plan.layout_of(stage.home).domain
         count = 1 + len(more)
         lines.append(f"  stage {sweep.name}" + f", {count} times in a row" * (count > 1))
         lines += [f"    {line}" for line in formula(stage).splitlines()]
         lines.append(f"    {cost(program, stage)}")
         lines.append(f"    {accesses(sweep)}")
-        lines.append(f"    computes {_cells(sweep, updated, domain)}")
-    lines += [f"  {text}" for text in (*_repeats(program), *program.choices)]
+        lines.append(f"    computes {_cells(sweep, updated, domain, rest)}")
+    lines += [f"  {text}" for text in (*_repeats(program), *program.choices, *divisions(plan))]
     lines += [f"  scalar {text}" for text in _scalars(program)]
     for axis, ((low, high), wraps) in enumerate(zip(program.reach, plan.periodic)):
         boundary = _boundary(program, axis, wraps)
@@ -89,22 +95,13 @@ def _program(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def _points(plan: Plan) -> Iterator[str]:
-    """Which fields lie at half points, and how many they have."""
-    program = plan.program
-    names = [*range(program.n_axes)] if program.grid is None else program.grid.axes
-    for field in program.fields:
-        if field.half:
-            axes = " and ".join(str(axis) for axis, half in zip(names, field.half) if half)
-            extent = " x ".join(map(str, plan.layout_of(field.name).domain.extent))
-            yield f"{field.name} lies at half points of {axes}: {extent}"
-
-
-def _cells(sweep: Sweep, updated: Shape, domain: Shape) -> str:
-    """Those that a sweep computes, of a domain."""
+def _cells(sweep: Sweep, updated: Shape, domain: Shape, rest: Sequence[Sweep]) -> str:
+    """Those that a sweep computes, of a domain, and those that `rest` computes of its versions."""
     if sweep.is_temporary:
         rim = " x ".join(f"{low}..{high}" for low, high in sweep.stage.rim)
         return f"what others read of it, {rim} around the cells of each place"
+    if rest:
+        return f"{updated}, and by launches more {beyond(rest)}"
     if updated == domain:
         return "all cells"
     cells = f"{updated.n_cells} of {domain.n_cells} cells"

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from controllers.engine import Engine, Looks, Progress, RunLog, configurations
+from controllers.engine import Engine, Looks, Progress, RunLog, Several, configurations
 from controllers.report.exchange_time import PlaceTime, place_times
 from controllers.report.report import DeviceReport, PlaceReport, Report, Wait
 from controllers.report.trace import Trace
@@ -73,15 +73,16 @@ class Timings:
     ) -> None:
         """Run steps and count what they cost; what it takes to count is outside.  Collective.
 
-        The engine tells `trace` what it starts, or without one `log`; it may end early, and its
-        course then knows why.
+        The engine tells `trace` and `log` what it starts; it may end early, and its course then
+        knows why.
         """
         engine.prepare(n_steps)
         before = engine.n_steps
         if trace is not None:
             trace.begin(engine)
         start = time.perf_counter()
-        engine.run(n_steps, progress, log if trace is None else trace, until, looks)
+        logs = [one for one in (trace, log) if one is not None]
+        engine.run(n_steps, progress, Several(logs) if logs else None, until, looks)
         seconds, n_done = time.perf_counter() - start, engine.n_steps - before
         if trace is not None:
             trace.end(engine)

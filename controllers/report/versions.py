@@ -44,6 +44,7 @@ def staleness(plan: Plan, version: Version) -> str:
     if version not in plan.exchanges:
         return f"no stage reads a neighbour of {version.field}"
     uses = [(sweep, use) for sweep, use in plan.liveness.uses(version) if is_near([(sweep, use)])]
+    uses = [(sweep, use) for sweep, use in uses if not sweep.completes] or uses
     readers = []
     for sweep, use in uses:
         name = "" if use.version.field == version.field else f" as {use.version.field}"

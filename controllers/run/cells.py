@@ -63,20 +63,22 @@ def put_section(
     _put(engine, field, place, tiles, box, cells)
 
 
-def put_values(engine: Engine, fields: Sequence[str], place: int, values_of: ValuesOf) -> None:
+def put_values(
+    engine: Engine, sources: Mapping[str, str], place: int, values_of: ValuesOf
+) -> None:
     """Set all cells that a place owns, some at a time; ValueError where a value does not fit.
 
-    The fields have one location.
+    sources: by field, by which name its values are given.  All have one location.
     """
-    for box in consecutive(engine.plan.owned(fields[0], place), CHUNK_CELLS):
+    for box in consecutive(engine.plan.owned(next(iter(sources)), place), CHUNK_CELLS):
         values = values_of(box)
-        for field in fields:
+        for field, source in sources.items():
             tiles = engine.to_set(field, place)
             cells = _view(engine, field, place, tiles[0], box)
             try:
-                convert(_repeated(values[field], box), cells, box.lower)
+                convert(_repeated(values[source], box), cells, box.lower)
             except ValueError as error:
-                raise ValueError(f"{field}: {error}") from None
+                raise ValueError(f"{source}: {error}") from None
             _put(engine, field, place, tiles, box, cells)
 
 
@@ -92,10 +94,13 @@ def _repeated(values: npt.ArrayLike, box: Shape) -> npt.NDArray[Any]:
 
 
 def put_by(
-    engine: Engine, fields: Sequence[str], place: int, init: Callable[[TileView], None]
+    engine: Engine, sources: Mapping[str, str], place: int, init: Callable[[TileView], None]
 ) -> None:
-    """`init` sets the cells that a place owns, zeroed before."""
-    owned = {field: engine.plan.owned(field, place) for field in fields}
+    """`init` sets the cells that a place owns, zeroed before.
+
+    sources: by field, itself, or that whose cells it gets.
+    """
+    owned = {field: engine.plan.owned(field, place) for field in sources}
     tiles = {f: [] if box.empty else engine.to_set(f, place) for f, box in owned.items()}
     arrays = {
         field: _view(engine, field, place, buffers[0] if buffers else None, owned[field])
@@ -103,8 +108,10 @@ def put_by(
     }
     for array in arrays.values():
         array[...] = 0
-    init(tile_view(engine, arrays, place))
+    init(tile_view(engine, {f: arrays[f] for f in sources if sources[f] == f}, place))
     for field, array in arrays.items():
+        if sources[field] != field:
+            array[...] = arrays[sources[field]]
         _put(engine, field, place, tiles[field], owned[field], array)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -47,6 +47,11 @@ class FieldAccess(ABC):
     @abstractmethod
     def fields(self) -> tuple[str, ...]:
         """The names of the fields that are meant."""
+
+    @property
+    @abstractmethod
+    def _alike(self) -> Mapping[str, str]:
+        """The temporary fields of methods, and which field each begins as."""
 
     @property
     @abstractmethod
@@ -176,23 +181,29 @@ class FieldAccess(ABC):
 
     def _set_by(self, init: Callable[[TileView], None], verb: str) -> None:
         """`init` sets the cells of each place, zeroed before."""
-        self._arrays.settle(self.fields, views=True, agreed=False)
-        with self.state.setting(verb, self.fields):
+        sources = self._sources(self.fields)
+        self._arrays.settle(sources, views=True, agreed=False)
+        with self.state.setting(verb, sources):
             for place in self._engine.executors:
-                put_by(self._engine, self.fields, place, init)
-            is_all = len(self.fields) == len(self._engine.plan.program.fields)
+                put_by(self._engine, sources, place, init)
+            is_all = len(sources) == len(self._engine.plan.program.fields)
             self._engine.loaded(0 if is_all else self._engine.n_steps)
 
     @collective("fields", "initial", use="sets")
     def _set(self, initial: Initial) -> None:
         """Set fields to what is given for them; steps are counted on."""
-        engine = self._engine
+        engine, sources = self._engine, self._sources(initial.fields)
         values_of = given_values(initial, engine, self.comm)
-        self._arrays.settle(initial.fields, views=True)
-        with self.state.setting("set", initial.fields), together(self.comm, initial.name):
+        self._arrays.settle(sources, views=True)
+        with self.state.setting("set", sources), together(self.comm, initial.name):
             for place in engine.executors:
-                put_values(engine, initial.fields, place, partial(values_of, place))
+                put_values(engine, sources, place, partial(values_of, place))
         engine.loaded(engine.n_steps)
+
+    def _sources(self, fields: Sequence[str]) -> dict[str, str]:
+        """What is set with these fields, and which of them has its values."""
+        alike = {own: field for own, field in self._alike.items() if field in fields}
+        return {**{field: field for field in fields}, **alike}
 
     @property
     def _layout(self) -> Layout:

@@ -7,7 +7,7 @@ to one rank.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
@@ -217,6 +217,10 @@ class OneField(FieldAccess, Distributed):
     @property
     def fields(self) -> tuple[str, ...]:
         return (self._field,)
+
+    @property
+    def _alike(self) -> Mapping[str, str]:
+        return self._computation._alike
 
     @property
     def _engine(self) -> Engine:

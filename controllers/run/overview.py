@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 from controllers.array.arrays import Arrays
@@ -14,6 +15,7 @@ from controllers.run.assembly import Assembly
 from controllers.run.field_access import FieldAccess
 from controllers.run.one_field import OneField
 from controllers.run.results import Results
+from controllers.settings.request import Request
 from hitmap.layout import Layout
 from hitmap.shape import Shape
 
@@ -22,6 +24,7 @@ class Overview(FieldAccess):
     """All fields, and each by its name: `run["u"]`, and `run.u` where the name is free."""
 
     _assembly: Assembly
+    _request: Request
     _expressions: Arrays
 
     @property
@@ -40,14 +43,14 @@ class Overview(FieldAccess):
             return OneField(self, name)
         if not name.startswith("_") and name in self.program.results:
             return self.results[name]
-        if name.startswith("_") or name not in self.fields:
+        if name.startswith("_") or name not in self._names:
             known = "" if name.startswith("_") else f"; the fields are {', '.join(self.fields)}"
             raise AttributeError(f"a computation has no {name!r}{known}")
         return self[name]
 
     def __setitem__(self, name: str, value: object) -> None:
         """Of a field itself alone, after `run["u"] += 1`."""
-        if not (name in self.fields and isinstance(value, OneField) and value.is_of(self, name)):
+        if not (name in self._names and isinstance(value, OneField) and value.is_of(self, name)):
             raise TypeError(
                 f"{name!r} is a field, whose cells are set by run[{name!r}][...] = values"
             )
@@ -55,7 +58,7 @@ class Overview(FieldAccess):
     def __setattr__(self, name: str, value: object) -> None:
         if isinstance(value, OneField) and value.is_of(self, name):
             return      # after run.u += 1
-        if "_assembly" in self.__dict__ and name in self.fields and not hasattr(type(self), name):
+        if "_assembly" in self.__dict__ and name in self._names and not hasattr(type(self), name):
             raise AttributeError(
                 f"{name!r} is a field, whose cells are set by run.{name}[...] = values or "
                 f"run.{name}.set(values)"
@@ -68,13 +71,13 @@ class Overview(FieldAccess):
     def _named(self, field: str | None) -> OneField:
         if field is None:
             field = self._one("gather")
-        if field not in self.fields:
+        if field not in self._names:
             raise KeyError(f"there is no field {field!r}; there are {', '.join(self.fields)}")
         return OneField(self, field)
 
     def __repr__(self) -> str:
         cells, plan = " x ".join(map(str, self.domain.extent)), self.plan
-        kinds = ", ".join(f"{field.name} {field.dtype}" for field in self.program.fields)
+        kinds = ", ".join(f"{f} {self.program.dtypes[f]}" for f in self.fields)
         devices = ", ".join(dict.fromkeys(where.device for where in plan.locations))
         return (
             f"<Computation of {self.program.name}: {kinds}, {cells} cells, "
@@ -89,8 +92,16 @@ class Overview(FieldAccess):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The names of the fields."""
+        """The names of the fields; those that methods keep between their stages have some, too."""
+        return tuple(name for name in self._names if name not in self._alike)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
         return tuple(field.name for field in self.program.fields)
+
+    @property
+    def _alike(self) -> Mapping[str, str]:
+        return self._request.alike
 
     @property
     def domain(self) -> Shape:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
 from typing import Any, Union
@@ -38,6 +38,7 @@ class Subject:
 
     initial: values of fields; all others are 0, but for those that are `missing`.
     scalars: values of parameters other than their defaults.
+    alike: the temporary fields of methods, and which field each begins as.
     """
 
     program: Program
@@ -45,6 +46,7 @@ class Subject:
     initial: tuple[Initial, ...]
     missing: tuple[str, ...]
     scalars: Mapping[str, float]
+    alike: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -168,7 +170,6 @@ def _of_steps(
     trace = steps.program if isinstance(steps, FieldsAlone) else partial(program_of, steps)
     traced = trace(grid, dt=scalars.get(TIME_STEP), fields=dtypes, **options)
     missing = tuple(name for name in fields if name not in values)
-    values |= {own: values[name] for own, name in traced.alike.items() if name in values}
     found = [
         one
         for name, value in values.items()
@@ -179,7 +180,12 @@ def _of_steps(
         )
     ]
     known = traced.program.rules.given(scalars)
-    return Subject(traced.program, grid.shape, tuple(found), missing, known)
+    alike = {
+        one: traced.parts(name)[part]
+        for own, name in traced.alike.items()
+        for part, one in traced.parts(own).items()
+    }
+    return Subject(traced.program, grid.shape, tuple(found), missing, known, alike)
 
 
 def _place(program: Program, name: str, cells: tuple[int, ...]) -> Place:

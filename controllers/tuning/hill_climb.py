@@ -26,7 +26,13 @@ def hill_climb(
     space: Space[C], known: Mapping[C, float], random: Random
 ) -> Iterator[Sequence[C]]:
     """From the default uphill, and when that ends from random places, until all are known."""
-    start = space.default
+    return climbs(space, known, random, space.default)
+
+
+def climbs(
+    space: Space[C], known: Mapping[C, float], random: Random, start: C
+) -> Iterator[Sequence[C]]:
+    """Uphill from `start`, then from random places, until all are known."""
     while True:
         yield from _climb(space, known, start)
         unknown = [config for config in space.configurations if config not in known]

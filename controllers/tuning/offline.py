@@ -20,6 +20,7 @@ from controllers.kernel.user_kernel import with_domain
 from controllers.kernel.variant import Kernel
 from controllers.kernel.winners import Winner
 from controllers.memory.ledger import MemoryCapError
+from controllers.placement.link_trial import links_of
 from controllers.placement.own_kernel import (
     check_boxes,
     check_mirrors,
@@ -107,7 +108,7 @@ def tune(
 
     seconds: of the search for each stage on each device; nothing is begun that would exceed them,
     as far as can be told from what came before.
-    search: "hill_climb", "random" or "exhaustive", which has no limit but `seconds`.
+    search: "hill_climb", "dichotomic", "random" or "exhaustive", which has no limit but `seconds`.
     Returns what all ranks have found.  Collective.
     """
     request = Request.of(
@@ -126,7 +127,9 @@ def tune(
     own = with_domain(kernel, domain) if isinstance(kernel, Kernel) else kernel
     controllers = open_controllers(comm, tuned, request.execution, kernel=own)
     tuned = controllers.program
-    layout, placement = divide(controllers, tuned, domain, request.division)
+    layout, placement = divide(
+        controllers, tuned, domain, request.division, lambda: links_of(controllers, comm)
+    )
     plans = _plans(tuned, layout, placement.locations, comm.rank, kernel)
     for plan in plans.values():
         check_boxes(kernel, plan, placement.executors, comm)
@@ -183,7 +186,8 @@ def _stages(
 ) -> Iterator[tuple[OpenCLExecutor, int]]:
     """The devices of this rank that compute something, with each stage."""
     for executor in dict.fromkeys(executors[place] for place in plan.places):
-        for number, sweep in enumerate(plan.sweeps):
+        for number, *_ in plan.liveness.groups:     # of what completes them little depends
+            sweep = plan.sweeps[number]
             if isinstance(executor, OpenCLExecutor) and any(
                 any(True for _ in plan.launched(sweep, place))
                 for place in plan.places

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 from typing import TypeAlias
 
+from controllers.tuning.dichotomic import dichotomic
 from controllers.tuning.hill_climb import hill_climb
 from controllers.tuning.space import C, Space
 
 Search: TypeAlias = Callable[[Space[C], Mapping[C, float], Random], Iterator[Sequence[C]]]
 
-SEARCHES = ("hill_climb", "random", "exhaustive")
+SEARCHES = ("hill_climb", "dichotomic", "random", "exhaustive")
 BATCH = 8   # configurations that are compared with the default at a time, where all are tried
 
 
@@ -27,7 +28,9 @@ def search_named(name: str) -> Search[C]:
         raise ValueError(f"the search is one of {', '.join(SEARCHES)}, got {name!r}")
     if name == "random":
         return random_order
-    return exhaustive if name == "exhaustive" else hill_climb
+    if name == "exhaustive":
+        return exhaustive
+    return dichotomic if name == "dichotomic" else hill_climb
 
 
 def exhaustive(

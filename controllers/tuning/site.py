@@ -158,7 +158,7 @@ def chosen_launches(engine: Configurable) -> Iterator[KeyedLaunches]:
     plan = engine.plan
     for executor in dict.fromkeys(engine.executors[place] for place in plan.places):
         if isinstance(executor, OpenCLExecutor):
-            for number in range(len(plan.sweeps)):
+            for number, *_ in plan.liveness.groups:     # of what completes them little depends
                 launches = _largest(engine, executor, number)
                 if launches is not None:
                     yield launches

@@ -58,6 +58,12 @@ class Space(Generic[C]):
             if found is not None:
                 return found
 
+    def line(self, config: C, number: int) -> list[C]:
+        """The configurations that differ from `config` in one parameter alone, and it, in order."""
+        at = [*self._at[config]]
+        places = ((*at[:number], n, *at[number + 1 :]) for n in range(self._last[number] + 1))
+        return [self._here[place] for place in places if place in self._here]
+
 
 def _ranks(values: Iterable[int | str]) -> dict[int | str, int]:
     """The place of each value among all of them; texts come last."""

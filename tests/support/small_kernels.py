@@ -35,7 +35,9 @@ def configs_of(strategy: str, n_axes: int) -> Iterator[Config]:
     if strategy == "marching":
         for lanes, steps, reciprocals in ((4, 2, True), (2, 4, False), (1, 2, True), (1, 1, False)):
             group = 8, 4 if n_axes > 1 else 1, 1
-            yield MarchingConfig(lanes, steps if n_axes > 1 else 1, 0, group, reciprocals)
+            rows = 2 if n_axes > 2 and reciprocals else 1
+            steps = steps if n_axes > 1 else 1
+            yield MarchingConfig(lanes, steps, 0, group, reciprocals, rows=rows)
     yield CellConfig()
 
 

@@ -189,7 +189,7 @@ class Config(Protocol):
 
         >>> from controllers.kgt.strategies.marching import MarchingConfig
         >>> MarchingConfig().described()
-        "strategy 'marching', lanes 4, steps 2, axis 0, group 32 x 4 x 1"
+        "strategy 'marching', lanes 4, steps 2, axis 0, group 32 x 4 x 1, rows 1"
         """
         parts = [f"strategy {self.strategy!r}"]
         for name, value in self.parameters().items():

@@ -121,8 +121,12 @@ def _overloaded(name: str) -> list[str]:
     return lines
 
 
-# C lines: a macro of clang's, for CPUs.
+# C lines: macros of clang's, for CPUs.
 PREFETCH = (
     "// into the second-level cache, from an address that need not exist",
     "#define KGT_PREFETCH(at) __builtin_prefetch((const void *)(ulong)(at), 0, 2)",
+)
+PREFETCH_NEAR = (
+    "// the same into the first-level cache",
+    "#define KGT_PREFETCH_NEAR(at) __builtin_prefetch((const void *)(ulong)(at), 0, 3)",
 )

@@ -116,7 +116,7 @@ def test_a_sweep_that_writes_over_what_others_of_its_cells_read_is_found(
     engine = engine_of(here)
     engine.run(3)
     engine.close()
-    monkeypatch.setattr("controllers.program.liveness.spares", lambda sweep, use: True)
+    monkeypatch.setattr("controllers.program.spared.spares", lambda sweep, use: True)
     blur = Stage("blur", {"u": AROUND / 4}, STAR)
     with Computation(
         Program("blur", FIELDS[:1], (blur,)), arrays(WAVE)["u"], check=True,

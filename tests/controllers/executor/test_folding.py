@@ -153,6 +153,8 @@ CONFIGURATIONS = {
     "a loop": ((37, 128), MarchingConfig(4, 8, 0, (8, 2, 1), looped=True)),
     "3-D": ((9, 8, 64), MarchingConfig(2, 2, 1, (4, 2, 2))),
     "4-D": ((3, 9, 8, 32), MarchingConfig(2, 4, 1, (4, 2, 2))),
+    "rows of an item": ((9, 8, 64), MarchingConfig(2, 2, 0, (4, 2, 2), rows=3)),
+    "4-D rows": ((3, 9, 7, 32), MarchingConfig(2, 4, 2, (4, 2, 2), looped=True, rows=2)),
     "rows": ((37, 131), RowsConfig(8, 4, band=9, segment=64)),
     "planes": ((9, 8, 64), RowsConfig(4, 2, 3, band=6, depth=5, segment=24)),
 }

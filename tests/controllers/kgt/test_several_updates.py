@@ -145,3 +145,13 @@ def test_few_cells_of_each_field_ask_for_few_steps_and_far_planes_for_a_loop() -
         config = config_of("marching", program, stage)
         assert isinstance(config, MarchingConfig) and config.looped == (reach > 1)
         assert ("#pragma unroll 1\n" in generate(program, stage, config).source) == (reach > 1)
+
+
+def test_volumes_of_many_fields_are_computed_plane_by_plane() -> None:
+    for n_fields, blocks in ((3, (3, 4)), (12, (1, 0))):
+        names = [f"c{number}" for number in range(n_fields)]
+        read = [at(name, 0, 0, 0) for name in names] + [at("u", n, 0, 0) for n in (-1, 0, 1)]
+        stage = Stage("many", {"u": sum(read[1:], start=read[0])}, ((-1, 1), (0, 0), (0, 0)))
+        program = Program("many", tuple(Field(name, "float32") for name in ("u", *names)), (stage,))
+        config = config_of("rows", program, stage)
+        assert isinstance(config, RowsConfig) and (config.planes, config.ahead) == blocks

@@ -25,8 +25,10 @@ from controllers.kgt.strategies.cell import CellConfig
 from controllers.kgt.strategies.marching import MarchingConfig
 from controllers.kgt.strategies.rows import RowsConfig
 from controllers.kgt.text.emitter import used_fields
+from controllers.kgt.text.fold_values import with_values
 from controllers.language.weights import Stencil
 from controllers.program.expression import Application, Constant, Read, walk
+from controllers.program.fold import Fold
 from controllers.program.functions import QUOTIENT
 from controllers.program.program import INTEGERS, Field, Program, Stage
 from controllers.program.reference import values_of
@@ -86,7 +88,7 @@ def random_configuration(
     if strategy == "rows":
         default = RowsConfig.default(program, stage)
         config = rng.choice([*default.space(program.n_axes)]).within(extent)
-        ahead = rng.choice([0, 1, 4]) if program.n_axes > 1 else 0
+        ahead = rng.choice([0, 1, 4])
         segment = rng.choice([17, 40, 64, 16384])
         return replace(config, streaming=rng.random() < 0.5, segment=segment, ahead=ahead)
     marching = MarchingConfig.default(program, stage)
@@ -206,6 +208,22 @@ def test_64_bit_quotients_of_cells_by_cells_have_the_reference_bits(
         check(cpu_queue, program, config, box, tiles, is_cpu=True)
 
 
+def test_rows_of_an_item_share_what_they_read() -> None:
+    star = [tuple(n * (at == axis) for at in range(3)) for axis in range(3) for n in (-2, -1, 1, 2)]
+    value = sum((Read("u", offset) for offset in star), start=Read("v", (0, 0, 0)))
+    stage = Stage("star", {"u": value}, ((-2, 2),) * 3)
+    program = Program("star", (Field("u", "float32"), Field("v", "float32")), (stage,))
+    for rows, n_loads in ((1, 8), (2, 12), (4, 20)):    # of these 4 along axis 1
+        config = MarchingConfig(4, 8, 0, looped=True, rows=rows)
+        kernel = generate(program, stage, config)
+        step = kernel.source.partition("++item) {")[2]
+        assert step.count("= *(__global const float4 *)") == n_loads
+        assert step.count("kgt_store(") == rows
+        assert kernel.work_sizes((80, 80, 100), False)[0] == (32, 80 // rows, 10)
+    with pytest.raises(ValueError, match="2 rows take three axes, got 2"):
+        generate(MEAN, MEAN.stages[0], MarchingConfig(rows=2))
+
+
 def test_the_choice_follows_device_box_and_memory() -> None:
     stage = MEAN.stages[0]
 
@@ -243,6 +261,29 @@ def test_rows_of_later_blocks_are_asked_for_where_stores_bypass_the_caches() -> 
     ).source
     cached = RowsConfig.default(MEAN, flat)
     assert "PREFETCH" not in generate(MEAN, flat, cached).source
+
+
+def test_rows_that_share_nothing_are_computed_one_at_a_time() -> None:
+    u, v = Read("u", (0, 1)), Read("v", (0, 0))
+    fields = Field("u", "float32"), Field("v", "float32")
+    stage = Stage("push", {"v": v + u}, ((0, 0), (0, 1)))
+    program = Program("push", fields, (stage,))
+    config = RowsConfig.default(program, stage, exceeds_cache=True)
+    assert config.rows == 1 and config.streaming
+    text = generate(program, stage, replace(config, ahead=8)).source
+    assert "KGT_PREFETCH(u + c_u[item] + item_x + 8192 / sizeof(float));" in text
+    assert "KGT_PREFETCH_NEAR(v + c_v[item] + item_x + 2048 / sizeof(float));" in text
+    line = Program("line", fields[:1], (Stage("move", {"u": Read("u", (1,))}, ((0, 1),)),))
+    config = RowsConfig.default(line, line.stages[0], exceeds_cache=True)
+    assert config.ahead and "KGT_PREFETCH" in generate(line, line.stages[0], config).source
+
+
+def test_what_is_folded_alone_is_asked_for_twice_in_the_same_row() -> None:
+    stage = Stage("sum", {}, ((0, 0), (-1, 0)), {"s": Fold("sum", Read("u", (0, -1)))})
+    program = Program("sum", (Field("u", "float64"),), (stage,))
+    text = generate(*with_values(program, stage), RowsConfig(8, 1, ahead=8)).source
+    assert "KGT_PREFETCH(u + c_u[item] + item_x + 8192 / sizeof(double));" in text
+    assert "KGT_PREFETCH_NEAR(u + c_u[item] + item_x + 2048 / sizeof(double));" in text
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -21,6 +21,7 @@ from controllers.device.child import (
 )
 from controllers.device.driver import Driver, installed_drivers
 from controllers.device.probe import _kept, probe
+from controllers.doctor import kernel_cache
 from controllers.doctor.kernel_cache import damaged
 from controllers.kernel.build_cache import BuildCache
 from controllers.kernel.winners import Winners
@@ -282,6 +283,7 @@ def test_the_doctor_finds_what_is_damaged_by_its_head(tmp_path: Path) -> None:
             path.write_bytes(content)
 
     whole()
+    (tmp_path / "tempfile_a1.so").touch()   # being made: no run loads it under this name
     assert damaged(tmp_path, []) == [] and damaged(tmp_path / "none", []) == []
     faults = {b"": "it is empty", bytes(100): "it is no "}
     for path in contents:
@@ -296,7 +298,9 @@ def test_the_doctor_finds_what_is_damaged_by_its_head(tmp_path: Path) -> None:
 
 
 @pytest.mark.whole
-def test_the_doctor_finds_what_cannot_be_loaded(tmp_path: Path) -> None:
+def test_the_doctor_finds_what_cannot_be_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     verdicts = [verdict for verdict in probe() if verdict.driver == _pocl()]
     with empty_kernel_cache() as trial:     # an entry of its own, whatever there is
         assert trial is not None
@@ -305,10 +309,18 @@ def test_the_doctor_finds_what_cannot_be_loaded(tmp_path: Path) -> None:
             run_child("controllers.device.trial", arguments, trial, Path(folder), 60)
         shutil.copytree(trial, tmp_path / "kcache")
     (bitcode,) = tmp_path.rglob("program.bc")
+    os.utime(bitcode, (0, 0))
     assert damaged(tmp_path, verdicts, 60) == []
     content = bitcode.read_bytes()
     half, quarter = len(content) // 2, len(content) // 4
     changed = bytes(byte ^ 0x5A for byte in content[quarter:half])
     bitcode.write_bytes(content[:quarter] + changed + content[half:])
+    with monkeypatch.context() as patched:
+        patched.setattr(kernel_cache, "SETTLED_S", 1e9)
+        assert damaged(tmp_path, verdicts, 60) == [], "it may not be whole yet"
+    os.utime(bitcode, (0, 0))
     (told,) = damaged(tmp_path, verdicts, 60)
     assert told.startswith(f"{bitcode}: ")
+    bitcode.unlink()
+    monkeypatch.setattr(kernel_cache, "_files", lambda _: [bitcode, tmp_path / "removed.so"])
+    assert damaged(tmp_path, verdicts, 60) == []

@@ -116,7 +116,13 @@ def test_stages_that_compute_unlike_cells_stay_apart() -> None:
     walls = {"u": Boundary.of("mirror", 1), "v": Boundary.of("mirror", 1)}
     assert len(fused(program.with_boundaries(walls)).stages) == 1
     fields = Field("u", "float64", walls["u"]), Field("v", "float64", walls["v"], half=(True,))
-    assert reason(replace(program, fields=fields)) == "their fields lie at unlike locations"
+    half = replace(program, fields=fields)
+    assert len(fused(half).stages) == 1     # v is new where u reads it, in more points than that
+    arrays = {"u": np.arange(9) / 3, "v": np.arange(10) / 7}
+    right, found = (reference_run(one, arrays, 3) for one in (half, fused(half)))
+    assert all(map(same, right.values(), found.values()))
+    more = program_of({"u": 2 * U}, {"v": V + U})   # its last point is a cell beyond those of u
+    assert reason(replace(more, fields=fields)) == "they compute unlike cells"
 
 
 def test_opencl_c_takes_what_is_in_memory() -> None:

@@ -156,7 +156,7 @@ def test_the_seed_decides_what_chance_does(name: str) -> None:
 
 
 def test_an_unknown_search_is_refused() -> None:
-    with pytest.raises(ValueError, match="hill_climb, random, exhaustive, got 'luck'"):
+    with pytest.raises(ValueError, match="dichotomic, random, exhaustive, got 'luck'"):
         search_named("luck")
 
 

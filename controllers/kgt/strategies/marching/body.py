@@ -96,8 +96,8 @@ def _position(program: Program, stage: Stage, config: MarchingParameters) -> lis
     last = program.n_axes - 1
     pitches = "".join(f" + start_{axis} * {{0}}_pitch_{axis}" for axis in range(last))
     moves = "" if config.steps > 1 else "const "
-    marches = config.axis if config.steps > 1 and last else None
-    starts = ["item" if axis == marches else "start" for axis in range(last)]
+    counts = [config.along(axis, program.n_axes) for axis in range(last)]
+    starts = ["item" if count > 1 else "start" for count in counts]
     numbers = dict(_numbers(program.n_axes, config, stage))
     tests = [f"start_{last} >= extent_{last}"]
     tests += [f"{starts[axis]}_{axis} >= extent_{axis}" for axis in numbers]
@@ -110,7 +110,7 @@ def _position(program: Program, stage: Stage, config: MarchingParameters) -> lis
         along_row=_along_row(stage, last, config.lanes),
         others=[
             line for axis, number in numbers.items()
-            for line in _along(axis, number, config.steps if axis == marches else 1)
+            for line in _along(axis, number, counts[axis])
         ],
         ends=_ends(stage, " || ".join(tests)),
         elements=[
@@ -145,15 +145,15 @@ def _along_row(stage: Stage, last: int, lanes: int) -> list[str]:
     """, x=last, number=number, u=written, lanes=lanes, most=lanes - 1)
 
 
-def _along(axis: int, number: str, steps: int) -> list[str]:
-    """C lines: the item's first cell along another axis, early enough for its last steps."""
-    if steps == 1:
+def _along(axis: int, number: str, count: int) -> list[str]:
+    """C lines: the item's first cell along another axis, early enough for its last ones."""
+    if count == 1:
         return [f"const long start_{axis} = {number};"]
     return block("""
-        const long item_$axis = $number * $steps;
+        const long item_$axis = $number * $count;
         const long start_$axis = $start;
-    """, axis=axis, number=number, steps=steps,
-        start=frame.minimum(f"item_{axis}", f"extent_{axis} - {steps}"))
+    """, axis=axis, number=number, count=count,
+        start=frame.minimum(f"item_{axis}", f"extent_{axis} - {count}"))
 
 
 def _numbers(
@@ -162,8 +162,8 @@ def _numbers(
     """Per axis but the last, C text of the item's number along it."""
     if n_axes == 4:
         number = _id(stage, n_axes, 2)
-        steps = config.steps if config.axis == 1 else 1
-        count = f"((extent_1 + {steps - 1}) / {steps})"
+        cells = config.along(1, n_axes)
+        count = f"((extent_1 + {cells - 1}) / {cells})"
         yield 0, f"{number} / {count}"
         yield 1, f"({number} - start_0 * {count})"
     for axis in range(max(0, n_axes - 3), n_axes - 1):
@@ -175,14 +175,14 @@ def _march(program: Program, stage: Stage, config: MarchingParameters) -> list[s
     """C lines: the marching, with what is loaded before it and in each step."""
     fields = used_fields(stage)
     types = {field: OPENCL_TYPES[program.dtypes[field]] for field in fields}
-    registers = Registers.of(stage, config.lanes, config.axis, types)
+    registers = Registers.of(
+        stage, config.lanes, config.axis, types, config.across(program.n_axes), config.rows
+    )
     before, first, after = registers.loads()
-    if in_vectors(stage, program.dtypes):
-        values = _values(program, stage, config, registers)
-    else:
-        names = {field: named("item_value", stage, field) for field in stage.updates}
-        values = each_cell(program, stage, config, registers, names)
-    step = [*first, *values, *_stores(program, stage, config), *in_step(program, stage, config)]
+    rows = [_row(program, stage, config, registers.of_row(row)) for row in range(config.rows)]
+    if config.rows > 1:
+        rows = [["{", *indented(row), "}"] for row in rows]
+    step = [*first, *(line for row in rows for line in row)]
     if config.steps > 1:
         moves = [f"{cell_index(field, stage)} += {field}_pitch_{config.axis};" for field in fields]
         step = block("""
@@ -194,6 +194,20 @@ def _march(program: Program, stage: Stage, config: MarchingParameters) -> list[s
     ready = before_steps(program, stage, config)
     made = after_steps(program, stage, config)
     return [*registers.sides(program.n_axes - 1), *ready, "", *before, *step, *made]
+
+
+def _row(
+    program: Program, stage: Stage, config: MarchingParameters, registers: Registers
+) -> list[str]:
+    """C lines: the cells of a row, in one step."""
+    if in_vectors(stage, program.dtypes):
+        values = _values(program, stage, config, registers)
+    else:
+        names = {field: named("item_value", stage, field) for field in stage.updates}
+        values = each_cell(program, stage, config, registers, names)
+    row = registers.row
+    stores = _stores(program, stage, config, row)
+    return [*values, *stores, *in_step(program, stage, config, row)]
 
 
 def _values(
@@ -213,11 +227,16 @@ def _values(
     ]
 
 
-def _stores(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
+def _stores(
+    program: Program, stage: Stage, config: MarchingParameters, row: int
+) -> list[str]:
     """C lines: what stores them."""
     lines, one_by_one = [], not in_vectors(stage, program.dtypes)
     for field in stage.stored:
         target, at = f"{field}_new", cell_index(field, stage)
+        if row:
+            times = f"{row} * " if row > 1 else ""
+            at += f" + {times}{field}_pitch_{config.across(program.n_axes)}"
         value = named("item_value", stage, field)
         store = f"{target}[{at}] = {value};"
         if config.lanes > 1:

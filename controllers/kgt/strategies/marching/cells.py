@@ -33,7 +33,7 @@ def each_cell(
         computed = assignments(
             targets, stage, program.dtypes, registers.read, place=PLACE, by_value=True
         )
-        return [*_places(program, stage, config), *computed]
+        return [*_places(program, stage, config, registers.row), *computed]
     targets = {field: f"{name}[item_lane]" for field, name in names.items()}
     reads = {read: _name(read) for read in stage.reads}
     lines = []
@@ -56,10 +56,12 @@ def each_cell(
             $computed
         }
     """, lanes=config.lanes, skip=_SKIP if stage.elements else [],
-        places=_places(program, stage, config), computed=computed)  # fmt: skip
+        places=_places(program, stage, config, registers.row), computed=computed)  # fmt: skip
 
 
-def _places(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
+def _places(
+    program: Program, stage: Stage, config: MarchingParameters, row: int
+) -> list[str]:
     """C lines: where in the box the cell is; one that sticks out is taken for the nearest one."""
     last, lines = program.n_axes - 1, []
     for axis in axes_of(stage):
@@ -68,6 +70,8 @@ def _places(program: Program, stage: Stage, config: MarchingParameters) -> list[
             at = f"clamp({at} + item_lane, 0L, extent_{axis} - 1)"
         elif axis == config.axis != last and config.steps > 1:
             at += " + item"
+        elif row and axis == config.across(program.n_axes):
+            at += f" + {row}"
         lines.append(f"const long {PLACE}_{axis} = {at};")
     return lines
 

@@ -7,7 +7,7 @@
     |item|item|item|       |item|         left u[0]   vector  right     |
     |    |    |    |       |    |              u[+1]  vector            v     loaded by each step
     +----+----+----+- ... -+----+
-    `lanes` cells wide, `steps` along the marching axis
+    `lanes` cells wide, `steps` along the marching axis, `rows` high
 
 Vectors are aligned in memory: those at the ends of a row may stick out of the box, and store only
 the cells inside.  What an item reads lies in vectors that hold a cell which the box needs, so it
@@ -40,6 +40,8 @@ from controllers.program.expression import Coordinate, Given, Index, Outcome, Sc
 from controllers.program.program import Program, Stage
 
 NARROW = 64     # vectors in a row below which work-groups are half empty
+ROWS = (1, 2, 4)    # of an item
+MOST_UNROLLED = 16  # steps times rows without a loop, which are built for long
 MAX_ITEMS = 1024    # of a work-group, on NVIDIA's GPUs
 # The most cells of one field that a cell reads: more ask for more steps, then for fewer.
 FEW_READS, MANY_READS = 6, 18
@@ -119,16 +121,21 @@ class MarchingConfig(MarchingParameters, Config):
         axes = (0,) if n_axes < 3 else (n_axes - 3, n_axes - 2)
         steps = (1,) if n_axes == 1 else (1, 2, 4, 8, 16)
         groups = [(x, y, 1) for x in (32, 64, 128, 256) for y in (1, 2, 4, 8, 16)]
-        for lanes, step, axis, group in product(WIDTHS, steps, axes, groups):
+        rows = (1,) if n_axes < 3 else ROWS
+        for lanes, step, axis, group, n_rows in product(WIDTHS, steps, axes, groups, rows):
+            if step * n_rows > MOST_UNROLLED and not self.looped:
+                continue
             if 64 <= prod(group) <= MAX_ITEMS and (n_axes > 1 or group[1] == 1):
-                yield replace(self, lanes=lanes, steps=step, axis=axis, group=group)
+                yield replace(self, lanes=lanes, steps=step, axis=axis, group=group, rows=n_rows)
 
     def within(self, extent: tuple[int, ...]) -> MarchingConfig:
-        """The same with no more steps than the box has cells."""
-        steps = self.steps
+        """The same with no more steps and rows than the box has cells."""
+        steps, rows = self.steps, self.rows
         while len(extent) > 1 and steps > extent[self.axis]:
             steps //= 2
-        return replace(self, steps=steps)
+        while len(extent) > 2 and rows > extent[self.across(len(extent))]:
+            rows //= 2
+        return replace(self, steps=steps, rows=rows)
 
     @property
     def multiple(self) -> int:
@@ -136,11 +143,8 @@ class MarchingConfig(MarchingParameters, Config):
         return self.lanes
 
     def least(self, n_axes: int) -> tuple[int, ...]:
-        """As many cells along the marching axis as an item has steps."""
-        least = [1] * n_axes
-        if n_axes > 1:
-            least[self.axis] = self.steps
-        return tuple(least)
+        """As many cells as an item has steps and rows."""
+        return (*(self.along(axis, n_axes) for axis in range(n_axes - 1)), 1)
 
     def work_sizes(self, program: Program, stage: Stage) -> WorkSizes:
         """Work-groups of a fixed size."""
@@ -151,10 +155,14 @@ class MarchingConfig(MarchingParameters, Config):
     def kernel(self, program: Program, stage: Stage) -> StageKernel:
         """The kernel of `stage` whose items march along an axis."""
         stage, n_axes = fast.stage_of(program, stage), program.n_axes
+        if self.rows > 1 and n_axes < 3:
+            raise ValueError(f"marching: {self.rows} rows take three axes, got {n_axes}")
         whole = in_vectors(stage, program.dtypes)
         how = f"vectors of {self.lanes} cells" if self.lanes > 1 else "one cell wide"
         if self.steps > 1:
             how += f", marching {self.steps} steps along axis {self.axis}"
+        if self.rows > 1:
+            how += f", in {self.rows} rows along axis {self.across(n_axes)}"
         helpers = element.functions(stage, program.dtypes, values=True)
         kernel = frame.kernel(
             program, stage, how, marching_body(program, stage, self),
@@ -180,8 +188,8 @@ def work_sizes(config: MarchingConfig, n_axes: int, most_groups: int = 0) -> Wor
     def sizes(extent: tuple[int, ...], is_cpu: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
         items = list(extent)
         items[-1] = (extent[-1] - 1) // config.lanes + 1 + (config.lanes > 1)
-        if n_axes > 1:
-            items[config.axis] = -(-items[config.axis] // config.steps)
+        for axis in range(n_axes - 1):
+            items[axis] = -(-items[axis] // config.along(axis, n_axes))
         items = [prod(items[:-2]), *items[-2:]] if n_axes > 2 else items
         groups = [-(-count // size) for count, size in zip(items[::-1], config.group)]
         if most_groups:

@@ -7,6 +7,8 @@ before anything waits.  Not in loops that are not unrolled, nor of cells whose p
 """
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from controllers.kgt.strategies.marching.parameters import MarchingParameters
 from controllers.kgt.text.analysis import in_vectors
 from controllers.kgt.text.c_lines import block
@@ -17,6 +19,7 @@ from controllers.kgt.text.lanes import Lanes
 from controllers.program.program import Program, Stage
 
 AT_ONCE = 4     # cells that are handed on together: more of them take registers
+STEPS_DONE, ROWS_DONE = "item_done", "item_rows_done"   # how many of them the item before makes
 
 
 def named(name: str, stage: Stage, field: str) -> str:
@@ -44,9 +47,10 @@ def _end(n_axes: int, config: MarchingParameters) -> str:
     if n_axes == 1:
         return f"(extent_0 - 1) / {config.lanes} + {1 + (config.lanes > 1)}"
     last, outer = (1, "extent_0 * ") if n_axes == 4 else (0, "")
-    if config.axis != last or config.steps == 1:
+    cells = config.along(last, n_axes)
+    if cells == 1:
         return f"{outer}extent_{last}"
-    return f"{outer}((extent_{last} + {config.steps - 1}) / {config.steps})"
+    return f"{outer}((extent_{last} + {cells - 1}) / {cells})"
 
 
 def before_steps(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
@@ -59,12 +63,13 @@ def before_steps(program: Program, stage: Stage, config: MarchingParameters) -> 
             f"const int item_in_{lane} = item_first <= {lane} && {lane} < item_last;"
             for lane in range(lanes)
         ]
-    if _repeats(program, stage, config):
-        lines.append(f"const int item_done = (int)(item_{config.axis} - start_{config.axis});")
+    for name, axis in _repeats(program, stage, config):
+        lines.append(f"const int {name} = (int)(item_{axis} - start_{axis});")
     if not _waits(stage, config):
         return lines
     for field in _folded(stage):
-        cell, room = OPENCL_TYPES[program.dtypes[field]], f"item_all_{field}[{config.steps}]"
+        cell = OPENCL_TYPES[program.dtypes[field]]
+        room = f"item_all_{field}[{config.steps * config.rows}]"
         if in_vectors(stage, program.dtypes):
             lines.append(f"{Lanes(lanes).type(cell)} {room};")
         else:
@@ -72,15 +77,18 @@ def before_steps(program: Program, stage: Stage, config: MarchingParameters) -> 
     return lines
 
 
-def in_step(program: Program, stage: Stage, config: MarchingParameters) -> list[str]:
-    """C lines: fold the cells of a step, or keep their values."""
+def in_step(
+    program: Program, stage: Stage, config: MarchingParameters, row: int
+) -> list[str]:
+    """C lines: fold the cells of a row in a step, or keep their values."""
     if not values_of(stage):
         return []
     if not _waits(stage, config):
-        return _folds(program, stage, config, 1)
+        return _folds(program, stage, config, 1, row)
+    at = f"item * {config.rows} + {row}" if config.rows > 1 else "item"
     lines = []
     for field in _folded(stage):
-        value, room = named("item_value", stage, field), f"item_all_{field}[item]"
+        value, room = named("item_value", stage, field), f"item_all_{field}[{at}]"
         if config.lanes == 1 or in_vectors(stage, program.dtypes):
             lines.append(f"{room} = {value};")
         else:
@@ -92,39 +100,47 @@ def after_steps(program: Program, stage: Stage, config: MarchingParameters) -> l
     """C lines: fold the values that were kept."""
     if not values_of(stage) or not _waits(stage, config):
         return []
-    most = min(config.steps, max(1, AT_ONCE // config.lanes))
-    at_once = next(n for n in range(most, 0, -1) if config.steps % n == 0)
+    vectors = config.steps * config.rows
+    most = min(vectors, max(1, AT_ONCE // config.lanes))
+    at_once = next(n for n in range(most, 0, -1) if vectors % n == 0)
     return block("""
         #pragma unroll
-        for (int item = 0; item < $steps; item += $at_once) {
+        for (int item = 0; item < $vectors; item += $at_once) {
             $folds
         }
-    """, steps=config.steps, at_once=at_once, folds=_folds(program, stage, config, at_once))
+    """, vectors=vectors, at_once=at_once, folds=_folds(program, stage, config, at_once))
 
 
 def _folds(
-    program: Program, stage: Stage, config: MarchingParameters, n_steps: int
+    program: Program, stage: Stage, config: MarchingParameters, n_vectors: int, row: int = 0
 ) -> list[str]:
-    """C lines: what takes the values of some steps, each cell of the box once."""
+    """C lines: what takes the values of some vectors, each cell of the box once.
+
+    They are all that the item keeps, from the one numbered `item` on, or one of a row in a step.
+    """
     lanes, in_a_vector = config.lanes, in_vectors(stage, program.dtypes)
-    repeats = _repeats(program, stage, config)
+    repeats, waits = dict(_repeats(program, stage, config)), _waits(stage, config)
 
     def value(field: str, cell: int) -> str:
-        step, lane = divmod(cell, lanes)
+        vector, lane = divmod(cell, lanes)
         name = named("item_value", stage, field)
-        if _waits(stage, config):
-            name = f"item_all_{field}[item + {step}]"
+        if waits:
+            name = f"item_all_{field}[item + {vector}]"
         if lanes == 1:
             return name
         return f"{name}.s{lane}" if in_a_vector else f"{name}[{lane}]"
 
     def inside(cell: int) -> str:
-        step, lane = divmod(cell, lanes)
+        vector, lane = divmod(cell, lanes)
+        at, its_row = f"item + {vector}", str(row)
+        if waits and config.rows > 1:
+            at, its_row = f"({at}) / {config.rows}", f"({at}) % {config.rows}"
         tests = [f"item_in_{lane}"] if lanes > 1 else []
-        tests += [f"item + {step} >= item_done"] if repeats else []
+        tests += [f"{at} >= {STEPS_DONE}"] if STEPS_DONE in repeats else []
+        tests += [f"{its_row} >= {ROWS_DONE}"] if ROWS_DONE in repeats else []
         return " && ".join(tests)
 
-    return fold_cells(stage, value, n_steps * lanes, inside if lanes > 1 or repeats else None)
+    return fold_cells(stage, value, n_vectors * lanes, inside if lanes > 1 or repeats else None)
 
 
 def _folded(stage: Stage) -> list[str]:
@@ -138,7 +154,12 @@ def _waits(stage: Stage, config: MarchingParameters) -> bool:
     return config.steps > 1 and not config.looped and not places
 
 
-def _repeats(program: Program, stage: Stage, config: MarchingParameters) -> bool:
-    """Whether cells that are computed twice have to be told apart, as sums do."""
-    sums = any(one.kind == "sum" for one in values_of(stage))
-    return sums and config.steps > 1 and program.n_axes > 1
+def _repeats(
+    program: Program, stage: Stage, config: MarchingParameters
+) -> Iterator[tuple[str, int]]:
+    """Where sums must leave out cells that other items compute too: a variable, and the axis."""
+    if program.n_axes > 1 and any(one.kind == "sum" for one in values_of(stage)):
+        if config.steps > 1:
+            yield STEPS_DONE, config.axis
+        if config.rows > 1:
+            yield ROWS_DONE, config.across(program.n_axes)

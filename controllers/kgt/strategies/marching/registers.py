@@ -4,13 +4,15 @@
 Along the last axis memory is a sequence of aligned vectors: part 0 holds the item's own cells, part
 -1 those before them.  A read at offset +1 takes three cells of part 0 and one of part 1.  Of a part
 of which one cell is needed, only that is loaded.  Along the marching axis a value is loaded once,
-at the highest offset at which it is needed, and then handed down from step to step.
+at the highest offset at which it is needed, and then handed down from step to step.  What several
+rows of an item read is loaded once: names say where it is from the first one.
 """
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import NamedTuple
 
 from controllers.kgt.text.c_lines import block
@@ -46,14 +48,19 @@ class Registers:
     axis: int
     types: Mapping[str, str]
     columns: dict[Column, Kept]
+    across: int = 0     # the axis that rows are along
+    row: int = 0        # the one of the item that reads are of
 
     @classmethod
-    def of(cls, stage: Stage, lanes: int, axis: int, types: Mapping[str, str]) -> Registers:
-        """Those for vectors of `lanes` cells."""
+    def of(
+        cls, stage: Stage, lanes: int, axis: int, types: Mapping[str, str], across: int = 0,
+        rows: int = 1,
+    ) -> Registers:  # fmt: skip
+        """Those for vectors of `lanes` cells, in so many rows along the axis `across`."""
         cells: defaultdict[Column, set[int]] = defaultdict(set)
         steps: defaultdict[Column, set[int]] = defaultdict(set)
-        for read in stage.reads:
-            *outer, last = read.offset
+        for read, row in product(stage.reads, range(rows)):
+            *outer, last = _moved(read.offset, across, row)
             step = outer[axis] if outer else 0
             for at in range(last, last + lanes):
                 column = Column(read.field, _without(outer, axis), at // lanes)
@@ -63,7 +70,11 @@ class Registers:
             column: Kept(min(steps[column]), max(steps[column]), _only(used, lanes))
             for column, used in cells.items()
         }
-        return cls(stage, lanes, axis, types, columns)
+        return cls(stage, lanes, axis, types, columns, across)
+
+    def of_row(self, row: int) -> Registers:
+        """The same, with the reads of another row."""
+        return replace(self, row=row)
 
     def read(self, read: Read) -> str:
         """C text of a read: a register, or two of them side by side.
@@ -97,7 +108,7 @@ class Registers:
 
     def _place(self, read: Read) -> tuple[Column, int, int]:
         """The first column of a read, where in it along the axis, and how many cells to skip."""
-        *outer, last = read.offset
+        *outer, last = _moved(read.offset, self.across, self.row)
         part, skipped = divmod(last, self.lanes)
         step = outer[self.axis] if outer else 0
         return Column(read.field, _without(outer, self.axis), part), step, skipped
@@ -168,6 +179,10 @@ class Registers:
 
     def _side(self, field: str, part: int) -> str:
         return f"item_{_word(part, 'l0r')}_{field}"
+
+
+def _moved(offset: tuple[int, ...], axis: int, row: int) -> tuple[int, ...]:
+    return tuple(n + row * (at == axis) for at, n in enumerate(offset)) if row else offset
 
 
 def _without(outer: list[int], axis: int) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from controllers.kgt.strategies.rows.item import (
     each_once,
     last_early,
 )
-from controllers.kgt.strategies.rows.parameters import RowsParameters
+from controllers.kgt.strategies.rows.parameters import RowsParameters, shares_rows
 from controllers.kgt.strategies.rows.row_value import PLACE, places_of, typed, value_arguments
 from controllers.kgt.text.c_lines import block, indented
 from controllers.kgt.text.emitter import OPENCL_TYPES, element, statement, used_fields
@@ -19,6 +19,10 @@ from controllers.kgt.text.fold_values import values_of
 from controllers.kgt.text.given import axes_of
 from controllers.program.expression import Read
 from controllers.program.program import Program, Stage
+
+# For a unit of `ahead` where rows share nothing: bytes to what comes into the second-level cache,
+# and from there to the first one.
+_DISTANCES = {"KGT_PREFETCH": 1024, "KGT_PREFETCH_NEAR": 256}
 
 
 def rows_body(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
@@ -209,7 +213,7 @@ def _for_rows(n_rows: int, statements: list[str]) -> list[str]:
 
 
 def _ahead(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
-    """C lines: ask for what later blocks read first; folds alone, what they read soon."""
+    """C lines: ask for what later blocks read first; where rows share nothing, what comes soon."""
     if not config.ahead:
         return []
     asked = []
@@ -217,14 +221,18 @@ def _ahead(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
         offsets = [read.offset for read in stage.reads if read.field == field]
         newest = tuple(max(axis) for axis in zip(*offsets))
         at = f"c_{field}[item] + item_x"
-        if stage.stored:
+        if shares_rows(stage):
             planes = newest[-3:-2]      # none in 2-D
             away = (*planes, config.rows + config.ahead - 1, 0)
-        else:       # a row is read in no time: what is asked for is in the same one
-            away = (*newest[:-1], 0)
-            at += f" + {config.ahead * 1024} / sizeof({OPENCL_TYPES[program.dtypes[field]]})"
+            found = {"KGT_PREFETCH": at}
+        else:       # a row is read in no time: what is asked for is in the same one, twice
+            away, cell = (*newest[:-1], 0), OPENCL_TYPES[program.dtypes[field]]
+            found = {
+                macro: f"{at} + {config.ahead * n_bytes} / sizeof({cell})"
+                for macro, n_bytes in _DISTANCES.items()
+            }
         step = Read(field, (0,) * (len(newest) - len(away)) + away)
-        asked.append(f"KGT_PREFETCH({field} + {element(step, at)});")
+        asked += [f"{macro}({field} + {element(step, there)});" for macro, there in found.items()]
     return block("""
         // what later blocks read; the processor foresees too little of it
         #pragma unroll
@@ -238,7 +246,7 @@ def _ahead_of_edge(
     program: Program, stage: Stage, config: RowsParameters, cell: str
 ) -> list[str]:
     """C lines: ask for the line that holds a cell, in C, of the same row in the next block."""
-    if not config.ahead:
+    if not config.ahead or program.n_axes == 1:
         return []
     lines = []
     for field in stage.stored:
