@@ -156,6 +156,28 @@ def test_what_runs_on_the_way_goes_on() -> None:
         assert right(run)
 
 
+def test_a_run_that_is_ended_after_a_move_goes_on() -> None:
+    def tell(done: int, total: int) -> None:
+        if done > 30:
+            raise ValueError("enough")
+
+    with computation("swift", "slow", weights="auto") as run:
+        with pytest.raises(ValueError, match="enough"):
+            run.run(90, progress=tell)
+        assert run.report().balance.moves == 1      # type: ignore[union-attr]
+        assert 30 < run.step < 90 and right(run)
+        run.run(5)
+        assert right(run)
+
+
+def test_where_old_and_new_tiles_do_not_fit_nothing_moves() -> None:
+    with computation("swift", "slow", weights="auto", memory_cap=24_000) as run:
+        run.run(40)
+        found = run.report().balance
+        assert found is not None and found.moves == 0 and "no memory for a move" in found.why
+        assert run.layout.owned[0].extent[0] == 48 and right(run)
+
+
 @pytest.mark.parametrize(("given", "problem"), [
     ({"balance": "often"}, "balance is one of start, dynamic, off"),
     ({"balance": "start", "dims": (2, 1)}, "balance='start' moves the cuts .* got dims"),
