@@ -51,6 +51,7 @@ class Timings:
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self._own_s = 0.0       # of this rank, which the others have not been told yet
         self.n_steps = 0
         self.new_places()
 
@@ -91,6 +92,12 @@ class Timings:
         self.seconds += max(taken for taken, _ in everyone)
         self.n_steps += n_done
 
+    def count(self, engine: Engine, n_steps: int, seconds: float) -> None:
+        """A run that stood still now and then has taken so long on this rank."""
+        self._add(engine, n_steps, seconds)
+        self._own_s += seconds
+        self.n_steps += n_steps
+
     def _add(self, engine: Engine, n_steps: int, seconds: float) -> None:
         """`n_steps` steps have taken `seconds` on this rank."""
         self._steps_of_places += n_steps
@@ -109,7 +116,10 @@ class Timings:
     ) -> Report:
         """What all steps have cost; `devices` and `tuning` are those of this rank.  Collective."""
         mine = [self.place(engine, place) for place in engine.executors]
-        everyone = comm.allgather((mine, devices, configurations(engine, largest=True), tuning))
+        kernels = configurations(engine, largest=True)
+        everyone = comm.allgather((mine, devices, kernels, tuning, self._own_s))
+        self.seconds += max(rank[4] for rank in everyone)
+        self._own_s = 0.0
         plan = engine.plan
         return Report(
             self.seconds,

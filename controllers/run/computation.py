@@ -239,7 +239,9 @@ class Computation(Stepping):
         mine = {place: folds_nbytes(plan, executors[place], place) for place in plan.places}
         folds = {place: n for rank in self.comm.allgather(mine) for place, n in rank.items()}
         whole = plan.of_rank(None)
-        text = explain(whole, self._configurations(), place_sizes(whole, folds))
+        text = explain(
+            whole, self._configurations(), place_sizes(whole, folds), self.placement.why
+        )
         begun, balancer = self._first_division, self._balancer
         if balancer is not None or begun.why:
             text += f"\n\n{begun}"

@@ -22,7 +22,7 @@ from controllers.run.ending import Ending, Until
 from controllers.run.finite import not_finite, watched_fields
 from controllers.run.interruption import Interruption
 from controllers.run.kept import Kept
-from controllers.run.looks import AllLooks, Check, Look
+from controllers.run.looks import AllLooks, Check, Look, Pause
 from controllers.run.overview import Overview
 from controllers.run.parameters import Parameters
 from controllers.run.progress import Watcher, told_by
@@ -245,14 +245,16 @@ class Running(Overview):
     def _move(self, shares: Sequence[float]) -> None:
         """Divide the field anew, with these shares of the devices."""
 
-    def _all_looks(self, ending: Ending, n_steps: int | None) -> AllLooks | None:
+    def _all_looks(
+        self, ending: Ending, n_steps: int | None, pause: Pause | None = None
+    ) -> AllLooks | None:
         """Who looks in this run, if anybody does."""
         looks: list[Look] = [*self._looks]
         if ending.holds is not None:
             assert n_steps is not None, "at_most"
             first = self._engine.n_steps
             looks.append(Check(ending.holds, self.comm, ending.check_every, first, first + n_steps))
-        return AllLooks(looks, self._found) if looks else None
+        return AllLooks(looks, self._found, pause) if looks or pause is not None else None
 
     def _check_rest(self, n_steps: int, looks: AllLooks | None) -> None:
         """ValueError where the steps up to a look cannot be launched."""

@@ -83,6 +83,7 @@ class Request:
         cut, run = grouped(division, execution, options, names)
         said = overrides()
         cut, run = said.divided(cut), said.executed(run)
+        sizes = said.resized(sizes)
         subject = Subject.of(program, sizes, dtype, boundary, location, dt, given, run.math)
         check_balance(cut, run)
         if complete and subject.missing:
