@@ -2,6 +2,7 @@
 """Shares are found while steps run, by times that the devices of the test report."""
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,9 @@ def test_devices_that_are_equally_fast_are_left_alone() -> None:
     with computation("swift", "other") as run:
         run.run(60)
         report = run.report().balance
+        gone = weakref.ref(run)
+    del run     # no cycle holds what is on the devices
+    assert gone() is None
     assert report is not None and report.moves == 0 and "less than 3%" in report.why
 
 
