@@ -70,6 +70,7 @@ class Balancer:
         self._cost_s, self._spent_s = terms.cost_s, 0.0
         self._first_s = self._last_s = 0.0
         self._history: list[Shares] = []
+        self._pay = 0.0, 0.0    # what the next move gains and costs, as far as is known
         self._why, self._gave_up = "too few steps to tell", False
         self._wanted, self._stretch = GLANCE, 1
         self._is_glance = True
@@ -147,7 +148,7 @@ class Balancer:
         self._cells = cells_on(engine.plan, self._terms.devices)
         n_cells = sum(self._cells)
         shares = tuple(cells / n_cells for cells in self._cells)
-        self._history.append(Shares(engine.n_steps, shares))
+        self._history.append(Shares(engine.n_steps, shares, *self._pay))
 
     def _is_enough(self, times: Sequence[float]) -> bool:
         """Whether such times of launches decide; else the window goes on."""
@@ -166,6 +167,7 @@ class Balancer:
         """What was decided; and the next window."""
         self._why, self._last_s = found.why, found.now_s
         self._first_s = self._first_s or found.now_s
+        self._pay = found.gain_s, found.cost_s
         moves = found.shares is not None
         self._stretch = 1 if moves else (
             STEADY if self._decider.settled else min(2 * self._stretch, PATIENT)
