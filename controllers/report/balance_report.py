@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 
 from controllers.report.duration import duration
 
-
 MOST_SHARES = 8     # of a line
 MOST_LINES = 6
 
