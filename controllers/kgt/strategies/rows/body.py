@@ -213,7 +213,7 @@ def _for_rows(n_rows: int, statements: list[str]) -> list[str]:
 
 
 def _ahead(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
-    """C lines: ask for what later blocks read first; where rows share nothing, what is near."""
+    """C lines: ask for what later blocks read first; where rows share nothing, what comes soon."""
     if not config.ahead:
         return []
     asked = []
