@@ -82,7 +82,8 @@ def _division_options(parser: argparse.ArgumentParser) -> None:
     add("--partition", choices=PARTITIONS,
         help="how the field is cut: bands along axis 0, blocks on all axes, bands or blocks in "
         "proportion to --weights, or blocks of the extent --block that are dealt to the "
-        "controllers in turn (default: bands; weighted if there are --weights)")
+        "controllers in turn (default: bands, or a grid where links make that clearly better; "
+        "weighted if there are --weights)")
     add("--weights", metavar="W,W,...", type=weights,
         help="the share of each place in order of rank, in any unit, such as 1,3.7; or auto, for "
         "bands and blocks, such that all devices take equally long: see controllers docs balance "

@@ -18,6 +18,7 @@ from controllers.kernel.registry import KernelChoice, agreed_kernel, check_math
 from controllers.kernel.user_kernel import with_domain
 from controllers.kernel.variant import Kernel
 from controllers.placement.capacity import check_capacity, fits
+from controllers.placement.link_trial import links_of
 from controllers.placement.own_kernel import check_boxes, in_place, overlap_for
 from controllers.placement.placement import (
     Controllers,
@@ -127,7 +128,10 @@ def assemble(
         request.division, terms.execution, terms.planned, terms.kernel, terms.controllers,
         terms.domain, comm,
     )  # fmt: skip
-    layout, placement = divide(terms.controllers, terms.planned, terms.domain, begun.division)
+    layout, placement = divide(
+        terms.controllers, terms.planned, terms.domain, begun.division,
+        lambda: links_of(terms.controllers, comm),
+    )  # fmt: skip
     plan = plan_on(layout, placement, terms, comm)
     engine = bind(plan, placement, terms, messages, watched)
     warm(engine, placement, terms)

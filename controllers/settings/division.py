@@ -39,7 +39,8 @@ class Division:
     partition: "bands" (along axis 0); "blocks" (on all axes); "weighted" or "weighted-blocks"
         (bands, or bands that are cut in blocks, in proportion to `weights`, one per place in
         order of rank); "cyclic" (blocks of the extent `block`, each of them a place, dealt to
-        the controllers in turn).  By default bands, weighted if weights are given.
+        the controllers in turn).  By default weighted if weights are given, else bands, or what
+        links make clearly better (docs/placement.md).
     weights: numbers in any unit, or "auto", for bands and blocks alike: such that all devices
         take equally long, as steps show (`Execution.balance`).  By default the same for all;
         "auto" where devices are unlike and nothing is said on how to cut.
