@@ -51,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
         if config.getoption(option) is None:
             setattr(config.option, option, numbers[is_whole])
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    os.environ["CONTROLLERS_TUNING"] = "off"
+    os.environ["CONTROLLERS_TUNING"] = os.environ["CONTROLLERS_LINKS"] = "off"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

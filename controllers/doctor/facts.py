@@ -19,6 +19,7 @@ from controllers.device.child import kernel_cache_folder
 from controllers.doctor.kernel_cache import damaged
 from controllers.kernel.build_cache import cache_folder
 from controllers.kernel.winners import winners_folder
+from controllers.links.kept_links import links_folder
 from controllers.process.entry_cache import user_folder
 from controllers.process.private_folder import exposure
 from hitmap.comm import Communicator, mpi_library
@@ -152,6 +153,7 @@ def _caches(verdicts: Sequence[Verdict]) -> tuple[Cache, ...]:
         ("kernels", cache_folder()),
         ("verdicts on drivers", user_folder("drivers")),
         ("tuning", winners_folder()),
+        ("links", links_folder()),
     ]
     ours = (_cache(name, folder) for name, folder in folders if folder is not None)
     return (replace(_cache(POCL_CACHE, of_pocl), damaged=tuple(damage)), *ours)

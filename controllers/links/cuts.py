@@ -21,7 +21,8 @@ from hitmap.topology import factorisations
 
 CLEARLY = 0.8           # of what is usual: what models and measurements of links can tell apart
 LEAST_GAIN_S = 20e-6    # per exchange
-HEAVY_NBYTES = 1 << 18  # of messages of one controller: below latencies count, which cuts add to
+LEAST_SHARE = 0.05      # ... and of what computing a step takes, about
+HEAVY_NBYTES = 1 << 20  # of messages of one place: below latencies count, which cuts add to
 MOST_GRIDS = 4          # that are looked at closely, with more places than orders are searched for
 MOST_PLACES = 256       # ... and with more places none: that would take seconds
 
@@ -65,7 +66,7 @@ class Choice:
             ]
         if self.next_best is not None:
             lines.append(f"  next best: {self.next_best}, {1e3 * self.next_best.seconds:.3g} ms")
-        return "\n".join([*lines, "  at the slowest place, by the links that were measured"])
+        return "\n".join([*lines, "  at the slowest place, by the links between controllers"])
 
 
 def cheapest(
@@ -100,6 +101,11 @@ def choose(
     on_host: of each controller, whether it computes in the host's memory.  n_each: places on each
     controller.  may_cut: whether other grids than that of `usual` may be taken, of those that fit.
     """
+    if len(on_host) != links.n_controllers:
+        raise ValueError(
+            f"links: {len(on_host)} controllers need as many, got those of {links.n_controllers}; "
+            f"leave them out, or give those between the controllers of this run"
+        )
     assert usual.topology is not None, "a grid of places"
     dims, domain = usual.topology.dims, usual.domain
     traffic = Traffic.of(program, usual, on_host, n_each)
@@ -112,17 +118,20 @@ def choose(
         dims: traffic if layout is usual else Traffic.of(program, layout, on_host, n_each)
         for dims, layout in layouts.items()
     }
-    goal = min(CLEARLY * before.seconds, before.seconds - LEAST_GAIN_S)
+    gain_s = max(LEAST_GAIN_S, LEAST_SHARE * _computing_s(program, usual, links))
+    goal = min(CLEARLY * before.seconds, before.seconds - gain_s)
     better = cheapest(traffics, links, goal)
     chosen = better[0] if better else before
     as_numbered = [Cuts(d, before.order, t.seconds(links)) for d, t in traffics.items()]
-    others = [one for one in (*better, *as_numbered) if one not in (chosen, before)]
+    told = [(one.dims, one.order) for one in (chosen, before)]
+    others = [one for one in (*better, *as_numbered) if (one.dims, one.order) not in told]
     return Choice(chosen, before, min(others, key=lambda one: one.seconds, default=None))
 
 
-def heavy(traffic: Traffic) -> bool:
-    """Whether cuts and orders are worth a thought: latencies alone make no difference."""
-    return traffic.largest >= HEAVY_NBYTES
+def _computing_s(program: Program, usual: Layout, links: Links) -> float:
+    """What a step takes if each byte is moved once, as fast as the slowest controller packs."""
+    most = max(box.n_cells for box in usual.owned)
+    return most * program.bytes_per_cell / min(links.packing)
 
 
 def _grids(usual: Layout, align: Sequence[int]) -> Iterator[tuple[Dims, Layout]]:

@@ -17,6 +17,7 @@ from controllers.links.traffic import Traffic
 
 MOST_EXACT = 8
 MOST_SWAPS = 4000       # that are looked at, beyond, from each start
+EQUAL = 1e-9            # relative, of sums of seconds in another order
 N_SHUFFLED = 4          # starts at random, the same on all ranks
 
 
@@ -29,19 +30,17 @@ class Order:
 
 
 def best_order(traffic: Traffic, links: Links, below: float = math.inf) -> Order | None:
-    """The order with the shortest exchange, if that is shorter than `below`; else None.
+    """The order whose slowest controller is done soonest, if that is before `below`; else None.
 
-    Of equals that in which each position has the controller of its number, or the first.
+    Of equals that in which all together take least; of these that in which each position has the
+    controller of its number, or the first.
     """
     n = traffic.n_positions
-    if n != links.n_controllers:
-        raise ValueError(f"links of {n} controllers are needed, got {links.n_controllers}")
-    usual = Order(tuple(range(n)), traffic.seconds(links))
-    within = math.nextafter(usual.seconds, 0) if usual.seconds < below else below
-    better = _Search(traffic, links).best(within) if n <= MOST_EXACT else (
-        _swapped(traffic, links, within)
-    )
-    return better or (usual if usual.seconds < below else None)
+    assert n == links.n_controllers, "links of all controllers"
+    if n <= MOST_EXACT:
+        return _Search(traffic, links).best(below)
+    found = _swapped(traffic, links)
+    return found if found.seconds < below else None
 
 
 class _Search:
@@ -58,25 +57,36 @@ class _Search:
             for pair, times in self._pairs.items()
         }
         self._alike = [[_alike(links, a, b) for b in each] for a in each]
-        self._best: Order | None = None
-        self._below = math.inf
+        self._best: tuple[list[int], float, float] | None = None
 
     def best(self, below: float) -> Order | None:
         """The shortest of those below a limit."""
-        self._below = below
-        self._follow([])
-        return self._best
+        usual = [*range(self._n)]
+        seconds, total = self._bound(usual)
+        if seconds < below:
+            self._best = usual, seconds, total
+        self._follow([], below)
+        return None if self._best is None else Order(tuple(self._best[0]), self._best[1])
 
-    def _follow(self, order: list[int]) -> None:
+    def _follow(self, order: list[int], below: float) -> None:
         """All orders that begin so."""
-        seconds = self._bound(order)
-        if seconds >= self._below:
+        seconds, total = self._bound(order)
+        if seconds >= below or not self._may_be_best(seconds, total):
             return
         if len(order) == self._n:
-            self._best, self._below = Order(tuple(order), seconds), seconds
+            self._best = order, seconds, total
             return
         for controller in self._next(order):
-            self._follow([*order, controller])
+            self._follow([*order, controller], below)
+
+    def _may_be_best(self, seconds: float, total: float) -> bool:
+        """Whether what takes at least so long, and so long together, can be better."""
+        if self._best is None:
+            return True
+        _, best_s, best_total = self._best
+        if seconds < best_s * (1 - EQUAL):
+            return True
+        return seconds <= best_s * (1 + EQUAL) and total < best_total * (1 - EQUAL)
 
     def _next(self, order: list[int]) -> Iterator[int]:
         """The controllers that are free, of those that are alike the first one."""
@@ -86,9 +96,9 @@ class _Search:
                 tried.append(controller)
                 yield controller
 
-    def _bound(self, order: list[int]) -> float:
-        """What the slowest of the positions that have a controller takes at the least."""
-        slowest = 0.0
+    def _bound(self, order: list[int]) -> tuple[float, float]:
+        """What the slowest of the positions that have a controller takes at the least, and all."""
+        slowest = total = 0.0
         for position, a in enumerate(order):
             found = self._own[position][a]
             for other in self._near[position]:
@@ -97,8 +107,8 @@ class _Search:
                     self._pairs[pair][a][order[other]] if other < len(order)
                     else self._least[pair][a]
                 )  # fmt: skip
-            slowest = max(slowest, found)
-        return slowest
+            slowest, total = max(slowest, found), total + found
+        return slowest, total
 
 
 def _pairs(traffic: Traffic, links: Links) -> dict[tuple[int, int], list[list[float]]]:
@@ -129,13 +139,12 @@ def _alike(links: Links, one: int, other: int) -> bool:
     return links.only(swapped) == links
 
 
-def _swapped(traffic: Traffic, links: Links, below: float) -> Order | None:
+def _swapped(traffic: Traffic, links: Links) -> Order:
     """The best that swaps lead to: from the usual order, a row of near neighbours, and others."""
     random, usual = Random(0), [*range(traffic.n_positions)]
     others = (random.sample(usual, len(usual)) for _ in range(N_SHUFFLED))
     starts = usual, _row(traffic, links), *others
-    found = min((_improved(traffic, links, order) for order in starts), key=lambda o: o.seconds)
-    return found if found.seconds < below else None
+    return min((_improved(traffic, links, order) for order in starts), key=lambda o: o.seconds)
 
 
 def _row(traffic: Traffic, links: Links) -> list[int]:

@@ -60,15 +60,6 @@ class Traffic:
     def n_positions(self) -> int:
         return len(self.packed)
 
-    @property
-    def largest(self) -> int:
-        """The bytes of the messages of the position that has most of them."""
-        found = [0] * self.n_positions
-        for way, (_, nbytes) in self.messages.items():
-            for position in way:
-                found[position] += nbytes
-        return max(found)
-
     def seconds(self, links: Links, order: Sequence[int] | None = None) -> float:
         """Of the slowest controller: all its messages, sent and received, one after another.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import platform
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -49,6 +50,7 @@ class Placement:
 
     locations: tuple[Location, ...]
     executors: dict[int, Executor]
+    why: str = ""       # the places are where they are, by the links between controllers
 
     @property
     def n_places(self) -> int:
@@ -83,10 +85,17 @@ class Controllers:
     executors: tuple[Executor, ...]
     largest_bytes: int      # the largest single allocation that all of them allow
     program: Program
+    n_nodes: int = 1
 
-    def consecutive(self, n_each: int = 1) -> Placement:
-        """The first `n_each` places on the first controller, the next ones on the second ..."""
-        return self._placement([where for where in self.locations for _ in range(n_each)])
+    def consecutive(
+        self, n_each: int = 1, order: Sequence[int] | None = None, why: str = ""
+    ) -> Placement:
+        """The first `n_each` places on the first controller, the next ones on the second ...
+
+        order: which controller is the first one, the second one ...; by default that of rank.
+        """
+        ordered = self.locations if order is None else [self.locations[n] for n in order]
+        return self._placement([where for where in ordered for _ in range(n_each)], why)
 
     def in_turn(self, n_places: int) -> Placement:
         """Places dealt to the controllers one by one, as to players: not sorted by rank."""
@@ -100,13 +109,13 @@ class Controllers:
             for where, executor in zip(here, self.executors, strict=True)
         ]
 
-    def _placement(self, locations: Sequence[Location]) -> Placement:
+    def _placement(self, locations: Sequence[Location], why: str = "") -> Placement:
         executors = {
             place: self.executors[where.controller]
             for place, where in enumerate(locations)
             if where.rank == self.rank
         }
-        return Placement(tuple(locations), executors)
+        return Placement(tuple(locations), executors, why)
 
 
 def _tried(everyone: Sequence[Sequence[str]]) -> list[Verdict]:
@@ -178,14 +187,16 @@ def open_controllers(
         (executor.shares_host, device.name, device.kind, device.max_allocation_bytes)
         for device, executor in zip(devices, executors)
     ]
-    everyone = comm.allgather(mine)
+    told = comm.allgather((platform.node(), mine))
+    everyone = [controllers for _, controllers in told]
     locations = tuple(
         Location(rank, controller, shares_host, name, kind)
         for rank, controllers in enumerate(everyone)
         for controller, (shares_host, name, kind, _) in enumerate(controllers)
     )
     largest_bytes = min(nbytes for controllers in everyone for *_, nbytes in controllers)
-    return Controllers(comm.rank, locations, tuple(executors), largest_bytes, program)
+    n_nodes = len({node for node, _ in told})
+    return Controllers(comm.rank, locations, tuple(executors), largest_bytes, program, n_nodes)
 
 
 def _crowded(devices: Sequence[Device], rank: int) -> list[str]:

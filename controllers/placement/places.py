@@ -2,10 +2,12 @@
 """The places that a division makes of a domain, on the controllers that there are."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from controllers.links.link import Links
 from controllers.placement.placement import Controllers, Placement
 from controllers.program.program import Program
+from controllers.settings.arrangement import arranged, is_open
 from controllers.settings.division import Division
 from hitmap.layout import MAX_BLOCKS, Layout
 from hitmap.shape import Shape
@@ -13,12 +15,17 @@ from hitmap.strided import Geometry
 
 
 def divide(
-    controllers: Controllers, program: Program, domain: Shape, division: Division
+    controllers: Controllers,
+    program: Program,
+    domain: Shape,
+    division: Division,
+    links: Callable[[], Links | None] = lambda: None,
 ) -> tuple[Layout, Placement]:
     """The domain cut into places, and where these are.
 
     Into more, in equal parts, where a tile would exceed the largest single allocation of a device
     and the division leaves their number open; ValueError where no number of places helps.
+    links: between the controllers, collective; asked for where they may have a say.
     """
     n_controllers = len(controllers.locations)
     if division.is_dealt:
@@ -27,13 +34,39 @@ def divide(
     for finer in _divisions(controllers, program, domain, division):
         several = division.finer(finer)
         layout = several.layout_of(domain, n_controllers)
-        if largest_tile(program, layout) <= controllers.largest_bytes:
-            return layout, controllers.consecutive(several.places_per_controller)
+        if _fits(controllers, program, layout):
+            return _arranged(controllers, program, several, layout, links)
     raise ValueError(
         f"no {division.kind} of {domain} have tiles of at most "
         f"{controllers.largest_bytes} bytes, the largest allocation of a device, and at most "
         f"{MAX_BLOCKS} places; use partition='blocks', a smaller field or more devices"
     )
+
+
+def _arranged(
+    controllers: Controllers,
+    program: Program,
+    division: Division,
+    layout: Layout,
+    links: Callable[[], Links | None],
+) -> tuple[Layout, Placement]:
+    """`layout` in the order of ranks, or what the links suggest in place of it."""
+    n_each, n_controllers = division.places_per_controller, len(controllers.locations)
+    known = None
+    if is_open(division, program, layout, n_controllers, controllers.n_nodes):
+        known = links()
+    if known is None:
+        return layout, controllers.consecutive(n_each)
+    layout, choice = arranged(
+        division, program, layout, [where.shares_host for where in controllers.locations], known,
+        lambda other: _fits(controllers, program, other),
+    )  # fmt: skip
+    return layout, controllers.consecutive(n_each, choice.chosen.order, str(choice))
+
+
+def _fits(controllers: Controllers, program: Program, layout: Layout) -> bool:
+    """Whether no tile exceeds what a device can allocate at once."""
+    return largest_tile(program, layout) <= controllers.largest_bytes
 
 
 def _divisions(

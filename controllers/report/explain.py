@@ -35,15 +35,19 @@ _T = TypeVar("_T")
 
 
 def explain(
-    plan: Plan, configurations: Sequence[KernelUse], sizes: Sequence[PlaceSize] | None = None
+    plan: Plan,
+    configurations: Sequence[KernelUse],
+    sizes: Sequence[PlaceSize] | None = None,
+    why: str = "",
 ) -> str:
     """Program, layout, messages, plan, kernels, memories, and bytes per place.
 
+    why: the places are where they are, if there is something to say of it.
     Long lists are cut; of a plan with very many messages the operations of one rank are shown.
     """
     sections = [
         _program(plan),
-        _layout(plan),
+        _layout(plan) + f"\n{why}" * bool(why),
         _messages(plan),
         _plan(plan),
         _kernels(configurations),

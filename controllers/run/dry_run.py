@@ -17,12 +17,14 @@ from controllers.kernel.configuration import (
 from controllers.kernel.registry import KernelChoice, check_math, find_kernel
 from controllers.language.half_points import Locations
 from controllers.language.kinds import DTypes
+from controllers.links.link import Links
 from controllers.placement.own_kernel import as_planned, in_place, overlap_for
 from controllers.placement.temporal import plan_with_steps
 from controllers.plan import Location, Plan
 from controllers.plan.needed import cells_needed
 from controllers.plan.size import PlaceSize, place_sizes
 from controllers.report.explain import explain
+from controllers.settings.arrangement import arranged, is_open
 from controllers.settings.division import Division
 from controllers.settings.domain import Boundaries, domain_of
 from controllers.settings.execution import Execution
@@ -40,12 +42,13 @@ class DryRun:
     plan: Plan
     configurations: tuple[KernelUse, ...]
     sizes: tuple[PlaceSize, ...]
+    why: str = ""       # the places are where they are, by the links that were given
 
     def __repr__(self) -> str:
         return f"<DryRun of {self.plan!r}>"
 
     def __str__(self) -> str:
-        return explain(self.plan, self.configurations, self.sizes)
+        return explain(self.plan, self.configurations, self.sizes, self.why)
 
     def as_dict(self) -> dict[str, object]:
         """Plain data, for JSON: bytes and messages of one step, and bytes of memory.
@@ -78,6 +81,7 @@ def dry_run(
     dt: float | None = None,
     division: Division | None = None,
     execution: Execution | None = None,
+    links: Links | None = None,
     **keywords: object,
 ) -> DryRun:
     """Plan a run on `n_controllers` ranks with a device each; the options are `Computation`'s.
@@ -85,6 +89,8 @@ def dry_run(
     Devices are dealt to the ranks in turn; they say whether a place computes in the host's
     memory (cpu, reference) or in a device's own (all others, and the default).  What matters only
     while steps are run has no effect.  ValueError where the options do not fit together.
+    links: how long messages take, of which a run measures its own: where they make other cuts or
+        another order of places clearly better, these are planned (docs/placement.md).
     """
     request = Request.of(
         program, sizes, dtype=dtype, boundary=boundary, location=location, dt=dt, division=division,
@@ -101,10 +107,14 @@ def dry_run(
     wanted = execution.devices or ("gpu",)
     words = [wanted] if isinstance(wanted, str) else list(wanted)
     ranks = [_location(rank, words[rank % len(words)]) for rank in range(n_controllers)]
-    n_each = 1 if division.is_dealt else division.places_per_controller
-    locations = [ranks[place // n_each % n_controllers] for place in range(layout.n_places)]
-    kinds = {where.kind for where in locations}
+    n_each, why = 1 if division.is_dealt else division.places_per_controller, ""
+    kinds = {ranks[place // n_each % n_controllers].kind for place in range(layout.n_places)}
     planned = as_planned(asked, kernel, execution, kinds)
+    if links is not None and is_open(division, planned, layout, n_controllers):
+        on_host = [where.shares_host for where in ranks]
+        layout, choice = arranged(division, planned, layout, on_host, links)
+        ranks, why = [ranks[n] for n in choice.chosen.order], str(choice)
+    locations = [ranks[place // n_each % n_controllers] for place in range(layout.n_places)]
 
     def plan_of(n_steps: int) -> Plan:
         return Plan(
@@ -115,7 +125,7 @@ def dry_run(
 
     plan = plan_with_steps(plan_of, kernel, execution.steps_per_launch)
     folds = {place: _folds_nbytes(plan, kernel, place) for place in plan.places}
-    return DryRun(plan, _configurations(plan, kernel), place_sizes(plan, folds))
+    return DryRun(plan, _configurations(plan, kernel), place_sizes(plan, folds), why)
 
 
 def _location(rank: int, selector: str) -> Location:

@@ -20,6 +20,7 @@ from controllers.kernel.user_kernel import with_domain
 from controllers.kernel.variant import Kernel
 from controllers.kernel.winners import Winner
 from controllers.memory.ledger import MemoryCapError
+from controllers.placement.link_trial import links_of
 from controllers.placement.own_kernel import (
     check_boxes,
     check_mirrors,
@@ -126,7 +127,9 @@ def tune(
     own = with_domain(kernel, domain) if isinstance(kernel, Kernel) else kernel
     controllers = open_controllers(comm, tuned, request.execution, kernel=own)
     tuned = controllers.program
-    layout, placement = divide(controllers, tuned, domain, request.division)
+    layout, placement = divide(
+        controllers, tuned, domain, request.division, lambda: links_of(controllers, comm)
+    )
     plans = _plans(tuned, layout, placement.locations, comm.rank, kernel)
     for plan in plans.values():
         check_boxes(kernel, plan, placement.executors, comm)

@@ -11,7 +11,7 @@ from sample import sample
 from synthetic import SyntheticProgram
 from synthetic_links import any_links, nodes_of, shortest
 
-from controllers.links.cuts import cheapest, choose, heavy, numbered
+from controllers.links.cuts import cheapest, choose, numbered
 from controllers.links.link import Link, Links
 from controllers.links.order import MOST_EXACT, best_order
 from controllers.links.subset import fastest_subset, together
@@ -148,11 +148,6 @@ def test_a_gain_within_the_errors_of_links_is_none() -> None:
     links = Links(tuple(map(tuple, rows)), (1e11,) * 4)
     dims, text = chosen((1024, 1024), links)
     assert dims == (4, 1) and "as usual" in text
-
-
-def test_small_exchanges_are_no_reason_to_measure() -> None:
-    assert not heavy(traffic_of(SQUARE, (1000, 1000), (4, 1)))
-    assert heavy(traffic_of(BOX, (512,) * 3, (4, 1, 1)))
 
 
 def test_runs_of_controllers_are_written_together() -> None:
