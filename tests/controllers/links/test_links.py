@@ -97,7 +97,7 @@ def test_no_order_below_a_limit_is_none() -> None:
     assert best_order(traffic, links, best.seconds) is None
 
 
-@pytest.mark.parametrize("n_nodes", [4, 8])
+@pytest.mark.parametrize("n_nodes", sample([3, 4, 8], 3))
 def test_neighbours_are_put_in_one_node_beyond_what_can_be_enumerated(n_nodes: int) -> None:
     n = 4 * n_nodes
     traffic = traffic_of(SQUARE, (4096,) * 2, (n, 1))
@@ -130,11 +130,11 @@ def test_a_long_domain_is_cut_where_it_is_long() -> None:
 
 
 def test_surface_counts_where_many_share_a_volume_and_latency_where_it_is_small() -> None:
-    links = Links.uniform(8, Link(1e-6, 1e9), 1e11)
-    assert chosen((512, 512, 512), links)[0] == (2, 2, 2)
-    slow = Links.uniform(8, Link(1e-3, 1e9), 1e11)
+    links = Links.uniform(4, Link(1e-6, 1e9), 1e11)
+    assert chosen((512, 512, 512), links)[0] == (2, 2, 1)
+    slow = Links.uniform(4, Link(1e-2, 1e9), 1e11)
     dims, text = chosen((512, 512, 512), slow)
-    assert dims == (8, 1, 1) and ", as usual: an exchange takes" in text
+    assert dims == (4, 1, 1) and ", as usual: an exchange takes" in text
 
 
 def test_cuts_that_were_asked_for_stay_and_the_order_may_change() -> None:
