@@ -17,6 +17,7 @@ from controllers.links.machine import Spot, composed, representatives
 from controllers.placement import link_trial
 from controllers.placement.link_trial import links_of
 from controllers.placement.placement import Controllers, open_controllers
+from controllers.plan.overlap import LAUNCH_S
 from controllers.run import assembly
 from controllers.settings.execution import Execution
 from hitmap import SerialCommunicator
@@ -65,7 +66,7 @@ def test_what_cannot_be_read_is_measured_again(kept: KeptLinks) -> None:
 
 
 def test_messages_between_devices_go_through_the_host() -> None:
-    up, down, copies, far = (Link(1e-6 * n, 1e9 * n) for n in (1, 2, 3, 4))
+    up, down, copies, far = (Link(1e-5 * n, 1e9 * n) for n in (1, 2, 3, 4))
     spots = [Spot(0, up, down), Spot(0), Spot(1, up, down), Spot(1)]
     links = composed(spots, ["a", "b"], [copies, copies], {("a", "b"): far})
     assert links.between[0][1] == down.then(copies)
@@ -73,6 +74,11 @@ def test_messages_between_devices_go_through_the_host() -> None:
     assert links.between[0][2] == down.then(far).then(up)
     assert links.between[1][3] == far and links.between[3][1] == far
     assert links.packing[1] == copies.bytes_per_s < links.packing[0]
+
+
+def test_copies_within_a_process_are_commands_which_take_some_microseconds() -> None:
+    links = composed([Spot(0), Spot(0)], ["a"], [Link(1e-9, 1e10)], {})
+    assert links.between[0][1] == Link(LAUNCH_S, 1e10)
 
 
 def test_of_many_nodes_few_pairs_are_measured() -> None:
