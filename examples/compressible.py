@@ -56,7 +56,7 @@ def computation(z, y, x, **options):
 def main(n=64, picture=None):
     with computation(2 * n, n, n) as run:
         mass = ct.sum(run.q_rho)
-        run.run(until=5, progress=True)
+        run.run(until=5.4, progress=True)
         lost, rho = ct.sum(run.q_rho) / mass - 1, run.q_rho.get()
     print(f"mass that was lost: {lost:.1e}")
     assert abs(lost) < 1e-3                         # the roundings of float32

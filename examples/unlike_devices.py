@@ -5,16 +5,16 @@
     python examples/unlike_devices.py cpu/1,3          # parts of a CPU of four cores
     python examples/unlike_devices.py nvidia amd intel
 
-Each device first runs alone for a few steps; its cells per second are its weight.
+Shares are found while steps run, by the times of the launches (docs/balance.md); with
+balance="dynamic" they follow devices that become slower.
 """
 import sys
 
 import numpy as np
 
 import controllers
-from controllers.device import choose
 
-EXTENT, STEPS, TRIAL = (1001, 997), 60, 4
+EXTENT, STEPS = (1001, 997), 60
 BLUR = controllers.Stencil.of(
     "blur", [(-1, 1), (-1, 1)], [[1, 2, 1], [2, 4, 2], [1, 2, 1]], 16
 ).program("float32")
@@ -26,27 +26,17 @@ def selectors() -> list[str]:
     return [*sorted(kinds & {"gpu"}), *sorted(kinds & {"cpu"}), "reference"][:2]
 
 
-def speed(devices: list[str], number: int) -> float:
-    """Cells per second of the device `number`, when it has nearly all of the field."""
-    weights = [1000.0 if place == number else 1.0 for place in range(n_places(devices))]
-    with controllers.Computation(BLUR, EXTENT, devices=devices, weights=weights) as trial:
-        trial.run(TRIAL)
-        return trial.report().places[number].cells_per_s
-
-
-def n_places(devices: list[str]) -> int:
-    return len(choose(devices, controllers.devices()))
-
-
 def main(*wanted: str) -> None:
     devices = list(wanted) or selectors()
-    weights = [speed(devices, number) for number in range(n_places(devices))]
     start = np.random.default_rng(1).random(EXTENT, np.float32)
-    with controllers.Computation(BLUR, EXTENT, devices=devices, weights=weights) as blur:
-        blur.scatter(start)
+    with controllers.Computation(BLUR, start, devices=devices, weights="auto") as blur:
         blur.run(STEPS)
-        result = blur.gather()
-        print(blur.report().table())
+        result, report = blur.gather(), blur.report()
+    print(report.table())
+    if report.balance is not None:
+        for found in report.balance.history:
+            shares = ", ".join(f"{share:.1%}" for share in found.shares)
+            print(f"from step {found.step} on: {shares}")
     right = controllers.reference_run(BLUR, start, STEPS, (False, False))
     assert np.array_equal(result, right), "the bits of the NumPy reference, whatever the devices"
 

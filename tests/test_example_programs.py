@@ -36,19 +36,20 @@ def test_a_program_is_short(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_two_ranks_save_the_same(
+def test_two_ranks_and_unlike_devices_save_the_same(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saved = []
     command = ["-m", "controllers", "run", str(EXAMPLES / f"{name}.py")]
-    for n_ranks in (1, 2):
-        folder = tmp_path / str(n_ranks)
+    unlike = ["--device", "cpu", "--device", "reference", "--partition", "blocks"]
+    for n_ranks, more in ((1, []), (2, []), (1, unlike)):
+        folder = tmp_path / str(len(saved))
         folder.mkdir()
         monkeypatch.chdir(folder)
-        job = run_ranks(n_ranks, [*command, "--iterations", str(STEPS[name])])
+        job = run_ranks(n_ranks, [*command, "--iterations", str(STEPS[name]), *more])
         assert job.returncode == 0, job.stderr
         saved.append(np.load(f"{name}.npy"))
-    assert saved[0].any() and np.array_equal(*saved)
+    assert saved[0].any() and all(np.array_equal(saved[0], one) for one in saved[1:])
 
 
 def test_gray_scott_is_that_of_plain_numpy(

@@ -2,6 +2,7 @@
 """The programs whose lines docs/programs.md counts have so many, and compute what they should."""
 from __future__ import annotations
 
+import ast
 import io
 import re
 import tokenize
@@ -12,16 +13,24 @@ import numpy as np
 import pytest
 from docs_programs import blocks
 
+from controllers.bench.applications import APPLICATIONS
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
 PAGE = Path(__file__).parents[1] / "docs" / "programs.md"
 HEAT, WAVE = blocks(PAGE, "python")[-2:]
 
 
 def lines_of(program: str) -> int:
-    """Those that hold anything but comments."""
+    """Those that hold anything but comments and docstrings."""
     idle = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
     tokens = tokenize.generate_tokens(io.StringIO(program).readline)
     kept = [t for t in tokens if t.type not in (*idle, tokenize.ENDMARKER)]
-    return len({line for token in kept for line in range(token.start[0], token.end[0] + 1)})
+    lines = {line for token in kept for line in range(token.start[0], token.end[0] + 1)}
+    told = (ast.Module, ast.FunctionDef, ast.ClassDef)
+    for one in (node for node in ast.walk(ast.parse(program)) if isinstance(node, told)):
+        if ast.get_docstring(one) is not None:
+            lines -= {*range(one.body[0].lineno, (one.body[0].end_lineno or 0) + 1)}
+    return len(lines)
 
 
 def test_the_table_says_how_many_lines_they_have() -> None:
@@ -29,8 +38,19 @@ def test_the_table_says_how_many_lines_they_have() -> None:
     assert row and (lines_of(HEAT), lines_of(WAVE)) == (int(row[1]), int(row[2]))
 
 
-def test_comments_and_empty_lines_do_not_count() -> None:
+def test_the_table_of_examples_says_how_many_lines_they_have() -> None:
+    rows = re.findall(r"^\| `(\w+\.py)` \| (\d+) \|", PAGE.read_text("utf-8"), re.MULTILINE)
+    texts = {name: (EXAMPLES / name).read_text("utf-8") for name, _ in rows}
+    assert {name: int(n) for name, n in rows} == {one: lines_of(texts[one]) for one in texts}
+    beside = re.findall(r"\| `(\w+\.py)`: (\d+)", PAGE.read_text("utf-8"))
+    assert len(beside) > 5 and {*beside} <= {*rows}
+    assert {f"{one.file or name}.py" for name, one in APPLICATIONS.items()
+            if not one.file.startswith("patterns/")} <= {*texts}  # fmt: skip
+
+
+def test_comments_docstrings_and_empty_lines_do_not_count() -> None:
     assert lines_of("# one\n\nx = (1,\n     2)  # two\n\n\n") == 2
+    assert lines_of('"""What\nthis is."""\ndef f(x):\n    """One."""\n    return """x\n"""') == 3
 
 
 def saved(program: str, name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:

@@ -97,6 +97,11 @@ class Arrays:
                 f"by np.asarray"
             )
 
+    @property
+    def has_living(self) -> bool:
+        """Whether this rank has expressions, which a change of fields may concern."""
+        return bool(self.living.mine(lambda one: True))
+
     def settle(
         self, fields: Iterable[str], *, views: bool = False, agreed: bool = True
     ) -> None:

@@ -77,9 +77,7 @@ def _measured(
     name: str, extent: Extent, selector: str, device: Device, options: argparse.Namespace
 ) -> Speed:
     seconds = options.seconds or (QUICK_SECONDS if options.quick else SECONDS)
-    return run_application(
-        name, folder("examples") / f"{name}.py", extent, selector, device, seconds
-    )
+    return run_application(name, folder("examples"), extent, selector, device, seconds)
 
 
 def _write(options: argparse.Namespace, speeds: Sequence[Speed]) -> None:

@@ -14,8 +14,12 @@ from hitmap.comm import Communicator
 # as in controllers.bench, which loads OpenCL; a test compares them
 STENCILS = ("2d4", "2d9c", "2d9s", "2d5a", "3d7", "3d27")
 AGAINST = ("cell", "hand-written", "numpy", "c")
+PATTERNS = ("jacobi_1d2", "mean_1d4", "jacobi_2d4", "compact_2d9c", "star_2d9s", "drift_2d5a",
+            "jacobi_3d6", "heat_3d7", "mean_3d12", "smooth_3d27", "jacobi_4d8")  # fmt: skip
 APPS = ("himeno", "swim", "hyperthermia", "tricubic", "life", "reverse_edge", "lattice_gas",
-        "compressible", "seismic")  # fmt: skip
+        "compressible", "diffusion", "seismic", "wave", "wave-2", "acoustic", "gray_scott",
+        "shallow_water", "rayleigh_taylor", "cavity", "lattice_boltzmann", *PATTERNS,
+        *(f"{name}-generic" for name in PATTERNS))  # fmt: skip
 SECONDS, QUICK_SECONDS = 10.0, 0.3
 
 HELP = "measure classical stencils against other ways to compute them"
@@ -95,7 +99,7 @@ def _against(text: str) -> list[str]:
 
 def _sizes(text: str) -> list[tuple[int, ...]]:
     for word in text.split(","):
-        if not re.fullmatch(r"[1-9]\d{0,8}(x[1-9]\d{0,8}){1,2}", word):
+        if not re.fullmatch(r"[1-9]\d{0,8}(x[1-9]\d{0,8}){0,3}", word):
             raise argparse.ArgumentTypeError(
                 f"extents such as 4096x4096 or 256x256x256 between commas, got {short(word)}"
             )

@@ -25,7 +25,7 @@ from controllers.program.fusion import Fusing
 from controllers.program.program import DTYPES, Math
 from controllers.program.storing import Storing
 from controllers.settings.division import PARTITIONS
-from controllers.settings.execution import MOST_STEPS
+from controllers.settings.execution import MOST_STEPS, Balance
 from hitmap.comm import Communicator
 
 HELP = "apply a stencil to a field, many times; or run a program with other options"
@@ -44,6 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     _field_options(parser)
     _division_options(parser)
     _execution_options(parser)
+    _balance_option(parser)
     _inspection_options(parser)
     _report_options(parser)
 
@@ -84,7 +85,9 @@ def _division_options(parser: argparse.ArgumentParser) -> None:
         "controllers in turn (default: bands, or a grid where links make that clearly better; "
         "weighted if there are --weights)")
     add("--weights", metavar="W,W,...", type=weights,
-        help="the share of each place in order of rank, in any unit, such as 1,3.7")
+        help="the share of each place in order of rank, in any unit, such as 1,3.7; or auto, for "
+        "bands and blocks, such that all devices take equally long: see controllers docs balance "
+        "(default: auto where devices are unlike and nothing is said on how to cut)")
     add("--align", metavar="N", type=n_cells, nargs="+",
         help="cut the field at multiples of N cells only: one for all axes or one per axis")
     add("--block", metavar="N", type=n_cells, nargs="+",
@@ -127,6 +130,15 @@ def _execution_options(parser: argparse.ArgumentParser) -> None:
         help="the most that the run may take of the memory of each device, such as 4g or 512m; a "
         "field that does not fit is refused before anything is allocated (default: the "
         f"environment variable {ENVIRONMENT}, else all of the device's memory)")
+
+
+def _balance_option(parser: argparse.ArgumentParser) -> None:
+    """Whether shares change."""
+    parser.add_argument(
+        "--balance", choices=get_args(Balance),
+        help="move the cuts between devices so that all take equally long: start, in the first "
+        "steps, dynamic, always, as devices may become slower, or off; the result has the same "
+        "bits (default: start with --weights auto, else off)")
 
 
 def _inspection_options(parser: argparse.ArgumentParser) -> None:

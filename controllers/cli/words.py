@@ -8,11 +8,12 @@ from __future__ import annotations
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from controllers.kernel.registry import GENERIC, SPECIALISED
 from controllers.memory.ledger import parse_cap
 from controllers.program.identifier import short
+from controllers.settings.division import AUTO
 from controllers.settings.execution import check_steps
 from controllers.settings.watchdog import limit
 
@@ -92,13 +93,15 @@ def memory_cap(text: str) -> int:
     return _told(parse_cap, text)
 
 
-def weights(text: str) -> list[float]:
-    """Numbers between commas."""
+def weights(text: str) -> list[float] | Literal["auto"]:
+    """Numbers between commas, or "auto"."""
+    if text == AUTO:
+        return AUTO
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise ArgumentTypeError(
-            f"numbers between commas, such as 1,3.7, got {short(text)}"
+            f"numbers between commas, such as 1,3.7, or {AUTO}, got {short(text)}"
         ) from None
 
 

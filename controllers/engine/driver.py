@@ -7,8 +7,9 @@ finishes hand-overs as they become ready, so that waiting for one place stalls n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import TypeAlias
 
 from controllers.device.event import Command
 from controllers.engine.installation import Installation
@@ -19,6 +20,7 @@ from controllers.memory.tile import Tile
 from controllers.process.waiter import PATIENCE_S
 
 Progress = Callable[[int, int], None]
+Pausing: TypeAlias = "Generator[None, bool, None]"      # is told whether the run ends there
 
 
 class Engine(Installation):
@@ -78,12 +80,22 @@ class Engine(Installation):
         if looks is not None and self.plan.steps_per_launch > 1:
             run_in_pieces(self, n_steps, progress, log, until, looks)
         elif n_steps > 0:
-            self._run(n_steps, progress, log, until, looks)
+            for _ in self._run(n_steps, progress, log, until, looks):
+                raise AssertionError("nobody pauses in such a run")
+
+    @property
+    def can_pause(self) -> bool:
+        """Whether a run can stand still where somebody looks, with all that it has begun."""
+        return type(self) is Engine and self.plan.steps_per_launch == 1
+
+    def pausing(self, n_steps: int, progress: Progress | None, looks: Looks) -> PausingRun:
+        """The same, of 1 step or more, which stands still where `looks` say so.  Collective."""
+        return PausingRun(self, self._run(n_steps, progress, None, math.inf, looks))
 
     def _run(
         self, n_steps: int, progress: Progress | None, log: RunLog | None, until: float,
         looks: Looks | None,
-    ) -> None:  # fmt: skip
+    ) -> Pausing:  # fmt: skip
         first, per_launch, before = self._n_done, self.plan.steps_per_launch, self.n_steps
         last = first + (n_steps - 1) // per_launch
         self._shorten(last, self.prepare(n_steps))
@@ -95,17 +107,17 @@ class Engine(Installation):
             self._begin(first, last, n_steps, log, until)
             if lookout is not None:
                 lookout.begin(before, last)
-            self._replay(first, n_steps, progress, lookout)
+            yield from self._replay(first, n_steps, progress, lookout)
             self._patience.until_all(chain(self._messages, self.course.left))
+            if lookout is not None:
+                lookout.end()
             self.numbers.end(self.course.last)
         except BaseException:   # what is under way uses memory that must not be freed
             for executor in self._executors:
                 executor.wait(PATIENCE_S, keep=self)
             raise
         if self.drains:
-            self._finish()
-        if lookout is not None:
-            lookout.end()
+            self.finish()
         self.torn = False
         n_launches, self._n_done = self.course.last + 1 - first, self.course.last + 1
         self.n_steps = before + min(n_steps, n_launches * per_launch)
@@ -131,12 +143,16 @@ class Engine(Installation):
         self.numbers.reach(step)
         if whole:
             self._patience.until_all(self._messages)
-            self._finish()
+            self.finish()
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
         """Wait until the devices have nothing left to do."""
         for executor in self._executors:
             executor.wait(keep=self)
+
+    def _flush(self) -> None:
+        for executor in self._executors:
+            executor.flush()
 
     @property
     def _messages(self) -> Iterator[Task]:
@@ -147,9 +163,10 @@ class Engine(Installation):
         self.course.hold(first - 1)
         for run in self._runs:
             run.begin(first, logs, opening=True)
-        self._replay(first, n_steps, None)
+        for _ in self._replay(first, n_steps, None):
+            raise AssertionError("nobody looks before the first step")
         if self.drains:
-            self._finish()
+            self.finish()
             self._patience.until_all(self._opening[first % self.plan.n_phases])
         self._is_open = True
 
@@ -188,7 +205,7 @@ class Engine(Installation):
 
     def _replay(
         self, first: int, n_steps: int, progress: Progress | None, lookout: Lookout | None = None
-    ) -> None:
+    ) -> Pausing:
         """Advance every place until all their tasks have been started, and all have looked."""
         active, stuck = self._runs, 0
         while active or (lookout is not None and lookout.is_open):
@@ -197,10 +214,14 @@ class Engine(Installation):
                 moved = place.advance() or moved
             if lookout is not None:
                 moved = lookout.advance() or moved
+                if lookout.is_paused:
+                    self._flush()
+                    self.torn = False
+                    lookout.go_on((yield))
+                    self.torn = True
             active = [place for place in active if not place.finished]
             if moved:
-                for executor in self._executors:
-                    executor.flush()
+                self._flush()
                 if progress is not None and active:
                     done = max(0, min(place.step for place in active) - first)
                     progress(done * self.plan.steps_per_launch, n_steps)
@@ -210,3 +231,31 @@ class Engine(Installation):
             assert stuck < 3, "a plan always has a task that can start or complete"
             if not moved:
                 self._patience.until_any(blockers)
+
+
+class PausingRun:
+    """A run that stands still at some looks; all others go on meanwhile, as far as they may."""
+
+    def __init__(self, engine: Engine, run: Pausing) -> None:
+        self.is_over = False
+        self._engine, self._run = engine, run
+        self._answer: bool | None = None    # None begins
+
+    def go_on(self) -> None:
+        """To the next pause, or to the end."""
+        self._send(self._answer)
+
+    def end(self) -> None:
+        """The run ends where it stands."""
+        self._send(True)
+
+    def stand(self) -> None:
+        """The cells of fields can be read from now on; the run stays where it is."""
+        self._engine.finish()
+
+    def _send(self, ends: bool | None) -> None:
+        self._answer = False
+        try:
+            self._run.send(ends)    # type: ignore[arg-type]
+        except StopIteration:
+            self.is_over = True

@@ -20,7 +20,13 @@ from controllers.plan.folding import needed
 
 
 class Looks(Protocol):
-    """All who look in a run."""
+    """All who look in a run.
+
+    pauses: whether the run stands still where somebody has looked just now.
+    """
+
+    @property
+    def pauses(self) -> bool: ...
 
     def left(self, n_steps: int) -> int:
         """How many time steps there are from `n_steps` to the next look, 1 or more."""
@@ -60,7 +66,7 @@ class Lookout:
         # unless steps wait for folds themselves, or write over what they begin with
         self._goes_on = bool(combining) and not needed(plan.program) and plan.keeps_fields
         self._n_steps = self._end = 0
-        self.is_open = False
+        self.is_open = self.is_paused = False
         self._rest: tuple[int, int] | None = None   # look and hold, when a first step has begun
 
     def begin(self, n_steps: int, last: int) -> None:
@@ -85,12 +91,19 @@ class Lookout:
             stops = self._looks.look()
         except Exception as error:      # the run ends as others do, and then with this
             self.error = error
-        if stops:
+        self.is_paused = not stops and self._looks.pauses
+        if not self.is_paused:
+            self.go_on(stops)
+        return True
+
+    def go_on(self, ends: bool) -> None:
+        """After a look, or end there."""
+        self.is_paused, step = False, self._course.look
+        if ends:
             self._course.end_at_look()
             self.is_open, self._stopped = False, step
         else:
             self._next(step, self._n_steps)
-        return True
 
     def end(self) -> None:
         """The run has ended: with the step at which somebody has stopped it, if somebody has."""

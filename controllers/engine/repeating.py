@@ -93,12 +93,12 @@ class RepeatingEngine(Engine):
             self.numbers.pass_step(step)
             self.n_steps += 1
             if not self._is_asked:      # or the host would be ever further ahead
-                self._finish()
+                self.finish()
             if progress is not None:
                 progress(done + 1, n_steps)
             if self.numbers.by_steps and self.numbers.is_over(step + 1):
                 break
-        self._finish()
+        self.finish()
         self.course.hold(self.n_steps - 1)
         self.torn, self._active = False, None
 
@@ -214,6 +214,8 @@ class _PartLaunches:
 
 class _Asking:
     """Looks at a repeat, as often as it wants to be asked."""
+
+    pauses = False
 
     def __init__(self, whole: RepeatingEngine, repeat: Repeat) -> None:
         self._whole, self._repeat = whole, repeat

@@ -7,13 +7,11 @@ halos held up in the next step.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from controllers.device.event import Profile
-from controllers.plan import Operation
-
-if TYPE_CHECKING:
-    from controllers.engine.driver import Engine
+from controllers.plan import Operation, Plan
+from controllers.plan.ends import ExchangeEnds
 
 # Reading the times of one step takes some 20 us, so that of a long run one step in 64 is looked at.
 DISTANCE = 128      # steps between two pairs, at least, but ...
@@ -34,11 +32,24 @@ class Log(Protocol):
         """`operation` has been started in `step`; its profile can be read when it is complete."""
 
 
+class Replays(Protocol):
+    """What logs ask of the engine that runs a part of a step."""
+
+    plan: Plan
+    ends: ExchangeEnds
+
+    def on_host_clock(self, operation: Operation, moment: int) -> int:
+        """A time of the profile of `operation`, of this rank, on the host's clock."""
+
+
 class RunLog(Log, Protocol):
     """What a run tells, where parts of steps may be run by engines of their own."""
 
-    def within(self, engine: Engine, step: int) -> RunLog:
+    def within(self, engine: Replays, step: int) -> RunLog:
         """Who is told of a part of a step that is wanted, which another engine runs as steps."""
+
+
+_L = TypeVar("_L", bound=Log)
 
 
 class Samples:
@@ -89,9 +100,30 @@ class Samples:
         self._steps = {}
 
 
-def by_step(logs: Sequence[Log], first: int, last: int) -> dict[int, list[Log]]:
+class Several:
+    """Several logs as one."""
+
+    def __init__(self, logs: Sequence[RunLog]) -> None:
+        self._logs = logs
+        self._by_step: dict[int, list[RunLog]] = {}
+
+    def steps(self, first: int, last: int) -> Iterable[int]:
+        """What any of them wants."""
+        self._by_step = by_step(self._logs, first, last)
+        return self._by_step
+
+    def add(self, step: int, operation: Operation, profile: Profile) -> None:
+        for log in self._by_step[step]:
+            log.add(step, operation, profile)
+
+    def within(self, engine: Replays, step: int) -> Several:
+        """All that want the step."""
+        return Several([log.within(engine, step) for log in self._by_step[step]])
+
+
+def by_step(logs: Sequence[_L], first: int, last: int) -> dict[int, list[_L]]:
     """The logs that want a step of a run, for each such step."""
-    found: dict[int, list[Log]] = {}
+    found: dict[int, list[_L]] = {}
     for log in logs:
         for step in log.steps(first, last):
             found.setdefault(step, []).append(log)

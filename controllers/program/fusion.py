@@ -3,8 +3,9 @@
 
 What a stage writes and the next one reads in the same cell need not come from memory: its
 expression takes the place of the read, converted as if it had been stored.  Together they must
-compute the cells that they compute alone, and nothing that is exchanged or filled may lie between them; so no read may be of
-another cell.  As with stored values, a program is turned into one of the same meaning.
+compute the cells that they compute alone, and nothing that is exchanged or filled may lie between
+them; so no read may be of another cell.  As with stored values, a program is turned into one of
+the same meaning.
 """
 from __future__ import annotations
 
@@ -214,7 +215,7 @@ class _Fusion:
 
     def _cells(self, stage: Stage, domain: Shape) -> dict[str, Shape]:
         """By field, which cells a stage computes; of folds alone, by the field at home there."""
-        program, found = self._program, {}
+        program, found = self._program, dict[str, Shape]()
         for part in self._parts(stage):
             box = part.updated(domain, program.periodic, program.boundaries)
             found |= dict.fromkeys(part.updates or (part.home,), box)

@@ -17,7 +17,7 @@ from controllers.program.dtypes import given_dtype
 from controllers.program.expression import Coordinate, Scalar
 from controllers.program.location import by_location, name_of, only
 from controllers.program.program import Program
-from controllers.program.stage import Stage
+from controllers.program.stage import Stage, sample
 from hitmap.region import Region
 from hitmap.shape import Shape
 
@@ -115,6 +115,18 @@ def _sum_apart(program: Program, parts: Sequence[Piece]) -> int:
     return sum(nbytes(program, part) for part, _ in parts)
 
 
+def computes_alike(program: Program, stage: Stage) -> bool:
+    """Whether a stage computes the same cells of all its fields, and rounds what it is given alike.
+
+    So it is on rings, wherever fields lie, and for any domain that is not too small.
+    """
+    domain = sample([stage])
+    parts = _parts(program, stage, domain, program.periodic)
+    whole = stage.updated(domain, program.periodic, program.boundaries)
+    dtypes = {given_dtype(part, program.dtypes) for part, _ in parts}
+    return {whole} == {box for _, box in parts} and len(dtypes) == 1
+
+
 def nbytes(program: Program, stage: Stage) -> int:
     """Bytes to move for one cell: each field that a stage reads, and each that it writes."""
     return sum(map(program.itemsize, (*stage.fields_read, *stage.updates)))
@@ -124,7 +136,8 @@ def _together(stage: Stage, parts: Sequence[Piece]) -> Iterator[Piece]:
     """The cells of all parts, each once, with the updates of those that have it."""
     common = reduce(and_, (box for _, box in parts))
     yield stage, common
-    left = {(): Region.of(box for _, box in parts) - common}    # by fields that have the cells
+    every = Region.of(box for _, box in parts)
+    left: dict[tuple[str, ...], Region] = {(): every - common}  # by the fields that have the cells
     for part, box in parts:
         both = {(*fields, *part.updates): cells & box for fields, cells in left.items()}
         left = {fields: cells - box for fields, cells in left.items()} | both

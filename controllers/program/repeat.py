@@ -74,8 +74,8 @@ def check_repeats(repeats: Sequence[Repeat], n_stages: int, renames: Sequence[st
         raise ValueError(f"two repeats have one name: {', '.join(names)}; rename one of them")
     if repeats and renames:
         raise ValueError(
-            f"repeat {names[0]!r} is in a step that renames a field to {renames[0]!r}, which is "
-            f"not done yet; let a step copy it"
+            f"repeat {names[0]!r} is in a step that renames a field to {renames[0]!r}, while a "
+            f"repeat writes on the buffers of its own fields; let a stage copy it"
         )
 
 

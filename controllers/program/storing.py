@@ -24,6 +24,7 @@ from controllers.program.identifier import MAX_LENGTH
 from controllers.program.location import by_location
 from controllers.program.neighbour import shifted
 from controllers.program.offsets import Offsets
+from controllers.program.pieces import computes_alike
 from controllers.program.program import Field, Program
 from controllers.program.repeat import moved
 from controllers.program.stage import Part, Stage
@@ -86,7 +87,8 @@ def _parts(
     if STORED not in stage.operations:
         return (stage,)
     names.free = [*names.fields]
-    apart = by_location(stage, program.boundaries)
+    alike = computes_alike(program, stage)
+    apart = (stage,) if alike else by_location(stage, program.boundaries)
     made = [_divided(program, one, least, names, choices) for one in apart]
     stored = tuple(part for parts in made for part in parts[:-1])
     found = {name: value for *_, rest in made for name, value in rest.updates.items()}
@@ -101,7 +103,7 @@ def _parts(
 def _divided(
     program: Program, stage: Stage, least: float, names: _Names, choices: list[str]
 ) -> tuple[Stage, ...]:
-    """The same of a stage all of whose fields lie at one location."""
+    """The same of a stage that computes the same cells of all its fields."""
     n_before = len(names.fields)
     made = _Division(program, stage, least, names)
     dtypes, floats = {**program.dtypes, **names.dtypes}, given_dtype(stage, program.dtypes)

@@ -9,6 +9,7 @@ from controllers.kernel.configuration import KernelUse
 from controllers.memory.ledger import Ledger, size, sizes
 from controllers.plan import PlaceMemory
 from controllers.program.program import Math
+from controllers.report.balance_report import BalanceReport
 from controllers.report.duration import duration
 from controllers.report.tuning_report import TuningReport
 
@@ -96,8 +97,9 @@ class Report:
 
     The time starts with everything built, launched once and in memory, and ends when all places
     have finished the last step; input and output are outside, and what is no step of tuning, which
-    `tuning` tells.  `kernels` says what computes the largest box of each stage on each device;
-    equal ones are listed once.  `scalars` are the parameters of the program as they are now.
+    `tuning` tells, and no moves of the cuts between devices, which `balance` tells.  `kernels` says
+    what computes the largest box of each stage on each device; equal ones are listed once.
+    `scalars` are the parameters of the program as they are now.
     """
 
     seconds: float
@@ -110,6 +112,7 @@ class Report:
     math: Math = "strict"
     tuning: TuningReport | None = None
     scalars: Mapping[str, float] = field(default_factory=dict)
+    balance: BalanceReport | None = None
 
     @property
     def seconds_per_step(self) -> float:
@@ -160,6 +163,7 @@ class Report:
             "kernels": [kernel.as_dict() for kernel in self.kernels],
             "tuning": self.tuning and self.tuning.as_dict(),
             "scalars": {**self.scalars},
+            "balance": self.balance and self.balance.as_dict(),
         }
 
     def table(self) -> str:
@@ -182,8 +186,7 @@ class Report:
         table = format_table(head, rows, left=("device", "longest wait"))
         rest = [*self._math(), *self._scalars(), *self._balance(), *self._kernels()]
         rest += self._memory()
-        if self.tuning is not None:
-            rest.append(str(self.tuning))
+        rest += [str(one) for one in (self.tuning, self.balance) if one is not None]
         return "\n".join([table, total, *rest])
 
     def __repr__(self) -> str:

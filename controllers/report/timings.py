@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from controllers.engine import Engine, Looks, Progress, RunLog, configurations
+from controllers.engine import Engine, Looks, Progress, RunLog, Several, configurations
 from controllers.report.exchange_time import PlaceTime, place_times
 from controllers.report.report import DeviceReport, PlaceReport, Report, Wait
 from controllers.report.trace import Trace
@@ -51,6 +51,7 @@ class Timings:
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self._own_s = 0.0       # of this rank, which the others have not been told yet
         self.n_steps = 0
         self.new_places()
 
@@ -72,15 +73,16 @@ class Timings:
     ) -> None:
         """Run steps and count what they cost; what it takes to count is outside.  Collective.
 
-        The engine tells `trace` what it starts, or without one `log`; it may end early, and its
-        course then knows why.
+        The engine tells `trace` and `log` what it starts; it may end early, and its course then
+        knows why.
         """
         engine.prepare(n_steps)
         before = engine.n_steps
         if trace is not None:
             trace.begin(engine)
         start = time.perf_counter()
-        engine.run(n_steps, progress, log if trace is None else trace, until, looks)
+        logs = [one for one in (trace, log) if one is not None]
+        engine.run(n_steps, progress, Several(logs) if logs else None, until, looks)
         seconds, n_done = time.perf_counter() - start, engine.n_steps - before
         if trace is not None:
             trace.end(engine)
@@ -89,6 +91,12 @@ class Timings:
         engine.course.settle([reason for _, reason in everyone])
         self.seconds += max(taken for taken, _ in everyone)
         self.n_steps += n_done
+
+    def count(self, engine: Engine, n_steps: int, seconds: float) -> None:
+        """A run that stood still now and then has taken so long on this rank."""
+        self._add(engine, n_steps, seconds)
+        self._own_s += seconds
+        self.n_steps += n_steps
 
     def _add(self, engine: Engine, n_steps: int, seconds: float) -> None:
         """`n_steps` steps have taken `seconds` on this rank."""
@@ -108,7 +116,10 @@ class Timings:
     ) -> Report:
         """What all steps have cost; `devices` and `tuning` are those of this rank.  Collective."""
         mine = [self.place(engine, place) for place in engine.executors]
-        everyone = comm.allgather((mine, devices, configurations(engine, largest=True), tuning))
+        kernels = configurations(engine, largest=True)
+        everyone = comm.allgather((mine, devices, kernels, tuning, self._own_s))
+        self.seconds += max(rank[4] for rank in everyone)
+        self._own_s = 0.0
         plan = engine.plan
         return Report(
             self.seconds,

@@ -23,6 +23,7 @@ class ArrayCalls:
         What each of them has as `mine`.
         """
         self._state.check_idle(verb)
+        self._state.meet("ends")
         everyone: Sequence[tuple[int, ...]] = (mine,)
         if not self._calls.alone:
             with self._calls.remembered(verb):

@@ -5,9 +5,13 @@ All ranks take these steps together; after a new division the last four are take
 """
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from controllers import check, tuning
+from controllers.balance.first import First, first_division
+from controllers.balance.remembered import Remembered
 from controllers.engine import Engine, RepeatingEngine
 from controllers.kernel.crash import labelled
 from controllers.kernel.registry import KernelChoice, agreed_kernel, check_math
@@ -23,11 +27,13 @@ from controllers.placement.placement import (
     open_controllers,
 )
 from controllers.placement.places import divide
-from controllers.placement.temporal import agreed_steps, plan_with_steps
+from controllers.placement.temporal import THICK, agreed_steps, plan_with_steps
 from controllers.plan import Plan
+from controllers.plan.rate import Rate
 from controllers.program.idle import Idle
 from controllers.program.program import Program
 from controllers.run.watchdog import Watched
+from controllers.settings.division import Division
 from controllers.settings.domain import domain_of
 from controllers.settings.execution import Execution
 from controllers.settings.request import Request
@@ -60,12 +66,48 @@ class Terms:
 
 @dataclass(frozen=True)
 class Assembly:
-    """A program on places, ready to step."""
+    """A program on places, ready to step.
+
+    begun: the division as it was resolved.  seconds: what it took, on this rank, once the devices
+    were open.
+    """
 
     terms: Terms
     layout: Layout
     placement: Placement
     engine: Engine
+    begun: First
+    seconds: float
+
+    @property
+    def devices(self) -> list[tuple[int, int]]:
+        """All that compute, each by its rank and its number there."""
+        return [(where.rank, where.controller) for where in self.terms.controllers.locations]
+
+    def cells_of(self, shares: Sequence[float]) -> list[int]:
+        """The cells that the devices would get with these shares."""
+        _, layout, placement = self.divided(shares)
+        found = dict.fromkeys(self.devices, 0)
+        for box, where in zip(layout.owned, placement.locations, strict=True):
+            found[where.rank, where.controller] += box.n_cells
+        return [*found.values()]
+
+    def keep_rates(self, rates: Mapping[int, Rate]) -> None:
+        """Remember, for later runs, the rates of devices of this rank."""
+        for number, rate in rates.items():
+            device = self.terms.controllers.executors[number].device
+            Remembered(device, self.terms.planned, self.terms.domain).store(rate)
+
+    def divided(self, shares: Sequence[float]) -> tuple[Division, Layout, Placement]:
+        """The domain with these shares, or ones nearer to equal where places would be too thin."""
+        terms, plan, n = self.terms, self.engine.plan, len(shares)
+        for equal in (0.0, 0.125, 0.25, 0.5, 0.75):
+            mixed = [(1 - equal) * share + equal / n for share in shares]
+            division = self.begun.division.shared(mixed)
+            layout, placement = divide(terms.controllers, terms.planned, terms.domain, division)
+            if is_thick(layout, plan):
+                break
+        return division, layout, placement
 
 
 def assemble(
@@ -81,14 +123,42 @@ def assemble(
     which only the division changes.
     """
     terms = agree(request, comm) if terms is None else terms
+    start = time.perf_counter()
+    begun = first_division(
+        request.division, terms.execution, terms.planned, terms.kernel, terms.controllers,
+        terms.domain, comm,
+    )  # fmt: skip
     layout, placement = divide(
-        terms.controllers, terms.planned, terms.domain, request.division,
+        terms.controllers, terms.planned, terms.domain, begun.division,
         lambda: links_of(terms.controllers, comm),
     )  # fmt: skip
     plan = plan_on(layout, placement, terms, comm)
     engine = bind(plan, placement, terms, messages, watched)
     warm(engine, placement, terms)
-    return Assembly(terms, layout, placement, engine)
+    return Assembly(terms, layout, placement, engine, begun, time.perf_counter() - start)
+
+
+def thinnest(plan: Plan) -> tuple[int, ...]:
+    """Cells that a place has along each axis that is cut, at least, for halos not to be thick."""
+    reach = (low + high for low, high in plan.program.reach)
+    return tuple(max(1, THICK * along * plan.steps_per_launch) for along in reach)
+
+
+def is_thick(layout: Layout, plan: Plan) -> bool:
+    """Whether all places have as many cells along each axis that is cut."""
+    axes = [*zip(thinnest(plan), layout.domain.extent)]
+    return all(
+        n >= least or n == whole
+        for box in layout.owned if not box.empty
+        for n, (least, whole) in zip(box.extent, axes)
+    )  # fmt: skip
+
+
+def least_cells(plan: Plan, division: Division) -> float:
+    """Cells that a device keeps for its bands to be thick enough; blocks may need more."""
+    domain = plan.layout.domain
+    rows = thinnest(plan)[0] * division.places_per_controller
+    return rows * domain.n_cells / max(1, domain.extent[0])
 
 
 def agree(request: Request, comm: Communicator) -> Terms:

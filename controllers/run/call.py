@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import wraps
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from controllers.run.state import Effect, State
+from controllers.run.state import Beside, Effect, State
 from hitmap.agreement import (
     agree_on_call,
     agree_on_call_telling,
@@ -190,13 +190,13 @@ _Method = Callable[Concatenate[_Self, _P], _R]
 
 
 def collective(
-    *same: str, use: Effect = "nothing", or_closed: bool = False
+    *same: str, use: Effect = "nothing", or_closed: bool = False, beside: Beside = "ends"
 ) -> Callable[[_Method[_Self, _P, _R]], _Method[_Self, _P, _R]]:
     """Marks a method that all ranks call together, the arguments `same` being equal on all.
 
     Of the object they are attributes that say which object is meant.
     use: what it does with the field, which decides in which states it may be called; `or_closed`:
-    after the end, too.
+    after the end, too.  beside: what it does with a run that stands still.
     """
 
     def mark(method: _Method[_Self, _P, _R]) -> _Method[_Self, _P, _R]:
@@ -205,6 +205,7 @@ def collective(
         @wraps(method)
         def called(self: _Self, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
             with self.state.during(name, or_closed=or_closed), self.calls.remembered(name):
+                self.state.meet(beside)
                 if not self.calls.alone:
                     given = signature.bind(self, *args, **kwargs)
                     given.apply_defaults()
@@ -222,7 +223,9 @@ def collective(
     return mark
 
 
-def noted(use: Effect) -> Callable[[_Method[_Self, _P, _R]], _Method[_Self, _P, _R]]:
+def noted(
+    use: Effect, beside: Beside = "ends"
+) -> Callable[[_Method[_Self, _P, _R]], _Method[_Self, _P, _R]]:
     """Marks a method that ranks call on their own: remembered, and refused as collective ones."""
 
     def mark(method: _Method[_Self, _P, _R]) -> _Method[_Self, _P, _R]:
@@ -231,6 +234,7 @@ def noted(use: Effect) -> Callable[[_Method[_Self, _P, _R]], _Method[_Self, _P, 
         @wraps(method)
         def called(self: _Self, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
             with self.state.during(name), self.calls.remembered(name):
+                self.state.meet(beside)
                 self.state.check(name, use)
                 return method(self, *args, **kwargs)
 

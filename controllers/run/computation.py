@@ -2,8 +2,9 @@
 """Computations: a program on fields that are distributed over places."""
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -11,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import controllers
 from controllers import tuning
 from controllers.array.arrays import Arrays
+from controllers.balance.balancer import Balancer, Terms
 from controllers.engine import configurations
 from controllers.kernel.configuration import KernelUse
 from controllers.language.half_points import Locations
 from controllers.language.kinds import DTypes
+from controllers.memory.ledger import MemoryCapError
 from controllers.placement.capacity import folds_nbytes
 from controllers.placement.relocation import relocate
 from controllers.plan.size import place_sizes
@@ -25,7 +28,7 @@ from controllers.report.timings import Timings
 from controllers.report.trace import Trace
 from controllers.report.trace_file import save_timeline
 from controllers.run.array_calls import ArrayCalls
-from controllers.run.assembly import assemble
+from controllers.run.assembly import assemble, least_cells
 from controllers.run.call import Calls, check_communicator, collective, refuse_together
 from controllers.run.parameters import Parameters
 from controllers.run.state import State
@@ -47,6 +50,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from controllers.settings.division import DivisionKeywords
+
+_logger = logging.getLogger(__name__)
 
 
 class Computation(Stepping):
@@ -76,7 +81,7 @@ class Computation(Stepping):
         `Execution` explain them:
 
         partition, weights, align, block, dims, layout, places_per_controller;
-        devices, overlap, steps_per_launch, math, kernel, tune, check, watchdog, trace,
+        devices, overlap, steps_per_launch, math, kernel, tune, balance, check, watchdog, trace,
         memory_cap, zero_copy;
 
         and initial values by the names of fields: a number, an array, of which that of rank 0
@@ -142,6 +147,7 @@ class Computation(Stepping):
         tune = execution.tune
         self._tuner = tuning.Tuner(self._engine, self.comm, tune) if tune else None
         self._engine.clear()
+        self._balancer = self._new_balancer()
 
     def redistribute(
         self, division: Division | None = None, **keywords: Unpack[DivisionKeywords]
@@ -161,7 +167,39 @@ class Computation(Stepping):
 
     @collective("division", use="reads")
     def _redistribute(self, division: Division) -> Redistribution:
-        request, old = replace(self._request, division=division), self._assembly
+        moves = self._divide(replace(self._request, division=division))
+        self._balancer = self._new_balancer()
+        return moves
+
+    def _new_balancer(self) -> Balancer | None:
+        now = self._assembly
+        self._first_division = now.begun
+        if now.begun.mode == "off":
+            if now.begun.why:
+                _logger.info("%s: nothing is balanced: %s", self.program.name, now.begun.why)
+            return None
+        least = least_cells(now.engine.plan, now.begun.division)
+        terms = Terms(      # whatever the assembly is then
+            now.begun.mode, now.devices, least, lambda shares: self._assembly.cells_of(shares),
+            now.seconds, lambda rates: self._assembly.keep_rates(rates),
+        )  # fmt: skip
+        return Balancer(terms, now.engine, self.comm)
+
+    def _move(self, shares: Sequence[float]) -> None:
+        assert self._balancer is not None, "whoever has decided on shares"
+        division = self._assembly.divided(shares)[0]
+        try:
+            with self._balancer.moving():
+                self._divide(replace(self._request, division=division))
+        except MemoryCapError as error:     # on all ranks, before anything has changed
+            self._balancer.give_up(f"no memory for a move: {error}")
+        else:
+            self._balancer.moved(self._assembly.engine)
+        self.calls.go_on()
+
+    def _divide(self, request: Request) -> Redistribution:
+        """Divide the fields as the request says.  Collective."""
+        old = self._assembly
         new = assemble(request, self.comm, self._messages, self._watched, old.terms)
         moves = Redistribution(old.layout, new.layout, old.placement.ranks, new.placement.ranks)
         self._arrays.moves()
@@ -179,7 +217,9 @@ class Computation(Stepping):
         """What all steps so far have cost, the same on all ranks; places since they are as now."""
         tuned = None if self._tuner is None else self._tuner.report()
         devices = self._assembly.terms.controllers.report()
-        return self._timings.report(self._engine, devices, tuned, self.comm)
+        found = self._timings.report(self._engine, devices, tuned, self.comm)
+        balancer = self._balancer
+        return replace(found, balance=None if balancer is None else balancer.report())
 
     @collective("path")
     def save_trace(self, path: str | os.PathLike[str]) -> None:
@@ -193,7 +233,7 @@ class Computation(Stepping):
     def explain(self) -> str:
         """Program, layout, messages, plan, kernels and bytes per place, the same on all ranks.
 
-        And the array expressions that have been computed.
+        And how shares are balanced, and the array expressions that have been computed.
         """
         plan, executors = self.plan, self._engine.executors
         mine = {place: folds_nbytes(plan, executors[place], place) for place in plan.places}
@@ -202,6 +242,11 @@ class Computation(Stepping):
         text = explain(
             whole, self._configurations(), place_sizes(whole, folds), self.placement.why
         )
+        begun, balancer = self._first_division, self._balancer
+        if balancer is not None or begun.why:
+            text += f"\n\n{begun}"
+        if balancer is not None:
+            text += f"\n{balancer.report()}"
         return text + self._arrays.explain()
 
     @collective()

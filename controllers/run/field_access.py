@@ -80,7 +80,7 @@ class FieldAccess(ABC):
         function(init, "init")
         self._set_by(init, "load")
 
-    @noted(use="reads")
+    @noted(use="reads", beside="reads")
     def visit(self, output: Callable[[TileView], None]) -> None:
         """Look at the fields: `output` is called once per place of this rank.
 
@@ -117,7 +117,7 @@ class FieldAccess(ABC):
             return self._named(field)._gather(root, out)
         return self._gather(field, out)
 
-    @collective("fields", "root", use="reads")
+    @collective("fields", "root", use="reads", beside="reads")
     def _gather(self, root: int, out: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
         field = self._one("gather")
         parts = {
@@ -145,7 +145,7 @@ class FieldAccess(ABC):
             problem = of_file(path, error)
         raise_together(self.comm, problem)
 
-    @collective("fields", "path", use="reads")
+    @collective("fields", "path", use="reads", beside="reads")
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the field to a .npy file, each rank its own cells; no rank holds the whole.
 

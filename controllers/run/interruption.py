@@ -58,6 +58,12 @@ class Interruption:
         """What the run may call: it raises nothing, but asks for the end."""
         return None if self._progress is None else self._tell
 
+    def follow(self, course: Course) -> None:
+        """The run goes on, on another course, which nobody has asked to end."""
+        before, self._course = self._course, course
+        if before is not course and before.reason is not None:
+            course.ask(before.reason)
+
     def settle(self, n_done: int, n_steps: int) -> None:
         """Raise on all ranks if any of them has wanted the end; all know by now."""
         reasons = self._course.reasons

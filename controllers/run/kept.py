@@ -36,6 +36,10 @@ class Kept:
             fits = False
         return cls(engine, tiles) if all(comm.allgather(fits)) else None
 
+    def is_of(self, engine: Engine) -> bool:
+        """Whether these are the fields of `engine`."""
+        return engine is self._engine
+
     def take(self) -> None:
         """Keep what the fields are now."""
         engine = self._engine

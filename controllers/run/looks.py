@@ -43,12 +43,36 @@ class Check:
         return decided(self._comm, lambda: self._holds(now), "until=")
 
 
+class Pause:
+    """Lets a run stand still after every so many steps from `first` on, but for `last`, its end.
+
+    of_fields: whether all is done then that was begun, as for looks at fields.
+    """
+
+    def __init__(self, every: int, first: int, last: int) -> None:
+        self.of_fields, self._every, self._first, self._last = True, every, first, last
+
+    def left(self, step: int) -> int:
+        return self._every - (step - self._first) % self._every
+
+    def look(self, now: Results) -> bool:
+        return False
+
+    def is_due(self, step: int) -> bool:
+        """Whether it lets the run stand still after this step."""
+        return step < self._last and self.left(step - 1) == 1
+
+
 class AllLooks:
     """All who look in a run; `found` says what the newest step has found."""
 
-    def __init__(self, looks: Sequence[Look], found: Callable[[], Results]) -> None:
+    def __init__(
+        self, looks: Sequence[Look], found: Callable[[], Results], pause: Pause | None = None
+    ) -> None:
         self.stopped = False    # one of them has ended the run
-        self._looks, self._found = looks, found
+        self.pauses = False     # the run stands still where they have looked last
+        self._looks = looks if pause is None else [*looks, pause]
+        self._found, self._pause = found, pause
 
     def left(self, n_steps: int) -> int:
         """How many steps there are from `n_steps` to the next look, 1 or more."""
@@ -63,6 +87,7 @@ class AllLooks:
         now = self._found()
         stops = [one.look(now) for one in self._due(now.step)]
         self.stopped = any(stops)
+        self.pauses = self._pause is not None and self._pause.is_due(now.step)
         return self.stopped
 
     def _due(self, n_steps: int) -> list[Look]:

@@ -229,7 +229,7 @@ class OneField(FieldAccess, Distributed):
         extent = self.operand()[1].extent
         return refuse_together(self.comm, lambda: Section.of(index, extent))
 
-    @collective("fields", "section", "root", use="reads")
+    @collective("fields", "section", "root", use="reads", beside="reads")
     def _read(self, section: Section, root: Root) -> Any:
         """The cells on `root`, or everywhere, axes that had a whole number included."""
         engine, layout = self._engine, section.divided(self._layout)

@@ -6,10 +6,12 @@ A run is one run of the engine, in which others look (run/looks.py).
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
 from controllers import tuning
+from controllers.balance.balancer import Balancer
 from controllers.engine import Progress
 from controllers.placement.own_kernel import check_rest
 from controllers.report.timings import Timings
@@ -20,7 +22,7 @@ from controllers.run.ending import Ending, Until
 from controllers.run.finite import not_finite, watched_fields
 from controllers.run.interruption import Interruption
 from controllers.run.kept import Kept
-from controllers.run.looks import AllLooks, Check, Look
+from controllers.run.looks import AllLooks, Check, Look, Pause
 from controllers.run.overview import Overview
 from controllers.run.parameters import Parameters
 from controllers.run.progress import Watcher, told_by
@@ -40,9 +42,11 @@ class Running(Overview):
     _parameters: Parameters
     _timings: Timings
     _tuner: tuning.Tuner | None
+    _balancer: Balancer | None
     _trace: Trace | None
     _looks: list[Record]
     _results: Results | None
+    _n_before: int      # steps of the runs before this one
 
     def run(
         self,
@@ -117,6 +121,8 @@ class Running(Overview):
                 kept.take()
             found = self._go(replace(ending, n_steps=left), tell, scalars) or found
             scalars = {}
+            if kept is not None and not kept.is_of(self._engine):   # divided anew
+                kept = Kept.of(self._engine, self.comm)
             if self.step == before:
                 break
             error = not_finite(self, fields, before)
@@ -162,6 +168,7 @@ class Running(Overview):
         self._parameters.change(self._engine, scalars)
         self._arrays.settle(changed(self.program), views=True)
         n_steps, first = ending.steps(self._engine), self._engine.n_steps
+        self._n_before = self._timings.n_steps
         looks = self._all_looks(ending, n_steps)
         if n_steps is not None:
             self._check_rest(n_steps, looks)
@@ -181,12 +188,15 @@ class Running(Overview):
         interruption: Interruption,
     ) -> None:  # fmt: skip
         """Run the steps: so many, or some at a time until it is the time."""
-        engine, first = self._engine, self._engine.n_steps
+        first = self._engine.n_steps
         goes_on = n_steps is None or n_steps > 0
         while goes_on:
-            done = engine.n_steps - first
-            count = AT_ONCE if n_steps is None else n_steps - done
-            tell = further(interruption.progress, done, n_steps or done + count)
+            done = self._engine.n_steps - first
+            left = AT_ONCE if n_steps is None else n_steps - done
+            self._rebalance(left, interruption)
+            engine = self._engine
+            count = self._to_decision(left, looks)
+            tell = further(interruption.progress, done, n_steps or done + left)
             self._piece(count, tell, math.inf if ending.time is None else ending.time, looks)
             goes_on = not engine.course.ended and engine.n_steps - first != n_steps
             goes_on = goes_on and not (engine.numbers.by_steps and ending.reached(engine))
@@ -198,20 +208,53 @@ class Running(Overview):
         self, count: int, progress: Progress | None, until: float, looks: AllLooks | None
     ) -> None:
         """Some steps, as one run of the engine."""
-        run = self._timings.run
+        engine, run, before = self._engine, self._timings.run, self._engine.n_steps
         if self._tuner is not None:
             self._tuner.run(count, self._timings, progress, self._trace, until, looks)
-        else:
-            run(self._engine, count, self.comm, progress, self._trace, until=until, looks=looks)
+            return
+        balancer = self._balancer
+        log = None if balancer is None else balancer.log
+        run(engine, count, self.comm, progress, self._trace, log, until=until, looks=looks)
+        if balancer is not None:
+            balancer.ran(engine.n_steps - before)
 
-    def _all_looks(self, ending: Ending, n_steps: int | None) -> AllLooks | None:
+    def _to_decision(self, left: int, looks: AllLooks | None) -> int:
+        """How many of the steps left to run before shares are decided on: to a look, if any."""
+        if self._balancer is None:
+            return left
+        wanted, engine = self._balancer.until_decision(left), self._engine
+        if looks is None or engine.plan.steps_per_launch == 1 or wanted == left:
+            return wanted
+        count = 0       # looks divide the run into launches
+        while count < wanted:
+            count += looks.left(engine.n_steps + count)
+        return min(count, left)
+
+    def _rebalance(self, left: int, interruption: Interruption) -> None:
+        """Divide the field anew, if a window has ended and that pays within the steps left."""
+        if self._balancer is None or self._balancer.over:
+            return
+        # whoever runs steps again and again will probably go on
+        n_left = left + self._n_before
+        shares = self._balancer.decide(self._engine.n_steps, n_left)
+        if shares is not None:
+            self._move(shares)
+            interruption.follow(self._engine.course)
+
+    @abstractmethod
+    def _move(self, shares: Sequence[float]) -> None:
+        """Divide the field anew, with these shares of the devices."""
+
+    def _all_looks(
+        self, ending: Ending, n_steps: int | None, pause: Pause | None = None
+    ) -> AllLooks | None:
         """Who looks in this run, if anybody does."""
         looks: list[Look] = [*self._looks]
         if ending.holds is not None:
             assert n_steps is not None, "at_most"
             first = self._engine.n_steps
             looks.append(Check(ending.holds, self.comm, ending.check_every, first, first + n_steps))
-        return AllLooks(looks, self._found) if looks else None
+        return AllLooks(looks, self._found, pause) if looks or pause is not None else None
 
     def _check_rest(self, n_steps: int, looks: AllLooks | None) -> None:
         """ValueError where the steps up to a look cannot be launched."""

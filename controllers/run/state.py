@@ -10,22 +10,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import Literal, Protocol
 
 from hitmap.agreement import on_all_ranks
 
 # What a verb does with the field.
 Effect = Literal["nothing", "reads", "sets"]
+# What it does with a run that stands still: ends it, reads cells beside it, or goes on with it.
+Beside = Literal["ends", "reads", "goes on"]
 
 _SET_ANEW = "set it anew with set, load, scatter or load_file"
 _START_ANEW = "make a new Computation"      # messages may be under way that nobody expects
 
 
+class Standing(Protocol):
+    """A run that stands still."""
+
+    def end(self) -> None: ...
+    def stand(self) -> None: ...
+
+
 class State:
-    """What a computation is in a state for, on this rank."""
+    """What a computation is in a state for, on this rank.
+
+    standing: the run of `steps` that stands still while its user looks; None where there is none.
+    """
 
     def __init__(self) -> None:
         self.closed = False
+        self.standing: Standing | None = None
         self._verb = ""         # under way
         self._torn: dict[str, str] = {}     # by what which field is
         self._remedy = _SET_ANEW
@@ -58,6 +71,17 @@ class State:
             )
         if self.closed and not or_closed:
             raise RuntimeError(f"{verb}: the computation is closed; {_START_ANEW}")
+
+    def meet(self, beside: Beside) -> None:
+        """A run that stands still ends, or stands so that cells can be read, as a verb needs it."""
+        standing = self.standing
+        if standing is None or beside == "goes on":
+            return
+        if beside == "reads":
+            standing.stand()
+            return
+        self.standing = None
+        standing.end()
 
     def facts(self, use: Effect) -> dict[str, object]:
         """What must be the same on all ranks for a verb that does this with the field."""

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from controllers.run.array_calls import changed
 from controllers.run.call import collective, refuse_together
 from controllers.run.ending import Ending
+from controllers.run.interruption import Interruption
+from controllers.run.looks import Pause
 from controllers.run.progress import Watcher, told_by
 from controllers.run.record import Record, Selection
 from controllers.run.results import Results
 from controllers.run.running import Running, further
+from controllers.run.walk import Walk
 from hitmap.argument import whole
 
 
@@ -28,15 +32,56 @@ class Stepping(Running):
         self.state.check_idle("run")
         told = told_by(progress, self.comm)
         count = refuse_together(self.comm, lambda: whole(every, "every", 1))
-        total = self._begun(refuse_together(
+        ending = self._begun(refuse_together(
             self.comm, lambda: Ending.of(n_steps, None, None, None)
-        )).n_steps  # fmt: skip
+        ))  # fmt: skip
+        total = ending.n_steps
         assert total is not None
+        walk: Walk | None = None
         for done in range(0, total, count):
-            tell = further(told, done, total)
-            self._go(Ending(min(count, total - done)), tell, scalars)
+            self.state.check_idle("run")
+            if self._engine.can_pause and self._tuner is None and self._trace is None:
+                first = self.step if walk is None else walk.first
+                tell = further(told, done - (self.step - first), total)
+                with Interruption(self._engine.course, self.comm, tell) as interruption:
+                    walk = self._walk(total - done, count, scalars, walk, interruption)
+            else:
+                tell = further(told, done, total)
+                self._go(Ending(min(count, total - done)), tell, scalars)
             scalars = {}
-            yield Moment(self, self._found())
+            known = self._results is not None and self._results.step == self.step
+            yield Moment(self, self.results if known else self._found())
+
+    @collective("n_steps", "every", "scalars", use="reads", beside="goes on")
+    def _walk(
+        self, n_steps: int, every: int, scalars: dict[str, float], walk: Walk | None,
+        interruption: Interruption,
+    ) -> Walk:  # fmt: skip
+        """Walk on where `walk` stands, or begin to walk so many steps; to the next pause."""
+        engine, before = self._engine, self.step
+        stands = self.state.standing is walk and not self._arrays.has_living
+        if walk is None or not all(self.comm.allgather(stands)):
+            self.state.meet("ends")
+            self._parameters.change(engine, scalars)
+            self._arrays.settle(changed(self.program), views=True)
+            pause = Pause(every, before, before + n_steps)
+            looks = self._all_looks(Ending(n_steps), n_steps, pause)
+            assert looks is not None, "a pause"
+            walk = Walk(engine, n_steps, looks, pause, self._timings)
+        self.state.standing = None
+        try:
+            walk.go_on(interruption.progress, self.comm)
+        except BaseException:
+            if engine.torn:
+                self.state.tear("run", self.fields, is_lost=self.comm.size > 1)
+            raise
+        self.state.standing = None if walk.is_over else walk
+        reasons = self.comm.allgather(engine.course.reason)
+        if any(reasons):
+            self.state.meet("ends")
+            engine.course.settle(reasons)
+            interruption.settle(self.step - before, min(every, n_steps))
+        return walk
 
     def record(self, what: str, *, every: int = 1, **where: object) -> Record:
         """From now on sample a field, or a result, after steps whose number `every` divides.

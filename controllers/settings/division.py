@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from hitmap.cut import per_axis
 from hitmap.layout import Layout
 from hitmap.shape import Shape
 
+AUTO: Literal["auto"] = "auto"
 WEIGHTED = ("weighted", "weighted-blocks")
+_BY_WEIGHTS = {None: "weighted", "bands": "weighted", "blocks": "weighted-blocks"}
 PARTITIONS = ("bands", "blocks", *WEIGHTED, "cyclic")
 
 
@@ -22,7 +24,7 @@ class DivisionKeywords(TypedDict, total=False):
     """The fields of a `Division`, as keywords of calls."""
 
     partition: str | None
-    weights: Sequence[float] | None
+    weights: Sequence[float] | Literal["auto"] | None
     align: int | Sequence[int]
     block: int | Sequence[int] | None
     dims: Sequence[int] | None
@@ -39,6 +41,9 @@ class Division:
         order of rank); "cyclic" (blocks of the extent `block`, each of them a place, dealt to
         the controllers in turn).  By default weighted if weights are given, else bands, or what
         links make clearly better (docs/placement.md).
+    weights: numbers in any unit, or "auto", for bands and blocks alike: such that all devices
+        take equally long, as steps show (`Execution.balance`).  By default the same for all;
+        "auto" where devices are unlike and nothing is said on how to cut.
     align: cuts are at multiples of this many cells, on all axes or one number per axis.
     dims: how many places there are along each axis, such as (4, 2, 1).
     layout: a ready `hitmap.Layout` of the field, one place after the other on each controller.
@@ -47,7 +52,7 @@ class Division:
     """
 
     partition: str | None = None
-    weights: Sequence[float] | None = None
+    weights: Sequence[float] | Literal["auto"] | None = None
     align: int | Sequence[int] = 1
     block: int | Sequence[int] | None = None
     dims: Sequence[int] | None = None
@@ -61,7 +66,7 @@ class Division:
         if self.layout is not None:
             instance(self.layout, Layout, "layout", "make one with Layout.bands or the like")
         plain = {
-            "weights": None if self.weights is None else _weights(self.weights),
+            "weights": _weights(self.weights),
             "align": _one_or_several(self.align, "align"),
             "block": None if self.block is None else _one_or_several(self.block, "block"),
             "dims": None if self.dims is None else wholes(self.dims, "dims"),
@@ -95,7 +100,8 @@ class Division:
                 f"partition {self.kind!r} with block {self.block}"
             )
         if (self.weights is not None) != (self.kind in WEIGHTED):
-            weights = None if self.weights is None else list(self.weights)
+            given = self.weights
+            weights = given if given is None or given == AUTO else list(given)
             raise ValueError(
                 f"weights belong to the partitions {' and '.join(WEIGHTED)}, which need them; got "
                 f"partition {self.kind!r} with weights {weights}"
@@ -112,6 +118,8 @@ class Division:
         """The partition, also where another field says it."""
         if self.layout is not None or self.dims is not None:
             return "layout" if self.dims is None else "dims"
+        if self.weights == AUTO:
+            return _BY_WEIGHTS.get(self.partition, self.partition or "")
         return self.partition or ("bands" if self.weights is None else "weighted")
 
     @property
@@ -123,6 +131,21 @@ class Division:
     def is_exact(self) -> bool:
         """Whether it says how many places there are."""
         return self.kind in ("cyclic", "dims", "layout")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing is said on how to cut."""
+        return self.partition is None and self.weights is None and not self.is_exact
+
+    def shared(self, shares: Sequence[float]) -> Division:
+        """With these shares of the controllers, each divided among its places in equal parts.
+
+        >>> Division("blocks", "auto", places_per_controller=2).shared([1, 3])
+        Division(partition='weighted-blocks', weights=(1, 1, 3, 3), align=1, ...
+        """
+        weights = tuple(one for one in shares for _ in range(self.places_per_controller))
+        kind = _BY_WEIGHTS.get(self.partition, self.partition)
+        return replace(self, partition=kind, weights=weights)
 
     @property
     def facts(self) -> dict[str, object]:
@@ -138,7 +161,9 @@ class Division:
         >>> Division(weights=[1, 3]).finer(2).weights
         (1, 1, 3, 3)
         """
-        weights = self.weights and tuple(weight for weight in self.weights for _ in range(n))
+        weights = self.weights
+        if weights is not None and weights != AUTO:
+            weights = tuple(weight for weight in weights for _ in range(n))
         return replace(
             self, weights=weights, places_per_controller=n * self.places_per_controller
         )
@@ -160,13 +185,14 @@ class Division:
         if self.weights is None:
             make = Layout.bands if self.kind == "bands" else Layout.blocks
             return make(domain, n_places, align=self.align)
-        if len(self.weights) != n_places:
+        weights = [1.0] * n_places if self.weights == AUTO else list(self.weights)
+        if len(weights) != n_places:
             raise ValueError(
-                f"{self.kind}: {n_places} places need as many weights, got {len(self.weights)}: "
-                f"{list(self.weights)}; give one per place, in order of rank"
+                f"{self.kind}: {n_places} places need as many weights, got {len(weights)}: "
+                f"{weights}; give one per place, in order of rank"
             )
         weighted = Layout.weighted if self.kind == "weighted" else Layout.weighted_blocks
-        return weighted(domain, self.weights, self.align)
+        return weighted(domain, weights, self.align)
 
     def _exact(self, domain: Shape, n_places: int, n_controllers: int) -> Layout:
         """The layout that is given, or that of `dims`; ValueError where its places do not fit."""
@@ -195,7 +221,11 @@ def _one_or_several(value: object, what: str) -> int | tuple[int, ...]:
     return wholes(value, what)
 
 
-def _weights(value: object) -> tuple[float, ...]:
+def _weights(value: object) -> tuple[float, ...] | Literal["auto"] | None:
+    if value is None:
+        return None
+    if isinstance(value, str) and value == AUTO:
+        return AUTO
     return tuple(
         number(weight, "weights") for weight in sequence(value, "weights", "numbers, one per place")
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypedDict, get_args
+from typing import Literal, TypeAlias, TypedDict, get_args
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from controllers.program.storing import Storing
 from controllers.settings.watchdog import limit, limit_of
 from hitmap.argument import number, one_of, whole, wrong
 
+Balance: TypeAlias = Literal["start", "dynamic", "off"]
 MOST_STEPS = 256    # of a launch; no kernel has room for what so many reach
 
 
@@ -35,6 +36,7 @@ class ExecutionKeywords(TypedDict, total=False):
     fuse: Fusing
     kernel: str | Kernel | None
     tune: float
+    balance: Balance | None
     check: Check
     watchdog: float | str | None
     trace: bool
@@ -64,6 +66,9 @@ class Execution:
     tune: for so many seconds, the first steps try other configurations of the kernels, or variants
         of your own, and go on with the fastest, which is kept for later runs (docs/tuning.md); 0,
         the default, takes what was kept or is good in general.
+    balance: whether the cuts between devices move while steps run, so that all take equally long
+        (docs/balance.md): "start", in the first steps; "dynamic", always; "off", never.  By default
+        "start" where weights are "auto", else "off".
     check: watch every access, and raise `CheckError` where one is wrong (docs/checking.md): True,
         or "oclgrind" to run all kernels under Oclgrind.  By default what the environment variable
         CONTROLLERS_CHECK says, else False.  Slow.
@@ -86,6 +91,7 @@ class Execution:
     fuse: Fusing = "auto"
     kernel: str | Kernel | None = None
     tune: float = 0.0
+    balance: Balance | None = None
     check: Check = None
     watchdog: float | str | None = None
     trace: bool = False
@@ -107,6 +113,8 @@ class Execution:
             raise wrong("kernel", "a Kernel, or the name of one", self.kernel, remedy)
         if not 0 <= number(self.tune, "tune") < math.inf:
             raise ValueError(f"tune is a number of seconds, at least 0, got {self.tune}")
+        if self.balance is not None:
+            one_of(self.balance, get_args(Balance), "balance")
         if self.check is not None:
             setting_of(self.check)
         if self.watchdog is not None:
@@ -138,6 +146,7 @@ class Execution:
             "stored": self.stored,
             "fuse": self.fuse,
             "tune": self.tune,
+            "balance": self.balance,
             "check": self.checked,
             "watchdog": self.limit_s,
             "trace": self.trace,

@@ -12,8 +12,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from controllers.language.grid import Grid
 from controllers.settings.division import Division
 from controllers.settings.execution import Execution
+from hitmap.argument import short
 
 _CUTS = ("partition", "weights", "block", "dims", "layout")     # together they say how to cut
 
@@ -26,7 +28,8 @@ def _nothing(computation: Any) -> None:
 class Overrides:
     """By default none.
 
-    division, execution: fields of these, by name.  n_steps: what every run takes.
+    division, execution: fields of these, by name.  n_steps: what every run takes.  extent: how many
+    cells there are along each axis of a grid, whose lower ends and spacing stay.
     made, runs, closes: told of each computation, on all ranks alike: when it is made, before it
     runs steps, before it is closed.  refused: told why one cannot be made as is said here.
     """
@@ -38,6 +41,7 @@ class Overrides:
     runs: Callable[[Any], None] = _nothing
     closes: Callable[[Any], None] = _nothing
     refused: Callable[[Exception], None] = _nothing
+    extent: tuple[int, ...] | None = None
 
     def divided(self, division: Division) -> Division:
         """`division` as it is to be; who says how to cut says all of that.
@@ -53,6 +57,24 @@ class Overrides:
         """`execution` as it is to be."""
         with self.answering():
             return replace(execution, **self.execution)
+
+    def resized(self, sizes: Any) -> Any:
+        """What a computation is of, with as many cells as are wanted; ValueError of no grid.
+
+        >>> Overrides(extent=(9, 8)).resized(Grid(y=2, x=2, upper=(1, 4)))
+        Grid(y=9, x=8, lower=(0.0, 0.0), spacing=(0.5, 2.0))
+        """
+        if self.extent is None:
+            return sizes
+        if not isinstance(sizes, Grid) or len(sizes.shape) != len(self.extent):
+            raise ValueError(
+                f"a computation of {len(self.extent)} axes is wanted, on a Grid, whose cells are "
+                f"said from outside, got {short(sizes)}; have the program make such a grid"
+            )
+        return Grid(
+            lower=sizes.lower, spacing=sizes.spacing, boundary=sizes.boundary,
+            **dict(zip(sizes.axes, self.extent)),
+        )  # fmt: skip
 
     @contextmanager
     def answering(self) -> Iterator[None]:

@@ -82,16 +82,18 @@ class Request:
         options, given = _given(names, keywords or {}, init, taken)
         cut, run = grouped(division, execution, options, names)
         said = overrides()
-        run = said.executed(run)
+        cut, run = said.divided(cut), said.executed(run)
+        sizes = said.resized(sizes)
         subject = Subject.of(program, sizes, dtype, boundary, location, dt, given, run.math)
+        check_balance(cut, run)
         if complete and subject.missing:
             raise ValueError(
                 f"no initial values were given for {', '.join(subject.missing)}; give them as "
                 f"keywords, such as {subject.missing[0]}=0"
             )
         return cls(
-            subject.program, subject.sizes, said.divided(cut), run, subject.initial,
-            subject.scalars, subject.alike,
+            subject.program, subject.sizes, cut, run, subject.initial, subject.scalars,
+            subject.alike,
         )  # fmt: skip
 
     @property
@@ -176,3 +178,21 @@ def merged(
     group = kind() if given is None else instance(given, kind, what, f"write {kind.__name__}(...)")
     names = {one.name for one in fields(kind)}
     return replace(group, **{name: keywords[name] for name in keywords if name in names})
+
+
+def check_balance(division: Division, execution: Execution) -> None:
+    """ValueError where cuts cannot move, or nobody could tell by how much."""
+    if execution.balance in (None, "off"):
+        return
+    what = f"balance={execution.balance!r} moves the cuts between devices by the times of launches"
+    if division.is_exact:
+        raise ValueError(
+            f"{what}, got {division.kind}, which says where they are; leave one of them out"
+        )
+    if execution.tune:
+        raise ValueError(
+            f"{what}, which tune= changes in the same steps; tune in a run of its own: what is "
+            f"found is kept"
+        )
+    if execution.checked != "off":
+        raise ValueError(f"{what}, and under check= they mean nothing; leave one of them out")

@@ -281,7 +281,7 @@ def options() -> Iterator[Bad]:
                      "must be finite and not negative.*got",
                      whole=words in ("nan,1", "inf,1", "-1,2"))
     for words in ("1,,2", "''", "0x10,1", "'1;2'", "a,b", "True,1", "1,2,", "1j,1", "'[1,2]'"):
-        yield option(f"--weights {words}", "numbers between commas, such as 1,3.7, got",
+        yield option(f"--weights {words}", "numbers between commas, such as 1,3.7, or auto, got",
                      whole=words == "1,,2")
     yield option("--weights 1", "2 places need as many weights, got 1", whole=True)
     yield option("--weights 1,2,3", "2 places need as many weights, got 3", whole=True)

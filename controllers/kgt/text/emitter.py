@@ -130,8 +130,13 @@ class _Statements:
         return text._replace(parts=(name,), binding=ATOM, n_leaves=1, constant=None)
 
     def _operation(self, symbol: Symbol, *operands: Text) -> Text:
+        """What is chosen is read before: compilers branch around what reads memory."""
+        chosen = operands[1:] if symbol == "where" else ()
         return self._values.operation(symbol, [
-            one if one.n_leaves < MAX_LEAVES else self._temporary(one) for one in operands
+            self._temporary(one)
+            if one.n_leaves >= MAX_LEAVES or (one in chosen and "[" in "".join(one.parts))
+            else one
+            for one in operands
         ])  # fmt: skip
 
     def _read(self, read: Read) -> Text:

@@ -237,7 +237,7 @@ def test_the_command_measures_prints_and_writes(
     [
         ("--stencils 2d4,2d5", "2d5"),
         ("--dtypes int32", "int32"),
-        ("--sizes 100", "4096x4096"),
+        ("--sizes 100x", "4096x4096"),
         ("--sizes 9x9x9 --stencils 2d4 --device cpu", "2 axes"),
         ("--seconds 0", "over 0"),
         ("--device reference", "cpu/1"),

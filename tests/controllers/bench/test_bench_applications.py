@@ -7,24 +7,51 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sample import sample
 
-from controllers.bench.applications import APPLICATIONS, exposed, sizes_of, swept_bytes
+import controllers as ct
+from controllers.bench.applications import (
+    APPLICATIONS,
+    GENERIC,
+    PATTERNS,
+    exposed,
+    flops_per_cell,
+    swept_bytes,
+)
+from controllers.bench.program_file import computation_of, sizes_of
 from controllers.cli import bench_options
 from controllers.cli.companions import folder
 from controllers.cli.main import main
 from controllers.language.grid import Grid
-from controllers.language.step import step
+from controllers.language.step import repeat, step
 from controllers.plan import PlaceMemory
 from controllers.report.report import PlaceReport, Report
 from controllers.run.dry_run import dry_run
 
+EXAMPLES = folder("examples")
+
 
 def test_each_application_is_an_example() -> None:
     assert tuple(APPLICATIONS) == bench_options.APPS
+    assert tuple(PATTERNS) == bench_options.PATTERNS
     for name, application in APPLICATIONS.items():
-        text = (folder("examples") / f"{name}.py").read_text("utf-8")
-        assert "\ndef computation(" in text
+        assert (EXAMPLES / f"{application.file or name}.py").is_file()
         assert len({len(application.quick), len(application.cpu), len(application.gpu)}) == 1
+        assert name.endswith(GENERIC) == (application.options == {"kernel": "generic"})
+
+
+@pytest.mark.parametrize("name", sample(
+    [one for one in APPLICATIONS if not one.endswith(GENERIC)], 20
+))  # fmt: skip
+def test_each_application_has_the_extent_that_is_wanted_and_runs(name: str) -> None:
+    one = APPLICATIONS[name]
+    path = EXAMPLES / f"{one.file or name}.py"
+    wanted = tuple(min(n, 1000) for n in one.quick)
+    with computation_of(path, wanted, {"devices": "reference"}, one.instead) as run:
+        assert run.program.n_axes == len(wanted) and run.domain.extent == wanted
+        assert run.step == 0
+        run.run(1)
+        assert run.step == 1
 
 
 def test_a_computation_is_called_with_an_extent_or_with_one_number() -> None:
@@ -41,6 +68,44 @@ def test_each_sweep_reads_and_writes_its_fields_once() -> None:
     move = step(lambda u, v: dict(u=u + v[1] - v[-1]))
     plan = dry_run([push, move], Grid(x=9), 1, dtype="float32", boundary="periodic").plan
     assert (plan.program.bytes_per_cell, swept_bytes(plan)) == (4 * 4, 2 * 3 * 4)
+
+
+def test_what_is_repeated_counts_as_often_as_it_was_done() -> None:
+    add = step(lambda u, v: dict(u=u + v))
+    halve = step(lambda u: dict(u=u / 2 + u[1], most=ct.max(u)))
+    again = repeat(halve, until=lambda now: now.most < 1, at_most=9)
+    plan = dry_run([add, again], Grid(x=9), 1, dtype="float32", boundary="periodic").plan
+    for n in (1, 5):
+        done = {again.name: n}
+        assert (swept_bytes(plan, done), flops_per_cell(plan, done)) == (12 + 8 * n, 1 + 2 * n)
+
+
+PROGRAM = """
+import sys
+import controllers as ct
+assert sys.argv[1:] == []
+grid = ct.Grid(y=4, x=4, lower=1, upper=(3, 2), boundary="periodic")
+with ct.Computation(ct.step(lambda u: dict(u=u + 1)), grid, u=lambda y, x: y) as run:
+    run.run(99)
+    raise AssertionError("it is left before")
+"""
+
+
+def test_a_program_is_executed_until_it_runs_and_has_the_cells_that_are_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["controllers", "bench"])
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM, "utf-8")
+    options = {"devices": "reference"}
+    with computation_of(path, (6, 3), options, {"u + 1": "u + 2"}) as run:
+        run.run(1)
+        assert run.u[:, 0].tolist() == [3 + 1.25 + 0.5 * n - 1 for n in range(6)]
+    with pytest.raises(ValueError, match=r"1 axes is wanted.*make such a grid"):
+        computation_of(path, (6,), options)
+    path.write_text("import controllers\nx = 1 + len('a')\n", "utf-8")
+    with pytest.raises(RuntimeError, match="runs no computation; have it run one"):
+        computation_of(path, (6, 3), options)
 
 
 def test_the_exchange_is_the_mean_over_places_of_the_time_without_kernels() -> None:

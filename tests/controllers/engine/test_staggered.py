@@ -35,6 +35,12 @@ def pair(**options: Any) -> ct.Computation:
     return ct.Computation([push, squeeze], GRID, boundary=rules, location=dict(vx="x"), **start)
 
 
+@pytest.fixture
+def together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Locations are one sweep, however few cells there are."""
+    monkeypatch.setattr("controllers.plan.outline.launch_nbytes", lambda locations: 0)
+
+
 def check(number: int, **options: Any) -> None:
     case = random_staggered(number)
     right = ct.reference_run(case.program, case.arrays, case.n_steps, dt=0.1)
@@ -66,6 +72,7 @@ def test_points_on_the_end_see_what_is_beyond_where_nothing_else_does(
 
 
 @pytest.mark.parametrize("number", cases(1, 60))
+@pytest.mark.usefixtures("together")
 def test_random_programs_have_the_bits_of_the_reference_on_all_numbers_of_places(
     number: int,
 ) -> None:
@@ -76,6 +83,7 @@ def test_random_programs_have_the_bits_of_the_reference_on_all_numbers_of_places
 
 
 @pytest.mark.parametrize("number", cases(1, 20))
+@pytest.mark.usefixtures("together")
 def test_random_programs_have_the_bits_of_the_reference_on_a_device(number: int) -> None:
     overlap: Any = ("off", "on")[number % 2]
     n_places = N_PLACES[number % 4]
@@ -83,6 +91,7 @@ def test_random_programs_have_the_bits_of_the_reference_on_a_device(number: int)
 
 
 @pytest.mark.parametrize("number", cases(1, 20))
+@pytest.mark.usefixtures("together")
 def test_the_checked_mode_finds_nothing_in_random_programs(number: int) -> None:
     check(number, places_per_controller=3, check="on", **ON_HOST)
 

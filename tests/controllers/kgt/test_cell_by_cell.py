@@ -17,6 +17,7 @@ from controllers.kgt.choice import config_of
 from controllers.kgt.strategies.cell import CellConfig
 from controllers.kgt.strategies.marching import MarchingConfig
 from controllers.kgt.strategies.rows import RowsConfig
+from controllers.kgt.text.emitter import assignments
 from controllers.program.coordinates import Coordinates
 from controllers.program.expression import Coordinate, Expression, Index, Read, Scalar, where
 from controllers.program.program import Field, Program, Stage
@@ -137,3 +138,12 @@ def test_vectors_have_at_most_sixteen_cells_however_narrow_these_are(
         run.scatter(field)
         run.run(1)
         assert np.array_equal(run.gather(), np.where(field > 3, field, 0))
+
+
+def test_what_is_chosen_is_read_before() -> None:
+    """Else compilers branch around the reads, and make no vectors of it."""
+    here, before = Read("u", (0,)), Read("u", (-1,))
+    stage = Stage("s", {"u": where(here > 3, before + 1, where(here > 1, here, 0))}, ((-1, 0),))
+    lines = assignments({"u": "u_new[c]"}, stage, {"u": "uint8"})
+    arms = [line.partition("?")[2] for line in lines]
+    assert sum(map(bool, arms)) == 2 and "[" not in "".join(arms)

@@ -88,7 +88,7 @@ def random_configuration(
     if strategy == "rows":
         default = RowsConfig.default(program, stage)
         config = rng.choice([*default.space(program.n_axes)]).within(extent)
-        ahead = rng.choice([0, 1, 4]) if program.n_axes > 1 else 0
+        ahead = rng.choice([0, 1, 4])
         segment = rng.choice([17, 40, 64, 16384])
         return replace(config, streaming=rng.random() < 0.5, segment=segment, ahead=ahead)
     marching = MarchingConfig.default(program, stage)
@@ -261,6 +261,21 @@ def test_rows_of_later_blocks_are_asked_for_where_stores_bypass_the_caches() -> 
     ).source
     cached = RowsConfig.default(MEAN, flat)
     assert "PREFETCH" not in generate(MEAN, flat, cached).source
+
+
+def test_rows_that_share_nothing_are_computed_one_at_a_time() -> None:
+    u, v = Read("u", (0, 1)), Read("v", (0, 0))
+    fields = Field("u", "float32"), Field("v", "float32")
+    stage = Stage("push", {"v": v + u}, ((0, 0), (0, 1)))
+    program = Program("push", fields, (stage,))
+    config = RowsConfig.default(program, stage, exceeds_cache=True)
+    assert config.rows == 1 and config.streaming
+    text = generate(program, stage, replace(config, ahead=8)).source
+    assert "KGT_PREFETCH(u + c_u[item] + item_x + 8192 / sizeof(float));" in text
+    assert "KGT_PREFETCH_NEAR(v + c_v[item] + item_x + 2048 / sizeof(float));" in text
+    line = Program("line", fields[:1], (Stage("move", {"u": Read("u", (1,))}, ((0, 1),)),))
+    config = RowsConfig.default(line, line.stages[0], exceeds_cache=True)
+    assert config.ahead and "KGT_PREFETCH" in generate(line, line.stages[0], config).source
 
 
 def test_what_is_folded_alone_is_asked_for_twice_in_the_same_row() -> None:

@@ -290,6 +290,35 @@ def test_repeats_end_where_a_result_says_so() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("boundary", ["periodic", ct.keep()], ids=str)
+def test_beside_a_repeat_a_rename_is_a_copy(boundary: Any) -> None:
+    @ct.step
+    def wave(u, old):
+        return dict(u=2 * u - old + 0.1 * (u[-1, 0] - 2 * u + u[1, 0]), old=u)
+
+    @ct.step
+    def damp(u, old):
+        return dict(u=0.9 * u, old=u, top=ct.max(u))
+
+    solve = ct.repeat(damp, until=lambda now: now.top < 1, at_most=3)
+    grid = ct.Grid(y=7, x=9, boundary=boundary)
+    program = traced(wave, solve, grid=grid)
+    assert not program.renames
+    u, old = field(), field()[::-1].copy()
+    now = last(program, 2, u=u, old=old)
+    for _ in range(2):
+        up, down = np.roll(u, 1, 0), np.roll(u, -1, 0)
+        new = 2 * u - old + 0.1 * (up - 2 * u + down)
+        if boundary != "periodic":
+            new[[0, -1]] = u[[0, -1]]
+        u, old = new, u
+        for _ in range(3):
+            top, u, old = u.max(), 0.9 * u, u
+            if top < 1:
+                break
+    assert np.array_equal(now.fields["u"], u) and np.array_equal(now.fields["old"], old)
+
+
 def test_results_are_conditions_where_folds_are() -> None:
     step = ct.step(lambda u: dict(u=np.where(ct.any(u > 5), 0, u + 1), high=ct.max(u) > 5))
     program, u = traced(step), np.full((7, 9), 5.0)

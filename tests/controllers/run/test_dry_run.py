@@ -56,8 +56,8 @@ def test_bytes_and_messages_are_those_one_counts_by_hand() -> None:
             "tiles": 2 * 12 * 20 * 4, "alignment": 2 * SLACK, "device_staging": 0,
             "host_staging": 0,
         },
-        "sends": 2, "receives": 2, "copies": 0, "folds": 0,
-        "bytes_sent": 2 * row, "bytes_received": 2 * row,
+        "sends": 2, "receives": 2, "copies": 0, "bytes_sent": 2 * row, "bytes_received": 2 * row,
+        "folds": 0,
     }  # fmt: skip
     assert (data["messages_per_step"], data["bytes_per_step"]) == (4, 4 * row)
     assert (data["cells"], data["excess_cells_per_step"]) == (600, 0)

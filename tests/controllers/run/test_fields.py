@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from mpi_jobs import run_ranks
 
+import controllers as ct
 from controllers import (
     Computation,
     Division,
@@ -113,6 +114,24 @@ def test_with_several_fields_the_short_form_names_them() -> None:
             run["v"].gather()
         run["u"].scatter(np.zeros(9))
         assert np.array_equal(run["v"].gather(), np.zeros(9))
+
+
+def test_what_methods_keep_between_stages_is_listed_no_more_and_set_with_the_field() -> None:
+    decay = ct.rk3(lambda u: dict(u=-u[1]), dt=0.5)
+    rim = {"boundary": ct.keep(), "devices": "reference"}
+    with ct.Computation(decay, ct.Grid(x=6), u=1, **rim) as run:
+        assert run.fields == ("u",) and "u_1" not in dir(run) and "u_1" not in repr(run)
+        assert run.program.dtypes.keys() == {"u", "u_1", "u_2"}
+        for number, by in enumerate((
+            lambda u: run.load(lambda tile: np.copyto(tile.array, u)), run.scatter, run.u.set,
+        )):  # fmt: skip
+            start = FIELD[number, :6].astype("float64")
+            by(start)
+            assert np.array_equal(run.u_1, start) and np.array_equal(run["u_2"], start)
+            run.run(2)
+            right = ct.reference_run(run.program, dict.fromkeys(("u", "u_1", "u_2"), start), 2)
+            assert np.array_equal(run.gather(), right["u"]) and run.u[-1] == start[-1]
+        assert run.step == 4, "steps count anew after load and scatter, on after set"
 
 
 def test_dims_and_layouts_divide_a_computation() -> None:

@@ -55,8 +55,9 @@ def hill(y: Any, x: Any) -> Any:
 
 def running(**options: Any) -> ct.Computation:
     return ct.Computation(
-        wave, GRID, u=hill, old=0, devices="reference",
-        **{"comm": SerialCommunicator(), "dt": 0.5, "places_per_controller": 3, **options},
+        wave, GRID, u=hill, old=0,
+        **{"devices": "reference", "comm": SerialCommunicator(), "dt": 0.5,
+           "places_per_controller": 3, **options},
     )  # fmt: skip
 
 
@@ -277,3 +278,86 @@ def test_without_memory_for_a_copy_the_step_is_one_of_some(
 def test_two_ranks_end_together_and_record_together() -> None:
     done = run_ranks(2, RANKS, env=helpers_path(Path(__file__).parent))
     assert done.returncode == 0, done.stderr
+
+
+def acts(run: ct.Computation, rng: Any, kept: list[Any]) -> list[Any]:
+    """What a user may do between two steps; what is seen of it."""
+    kind = int(rng.integers(12))
+    if kind == 0:
+        run.u[3:5, 2:9] = 0.5
+    elif kind == 1:
+        run.u[...] = 0.9 * run.u + 0.1 * run.old
+    elif kind == 2:
+        kept.append(run.u * 2 + run.old)       # its values are those of now
+    elif kind == 3:
+        run.run(2)
+    elif kind == 4:
+        run.old.set(0.25)
+    elif kind == 5:
+        run.record("u", y=33.0, every=2)
+    elif kind == 6 and kept:
+        return [np.asarray(kept.pop())]
+    elif kind == 7:
+        return [run.u.max(), run.u[5, 7], np.asarray(run.old[2:4, 1])]
+    elif kind == 8:
+        return [run.u.gather()]
+    elif kind == 9:
+        return [now.top for now in run.steps(3, every=2)]
+    elif kind == 10:
+        run.redistribute(dims=(1, run.layout.n_places))
+    return []
+
+
+LAYOUTS = [{}, {"devices": "cpu", "places_per_controller": 1}, {"places_per_controller": 2}]
+
+
+@pytest.mark.parametrize("seed", sample(range(24), 24))
+def test_steps_that_stand_still_are_those_of_runs_one_after_another(seed: int) -> None:
+    seen: list[list[Any]] = []
+    for stands in (True, False):
+        rng, kept = np.random.default_rng(seed), list[Any]()
+        options = LAYOUTS[seed % 3]
+        with running(**options) as run:
+            found: list[Any] = []
+            n_steps, every = int(rng.integers(1, 12)), int(rng.integers(1, 4))
+            counts = [min(every, n_steps - done) for done in range(0, n_steps, every)]
+            walk = run.steps(n_steps, every)
+            for count in counts:
+                now = next(walk) if stands else run.run(count)
+                found += [now.step, now.time, now.top, run.energy]
+                found += acts(run, rng, kept)
+            found += [*map(np.asarray, kept), run.u.get(), run.old.get(), run.report().steps]
+            found += [one.steps for one in run.records] + [one.get() for one in run.records]
+            seen.append(found)
+    assert len(seen[0]) == len(seen[1])
+    for number, (one, other) in enumerate(zip(*seen)):
+        assert np.array_equal(one, other), number
+
+
+@pytest.mark.whole
+def test_two_ranks_stand_still_together(tmp_path: Path) -> None:
+    text = """import numpy as np
+from hitmap.comm import default_communicator
+from test_stepping import running
+def went(stands):
+    with running(comm=default_communicator()) as run:
+        seen, walk = [], run.steps(8, 2)
+        for number in range(4):
+            now = next(walk) if stands else run.run(2)
+            seen += [now.top, run.u[6, 3]] if number else [now.top]
+            if number == 1:
+                run.u[...] = 0.5 * run.u
+            if number == 2:
+                w = run.u + run.old
+        return [*seen, np.asarray(w).sum(), run.u.max(), run.step]
+assert went(True) == went(False), (went(True), went(False))
+with running(comm=default_communicator()) as run:
+    for now in run.steps(6):
+        if now.step == 3:
+            break
+    assert run.step == 3 and run.u.max() > 0
+print("all right")
+"""
+    (tmp_path / "walk.py").write_text(text)
+    job = run_ranks(2, [str(tmp_path / "walk.py")], env=helpers_path(Path(__file__).parent))
+    assert job.stdout.count("all right") == 2, job.stdout + job.stderr

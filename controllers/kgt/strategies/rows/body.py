@@ -10,7 +10,7 @@ from controllers.kgt.strategies.rows.item import (
     each_once,
     last_early,
 )
-from controllers.kgt.strategies.rows.parameters import RowsParameters
+from controllers.kgt.strategies.rows.parameters import RowsParameters, shares_rows
 from controllers.kgt.strategies.rows.row_value import PLACE, places_of, typed, value_arguments
 from controllers.kgt.text.c_lines import block, indented
 from controllers.kgt.text.emitter import OPENCL_TYPES, element, statement, used_fields
@@ -20,7 +20,7 @@ from controllers.kgt.text.given import axes_of
 from controllers.program.expression import Read
 from controllers.program.program import Program, Stage
 
-# For a unit of `ahead` where nothing is stored: bytes to what comes into the second-level cache,
+# For a unit of `ahead` where rows share nothing: bytes to what comes into the second-level cache,
 # and from there to the first one.
 _DISTANCES = {"KGT_PREFETCH": 1024, "KGT_PREFETCH_NEAR": 256}
 
@@ -213,7 +213,7 @@ def _for_rows(n_rows: int, statements: list[str]) -> list[str]:
 
 
 def _ahead(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
-    """C lines: ask for what later blocks read first; folds alone, what they read soon."""
+    """C lines: ask for what later blocks read first; where rows share nothing, what comes soon."""
     if not config.ahead:
         return []
     asked = []
@@ -221,7 +221,7 @@ def _ahead(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
         offsets = [read.offset for read in stage.reads if read.field == field]
         newest = tuple(max(axis) for axis in zip(*offsets))
         at = f"c_{field}[item] + item_x"
-        if stage.stored:
+        if shares_rows(stage):
             planes = newest[-3:-2]      # none in 2-D
             away = (*planes, config.rows + config.ahead - 1, 0)
             found = {"KGT_PREFETCH": at}
@@ -246,7 +246,7 @@ def _ahead_of_edge(
     program: Program, stage: Stage, config: RowsParameters, cell: str
 ) -> list[str]:
     """C lines: ask for the line that holds a cell, in C, of the same row in the next block."""
-    if not config.ahead:
+    if not config.ahead or program.n_axes == 1:
         return []
     lines = []
     for field in stage.stored:

@@ -30,7 +30,7 @@ from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.rows.body import rows_body
-from controllers.kgt.strategies.rows.parameters import RowsParameters
+from controllers.kgt.strategies.rows.parameters import RowsParameters, shares_rows
 from controllers.kgt.strategies.rows.row_value import row_value
 from controllers.kgt.text import element, fast, frame
 from controllers.kgt.text.analysis import arithmetic_type, in_vectors
@@ -80,11 +80,12 @@ class RowsConfig(RowsParameters, Config):
         """What is good for `stage` on a CPU (docs/performance.md); 64 bytes to a vector."""
         streaming = exceeds_cache and not stage.overwrites  # what was read is in the cache
         lanes = _lanes(program, stage)
-        if not stage.stored:    # folds alone: rows share little, and the text is built sooner
-            band, depth = ((1, 1), (64, 1), (64, 48))[min(program.n_axes, 3) - 1]
-            return cls(lanes, 1, band=band, depth=depth, ahead=12)
-        if program.n_axes == 1:
-            return cls(lanes, 1, band=1, streaming=streaming)
+        band, depth = ((1, 1), (16, 1), (64, 48))[min(program.n_axes, 3) - 1]
+        if not stage.stored:    # folds alone: what an item has in the end takes some time
+            return cls(lanes, 1, band=64 if program.n_axes > 1 else 1, depth=depth, ahead=12)
+        if not shares_rows(stage):      # one at a time: less text, which is built sooner
+            ahead = 8 if exceeds_cache else 0
+            return cls(lanes, 1, band=band, depth=depth, ahead=ahead, streaming=streaming)
         ahead = 4 if exceeds_cache else 0
         if program.n_axes == 2:
             n_values = len(stage.reads) * len(stage.updates)
@@ -92,6 +93,8 @@ class RowsConfig(RowsParameters, Config):
             one_by_one = not (in_vectors(stage, program.dtypes) or stage.elements)
             if len(stage.updates) > 1 and (n_values > _MANY or one_by_one):
                 rows = 1
+            elif rows == 2:     # the next block's last row, as of four rows
+                ahead = min(ahead, 2)
             return cls(lanes, rows, ahead=ahead, streaming=streaming)
         many = len(stage.fields_read) > _MANY_FIELDS
         planes, ahead = (1, 0) if many else (2 if stage.overwrites else 3, ahead)
@@ -120,7 +123,7 @@ class RowsConfig(RowsParameters, Config):
         bands = ((1,), (8, 16, 32, 64, 128), (16, 64, 256))[min(n_axes, 3) - 1]
         depths = (12, 48, 192) if n_axes > 2 else (1,)
         lanes = (self.lanes, self.lanes // 2)
-        aheads = (0, 4, 8) if self.ahead else (0,)
+        aheads = sorted({0, 4, 8, self.ahead}) if self.ahead else (0,)
         for values in product(lanes, rows, planes, bands, depths, _SEGMENTS, aheads):
             config = RowsConfig(*values, self.streaming)
             if config.rows * config.planes <= 8:
@@ -155,7 +158,7 @@ class RowsConfig(RowsParameters, Config):
         helpers = element.functions(stage, program.dtypes, values=True)
         helpers += row_value(program, stage, lanes, self.streaming)
         helpers += [*PREFETCH, ""] if self.ahead else []
-        helpers += [*PREFETCH_NEAR, ""] if self.ahead and not stage.stored else []
+        helpers += [*PREFETCH_NEAR, ""] if self.ahead and not shares_rows(stage) else []
         helpers += lanes_helpers(stage, self.lanes) if values_of(stage) else []
         kernel = frame.kernel(
             program, stage, how, rows_body(program, stage, self),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from controllers.program.program import Stage
+
 
 @dataclass(frozen=True)
 class RowsParameters:
@@ -12,9 +14,9 @@ class RowsParameters:
     lanes: cells of a vector, 2 to 16.  rows, planes: those of a block, along the last axis but one
     and but two.  band, depth, segment: cells of an item along the last axis but one, but two, and
     the last one.  ahead: rows that many past its block are asked for meanwhile, of the highest
-    planes it reads, or, where nothing is stored, so many KiB of the same row, and a quarter of
-    that into the first-level cache; 0: none.  streaming: stores bypass the caches (for fields that
-    exceed them).
+    planes it reads, or, where rows share nothing, what is so many KiB further on in the same row,
+    and a quarter of that into the first-level cache; 0: none.  streaming: stores bypass the caches
+    (for fields that exceed them).
     """
 
     lanes: int = 16
@@ -25,3 +27,11 @@ class RowsParameters:
     segment: int = 16384
     ahead: int = 0
     streaming: bool = False
+
+
+def shares_rows(stage: Stage) -> bool:
+    """Whether rows that are computed at once read cells of each other.
+
+    Folds alone are computed row by row all the same.
+    """
+    return bool(stage.stored) and any(any(read.offset[:-1]) for read in stage.reads)

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+"""The balance of a run: between two windows of steps all ranks decide on shares, and how.
+
+A window has at least 20 launches and lasts at least 50 ms; the first one is shorter where devices
+are so unlike that each launch is dear.  After it every rank tells how long the
+launches of its devices have taken, and all of them decide from the same numbers.
+"""
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from controllers.balance.decision import CellsOf, Decider, Decision, Window
+from controllers.balance.watch import Watch
+from controllers.engine import Engine, RunLog
+from controllers.plan import Plan
+from controllers.plan.rate import Rate
+from controllers.report.balance_report import BalanceReport, Shares
+from controllers.report.duration import duration
+from controllers.settings.execution import Balance
+from hitmap.comm import Communicator
+
+LAUNCHES = 20       # of a window, at least, and ...
+WINDOW_S = 0.05     # ... its seconds
+GLANCE = 6          # the very first one ends after so few where launches take so long, ...
+GLANCE_S = 1e-3
+UNLIKE = 2.0        # ... and so many times longer on one device than on another
+GROWTH = 64         # how many times longer than before it becomes, at most
+STEADY = 4          # windows are so many times longer where shares are settled,
+PATIENT = 16        # ... and up to so many times where moves do not pay
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Of what a balance is made.
+
+    devices: rank and number there of each.  least: cells that each keeps.  cells_of: what they
+    get with shares, where cuts are possible.  cost_s: what a move probably takes on this rank.
+    keep: is told the rates of this rank's devices, by their number, once shares are settled.
+    """
+
+    mode: Balance
+    devices: Sequence[tuple[int, int]]
+    least: float
+    cells_of: CellsOf
+    cost_s: float
+    keep: Callable[[Mapping[int, Rate]], None]
+
+
+class Balancer:
+    """Watches the steps of a run, and says when and how the field is to be divided anew."""
+
+    def __init__(self, terms: Terms, engine: Engine, comm: Communicator) -> None:
+        self._terms, self._comm = terms, comm
+        self._decider = Decider(len(terms.devices), terms.least, follows=terms.mode == "dynamic")
+        self._cost_s, self._spent_s = terms.cost_s, 0.0
+        self._first_s = self._last_s = 0.0
+        self._history: list[Shares] = []
+        self._why, self._gave_up = "too few steps to tell", False
+        self._wanted, self._stretch = GLANCE, 1
+        self._is_glance = True
+        self._attach(engine)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is decided any more."""
+        return self._gave_up or self._decider.over
+
+    @property
+    def log(self) -> RunLog | None:
+        """Who looks at the steps."""
+        return None if self.over else self._watch
+
+    def until_decision(self, left: int) -> int:
+        """How many of the `left` steps are to be run before `decide`: whole launches."""
+        if self.over:
+            return left
+        wanted = max(1, self._wanted - self._n_launches) * self._per_launch
+        return min(left, wanted)
+
+    def ran(self, n_steps: int) -> None:
+        """So many steps were run."""
+        self._watch.read()
+        self._n_launches += n_steps // self._per_launch
+
+    def decide(self, step: int, n_left: int) -> tuple[float, ...] | None:
+        """New shares, if the window is over and they pay within `n_left` steps.  Collective."""
+        if self.over or self._n_launches < self._wanted:
+            return None
+        everyone = self._comm.allgather((self._watch.times, self._cost_s))
+        times = [everyone[rank][0].get(number, 0.0) for rank, number in self._terms.devices]
+        if not self._is_enough(times):
+            return None
+        seconds = [one / self._per_launch for one in times]
+        cost_s = max(cost_s for _, cost_s in everyone)
+        window = Window(seconds, self._cells, n_left, cost_s)
+        settled = self._decider.settled
+        found = self._decider.decide(window, self._terms.cells_of)
+        self._note(step, window, found)
+        if self._decider.settled and not settled and all(self._cells):
+            rates = zip(self._terms.devices, self._decider.rates, strict=True)
+            mine = {n: rate for (rank, n), rate in rates if rank == self._comm.rank}
+            self._terms.keep(mine)
+        return found.shares
+
+    @contextmanager
+    def moving(self) -> Iterator[None]:
+        """In here the field is divided anew; it takes as long the next time."""
+        start = time.perf_counter()
+        yield
+        self._cost_s = time.perf_counter() - start
+        self._spent_s += self._cost_s
+
+    def moved(self, engine: Engine) -> None:
+        """It was: `engine` runs the steps from now on."""
+        self._attach(engine)
+
+    def give_up(self, why: str) -> None:
+        """It cannot be."""
+        self._gave_up, self._why = True, why
+        _logger.info("balance: %s", why)
+
+    def report(self) -> BalanceReport:
+        """What came of it so far."""
+        return BalanceReport(
+            self._terms.mode, tuple(self._history), self._first_s, self._last_s, self._spent_s,
+            self._why,
+        )  # fmt: skip
+
+    def _attach(self, engine: Engine) -> None:
+        self._watch, self._n_launches = Watch(engine), 0
+        self._per_launch = engine.plan.steps_per_launch
+        self._cells = cells_on(engine.plan, self._terms.devices)
+        n_cells = sum(self._cells)
+        shares = tuple(cells / n_cells for cells in self._cells)
+        self._history.append(Shares(engine.n_steps, shares))
+
+    def _is_enough(self, times: Sequence[float]) -> bool:
+        """Whether such times of launches decide; else the window goes on."""
+        launch_s = max(times)
+        if self._is_glance:
+            self._is_glance, self._wanted = False, LAUNCHES
+            return launch_s >= GLANCE_S and launch_s > UNLIKE * min(times)
+        if launch_s * self._n_launches >= WINDOW_S:
+            return True
+        most = GROWTH * self._n_launches
+        self._wanted = min(most, math.ceil(WINDOW_S / launch_s)) if launch_s else most
+        self._wanted = max(self._wanted, self._n_launches + 1)
+        return False
+
+    def _note(self, step: int, window: Window, found: Decision) -> None:
+        """What was decided; and the next window."""
+        self._why, self._last_s = found.why, found.now_s
+        self._first_s = self._first_s or found.now_s
+        moves = found.shares is not None
+        self._stretch = 1 if moves else (
+            STEADY if self._decider.settled else min(2 * self._stretch, PATIENT)
+        )  # fmt: skip
+        shortest = max(LAUNCHES, math.ceil(WINDOW_S / max(window.seconds) / self._per_launch))
+        self._wanted, self._n_launches = shortest * self._stretch, 0
+        self._watch.begin()
+        if self._comm.rank:     # all decide the same
+            return
+        _logger.info(
+            "balance after step %d: %s a step, with the best shares %s; over %d steps a gain of %s "
+            "for %s: %s", step, duration(found.now_s), duration(found.new_s), window.n_left,
+            duration(found.gain_s), duration(found.cost_s), found.why,
+        )  # fmt: skip
+
+
+def cells_on(plan: Plan, devices: Sequence[tuple[int, int]]) -> list[int]:
+    """The cells of each device."""
+    found = dict.fromkeys(devices, 0)
+    for box, where in zip(plan.layout.owned, plan.locations, strict=True):
+        found[where.rank, where.controller] += box.n_cells
+    return [*found.values()]

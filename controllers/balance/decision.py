@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""When the field is divided anew: what a window has shown, what other shares would gain and cost.
+
+    windows   1      2      3      4      5      6      7      8
+    device 1  ####   ##     ##     ##     ####   ####   ##     ##      seconds of a step
+    device 2  #      ##     ##     ##     #      #      ##     ##
+              move   settled              doubt  move   settled
+
+Arithmetic alone: from the same numbers all ranks decide the same.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from controllers.balance.shares import equal_times
+from controllers.balance.sightings import Sightings
+from controllers.plan.rate import Rate
+
+WORTH = 0.03        # of a step's time: so much must be gained by a move
+DOUBT = 0.05        # ... once shares are settled, and by two windows in a row
+CHANGED = 1.15      # a device that takes so many times longer, or less, is another one
+MOST_MOVES = 3      # until shares are settled
+
+# How many cells each device gets where the shares are these, cuts being where they can be.
+CellsOf = Callable[[Sequence[float]], Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Window:
+    """What was seen of all devices: seconds of a step (a median), and the cells of each.
+
+    n_left: steps that such shares would still be used for.  cost_s: what a move takes.
+    """
+
+    seconds: Sequence[float]
+    cells: Sequence[int]
+    n_left: int
+    cost_s: float
+
+
+@dataclass(frozen=True)
+class Decision:
+    """New shares, or none, and why.
+
+    now_s, new_s: seconds of a step as it is and with the best shares, as the model has it.
+    gain_s: over the steps that are left.
+    """
+
+    shares: tuple[float, ...] | None
+    why: str
+    now_s: float
+    new_s: float
+    gain_s: float
+    cost_s: float
+
+
+class Decider:
+    """Decides window by window.
+
+    least: cells that each device keeps.  follows: whether it goes on once shares are settled.
+    """
+
+    def __init__(self, n_devices: int, least: float, *, follows: bool = False) -> None:
+        self.least = least
+        self.settled = False
+        self.n_moves = 0            # in all
+        self._follows = follows
+        self._sightings = [Sightings() for _ in range(n_devices)]
+        self._moves_left = MOST_MOVES
+        self._usual: Sequence[float] = ()   # seconds of each when shares were settled
+        self._n_doubts = 0
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is decided any more."""
+        return self.settled and not self._follows
+
+    @property
+    def rates(self) -> list[Rate]:
+        """Of all devices, as seen last."""
+        return [one.rate for one in self._sightings]
+
+    def decide(self, window: Window, cells_of: CellsOf) -> Decision:
+        """What comes of a window."""
+        for one, cells, seconds in zip(self._sightings, window.cells, window.seconds):
+            if cells:
+                one.add(cells, seconds)
+        if not all(one.known for one in self._sightings):   # shares of 0, which somebody wants
+            self.settled = True
+            return self._stays(window, "a device has no cells", max(window.seconds))
+        if self.settled and self._is_other(window, cells_of):
+            self.settled, self._moves_left = False, MOST_MOVES
+            for one, now, usual in zip(self._sightings, window.seconds, self._usual):
+                if not usual / CHANGED < now < usual * CHANGED:
+                    one.forget()
+        return self._decided(window, cells_of)
+
+    def _is_other(self, window: Window, cells_of: CellsOf) -> bool:
+        """Whether two windows have said that the settled shares are not right any more."""
+        new_s = self._best(window, cells_of)[1]
+        is_new = any(
+            abs(now - usual) > DOUBT * usual for now, usual in zip(window.seconds, self._usual)
+        )
+        doubted = is_new and new_s < (1 - DOUBT) * max(window.seconds)
+        self._n_doubts = self._n_doubts + 1 if doubted else 0
+        if self._n_doubts < 2:
+            return False
+        self._n_doubts = 0
+        return True
+
+    def _decided(self, window: Window, cells_of: CellsOf) -> Decision:
+        shares, new_s = self._best(window, cells_of)
+        now_s = max(window.seconds)
+        if self.settled:
+            return self._stays(window, "settled", new_s)
+        if new_s > (1 - WORTH) * now_s:
+            return self._settles(window, f"other shares would gain less than {WORTH:.0%}", new_s)
+        if not self._moves_left:
+            return self._settles(window, f"{MOST_MOVES} moves were made", new_s)
+        gain_s = (now_s - new_s) * window.n_left
+        if gain_s <= window.cost_s:
+            return self._stays(window, "a move costs more than it would gain", new_s)
+        self._moves_left -= 1
+        self.n_moves += 1
+        return Decision(shares, "devices take unlike times", now_s, new_s, gain_s, window.cost_s)
+
+    def _best(self, window: Window, cells_of: CellsOf) -> tuple[tuple[float, ...], float]:
+        """The shares by which all take equally long, and the seconds of a step with them."""
+        rates, n_cells = self.rates, sum(window.cells)
+        shares = tuple(n / n_cells for n in equal_times(rates, n_cells, self.least))
+        cells = cells_of(shares)
+        return shares, max(rate.seconds(n) for rate, n in zip(rates, cells, strict=True))
+
+    def _settles(self, window: Window, why: str, new_s: float) -> Decision:
+        self.settled, self._usual = True, window.seconds
+        return self._stays(window, why, new_s)
+
+    def _stays(self, window: Window, why: str, new_s: float) -> Decision:
+        now_s = max(window.seconds)
+        gain_s = max(0.0, now_s - new_s) * window.n_left
+        return Decision(None, why, now_s, new_s, gain_s, window.cost_s)

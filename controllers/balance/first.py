@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""The shares that a run begins with, and whether they are to be balanced while it goes on."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from controllers.balance.remembered import Remembered
+from controllers.balance.shares import equal_times
+from controllers.device import Device
+from controllers.kernel.registry import KernelChoice
+from controllers.kernel.variant import Kernel
+from controllers.placement.placement import Controllers
+from controllers.placement.temporal import THICK
+from controllers.plan.rate import Rate
+from controllers.program.program import Program
+from controllers.settings.division import AUTO, Division
+from controllers.settings.execution import Balance, Execution
+from hitmap.comm import Communicator
+from hitmap.shape import Shape
+
+# A core of a CPU is 1: rough, for devices of which nothing is known; the first windows correct it.
+_OF_KIND = {"gpu": 100.0, "accelerator": 50.0, "reference": 0.05}
+
+
+@dataclass(frozen=True)
+class First:
+    """The division that a run begins with, and how it is balanced: "off" with the reason.
+
+    source: from where its shares are.  why: nothing where nobody has asked for more.
+    """
+
+    division: Division
+    mode: Balance
+    source: str = "given"
+    why: str = ""
+
+    def __str__(self) -> str:
+        """
+        >>> print(First(Division(), "dynamic", "by the class of the devices"))
+        balance: dynamic; the first shares are by the class of the devices
+        """
+        off = f"off: {self.why}" if self.why else self.mode
+        return f"balance: {off}; the first shares are {self.source}"
+
+
+@dataclass(frozen=True)
+class _Described:
+    """What a rank tells of a device; `known` is its rate in earlier runs."""
+
+    kind: str
+    name: str
+    compute_units: int
+    of_class: float
+    known: Rate | None
+
+    def is_like(self, other: _Described) -> bool:
+        """Whether nothing says that one is faster."""
+        mine = self.kind, self.name, self.compute_units
+        return mine == (other.kind, other.name, other.compute_units)
+
+
+def first_division(
+    division: Division,
+    execution: Execution,
+    program: Program,
+    kernel: KernelChoice,
+    controllers: Controllers,
+    domain: Shape,
+    comm: Communicator,
+) -> First:
+    """What of a division is left to the devices, as they say themselves.  Collective.
+
+    Without a word on how to cut, that is the shares of devices that are unlike.
+    """
+    wanted = execution.balance or "start"
+    asks = division.weights == AUTO or (execution.balance or "off") != "off"
+    if division.is_exact or not (asks or (division.is_open and wanted != "off")):
+        return First(division, "off")
+    everyone = _described(controllers, program, domain, comm)
+    if len(everyone) == 1:
+        alone = division.shared([1]) if division.weights == AUTO else division
+        return First(alone, "off", why="there is one device" if asks else "")
+    if not asks and all(one.is_like(everyone[0]) for one in everyone):
+        return First(division, "off")
+    begun, source = division, "given"
+    if division.weights in (None, AUTO):
+        source, rates = _rates(everyone)
+        reach = sum(program.reach[0]) * THICK * division.places_per_controller
+        least = reach * domain.n_cells / max(1, domain.extent[0])
+        begun = division.shared(equal_times(rates, domain.n_cells, least))
+    why = _hindrance(execution, kernel) if wanted != "off" else ""
+    return First(begun, "off" if why else wanted, source, why)
+
+
+def _rates(everyone: Sequence[_Described]) -> tuple[str, list[Rate]]:
+    """From where, and the rates of all devices: those of earlier runs, if all have one."""
+    known = [one.known for one in everyone if one.known is not None]
+    if len(known) == len(everyone):
+        return "those of an earlier run", known
+    return "by the class of the devices", [Rate(0.0, 1 / one.of_class) for one in everyone]
+
+
+def _hindrance(execution: Execution, kernel: KernelChoice) -> str:
+    """Why the times of launches say nothing on shares, if so."""
+    if execution.tune:
+        return "tune= changes the kernels in the same steps"
+    if execution.checked != "off":
+        return "check= makes launches take other times"
+    if isinstance(kernel, Kernel):
+        return "a kernel of the user's own may not compute other boxes"
+    return ""
+
+
+def _described(
+    controllers: Controllers, program: Program, domain: Shape, comm: Communicator
+) -> list[_Described]:
+    """The devices of all ranks, as each rank knows its own."""
+    mine = [
+        _Described(
+            device.kind, device.name, device.compute_units, class_rate(device),
+            Remembered(device, program, domain).load(),
+        )
+        for device in (executor.device for executor in controllers.executors)
+    ]  # fmt: skip
+    return [one for rank in comm.allgather(mine) for one in rank]
+
+
+def class_rate(device: Device) -> float:
+    """How fast such devices are about, in cores of a CPU.
+
+    >>> from controllers.device.device import reference_device
+    >>> class_rate(reference_device())
+    0.05
+    """
+    return _OF_KIND.get(device.kind, float(max(1, device.compute_units)))

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""How long launches take on the devices of a rank: in some steps of a window, their median."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+
+from controllers.device.event import Profile
+from controllers.engine import Engine, Replays
+from controllers.plan import Operation
+
+LEFT_OUT = 2        # steps at the beginning of a window: caches hold what was before
+MOST_REPEATS = 8    # of a part of a step
+MOST_PAIRS = 16     # of steps that are looked at in a run; to read times takes some 20 us each
+
+
+class Watch:
+    """A log of the launches of an engine; `times` are those of the window since `begin`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._launches = engine.ends.launches
+        self._devices = {place: engine.plan.locations[place].controller
+                         for place in engine.plan.places}  # fmt: skip
+        self.begin()
+
+    def begin(self) -> None:
+        """A window begins."""
+        self._left_out = 0
+        self._profiles: dict[int, list[tuple[int, Profile]]] = {}
+        self._times: dict[int, list[float]] = {}
+
+    def steps(self, first: int, last: int) -> Iterator[int]:
+        """All, or where there are many of them pairs at even distances."""
+        skipped = min(LEFT_OUT - self._left_out, last - first + 1)
+        self._left_out += skipped
+        first += skipped
+        interval = max(2, -(-(last - first + 1) // MOST_PAIRS))
+        for pair in range(first, last + 1, interval):
+            yield from range(pair, min(pair + 2, last + 1))
+
+    def add(self, step: int, operation: Operation, profile: Profile) -> None:
+        if operation.number in self._launches:
+            self.note(step, operation.place, profile)
+
+    def within(self, engine: Replays, step: int) -> PartWatch:
+        """Who watches a part of a step."""
+        return PartWatch(self, engine, step)
+
+    def note(self, step: int, place: int, profile: Profile) -> None:
+        """A launch of a step at a place."""
+        self._profiles.setdefault(step, []).append((self._devices[place], profile))
+
+    def read(self) -> None:
+        """All that was started is complete."""
+        for profiles in self._profiles.values():
+            sums: dict[int, float] = {}
+            for device, profile in profiles:
+                sums[device] = sums.get(device, 0.0) + (profile.end - profile.start) * 1e-9
+            for device, seconds in sums.items():
+                self._times.setdefault(device, []).append(seconds)
+        self._profiles = {}
+
+    @property
+    def times(self) -> dict[int, float]:
+        """Seconds of the launches of a step, by the number of the device."""
+        return {device: median(found) for device, found in self._times.items()}
+
+
+class PartWatch:
+    """The first launches of a part of a step, which is repeated as often as it asks for.
+
+    All devices repeat it as often: so many tell how long each takes beside the others.
+    """
+
+    def __init__(self, whole: Watch, engine: Replays, step: int) -> None:
+        self._whole, self._step = whole, step
+        self._launches = engine.ends.launches
+
+    def steps(self, first: int, last: int) -> range:
+        """The first ones."""
+        return range(first, min(last + 1, first + MOST_REPEATS))
+
+    def add(self, step: int, operation: Operation, profile: Profile) -> None:
+        if operation.number in self._launches:
+            self._whole.note(self._step, operation.place, profile)
+
+    def within(self, engine: Replays, step: int) -> PartWatch:
+        """Parts have none."""
+        raise AssertionError("a part of a step is run by one engine")

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""Shares are found from times alone: few moves, no move without gain, changes followed."""
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+import pytest
+from sample import sample
+
+from controllers.balance.decision import MOST_MOVES, Decider, Window
+from controllers.balance.shares import equal_times
+from controllers.balance.sightings import Sightings
+from controllers.plan.rate import Rate
+from hitmap.cut import split_weighted
+
+ROWS, WIDTH = 4096, 1000
+
+
+@dataclass
+class Machine:
+    """Devices that take a + b * cells, with noise, and now and then much longer."""
+
+    rates: list[Rate]
+    noise: float = 0.0
+    outliers: float = 0.0
+    align: int = 1
+    chance: random.Random = field(default_factory=lambda: random.Random(5))
+
+    def cells_of(self, shares: Sequence[float]) -> list[int]:
+        cuts = split_weighted(ROWS, shares, self.align)
+        return [WIDTH * (high - low) for low, high in zip(cuts, cuts[1:])]
+
+    def window(self, cells: Sequence[int], n_left: int = 10**6, cost_s: float = 0.1) -> Window:
+        return Window([self._median(s, n) for s, n in zip(self.rates, cells)],
+                      cells, n_left, cost_s)  # fmt: skip
+
+    def _median(self, speed: Rate, cells: int) -> float:
+        return median(
+            speed.seconds(cells) * (1 + self.noise * self.chance.random())
+            * (10 if self.chance.random() < self.outliers else 1)
+            for _ in range(20)
+        )  # fmt: skip
+
+    def seconds(self, cells: Sequence[int]) -> float:
+        return max(s.seconds(n) for s, n in zip(self.rates, cells))
+
+    @property
+    def optimum(self) -> float:
+        return self.seconds([round(n) for n in equal_times(self.rates, ROWS * WIDTH, 0)])
+
+
+def settle(machine: Machine, decider: Decider, cells: list[int], most: int = 5) -> list[int]:
+    """Windows until shares are settled; the cells then."""
+    for _ in range(most):
+        decision = decider.decide(machine.window(cells), machine.cells_of)
+        if decision.shares is not None:
+            cells = machine.cells_of(decision.shares)
+        elif decider.settled:
+            break
+    return cells
+
+
+def random_machine(seed: int) -> Machine:
+    chance = random.Random(seed)
+    rates = [
+        Rate(chance.choice([0.0, 1e-5, 2e-4]), 10 ** chance.uniform(-9.5, -8))
+        for _ in range(chance.randint(2, 6))
+    ]
+    return Machine(rates, 0.05, 0.1, chance.choice([1, 8]), chance)
+
+
+@pytest.mark.parametrize("seed", sample(range(200), 10))
+def test_shares_settle_near_the_optimum_in_at_most_three_moves(seed: int) -> None:
+    machine = random_machine(seed)
+    decider = Decider(len(machine.rates), 0)
+    cells = settle(machine, decider, machine.cells_of([1] * len(machine.rates)))
+    assert decider.settled and decider.over and decider.n_moves <= MOST_MOVES
+    grain = max(s.cell_s for s in machine.rates) * machine.align * WIDTH
+    assert machine.seconds(cells) <= machine.optimum / 0.95 + grain
+
+
+@pytest.mark.parametrize("factor", [2, 3, 5])
+def test_a_slower_part_is_found_by_one_move(factor: int) -> None:
+    machine = Machine([Rate(0, 1e-9), Rate(0, factor * 1e-9)])
+    decider = Decider(2, 0)
+    cells = settle(machine, decider, machine.cells_of([1, 1]))
+    assert decider.n_moves == 1
+    assert cells[0] == pytest.approx(factor * cells[1], rel=0.01)
+
+
+def test_devices_that_are_alike_are_left_alone() -> None:
+    machine = Machine([Rate(1e-5, 1e-9)] * 4, noise=0.05, outliers=0.2)
+    decider = Decider(4, 0, follows=True)
+    cells = machine.cells_of([1] * 4)
+    decisions = [decider.decide(machine.window(cells), machine.cells_of) for _ in range(50)]
+    assert {one.shares for one in decisions} == {None}
+
+
+def test_a_move_has_to_pay_within_the_steps_that_are_left() -> None:
+    machine = Machine([Rate(0, 1e-9), Rate(0, 2e-9)])
+    cells = machine.cells_of([1, 1])        # 4.1 ms a step, 2.7 ms at best
+    decider = Decider(2, 0)
+    found = decider.decide(machine.window(cells, n_left=100, cost_s=0.2), machine.cells_of)
+    assert found.shares is None and "costs more" in found.why and not decider.over
+    assert found.gain_s == pytest.approx(100 * (found.now_s - found.new_s))
+    found = decider.decide(machine.window(cells, n_left=200, cost_s=0.2), machine.cells_of)
+    assert found.shares == pytest.approx((2 / 3, 1 / 3))
+
+
+@pytest.mark.parametrize("seed", sample(range(100), 10))
+def test_a_device_that_becomes_slower_is_noticed_within_five_windows(seed: int) -> None:
+    machine = random_machine(seed)
+    decider = Decider(len(machine.rates), 0, follows=True)
+    cells = settle(machine, decider, machine.cells_of([1] * len(machine.rates)))
+    slow = seed % len(cells)
+    machine.rates[slow] = Rate(2 * machine.rates[slow].fixed_s,
+                                 2 * machine.rates[slow].cell_s)  # fmt: skip
+    for _ in range(5):
+        decision = decider.decide(machine.window(cells), machine.cells_of)
+        if decision.shares is not None:
+            cells = machine.cells_of(decision.shares)
+    grain = max(s.cell_s for s in machine.rates) * machine.align * WIDTH
+    assert machine.seconds(cells) <= machine.optimum / 0.95 + grain
+
+
+def test_one_odd_window_moves_nothing_once_shares_are_settled() -> None:
+    machine = Machine([Rate(0, 1e-9)] * 2)
+    decider, cells = Decider(2, 0, follows=True), machine.cells_of([1, 1])
+    for window in range(20):
+        times = machine.window(cells)
+        odd = Window([3 * times.seconds[0], times.seconds[1]], cells, 10**6, 0.1)
+        given = odd if window % 2 else times
+        assert decider.decide(given, machine.cells_of).shares is None
+
+
+def test_every_device_keeps_the_least_it_may_have() -> None:
+    machine = Machine([Rate(0, 1e-9), Rate(0, 1e-6)])
+    decider = Decider(2, 24 * WIDTH)
+    assert settle(machine, decider, machine.cells_of([1, 1])) == [4072 * WIDTH, 24 * WIDTH]
+    assert decider.n_moves == 1
+
+
+def test_a_device_without_cells_stays_without() -> None:
+    machine = Machine([Rate(0, 1e-9)] * 2)
+    decider = Decider(2, 0)
+    found = decider.decide(machine.window([ROWS * WIDTH, 0]), machine.cells_of)
+    assert found.shares is None and "no cells" in found.why and decider.over
+
+
+def test_times_that_no_device_has_make_no_overhead() -> None:
+    seen = Sightings()
+    seen.add(100, 1.0)
+    seen.add(50, 2.0)       # slower with fewer cells
+    assert seen.rate == Rate(0.0, 0.04)
+    seen.add(49, 2.1)       # too near to tell
+    assert seen.rate.fixed_s == 0.0
+    seen.forget()
+    assert seen.rate.seconds(98) == pytest.approx(4.2)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""Random programs that repeat some of their stages: checked, traced and tuned, as the reference."""
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from functools import cache
+from itertools import cycle
+from typing import Any
+
+import pytest
+from engine_runs import check_engine, layout_of
+from fold_programs import N_CASES, random_folds
+from random_programs import ProgramCase
+from sample import sample
+from small_kernels import opencl
+
+from controllers.check import CheckedRepeatingEngine
+from controllers.device import reference_device
+from controllers.engine import Engine, RepeatingEngine
+from controllers.executor.executor import Executor
+from controllers.executor.reference import ReferenceExecutor
+from controllers.program.repeat import Repeat
+from controllers.report.timings import Timings
+from controllers.report.trace import Trace
+from controllers.tuning import Tuner
+from hitmap import SerialCommunicator
+
+N_PLACES = (1, 2, 3, 5)
+
+
+class Traced(RepeatingEngine):
+    """Tells a trace of its runs."""
+
+    def run(self, n_steps: int, *_: Any, **more: Any) -> None:
+        trace = Trace(SerialCommunicator())
+        trace.begin(self)
+        super().run(n_steps, log=trace)
+        trace.end(self)
+        timeline = trace.timeline()
+        assert timeline is not None and timeline.n_steps == n_steps
+        assert {span.step for span in timeline.spans} <= {*range(n_steps)}
+
+
+class Tuned(RepeatingEngine):
+    """Tries configurations while it runs."""
+
+    def run(self, n_steps: int, *_: Any, **more: Any) -> None:
+        if more or hasattr(self, "_under_way"):
+            super().run(n_steps, *_, **more)
+            return
+        self._under_way = True
+        Tuner(self, SerialCommunicator(), 60.0).run(n_steps, Timings())
+        del self._under_way
+
+
+WAYS: dict[str, type[Engine]] = {
+    "plain": RepeatingEngine, "checked": CheckedRepeatingEngine, "traced": Traced, "tuned": Tuned,
+}  # fmt: skip
+
+
+@cache
+def random_repeats(number: int) -> ProgramCase:
+    """Case `number`: a program that folds, of which one or two runs of stages are repeated."""
+    case, rng = random_folds(number), random.Random(f"repeats {number}")
+    stages = case.program.stages
+    ends = sorted(rng.sample(range(len(stages) + 1), min(len(stages) + 1, rng.choice([2, 2, 4]))))
+    folded = [{*stage.folds} for stage in stages]
+    found: list[Repeat] = []
+    for first, end in zip(ends[::2], ends[1::2]):
+        names = [n for n in case.program.results if n in set().union(*folded[first:end])]
+        asks = None if not names or rng.random() < 0.3 else _asks(rng.choice(names))
+        n, every = rng.randint(1, 4), rng.randint(1, 3)
+        found.append(Repeat(f"r_{first}", first, end, n, asks, every))
+    return replace(case, program=replace(case.program, renames={}, repeats=tuple(found)))
+
+
+def _asks(name: str) -> Any:
+    return lambda now: getattr(now, name) > now.count - 2
+
+
+@pytest.mark.parametrize(("number", "way"), sample([*zip(range(N_CASES), cycle(WAYS))], 60))
+def test_repeats_give_what_the_reference_gives(number: int, way: str) -> None:
+    rng = random.Random(f"{number} {way}")
+    n_places = rng.choice(N_PLACES)
+    case = random_repeats(number)
+    if way == "tuned":
+        executors: list[Executor] = [opencl(True, "cpu")] * n_places
+    else:
+        one = ReferenceExecutor(reference_device())
+        executors = [rng.choice([one, ReferenceExecutor(reference_device())])
+                     for _ in range(n_places)]  # fmt: skip
+    check_engine(case, executors, layout_of(case, n_places, rng), WAYS[way])
