@@ -66,7 +66,9 @@ class Choice:
                 f"  usual: {self.usual}, {usual_ms:.3g} ms",
             ]
         if self.next_best is not None:
-            lines.append(f"  next best: {self.next_best}, {1e3 * self.next_best.seconds:.3g} ms")
+            next_s = self.next_best.seconds
+            little = ", too little to be gained" * (next_s < self.chosen.seconds)
+            lines.append(f"  next best: {self.next_best}, {1e3 * next_s:.3g} ms{little}")
         return "\n".join([*lines, "  at the slowest place, by the links between controllers"])
 
 

@@ -137,6 +137,13 @@ def test_surface_counts_where_many_share_a_volume_and_latency_where_it_is_small(
     assert dims == (4, 1, 1) and ", as usual: an exchange takes" in text
 
 
+def test_what_computing_takes_long_for_is_cut_as_usual() -> None:
+    dims, text = chosen((512, 512, 512), Links.uniform(4, Link(1e-6, 1e9), 1e9))
+    assert dims == (4, 1, 1)
+    assert "as usual" in text and "2 x 2 x 1 places in order of rank, " in text
+    assert ", too little to be gained" in text
+
+
 def test_cuts_that_were_asked_for_stay_and_the_order_may_change() -> None:
     links = nodes_of(2, 4, Random(2))
     dims, text = chosen((4096, 4096), links, may_cut=False)
