@@ -32,11 +32,7 @@ def main(*wanted: str) -> None:
     with controllers.Computation(BLUR, start, devices=devices, weights="auto") as blur:
         blur.run(STEPS)
         result, report = blur.gather(), blur.report()
-    print(report.table())
-    if report.balance is not None:
-        for found in report.balance.history:
-            shares = ", ".join(f"{share:.1%}" for share in found.shares)
-            print(f"from step {found.step} on: {shares}")
+    print(report.table())       # at its end, the shares
     right = controllers.reference_run(BLUR, start, STEPS, (False, False))
     assert np.array_equal(result, right), "the bits of the NumPy reference, whatever the devices"
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
-from controllers.balance.decision import CellsOf, Decider, Decision, Window
+from controllers.balance.decision import Decider, Decision, Window
 from controllers.balance.watch import Watch
 from controllers.engine import Engine, RunLog
 from controllers.plan import Plan
@@ -39,17 +40,25 @@ _logger = logging.getLogger(__name__)
 class Terms:
     """Of what a balance is made.
 
-    devices: rank and number there of each.  least: cells that each keeps.  cells_of: what they
-    get with shares, where cuts are possible.  cost_s: what a move probably takes on this rank.
-    keep: is told the rates of this rank's devices, by their number, once shares are settled.
+    devices: rank and number there of each.  least: cells that each keeps.  cost_s: what a move
+    probably takes on this rank.
     """
 
     mode: Balance
     devices: Sequence[tuple[int, int]]
     least: float
-    cells_of: CellsOf
     cost_s: float
-    keep: Callable[[Mapping[int, Rate]], None]
+
+
+class Fields(Protocol):
+    """The fields as they are divided now.
+
+    cells_of: what devices would get with shares, where cuts are possible.  keep_rates: is told the
+    rates of this rank's devices, by their number there, once shares are settled.
+    """
+
+    def cells_of(self, shares: Sequence[float]) -> Sequence[int]: ...
+    def keep_rates(self, rates: Mapping[int, Rate]) -> None: ...
 
 
 class Balancer:
@@ -61,6 +70,7 @@ class Balancer:
         self._cost_s, self._spent_s = terms.cost_s, 0.0
         self._first_s = self._last_s = 0.0
         self._history: list[Shares] = []
+        self._pay = 0.0, 0.0    # what the next move gains and costs, as far as is known
         self._why, self._gave_up = "too few steps to tell", False
         self._wanted, self._stretch = GLANCE, 1
         self._is_glance = True
@@ -88,7 +98,7 @@ class Balancer:
         self._watch.read()
         self._n_launches += n_steps // self._per_launch
 
-    def decide(self, step: int, n_left: int) -> tuple[float, ...] | None:
+    def decide(self, step: int, n_left: int, fields: Fields) -> tuple[float, ...] | None:
         """New shares, if the window is over and they pay within `n_left` steps.  Collective."""
         if self.over or self._n_launches < self._wanted:
             return None
@@ -100,12 +110,12 @@ class Balancer:
         cost_s = max(cost_s for _, cost_s in everyone)
         window = Window(seconds, self._cells, n_left, cost_s)
         settled = self._decider.settled
-        found = self._decider.decide(window, self._terms.cells_of)
+        found = self._decider.decide(window, fields.cells_of)
         self._note(step, window, found)
         if self._decider.settled and not settled and all(self._cells):
             rates = zip(self._terms.devices, self._decider.rates, strict=True)
             mine = {n: rate for (rank, n), rate in rates if rank == self._comm.rank}
-            self._terms.keep(mine)
+            fields.keep_rates(mine)
         return found.shares
 
     @contextmanager
@@ -138,7 +148,7 @@ class Balancer:
         self._cells = cells_on(engine.plan, self._terms.devices)
         n_cells = sum(self._cells)
         shares = tuple(cells / n_cells for cells in self._cells)
-        self._history.append(Shares(engine.n_steps, shares))
+        self._history.append(Shares(engine.n_steps, shares, *self._pay))
 
     def _is_enough(self, times: Sequence[float]) -> bool:
         """Whether such times of launches decide; else the window goes on."""
@@ -157,6 +167,7 @@ class Balancer:
         """What was decided; and the next window."""
         self._why, self._last_s = found.why, found.now_s
         self._first_s = self._first_s or found.now_s
+        self._pay = found.gain_s, found.cost_s
         moves = found.shares is not None
         self._stretch = 1 if moves else (
             STEADY if self._decider.settled else min(2 * self._stretch, PATIENT)

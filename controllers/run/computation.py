@@ -179,10 +179,7 @@ class Computation(Stepping):
                 _logger.info("%s: nothing is balanced: %s", self.program.name, now.begun.why)
             return None
         least = least_cells(now.engine.plan, now.begun.division)
-        terms = Terms(      # whatever the assembly is then
-            now.begun.mode, now.devices, least, lambda shares: self._assembly.cells_of(shares),
-            now.seconds, lambda rates: self._assembly.keep_rates(rates),
-        )  # fmt: skip
+        terms = Terms(now.begun.mode, now.devices, least, now.seconds)
         return Balancer(terms, now.engine, self.comm)
 
     def _move(self, shares: Sequence[float]) -> None:

@@ -236,7 +236,7 @@ class Running(Overview):
             return
         # whoever runs steps again and again will probably go on
         n_left = left + self._n_before
-        shares = self._balancer.decide(self._engine.n_steps, n_left)
+        shares = self._balancer.decide(self._engine.n_steps, n_left, self._assembly)
         if shares is not None:
             self._move(shares)
             interruption.follow(self._engine.course)

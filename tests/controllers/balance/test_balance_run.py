@@ -2,6 +2,7 @@
 """Shares are found while steps run, by times that the devices of the test report."""
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,9 @@ def test_devices_that_are_equally_fast_are_left_alone() -> None:
     with computation("swift", "other") as run:
         run.run(60)
         report = run.report().balance
+        gone = weakref.ref(run)
+    del run     # no cycle holds what is on the devices
+    assert gone() is None
     assert report is not None and report.moves == 0 and "less than 3%" in report.why
 
 
@@ -154,6 +158,28 @@ def test_what_runs_on_the_way_goes_on() -> None:
         assert [*record.steps] == [*range(7, 81, 7)]
         assert told == sorted(told) and told[-1] == 50
         assert right(run)
+
+
+def test_a_run_that_is_ended_after_a_move_goes_on() -> None:
+    def tell(done: int, total: int) -> None:
+        if done > 30:
+            raise ValueError("enough")
+
+    with computation("swift", "slow", weights="auto") as run:
+        with pytest.raises(ValueError, match="enough"):
+            run.run(90, progress=tell)
+        assert run.report().balance.moves == 1      # type: ignore[union-attr]
+        assert 30 < run.step < 90 and right(run)
+        run.run(5)
+        assert right(run)
+
+
+def test_where_old_and_new_tiles_do_not_fit_nothing_moves() -> None:
+    with computation("swift", "slow", weights="auto", memory_cap=24_000) as run:
+        run.run(40)
+        found = run.report().balance
+        assert found is not None and found.moves == 0 and "no memory for a move" in found.why
+        assert run.layout.owned[0].extent[0] == 48 and right(run)
 
 
 @pytest.mark.parametrize(("given", "problem"), [

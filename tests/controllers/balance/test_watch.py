@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""Which steps of a window are timed, and what counts of them."""
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from controllers.balance.watch import LEFT_OUT, Watch
+from controllers.device.event import HostEvent
+
+
+def watch() -> Watch:
+    """Of three launches in a step: two places of device 0, one of device 1; copies are none."""
+    where = [SimpleNamespace(controller=0), SimpleNamespace(controller=0),
+             SimpleNamespace(controller=1)]  # fmt: skip
+    plan = SimpleNamespace(places=(0, 1, 2), locations=where)
+    engine: Any = SimpleNamespace(ends=SimpleNamespace(launches={0, 1, 2}), plan=plan)
+    return Watch(engine)
+
+
+def told(log: Watch, first: int, last: int, seconds: dict[int, float]) -> list[int]:
+    steps = [*log.steps(first, last)]
+    for step in steps:
+        for place in (0, 1, 2):
+            operation: Any = SimpleNamespace(number=place, place=place)
+            log.add(step, operation, HostEvent(0, round(seconds.get(step, 1e-3) * 1e9)))
+        copy: Any = SimpleNamespace(number=7, place=0)
+        log.add(step, copy, HostEvent(0, 10**9))
+    log.read()
+    return steps
+
+
+def test_the_first_steps_of_a_window_are_left_out_once() -> None:
+    log = watch()
+    assert told(log, 10, 10, {}) == []
+    assert told(log, 11, 14, {}) == [12, 13, 14] and LEFT_OUT == 2
+    assert told(log, 15, 16, {}) == [15, 16]
+    log.begin()
+    assert log.times == {} and told(log, 17, 21, {}) == [19, 20, 21]
+
+
+def test_launches_of_a_device_are_summed_and_odd_steps_do_not_count() -> None:
+    log = watch()
+    told(log, 0, 19, {4: 0.5, 9: 0.2})
+    assert log.times == {0: 2e-3, 1: 1e-3}
+
+
+def test_of_many_steps_some_pairs_are_looked_at() -> None:
+    steps = told(watch(), 0, 1001, {})
+    assert len(steps) <= 34 and steps[0] == 2 and steps[-1] > 900
+    assert all(low + 1 == high for low, high in zip(steps[::2], steps[1::2]))
