@@ -99,7 +99,8 @@ def _up_and_down(executor: DeviceExecutor) -> Iterator[Link]:
         return lambda: bound(None).wait()
 
     for is_up in (True, False):
-        yield _link(*(_shortest(command(nbytes, is_up), n) for nbytes, n in _SIZES))
+        small_s, large_s = (_shortest(command(nbytes, is_up), n) for nbytes, n in _SIZES)
+        yield _link(small_s, large_s)
 
 
 def _copying() -> Link:
