@@ -2,12 +2,13 @@
 """Folds against the rate at which memory is read, and fused ones against their sweep alone.
 
     python tools/measure_folds.py --device gpu [--size 8192] [--rounds 20]
-    python tools/measure_folds.py --device cpu [--size 4096]
+    python tools/measure_folds.py --device cpu [--size 4096] [--cpu-time]
 
 One row per dtype and case, all cases in turns, medians of `--rounds`: a sum and a maximum alone
 over the rate of a kernel that reads as much (on a CPU, of a sum in C with OpenMP, in float64);
 a five-point sweep, and the same with a fused maximum of the change and with a fused sum.  Times are
-from the start of the launch to the end of the merging and its download.
+from the start of the launch to the end of the merging and its download.  With `--cpu-time` they are
+seconds of CPU of the process, which others on the machine disturb less: the least ones are told.
 """
 from __future__ import annotations
 
@@ -143,25 +144,34 @@ def c_sum(values: np.ndarray[Any, Any]) -> Seconds:
     return seconds
 
 
+def cpu_time(call: Callable[[], object]) -> float:
+    """What it takes of all threads of the process."""
+    start = time.process_time()
+    call()
+    return time.process_time() - start
+
+
 def main() -> None:
     """Print the rows."""
     parser = argparse.ArgumentParser(description="Folds against the read rate and their sweeps.")
     parser.add_argument("--device", default="cpu", help="as --devices of the command line")
     parser.add_argument("--size", type=int, help="cells along an axis (CPU: 4096, GPU: 8192)")
     parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--cpu-time", action="store_true", help="seconds of CPU; the least ones")
     options = parser.parse_args()
+    middle, name_of = (min, "least") if options.cpu_time else (statistics.median, "medians")
     device = choose([f"{options.device}:0"], find_devices())[0]
     size = options.size or (4096 if device.kind == "cpu" else 8192)
     executor = OpenCLExecutor(device)
-    print(f"{device.name}, {size}^2, medians of {options.rounds}")
+    print(f"{device.name}, {size}^2, {name_of} of {options.rounds}")
     for dtype in ("float32", "float64"):
         cases = Cases(executor, dtype, size)
         turns = {"reading": cases.reading()} | {name: cases.folding(name) for name in CASES}
         found: dict[str, list[float]] = {name: [] for name in turns}
         for _ in range(options.rounds):
             for name, seconds in turns.items():
-                found[name].append(seconds())
-        medians = {name: statistics.median(times) for name, times in found.items()}
+                found[name].append(cpu_time(seconds) if options.cpu_time else seconds())
+        medians = {name: middle(times) for name, times in found.items()}
         for name, median in medians.items():
             n_bytes = cases.values.nbytes * (1 + name.startswith("sweep"))
             base = "sweep" if name.startswith("sweep") else "reading"

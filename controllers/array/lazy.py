@@ -17,10 +17,11 @@ from controllers.array.arrays import Arrays
 from controllers.array.fitting import at_host, fitted, matched, with_whole_exponent
 from controllers.array.operand import Frame, Operand, unit
 from controllers.array.operators import Operators
-from controllers.array.promotion import apply, converted
+from controllers.array.promotion import apply, converted, is_computed
 from controllers.array.reductions import FUNCTIONS, Reduced, dot
 from controllers.array.source import FieldSource, Source
 from controllers.array.term import Leaf, Term, anchor, slid
+from controllers.array.writing import REFUSED, copy_to, refuse
 from controllers.program.composed import composed
 from controllers.program.functions import DTYPES
 
@@ -61,13 +62,13 @@ class Distributed(Reduced, Operators):
         return whole if dtype is None else whole.astype(dtype, copy=False)
 
     def __array_ufunc__(
-        self, ufunc: Callable[..., Any], method: str, *inputs: Any, **kwargs: Any
+        self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any
     ) -> Any:
         """What NumPy's functions and, by them, all operators do."""
         out = kwargs.pop("out", None)
         if ufunc is np.matmul and [np.ndim(one) for one in inputs] == [1, 1]:
             found = dot(*inputs)
-        elif method != "__call__" or kwargs or ufunc is np.matmul:
+        elif method != "__call__" or kwargs or not (ufunc in _COMPOSED or is_computed(ufunc)):
             found = getattr(ufunc, method)(*map(at_host, inputs), **kwargs)
         else:
             found = computed(ufunc, inputs)
@@ -81,6 +82,14 @@ class Distributed(Reduced, Operators):
         self, func: Callable[..., Any], types: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
         """The same for functions that NumPy does not call universal, as np.where."""
+        if func is np.copyto and isinstance(args[0], Distributed):
+            return copy_to(*args, **kwargs)
+        if func in REFUSED and isinstance(args[0], Distributed):
+            refuse(func.__name__)
+        target = kwargs.get("out")
+        if isinstance(target, Distributed):
+            target[...] = func(*args, **{n: one for n, one in kwargs.items() if n != "out"})
+            return target
         if func in (np.where, np.clip) and len(args) == 3 and not kwargs:
             return computed(func, args)
         known = FUNCTIONS.get(func)
@@ -117,7 +126,8 @@ class Distributed(Reduced, Operators):
     def __getattr__(self, name: str) -> Any:
         """What NumPy's arrays have besides, of the whole on every rank."""
         if name.startswith("_") or name in IN_PLACE or not hasattr(np.ndarray, name):
-            raise AttributeError(f"a distributed array has no {name!r}; np.asarray of it may have")
+            has = "np.asarray of it" if hasattr(np.ndarray, name) else "a whole field, as run.u,"
+            raise AttributeError(f"a distributed array has no {name!r}; {has} may have")
         return getattr(np.asarray(self), name)
 
 
@@ -157,6 +167,9 @@ class Chosen(Distributed):
 
     def __getitem__(self, index: object) -> Any:
         return np.asarray(self)[at_host(index)]
+
+    def __repr__(self) -> str:
+        return f"<cells of {self._array!r} where a mask holds>"
 
     def _whole(self) -> npt.NDArray[Any]:
         cells: npt.NDArray[Any] = np.asarray(self._array)[np.asarray(self._mask)]
@@ -235,6 +248,7 @@ class Lazy(Distributed):
 
     def __getitem__(self, index: object) -> Any:
         """Some of it: lazy too, but for single values, steps and masks, which are looked at."""
+        index = with_mask(self, index)
         if isinstance(index, Distributed):
             return Chosen(self, index)
         found = unit(self.frame.section(index))
@@ -253,6 +267,13 @@ class Lazy(Distributed):
     def __repr__(self) -> str:
         cells = " x ".join(map(str, self.shape)) or "1"
         return f"<an expression: {cells} cells of {self.dtype}>"
+
+
+def with_mask(array: Distributed, index: object) -> object:
+    """An index, where it is a mask of the host one that is distributed as the array is."""
+    if isinstance(index, np.ndarray) and index.dtype == np.bool_ and index.shape == array.shape:
+        return computed(np.logical_or, (computed(np.less, (array, array)), index))
+    return index
 
 
 def computed(function: Callable[..., Any], inputs: Sequence[Any]) -> Any:

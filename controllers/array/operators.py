@@ -83,6 +83,10 @@ class Operators(NDArrayOperatorsMixin):
         """Of the whole, as it is now."""
         return iter(np.asarray(self))
 
+    def __contains__(self, value: object) -> bool:
+        """Whether a cell has this value."""
+        return bool(np.any(self == value))
+
     def __bool__(self) -> bool:
         return bool(self._number_of_one())
 

@@ -7,7 +7,7 @@ where they meet some.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,6 +97,13 @@ def _operand(one: Term | float, kind: Kind, way: tuple[str, str], constant: bool
     if what == TESTED:
         return Apply("!=", CONDITION, (term, Number(0, WEAK_INTEGER, constant=True)))
     return Apply(dtype, Kind(dtype), (term,)) if what == CONVERTED else term
+
+
+@cache
+def is_computed(ufunc: np.ufunc) -> bool:
+    """Whether devices compute it; all others NumPy computes, of arrays on every rank."""
+    rows = (function_of(ufunc, [are] * ufunc.nin) for are in (False, True))
+    return any(row is not None for row in rows)
 
 
 @lru_cache(maxsize=4096)

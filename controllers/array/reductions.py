@@ -170,6 +170,18 @@ def _vdot(one: Any, other: Any) -> Any:
     return np.vdot(np.asarray(one), np.asarray(other))
 
 
+def _count_nonzero(array: Any, axis: object = None, *, keepdims: bool = False) -> Any:
+    if axis is not None or keepdims:
+        return np.count_nonzero(np.asarray(array), axis, keepdims=keepdims)     # type: ignore[call-overload]
+    return int(np.not_equal(array, 0).sum())
+
+
+def _ptp(array: Any, axis: object = None, **more: Any) -> Any:
+    if axis is not None or more:
+        return np.ptp(np.asarray(array), axis, **more)  # type: ignore[call-overload]
+    return array.max() - array.min()
+
+
 FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.sum: lambda a, *more, **rest: a.sum(*more, **rest),
     np.mean: lambda a, *more, **rest: a.mean(*more, **rest),
@@ -184,6 +196,8 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.shape: lambda a: a.shape,    # without its cells, as the next ones
     np.ndim: lambda a: len(a.shape),
     np.size: _size,
+    np.count_nonzero: _count_nonzero,
+    np.ptp: _ptp,
     np.dot: _dot,
     np.vdot: _vdot,
     np.linalg.norm: _norm,

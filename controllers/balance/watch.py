@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from statistics import median
 
 from controllers.device.event import Profile
-from controllers.engine import Engine, Replays
+from controllers.engine import Engine, Runner
 from controllers.plan import Operation
 
 LEFT_OUT = 2        # steps at the beginning of a window: caches hold what was before
@@ -42,7 +42,7 @@ class Watch:
         if operation.number in self._launches:
             self.note(step, operation.place, profile)
 
-    def within(self, engine: Replays, step: int) -> PartWatch:
+    def within(self, engine: Runner, step: int) -> PartWatch:
         """Who watches a part of a step."""
         return PartWatch(self, engine, step)
 
@@ -72,7 +72,7 @@ class PartWatch:
     All devices repeat it as often: so many tell how long each takes beside the others.
     """
 
-    def __init__(self, whole: Watch, engine: Replays, step: int) -> None:
+    def __init__(self, whole: Watch, engine: Runner, step: int) -> None:
         self._whole, self._step = whole, step
         self._launches = engine.ends.launches
 
@@ -84,6 +84,6 @@ class PartWatch:
         if operation.number in self._launches:
             self._whole.note(self._step, operation.place, profile)
 
-    def within(self, engine: Replays, step: int) -> PartWatch:
+    def within(self, engine: Runner, step: int) -> PartWatch:
         """Parts have none."""
         raise AssertionError("a part of a step is run by one engine")

@@ -5,9 +5,9 @@ from controllers.engine.driver import Engine, Progress
 from controllers.engine.installation import Configurable
 from controllers.engine.looks import Looks
 from controllers.engine.repeating import RepeatingEngine
-from controllers.engine.samples import Log, Replays, RunLog, Several, Timed
+from controllers.engine.samples import Log, RunLog, Runner, Several, Timed
 from controllers.engine.state import activity, describe
 from controllers.engine.uses import configurations
 
 __all__ = ["Configurable", "Course", "Engine", "Log", "Looks", "Progress", "RepeatingEngine",
-           "Replays", "RunLog", "Several", "Timed", "activity", "configurations", "describe"]
+           "RunLog", "Runner", "Several", "Timed", "activity", "configurations", "describe"]

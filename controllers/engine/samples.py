@@ -32,20 +32,20 @@ class Log(Protocol):
         """`operation` has been started in `step`; its profile can be read when it is complete."""
 
 
-class Replays(Protocol):
-    """What logs ask of the engine that runs a part of a step."""
+class Runner(Protocol):
+    """What runs the operations of a plan, as logs see it."""
 
-    plan: Plan
-    ends: ExchangeEnds
-
-    def on_host_clock(self, operation: Operation, moment: int) -> int:
-        """A time of the profile of `operation`, of this rank, on the host's clock."""
+    @property
+    def plan(self) -> Plan: ...
+    @property
+    def ends(self) -> ExchangeEnds: ...
+    def on_host_clock(self, operation: Operation, moment: int) -> int: ...
 
 
 class RunLog(Log, Protocol):
     """What a run tells, where parts of steps may be run by engines of their own."""
 
-    def within(self, engine: Replays, step: int) -> RunLog:
+    def within(self, engine: Runner, step: int) -> RunLog:
         """Who is told of a part of a step that is wanted, which another engine runs as steps."""
 
 
@@ -116,7 +116,7 @@ class Several:
         for log in self._by_step[step]:
             log.add(step, operation, profile)
 
-    def within(self, engine: Replays, step: int) -> Several:
+    def within(self, engine: Runner, step: int) -> Several:
         """All that want the step."""
         return Several([log.within(engine, step) for log in self._by_step[step]])
 

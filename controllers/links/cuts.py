@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from controllers.links.link import Links
-from controllers.links.order import MOST_EXACT, best_order
+from controllers.links.order import MOST_EXACT, best_order, quick_seconds
 from controllers.links.traffic import Traffic
 from controllers.program.program import Program
 from hitmap.layout import Layout
@@ -24,6 +24,7 @@ LEAST_GAIN_S = 20e-6    # per exchange
 LEAST_SHARE = 0.05      # ... and of what computing a step takes, about
 HEAVY_NBYTES = 1 << 20  # of messages of one place: below latencies count, which cuts add to
 MOST_GRIDS = 4          # that are looked at closely, with more places than orders are searched for
+MOST_SEARCHED = 2       # ... of which for the best an order is searched
 MOST_PLACES = 256       # ... and with more places none: that would take seconds
 
 Dims = tuple[int, ...]
@@ -65,7 +66,9 @@ class Choice:
                 f"  usual: {self.usual}, {usual_ms:.3g} ms",
             ]
         if self.next_best is not None:
-            lines.append(f"  next best: {self.next_best}, {1e3 * self.next_best.seconds:.3g} ms")
+            next_s = self.next_best.seconds
+            little = ", too little to be gained" * (next_s < self.chosen.seconds)
+            lines.append(f"  next best: {self.next_best}, {1e3 * next_s:.3g} ms{little}")
         return "\n".join([*lines, "  at the slowest place, by the links between controllers"])
 
 
@@ -77,6 +80,10 @@ def cheapest(
     Of equals the first.
     """
     found: list[Cuts] = []
+    if links.n_controllers > MOST_EXACT:    # searching an order takes long then
+        quick = {dims: quick_seconds(traffic, links) for dims, traffic in traffics.items()}
+        best = sorted(traffics, key=quick.__getitem__)[:MOST_SEARCHED]
+        traffics = {dims: traffics[dims] for dims in best}
     for dims, traffic in traffics.items():
         order = best_order(traffic, links, below)
         if order is not None:

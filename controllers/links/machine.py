@@ -46,7 +46,7 @@ def composed(
             pair = node_pair(nodes[one.rank], nodes[other.rank])
             ways.append(between_ranks.get(pair, usual))
         elif one.down is None or other.up is None:
-            ways.append(copying[one.rank])
+            ways.append(_command(copying[one.rank]))
         ways += [other.up] if other.up else []
         found = ways[0]
         for way in ways[1:]:
@@ -83,6 +83,11 @@ def representatives(nodes: Sequence[str]) -> dict[NodePair, tuple[int, int]]:
 def node_pair(one: str, other: str) -> NodePair:
     """The key of two nodes, whichever comes first."""
     return min(one, other), max(one, other)
+
+
+def _command(copying: Link) -> Link:
+    """Copies within a process, as the commands of a device that they are."""
+    return Link(max(copying.latency_s, LAUNCH_S), copying.bytes_per_s)
 
 
 def _within(spot: Spot, copying: Sequence[Link]) -> Link:

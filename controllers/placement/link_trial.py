@@ -26,6 +26,7 @@ from hitmap.comm import Communicator, mpi_library, receive, send
 from hitmap.strided import Strided
 
 NBYTES = 1 << 20        # of a large message
+COPIED_NBYTES = 1 << 23     # of a large copy in memory: fields lie outside the caches
 N_SMALL, N_LARGE = 10, 3    # messages of each size, of which the shortest time counts
 BUDGET_S = 0.05         # of all pairs of ranks together, about
 _LEAST_S = 1e-9
@@ -98,17 +99,19 @@ def _up_and_down(executor: DeviceExecutor) -> Iterator[Link]:
         return lambda: bound(None).wait()
 
     for is_up in (True, False):
-        yield _link(*(_shortest(command(nbytes, is_up), n) for nbytes, n in _SIZES))
+        small_s, large_s = (_shortest(command(nbytes, is_up), n) for nbytes, n in _SIZES)
+        yield _link(small_s, large_s)
 
 
 def _copying() -> Link:
     """Copies within the memory of this process."""
-    source, target = (np.zeros(NBYTES, np.uint8) for _ in range(2))
+    source, target = (np.ones(COPIED_NBYTES, np.uint8) for _ in range(2))
 
     def copy(nbytes: int) -> Callable[[], object]:
         return lambda: np.copyto(target[:nbytes], source[:nbytes])
 
-    return _link(*(_shortest(copy(nbytes), n) for nbytes, n in _SIZES))
+    small_s, large_s = _shortest(copy(64), N_SMALL), _shortest(copy(COPIED_NBYTES), N_LARGE)
+    return _link(small_s, large_s, COPIED_NBYTES)
 
 
 _SIZES = (64, N_SMALL), (NBYTES, N_LARGE)
@@ -125,9 +128,9 @@ def _shortest(work: Callable[[], object], n: int) -> float:
     return min(found)
 
 
-def _link(small_s: float, large_s: float) -> Link:
-    """By the seconds of a small and of a large message."""
-    return Link(max(small_s, _LEAST_S), NBYTES / max(large_s - small_s, _LEAST_S))
+def _link(small_s: float, large_s: float, nbytes: int = NBYTES) -> Link:
+    """By the seconds of a small message, and of one of so many bytes."""
+    return Link(max(small_s, _LEAST_S), nbytes / max(large_s - small_s, _LEAST_S))
 
 
 def _between_ranks(

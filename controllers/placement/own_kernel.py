@@ -11,7 +11,7 @@ from controllers.kernel.variant import Kernel
 from controllers.plan import Overlap, Plan
 from controllers.program.fusion import fused
 from controllers.program.program import Program
-from controllers.program.storing import FLOPS_PER_BYTE, with_temporaries
+from controllers.program.storing import FLOPS_PER_BYTE, TOGETHER, with_temporaries
 from controllers.settings.execution import Execution
 from hitmap.agreement import raise_together
 from hitmap.argument import short
@@ -29,10 +29,12 @@ def as_planned(
     data, computes a stage as it is described; several steps at once are those of a single stage.
     """
     is_whole = isinstance(kernel, Kernel) or (execution.steps_per_launch or 1) > 1
-    worth = max(FLOPS_PER_BYTE.get(kind, FLOPS_PER_BYTE["gpu"]) for kind in kinds)
+    flops = max(FLOPS_PER_BYTE.get(kind, FLOPS_PER_BYTE["gpu"]) for kind in kinds)
+    together = max(TOGETHER.get(kind, 1) for kind in kinds)
     if not is_whole and kernel == SPECIALISED:
         program = fused(program, execution.fuse)
-    return with_temporaries(program, "never" if is_whole else execution.stored, worth)
+    storing = "never" if is_whole else execution.stored
+    return with_temporaries(program, storing, flops, together)
 
 
 def in_place(kernel: KernelChoice, kinds: Collection[str]) -> bool:

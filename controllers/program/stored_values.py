@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import product
 from typing import TypeAlias
 
 from controllers.program.expression import Application, Expression, Outcome, reads
@@ -13,6 +15,24 @@ from controllers.program.offsets import Offsets
 
 Offset: TypeAlias = tuple[int, ...]
 DIVISION, OF_THE_DRIVER = 8, 16     # operations as which these count, since devices take so long
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What decides whether a value is stored.
+
+    least: operations that this must save for each byte that it moves.
+    together: cells that share what they compute, along the last axis and the last but two.
+    """
+
+    least: float
+    together: int = 1
+
+    def cells(self, n_axes: int) -> list[Offset]:
+        """Where those lie that share what they compute."""
+        shared = {n_axes - 1, max(0, n_axes - 3)}
+        counts = [self.together if axis in shared else 1 for axis in range(n_axes)]
+        return [*product(*map(range, counts))]
 
 
 def depths_of(expressions: Iterable[Expression]) -> dict[Expression, int]:

@@ -10,7 +10,7 @@ the expression of its inputs there, as if it were computed where it is read.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Literal, TypeAlias
@@ -29,6 +29,7 @@ from controllers.program.program import Field, Program
 from controllers.program.repeat import moved
 from controllers.program.stage import Part, Stage
 from controllers.program.stored_values import (
+    Worth,
     centred,
     cost_of,
     depths_of,
@@ -42,17 +43,21 @@ Storing = Literal["auto", "always", "never"]
 Offset: TypeAlias = tuple[int, ...]
 Seen: TypeAlias = dict[int, dict[Offset, None]]     # by reader, the offsets of its reads
 
-# What devices of a kind compute while they move a byte (docs/decisions/0038-...).
-FLOPS_PER_BYTE = {"gpu": 4.0, "cpu": 0.5, "reference": 0.5}
+# What devices of a kind compute while they move a byte; how many cells along the last axis, and
+# along the last but two, an item of theirs computes together (docs/decisions/0038-..., 0052-...).
+FLOPS_PER_BYTE = {"gpu": 2.0, "cpu": 0.5, "reference": 0.5}
+TOGETHER = {"gpu": 2}
 
 
 def with_temporaries(
-    program: Program, storing: Storing = "auto", flops_per_byte: float = FLOPS_PER_BYTE["gpu"]
-) -> Program:
+    program: Program, storing: Storing = "auto", flops_per_byte: float = FLOPS_PER_BYTE["gpu"],
+    together: int = 1,
+) -> Program:  # fmt: skip
     """The same program, whose stored values are temporary fields where that pays.
 
     storing: "always" for all that are read at several offsets, "never" for none.
     flops_per_byte: operations that are as long as moving a byte.
+    together: cells that share what they compute, along the last axis and the last but two.
 
     >>> from controllers.program.expression import Application
     >>> flux = Application(STORED, Read("u", (1,)) - Read("u", (0,)))
@@ -67,11 +72,12 @@ def with_temporaries(
         return program
     names = _Names(program)
     least = {"always": 0.0, "never": math.inf}.get(storing, flops_per_byte)
+    worth = Worth(least, together if storing == "auto" else 1)
     divided: dict[Stage, tuple[Stage, ...]] = {}
     choices: list[str] = []
     for stage in program.stages:
         if stage not in divided:
-            divided[stage] = _parts(program, stage, least, names, choices)
+            divided[stage] = _parts(program, stage, worth, names, choices)
     stages = tuple(part for stage in program.stages for part in divided[stage])
     repeats = moved(program.repeats, [len(divided[stage]) for stage in program.stages])
     return replace(
@@ -81,7 +87,7 @@ def with_temporaries(
 
 
 def _parts(
-    program: Program, stage: Stage, least: float, names: _Names, choices: list[str]
+    program: Program, stage: Stage, worth: Worth, names: _Names, choices: list[str]
 ) -> tuple[Stage, ...]:
     """What a stage becomes: stages that write temporary fields, and the rest of it."""
     if STORED not in stage.operations:
@@ -89,7 +95,7 @@ def _parts(
     names.free = [*names.fields]
     alike = computes_alike(program, stage)
     apart = (stage,) if alike else by_location(stage, program.boundaries)
-    made = [_divided(program, one, least, names, choices) for one in apart]
+    made = [_divided(program, one, worth, names, choices) for one in apart]
     stored = tuple(part for parts in made for part in parts[:-1])
     found = {name: value for *_, rest in made for name, value in rest.updates.items()}
     updates, folds = {name: found[name] for name in stage.updates}, made[0][-1].folds
@@ -101,15 +107,15 @@ def _parts(
 
 
 def _divided(
-    program: Program, stage: Stage, least: float, names: _Names, choices: list[str]
+    program: Program, stage: Stage, worth: Worth, names: _Names, choices: list[str]
 ) -> tuple[Stage, ...]:
     """The same of a stage that computes the same cells of all its fields."""
     n_before = len(names.fields)
-    made = _Division(program, stage, least, names)
+    made = _Division(program, stage, worth, names)
     dtypes, floats = {**program.dtypes, **names.dtypes}, given_dtype(stage, program.dtypes)
     if any(part.given and given_dtype(part, dtypes) != floats for part in made.parts):
         del names.fields[n_before:]
-        made = _Division(program, stage, math.inf, names)
+        made = _Division(program, stage, Worth(math.inf), names)
         made.choices = [
             f"{stage.name}: stored values are computed where they are read, since alone they "
             f"would round what they are given to another dtype"
@@ -171,12 +177,13 @@ class _Group:
             (reader, at) for seen in self.seen.values() for reader in seen for at in seen[reader]
         })  # fmt: skip
 
-    def expanded(self) -> Iterator[list[Expression]]:
-        """By reader, what it computes if nothing is stored."""
+    def expanded(self, cells: Sequence[Offset]) -> Iterator[list[Expression]]:
+        """By reader, what these cells compute if nothing is stored."""
         for reader in {reader: None for seen in self.seen.values() for reader in seen}:
             yield [
-                shifted(value, at) for value, seen in self.seen.items()
-                for at in seen.get(reader, ())
+                shifted(value, tuple(map(sum, zip(at, cell))))
+                for value, seen in self.seen.items() for at in seen.get(reader, ())
+                for cell in cells
             ]  # fmt: skip
 
 
@@ -184,11 +191,11 @@ class _Division:
     """A stage divided: it is decided of each stored value, from the outermost ones inwards.
 
     parts: those that write temporary fields, the innermost ones first, and the rest.
-    least: operations that storing must save for each byte that it moves.
     """
 
-    def __init__(self, program: Program, stage: Stage, least: float, names: _Names) -> None:
-        self._stage, self._least = stage, least
+    def __init__(self, program: Program, stage: Stage, worth: Worth, names: _Names) -> None:
+        self._stage, self._least = stage, worth.least
+        self._cells = worth.cells(program.n_axes)
         self._dtypes, self._floats = program.dtypes, given_dtype(stage, program.dtypes)
         self._fields = names
         whole = dict(zip(map(str, range(len(stage.expressions))), stage.expressions))
@@ -257,7 +264,8 @@ class _Division:
         group.seen = {value: group.seen[value] for value in values}
         if not values:
             return {}
-        saved = sum(map(cost_of, group.expanded())) - cost_of(values)
+        apart = sum(map(cost_of, group.expanded(self._cells))) // len(self._cells)
+        saved = apart - cost_of(values)
         sizes = [np.dtype(kind.dtype).itemsize for kind in kinds]
         used = {read.field for read in reads(*values)}
         nbytes = 2 * sum(sizes) + sum(np.dtype(self._dtypes[name]).itemsize for name in used)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from controllers.device.event import Profile
-from controllers.engine import Engine, Replays
+from controllers.engine import Engine, Runner
 from controllers.executor.clock import Clock, root_reading
 from controllers.plan import Operation, Plan
 from controllers.plan.text import subject
@@ -67,7 +67,7 @@ class Trace:
         self._comm = comm
         self._n_steps = 0       # in the runs that have ended
         self._first: int | None = None      # step of the run under way
-        self._started: list[tuple[int, Operation, Profile, Replays | None]] = []
+        self._started: list[tuple[int, Operation, Profile, Runner | None]] = []
         self._steps: dict[int, list[Span]] = {}
         self._error_ns = 0
         self._reading = root_reading(comm)
@@ -91,7 +91,7 @@ class Trace:
         assert self._first is not None, "the engine has asked for steps"
         self._started.append((self._n_steps + step - self._first, operation, profile, None))
 
-    def within(self, engine: Replays, step: int) -> PartOfStep:
+    def within(self, engine: Runner, step: int) -> PartOfStep:
         """Records a part of a step, which `engine` runs."""
         assert self._first is not None, "the engine has asked for steps"
         number = self._n_steps + step - self._first
@@ -143,12 +143,12 @@ class PartOfStep:
     def add(self, step: int, operation: Operation, profile: Profile) -> None:
         self._told(operation, profile)
 
-    def within(self, engine: Replays, step: int) -> PartOfStep:
+    def within(self, engine: Runner, step: int) -> PartOfStep:
         """The same: parts have none."""
         return self
 
 
-def _span(engine: Replays, step: int, operation: Operation, profile: Profile) -> Span:
+def _span(engine: Runner, step: int, operation: Operation, profile: Profile) -> Span:
     return Span(
         _row(engine.plan, operation),
         step,

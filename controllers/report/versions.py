@@ -89,13 +89,11 @@ def pools(plan: Plan) -> Iterator[str]:
         for new, old in program.renames.items():
             if new in fields:
                 what += f"; {new} is renamed from {old}, without a copy"
-        for sweep in plan.sweeps:
+        for sweep in (one for one in plan.sweeps if not one.completes):
             for new, old in sweep.stage.overwrites.items():
                 what += f"; {sweep.name} writes {new} over {old}" * (new in fields and new != old)
-        carried = sum(
-            live.carried(u.version, 0).n_cells for sweep in plan.sweeps for u in sweep.updates
-            if u.version.field in fields
-        )  # fmt: skip
+        made = {u.version for sweep in plan.sweeps for u in sweep.updates}
+        carried = sum(live.carried(one, 0).n_cells for one in made if one.field in fields)
         if carried:
             what += f"; {carried} cells that no stage computes are copied along in each step"
         yield f"{', '.join(fields)}: {what}"

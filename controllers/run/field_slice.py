@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.array.arrays import Arrays
-from controllers.array.lazy import Chosen, Distributed, Lazy
+from controllers.array.lazy import Chosen, Distributed, Lazy, with_mask
 from controllers.array.operand import Operand, unit
 from controllers.array.source import Source
 from controllers.array.term import Leaf
@@ -66,6 +66,11 @@ class FieldSlice(Distributed):
         same = self._field.fields == field.fields and self._field.arrays is field.arrays
         return self._kept is None and same and self._section == section
 
+    @property
+    def shown(self) -> tuple[WholeField, Section] | None:
+        """The field and its cells that it is a view of; None where it keeps others."""
+        return None if self._kept is not None else (self._field, self._section)
+
     def operand(self) -> Operand | None:
         if isinstance(self._kept, Lazy):
             return self._kept.operand()
@@ -104,6 +109,7 @@ class FieldSlice(Distributed):
         """Some of its cells, as of a field."""
         if self._kept is not None:
             return self._kept[index]    # type: ignore[call-overload]
+        index = with_mask(self, index)
         if isinstance(index, Distributed):
             return Chosen(self, index)
         section = self._section.part(index)
@@ -114,6 +120,7 @@ class FieldSlice(Distributed):
     def __setitem__(self, index: object, values: Any) -> None:
         """Set some of its cells, in the field."""
         self._kept = None
+        index = with_mask(self, index)
         if isinstance(index, Distributed):
             put_where(self, index, values)
         elif index is ...:

@@ -8,6 +8,7 @@ to one rank.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.array.arrays import Arrays
-from controllers.array.lazy import Chosen, Distributed, Lazy
+from controllers.array.lazy import Chosen, Distributed, Lazy, with_mask
 from controllers.array.operand import Frame, unit
 from controllers.array.term import Leaf
 from controllers.engine import Engine
@@ -24,6 +25,7 @@ from controllers.run.cells import put_section, section_of
 from controllers.run.data_array import data_array_type
 from controllers.run.field_access import FieldAccess
 from controllers.run.field_slice import FieldSlice, put_where
+from controllers.run.origin import Origin
 from controllers.settings.domain import place_of
 from controllers.settings.initial import Given, Place, initials
 from hitmap.agreement import on_all_ranks, raise_together
@@ -56,6 +58,7 @@ class OneField(FieldAccess, Distributed):
 
     def __getitem__(self, index: object) -> Any:
         """The cells that NumPy's index selects: a number, or a view, which can be written."""
+        index = with_mask(self, index)
         if isinstance(index, Distributed):
             return Chosen(self, index)
         section = self._section("read", index)
@@ -74,6 +77,7 @@ class OneField(FieldAccess, Distributed):
                 term, frame = operand
                 self.arrays.assign(self._field, leaf.start, frame, term, values)
                 return
+        index = with_mask(self, index)
         if isinstance(index, Distributed):
             put_where(self, index, values)
         else:
@@ -91,6 +95,10 @@ class OneField(FieldAccess, Distributed):
                     lazy = values if isinstance(values, Lazy) else None
                     self.arrays.assign(self._field, start, own, term, lazy)
                     return
+            origin = _origin(values)
+            if origin is not None and origin.goes_to(self, section):
+                self._move(section, origin.facts, origin)
+                return
         if hasattr(values, "__array__") and not isinstance(values, (np.ndarray, np.generic)):
             values = np.asarray(values)     # all ranks take part where it is distributed
         self._write(section, values)
@@ -245,9 +253,17 @@ class OneField(FieldAccess, Distributed):
             return everywhere(whole, layout.domain, self.dtype, self.comm)
         return whole
 
+    @collective("fields", "section", "told", use="reads")
+    def _move(self, section: Section, told: object, origin: Origin) -> None:
+        """Set the cells of a section to others, which are `told` to be the same on all ranks."""
+        origin.check(self)
+        with self._setting() as engine:
+            origin.move_to(self, section)
+            engine.loaded(engine.n_steps)
+
     @collective("fields", "section", use="reads")
     def _write(self, section: Section, values: npt.ArrayLike) -> None:
-        engine, layout = self._engine, section.divided(self._layout)
+        layout = section.divided(self._layout)
         whole = problem = None
         if self.comm.rank == 0:
             try:
@@ -259,8 +275,25 @@ class OneField(FieldAccess, Distributed):
             parts = scatter(whole, layout, self._ranks, self.comm, 0, self.dtype)
         except ValueError as error:     # which all ranks have
             raise on_all_ranks(ValueError(f"{self._field}: {error}")) from None
-        self.arrays.settle(self.fields)
-        with self.state.setting("write", self.fields):
+        with self._setting() as engine:
             for place, cells in parts.items():
                 put_section(engine, self._field, place, section, layout.owned[place], cells)
             engine.loaded(engine.n_steps)
+
+    @contextmanager
+    def _setting(self) -> Iterator[Engine]:
+        """Some cells are set meanwhile."""
+        engine = self._engine
+        self.arrays.settle(self.fields)
+        with self.state.setting("write", self.fields):
+            yield engine
+
+
+def _origin(values: Distributed) -> Origin | None:
+    """The cells of a field that these are; None where they are computed."""
+    if isinstance(values, OneField):
+        return Origin(values, Section.of(..., values.shape))
+    shown = values.shown if isinstance(values, FieldSlice) else None
+    if shown is None or not isinstance(shown[0], FieldAccess):
+        return None
+    return Origin(shown[0], shown[1])

@@ -37,6 +37,8 @@ class Stepping(Running):
         ))  # fmt: skip
         total = ending.n_steps
         assert total is not None
+        if total < 1:       # refused where it is negative
+            self._go(ending, told, scalars)
         walk: Walk | None = None
         for done in range(0, total, count):
             self.state.check_idle("run")

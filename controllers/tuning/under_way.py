@@ -14,7 +14,7 @@ from functools import partial
 
 from controllers.check import Setting
 from controllers.device.event import Profile
-from controllers.engine import Engine, Looks, Progress, Replays
+from controllers.engine import Engine, Looks, Progress, Runner
 from controllers.kernel.offer import check_choice
 from controllers.kernel.registry import KernelChoice
 from controllers.plan import Operation, Plan
@@ -122,7 +122,7 @@ class Tuner:
     def add(self, step: int, operation: Operation, profile: Profile) -> None:
         self._hear(self._engine.plan, operation, profile)
 
-    def within(self, engine: Replays, step: int) -> PartOfTurn:
+    def within(self, engine: Runner, step: int) -> PartOfTurn:
         """Hears of the launches of a part of a step."""
         return PartOfTurn(partial(self._hear, engine.plan))
 
@@ -185,6 +185,6 @@ class PartOfTurn:
     def add(self, step: int, operation: Operation, profile: Profile) -> None:
         self._heard(operation, profile)
 
-    def within(self, engine: Replays, step: int) -> PartOfTurn:
+    def within(self, engine: Runner, step: int) -> PartOfTurn:
         """The same: parts have none."""
         return self

@@ -2,6 +2,7 @@
 """What somebody still has of a computation keeps its values; views see what is assigned."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -111,3 +112,26 @@ def test_what_does_not_fit_is_refused() -> None:
         pytest.raises(ValueError, match="unlike grids.*np.asarray"),
     ):
         one.u + two.u
+
+
+def test_what_numpy_writes_and_what_devices_lack() -> None:
+    rng = np.random.default_rng(5)
+    u, v = rng.random((6, 7)) - 0.5, rng.random((6, 7))
+    with ct.Computation([], (6, 7), u=u, v=v, devices="reference") as run:
+        np.copyto(run.u, run.v, where=run.u < 0)
+        np.copyto(u, v, where=u < 0)
+        run.u[u > 0.7] = 0.25           # a mask of the host
+        assert run.u[v > 0.5].sum() == math.fsum(np.where(u > 0.7, 0.25, u)[v > 0.5])
+        u[u > 0.7] = 0.25
+        np.fmax(run.u, 0.3, out=run.u)
+        np.round(run.v, 1, out=run.v)
+        assert np.array_equal(run.u.get(), np.fmax(u, 0.3))
+        assert np.array_equal(run.v.get(), np.round(v, 1))
+        assert 0.3 in run.u and -1 not in run.u
+        assert np.count_nonzero(run.u > 0.3) == np.count_nonzero(u > 0.3)
+        assert np.ptp(run.u) == np.ptp(np.fmax(u, 0.3))
+        assert [one.shape for one in np.divmod(run.u, 0.1)] == [(6, 7)] * 2
+        with pytest.raises(TypeError, match="np.put writes into.*assign"):
+            np.put(run.u, [1], 2)
+        with pytest.raises(ValueError, match="must not be negative, got -1"):
+            next(run.steps(-1))

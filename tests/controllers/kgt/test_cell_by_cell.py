@@ -147,3 +147,15 @@ def test_what_is_chosen_is_read_before() -> None:
     lines = assignments({"u": "u_new[c]"}, stage, {"u": "uint8"})
     arms = [line.partition("?")[2] for line in lines]
     assert sum(map(bool, arms)) == 2 and "[" not in "".join(arms)
+
+
+def test_an_item_that_holds_cells_of_many_fields_computes_fewer_of_them() -> None:
+    star = [tuple(n * (axis == at) for at in range(3)) for axis in range(3) for n in (-2, -1, 1, 2)]
+    for n_fields, lanes in ((1, 4), (5, 2)):
+        names = [f"q{number}" for number in range(n_fields)]
+        roots = {f: np.sqrt(sum((Read(f, at) for at in star), Read(f, (0, 0, 0)))) for f in names}
+        stage = Stage("flow", roots, ((-2, 2),) * 3)
+        program = Program("flow", tuple(Field(f, "float32") for f in names), (stage,))
+        config = choose(program, stage, "gpu")
+        assert isinstance(config, MarchingConfig)
+        assert (config.lanes, config.looped) == (lanes, lanes == 4)

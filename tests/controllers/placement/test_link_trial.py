@@ -17,6 +17,7 @@ from controllers.links.machine import Spot, composed, representatives
 from controllers.placement import link_trial
 from controllers.placement.link_trial import links_of
 from controllers.placement.placement import Controllers, open_controllers
+from controllers.plan.overlap import LAUNCH_S
 from controllers.run import assembly
 from controllers.settings.execution import Execution
 from hitmap import SerialCommunicator
@@ -65,7 +66,7 @@ def test_what_cannot_be_read_is_measured_again(kept: KeptLinks) -> None:
 
 
 def test_messages_between_devices_go_through_the_host() -> None:
-    up, down, copies, far = (Link(1e-6 * n, 1e9 * n) for n in (1, 2, 3, 4))
+    up, down, copies, far = (Link(1e-5 * n, 1e9 * n) for n in (1, 2, 3, 4))
     spots = [Spot(0, up, down), Spot(0), Spot(1, up, down), Spot(1)]
     links = composed(spots, ["a", "b"], [copies, copies], {("a", "b"): far})
     assert links.between[0][1] == down.then(copies)
@@ -73,6 +74,11 @@ def test_messages_between_devices_go_through_the_host() -> None:
     assert links.between[0][2] == down.then(far).then(up)
     assert links.between[1][3] == far and links.between[3][1] == far
     assert links.packing[1] == copies.bytes_per_s < links.packing[0]
+
+
+def test_copies_within_a_process_are_commands_which_take_some_microseconds() -> None:
+    links = composed([Spot(0), Spot(0)], ["a"], [Link(1e-9, 1e10)], {})
+    assert links.between[0][1] == Link(LAUNCH_S, 1e10)
 
 
 def test_of_many_nodes_few_pairs_are_measured() -> None:
@@ -106,12 +112,9 @@ def test_a_run_is_cut_where_links_say_so_and_gives_the_same_bits(
     [{"partition": "bands"}, {"dims": (2, 1)}, {"weights": [1, 1]}],
     ids=lambda options: next(iter(options)),
 )
-def test_cuts_that_the_user_says_stay(
-    options: dict[str, object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(assembly, "links_of", lambda *_: SLOW)
-    with Computation(PROGRAM, EXTENT, devices=["reference"] * 2, **options) as run:
-        assert [box.extent for box in run.layout.owned] == [(4, 70_000)] * 2
+def test_cuts_that_the_user_says_stay(options: dict[str, object]) -> None:
+    planned = dry_run(PROGRAM, EXTENT, 2, devices="reference", links=SLOW, **options)
+    assert [box.extent for box in planned.plan.layout.owned] == [(4, 70_000)] * 2
 
 
 def test_small_exchanges_are_no_reason_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,9 +129,9 @@ def test_a_dry_run_plans_by_the_links_that_it_is_given() -> None:
     assert usual.plan.layout.owned[0].extent == (4, 70_000)
     assert other.plan.layout.owned[0].extent == (8, 35_000)
     assert "placement: 1 x 2 places" in str(other)
-    mixed = dry_run(PROGRAM, (64, 1 << 20), 8, partition="bands", links=nodes_of(2, 4, Random(2)))
-    assert [where.rank for where in mixed.plan.locations] != [*range(8)]
-    assert {where.rank for where in mixed.plan.locations} == {*range(8)}
+    mixed = dry_run(PROGRAM, (32, 1 << 20), 4, partition="bands", links=nodes_of(2, 2, Random(1)))
+    assert [where.rank for where in mixed.plan.locations] != [*range(4)]
+    assert {where.rank for where in mixed.plan.locations} == {*range(4)}
 
 
 def test_links_of_other_machines_are_refused() -> None:

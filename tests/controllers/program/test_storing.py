@@ -116,6 +116,23 @@ def test_what_saves_much_and_moves_little_is_stored() -> None:
     )
 
 
+def test_what_cells_compute_together_they_share() -> None:
+    """Along the last axis and the last but two: a value at two offsets is 3 for 2 cells."""
+    value: Expression = Read("u", (0, 0, 0))
+    for number in range(2, 12):
+        value = value * number + value
+    found = []
+    for axis in range(3):
+        above = tuple(-(n == axis) for n in range(3))
+        update = stored(value) - shifted(stored(value), above)
+        stage = Stage("flow", {"u": update}, ((-1, 0),) * 3)
+        program = Program("flow", (Field("u", "float32"),), (stage,))
+        for together in (1, 2):
+            (choice,) = with_temporaries(program, "auto", 1.0, together).choices
+            found.append(int(choice.split(" operations")[0].split()[-1]))
+    assert found == [20, 10, 20, 20, 20, 10]
+
+
 def test_numbers_have_no_dtype_to_be_stored_in() -> None:
     # a coordinate takes the dtype of what it meets
     coordinates = Coordinates(("x",), (0.0,), (1.0,))

@@ -129,6 +129,15 @@ def test_a_default_that_cannot_be_used_ends_the_search(name: str) -> None:
     assert trials.seconds(trials.best) == float("inf")
 
 
+def test_a_single_valley_is_halved() -> None:
+    space = Space([Made(20), *(Made(n) for n in range(64))])
+    for best in range(64):
+        trials = Trials(space, search_named("dichotomic"))
+        while trials.best.lanes != best:
+            trials.tell({made: 1.0 + abs(made.lanes - best) for made in trials.batch()})
+        assert len(trials.ratios) <= 1 + 2 * 6
+
+
 def test_the_climb_goes_straight_up() -> None:
     device = Device()
     trials = Trials(SPACE, search_named("hill_climb"))

@@ -31,11 +31,13 @@ from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.marching.body import marching_body, marching_helpers
 from controllers.kgt.strategies.marching.folds import walked
 from controllers.kgt.strategies.marching.parameters import MarchingParameters
+from controllers.kgt.strategies.marching.registers import Registers
 from controllers.kgt.text import element, fast, frame
 from controllers.kgt.text.analysis import in_vectors
 from controllers.kgt.text.fold_text import needs_doubles
 from controllers.kgt.text.fold_values import is_folding
 from controllers.kgt.text.lanes import SCALAR, WIDTHS, Lanes
+from controllers.kgt.text.literals import OPENCL_TYPES
 from controllers.program.expression import Coordinate, Given, Index, Outcome, Scalar
 from controllers.program.program import Program, Stage
 
@@ -45,6 +47,9 @@ MOST_UNROLLED = 16  # steps times rows without a loop, which are built for long
 MAX_ITEMS = 1024    # of a work-group, on NVIDIA's GPUs
 # The most cells of one field that a cell reads: more ask for more steps, then for fewer.
 FEW_READS, MANY_READS = 6, 18
+# Registers of 32 bits that hold cells of four along a row; with more, and functions of them, an
+# item exceeds the 255 that NVIDIA's GPUs have for it (docs/decisions/0052-...).
+MOST_WORDS = 128
 FAR_REACH = 2       # planes that are handed on: from here on the registers hold one set of them
 # Work-groups of a kernel that folds, at most: each walks, and ends with a fold of its items, which
 # takes long for sums.  NVIDIA H200: of maxima beside updates, fewer groups do not fill the device.
@@ -92,6 +97,8 @@ class MarchingConfig(MarchingParameters, Config):
             if n_reads <= FEW_READS:
                 return cls(2 if wide else 4, 2, 0, (64, 4, 1))
             return cls(4, 4, 0, (32, 4, 1) if wide else (64, 2, 1))
+        if not in_vectors(stage, program.dtypes) and _n_words(program, stage) > MOST_WORDS:
+            return cls(1 if wide else 2, 2, n_axes - 3, (32, 4, 1))
         reach = max((abs(read.offset[n_axes - 3]) for read in stage.reads), default=0)
         is_far = reach > FAR_REACH or (reach == FAR_REACH and n_reads <= MANY_READS)
         if is_far and not wide:
@@ -172,6 +179,12 @@ class MarchingConfig(MarchingParameters, Config):
             group=(*self.group[: min(3, n_axes)], 1, 1)[:3], folds_by_group=True,
         )  # fmt: skip
         return replace(kernel, hint=element.hint(stage))
+
+
+def _n_words(program: Program, stage: Stage) -> int:
+    """Registers of 32 bits for the cells that an item of four along a row holds."""
+    types = {field: OPENCL_TYPES[program.dtypes[field]] for field in stage.fields_read}
+    return Registers.of(stage, 4, program.n_axes - 3, types).n_words
 
 
 def work_sizes(config: MarchingConfig, n_axes: int, most_groups: int = 0) -> WorkSizes:

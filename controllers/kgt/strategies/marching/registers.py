@@ -72,6 +72,15 @@ class Registers:
         }
         return cls(stage, lanes, axis, types, columns, across)
 
+    @property
+    def n_words(self) -> int:
+        """How many registers of 32 bits that is."""
+        return sum(
+            (kept.high - kept.low + 1) * (self.lanes if kept.lane is None else 1)
+            * (2 if self.types[column.field] in ("double", "long") else 1)
+            for column, kept in self.columns.items()
+        )  # fmt: skip
+
     def of_row(self, row: int) -> Registers:
         """The same, with the reads of another row."""
         return replace(self, row=row)
