@@ -8,7 +8,7 @@ One row per dtype and case, all cases in turns, medians of `--rounds`.  A step i
 sweep with the largest change as its result.  Cases: steps of a program without that result, one
 launch each; steps that nobody looks at until the last; `run.run(until=...)` that asks every
 `--every` steps and never holds; one step that repeats the sweep as often, asking likewise; and
-`run.steps`, which ends a run of the engine each time.
+`run.steps`, whose run stands still each time.
 """
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Stepping(Running):
         walk: Walk | None = None
         for done in range(0, total, count):
             self.state.check_idle("run")
-            if self._engine.can_pause and self._tuner is None and self._trace is None:
+            if self._can_walk:
                 first = self.step if walk is None else walk.first
                 tell = further(told, done - (self.step - first), total)
                 with Interruption(self._engine.course, self.comm, tell) as interruption:
@@ -53,6 +53,13 @@ class Stepping(Running):
             scalars = {}
             known = self._results is not None and self._results.step == self.step
             yield Moment(self, self.results if known else self._found())
+
+    @property
+    def _can_walk(self) -> bool:
+        """Whether a run may stand still: where nobody else divides it, or is told of its steps."""
+        balances = self._balancer is not None and not self._balancer.over
+        divided = self._tuner is not None or self._trace is not None or balances
+        return self._engine.can_pause and not divided
 
     @collective("n_steps", "every", "scalars", use="reads", beside="goes on")
     def _walk(
