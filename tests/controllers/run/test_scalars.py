@@ -108,7 +108,7 @@ def test_random_programs_have_the_bits_of_the_reference(seed: int) -> None:
 
 @pytest.mark.parametrize(
     "kind, how",
-    sample([("cpu", "rows at a time"), ("other", "one cell"), ("gpu", "marching")], 3),
+    sample([("cpu", "vectors of"), ("other", "one cell"), ("gpu", "marching")], 3),
 )
 def test_launches_by_all_strategies_take_the_scalars_of_now(kind: str, how: str) -> None:
     around = sum(Read("u", (0, n)) * (A + n) for n in (-1, 0, 1))
