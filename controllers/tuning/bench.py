@@ -200,7 +200,8 @@ class Bench:
             self.sweep, cells_of, self._box, self.program.dtypes, self._around
         )
         for field, tile in self._right.items():
-            self.executor.move_to(tile, self._box, values[field])
+            whole = np.broadcast_to(values[field], self._box.extent)    # it may be one number
+            self.executor.move_to(tile, self._box, np.ascontiguousarray(whole))
 
     def _by_one_kernel(self) -> None:
         """What "cell" gives, or the default where that is the only one known to be right."""
