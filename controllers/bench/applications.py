@@ -63,7 +63,7 @@ APPLICATIONS = {
     "reverse_edge": Application((200,) * 2, (4096,) * 2, (16384,) * 2),
     "lattice_gas": Application((256,) * 2, (4096,) * 2, (8192,) * 2),
     "compressible": Application((24, 12, 12), (96,) * 3, (256,) * 3),
-    "diffusion": Application((32,) * 3, (256,) * 3, (512,) * 3),
+    "diffusion_3d": Application((32,) * 3, (256,) * 3, (512,) * 3),
     "seismic": Application((100, 200), (2048,) * 2, (8192,) * 2),
     "wave": Application((300, 400), (4096,) * 2, (8192,) * 2),
     "wave-2": Application((300, 400), (4096,) * 2, (8192,) * 2, file="wave",

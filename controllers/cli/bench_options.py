@@ -17,7 +17,7 @@ AGAINST = ("cell", "hand-written", "numpy", "c")
 PATTERNS = ("jacobi_1d2", "mean_1d4", "jacobi_2d4", "compact_2d9c", "star_2d9s", "drift_2d5a",
             "jacobi_3d6", "heat_3d7", "mean_3d12", "smooth_3d27", "jacobi_4d8")  # fmt: skip
 APPS = ("himeno", "swim", "hyperthermia", "tricubic", "life", "reverse_edge", "lattice_gas",
-        "compressible", "diffusion", "seismic", "wave", "wave-2", "acoustic", "gray_scott",
+        "compressible", "diffusion_3d", "seismic", "wave", "wave-2", "acoustic", "gray_scott",
         "shallow_water", "rayleigh_taylor", "cavity", "lattice_boltzmann", *PATTERNS,
         *(f"{name}-generic" for name in PATTERNS))  # fmt: skip
 SECONDS, QUICK_SECONDS = 10.0, 0.3

@@ -25,7 +25,7 @@ SMALL: dict[str, tuple[dict[str, int], int]] = {
     "lattice_gas": (dict(n=26), 9),
     "seismic": (dict(y=26, x=40), 40),
     "compressible": (dict(z=12, y=8, x=8), 3),
-    "diffusion": (dict(n=9), 6),
+    "diffusion_3d": (dict(n=9), 6),
     "lattice_boltzmann": (dict(n=13), 9),
 }
 

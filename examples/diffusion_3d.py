@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Diffusion in 3D, seven points: two waves on a torus die away, each at its own rate.
 
-    python examples/diffusion.py [CELLS ACROSS] [PICTURE.png]
-    mpiexec -n 4 python examples/diffusion.py
+    python examples/diffusion_3d.py [CELLS ACROSS] [PICTURE.png]
+    mpiexec -n 4 python examples/diffusion_3d.py
 
 A wave decays as exp(-KAPPA k k t); on the grid it bends less, by a share of (k dx)^2 / 12.
 """
