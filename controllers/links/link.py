@@ -25,8 +25,8 @@ class Link:
     def then(self, next_one: Link) -> Link:
         """This one and the next one, after one another, for whole messages.
 
-        >>> Link(2**-10, 4e9).then(Link(2**-10, 4e9))
-        Link(latency_s=0.001953125, bytes_per_s=2000000000.0)
+        >>> Link(2**-10, 2.0**32).then(Link(2**-10, 2.0**32))
+        Link(latency_s=0.001953125, bytes_per_s=2147483648.0)
         """
         per_byte = 1 / self.bytes_per_s + 1 / next_one.bytes_per_s
         return Link(self.latency_s + next_one.latency_s, 1 / per_byte)
