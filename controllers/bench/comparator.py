@@ -14,7 +14,6 @@ A file that is given with `--with` holds some of these in a tuple COMPARATORS, r
 """
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -60,17 +59,14 @@ class Comparator:
 
 def comparators_of(path: Path) -> tuple[Comparator, ...]:
     """Those of a Python file, which is executed; ValueError where there are none."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise ValueError(f"{path}: is no Python file; give a .py file that holds COMPARATORS")
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
+    values: dict[str, Any] = {"__name__": path.stem, "__file__": str(path)}
+    try:    # not imported: nothing is left beside the file, or taken from there for its text
+        exec(compile(path.read_bytes(), str(path), "exec"), values)
     except ImportError as error:
         raise ValueError(f"{path}: {error}; install what it needs, or leave it out") from None
     except Exception as error:      # of a text that is not ours
         raise ValueError(f"{path}: {type(error).__name__}: {error}; mend the file") from error
-    found = getattr(module, "COMPARATORS", ())
+    found = values.get("COMPARATORS", ())
     if not found or not all(isinstance(one, Comparator) for one in found):
         raise ValueError(f"{path}: holds no tuple COMPARATORS of controllers.bench.Comparator")
     return tuple(found)
