@@ -2,9 +2,8 @@
 """Links: how long messages take between controllers, as numbers that can be kept and compared."""
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -64,14 +63,3 @@ class Links:
         """Those of some controllers, in this order."""
         rows = tuple(tuple(self.between[a][b] for b in controllers) for a in controllers)
         return Links(rows, tuple(self.packing[a] for a in controllers))
-
-    def to_json(self) -> str:
-        """A text that `from_json` reads."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> Links:
-        """LookupError, TypeError or ValueError where `text` is something else."""
-        found = json.loads(text)
-        rows = tuple(tuple(Link(**link) for link in row) for row in found["between"])
-        return cls(rows, tuple(map(float, found["packing"])))

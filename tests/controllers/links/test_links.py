@@ -38,9 +38,8 @@ def test_a_link_takes_a_latency_per_message_and_its_bytes() -> None:
     assert (both.latency_s, both.bytes_per_s) == (pytest.approx(3e-6), pytest.approx(1e9))
 
 
-def test_links_are_read_as_they_were_written() -> None:
+def test_links_are_a_square() -> None:
     links = any_links(Random(1), 3)
-    assert Links.from_json(links.to_json()) == links
     with pytest.raises(ValueError, match="a square"):
         Links(links.between, (1e9,))
 
