@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -54,11 +54,11 @@ class Fields(Protocol):
     """The fields as they are divided now.
 
     cells_of: what devices would get with shares, where cuts are possible.  keep_rates: is told the
-    rates of this rank's devices, by their number there, once shares are settled.
+    rates of all devices, once shares are settled.
     """
 
     def cells_of(self, shares: Sequence[float]) -> Sequence[int]: ...
-    def keep_rates(self, rates: Mapping[int, Rate]) -> None: ...
+    def keep_rates(self, rates: Sequence[Rate]) -> None: ...
 
 
 class Balancer:
@@ -113,9 +113,19 @@ class Balancer:
         found = self._decider.decide(window, fields.cells_of)
         self._note(step, window, found)
         if self._decider.settled and not settled and all(self._cells):
-            rates = zip(self._terms.devices, self._decider.rates, strict=True)
-            mine = {n: rate for (rank, n), rate in rates if rank == self._comm.rank}
-            fields.keep_rates(mine)
+            fields.keep_rates(self._decider.rates)
+        return found.shares
+
+    def foresee(
+        self, rates: Sequence[Rate], n_left: int, fields: Fields
+    ) -> tuple[float, ...] | None:
+        """New shares before the first window, by rates that were seen elsewhere.  Collective."""
+        if not all(self._cells):
+            return None
+        seconds = [rate.seconds(n) for rate, n in zip(rates, self._cells, strict=True)]
+        window = Window(seconds, self._cells, n_left, max(self._comm.allgather(self._cost_s)))
+        found = self._decider.foreseen(window, fields.cells_of)
+        self._pay = found.gain_s, found.cost_s
         return found.shares
 
     @contextmanager

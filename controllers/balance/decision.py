@@ -96,6 +96,17 @@ class Decider:
                     one.forget()
         return self._decided(window, cells_of)
 
+    def foreseen(self, window: Window, cells_of: CellsOf) -> Decision:
+        """What comes of times that were seen elsewhere: none is counted as a move, or settles."""
+        for one, cells, seconds in zip(self._sightings, window.cells, window.seconds):
+            one.add(cells, seconds)
+        shares, new_s = self._best(window, cells_of)
+        now_s = max(window.seconds)
+        gain_s = (now_s - new_s) * window.n_left
+        if new_s > (1 - DOUBT) * now_s or gain_s <= window.cost_s:
+            return self._stays(window, "a move would not pay", new_s)
+        return Decision(shares, "devices take unlike times", now_s, new_s, gain_s, window.cost_s)
+
     def _is_other(self, window: Window, cells_of: CellsOf) -> bool:
         """Whether two windows have said that the settled shares are not right any more."""
         new_s = self._best(window, cells_of)[1]

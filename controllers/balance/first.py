@@ -21,19 +21,28 @@ from hitmap.shape import Shape
 
 # A core of a CPU is 1: rough, for devices of which nothing is known; the first windows correct it.
 _OF_KIND = {"gpu": 100.0, "accelerator": 50.0, "reference": 0.05}
+CORE_BYTES_PER_S = 8e9      # that a core of a CPU moves, about
+BY_CLASS = "by the class of the devices"
 
 
 @dataclass(frozen=True)
 class First:
     """The division that a run begins with, and how it is balanced: "off" with the reason.
 
-    source: from where its shares are.  why: nothing where nobody has asked for more.
+    source: from where its shares are.  why: nothing where nobody has asked for more.  rates: of all
+    devices, where shares are made of them.
     """
 
     division: Division
     mode: Balance
     source: str = "given"
     why: str = ""
+    rates: tuple[Rate, ...] = ()
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether nothing is known of how fast the devices are."""
+        return self.source == BY_CLASS
 
     def __str__(self) -> str:
         """
@@ -45,7 +54,7 @@ class First:
 
 
 @dataclass(frozen=True)
-class _Described:
+class Described:
     """What a rank tells of a device; `known` is its rate in earlier runs."""
 
     kind: str
@@ -54,7 +63,7 @@ class _Described:
     of_class: float
     known: Rate | None
 
-    def is_like(self, other: _Described) -> bool:
+    def is_like(self, other: Described) -> bool:
         """Whether nothing says that one is faster."""
         mine = self.kind, self.name, self.compute_units
         return mine == (other.kind, other.name, other.compute_units)
@@ -77,28 +86,30 @@ def first_division(
     asks = division.weights == AUTO or (execution.balance or "off") != "off"
     if division.is_exact or not (asks or (division.is_open and wanted != "off")):
         return First(division, "off")
-    everyone = _described(controllers, program, domain, comm)
+    everyone = described_devices(controllers, program, domain, comm)
     if len(everyone) == 1:
         alone = division.shared([1]) if division.weights == AUTO else division
         return First(alone, "off", why="there is one device" if asks else "")
     if not asks and all(one.is_like(everyone[0]) for one in everyone):
         return First(division, "off")
     begun, source = division, "given"
+    rates: tuple[Rate, ...] = ()
     if division.weights in (None, AUTO):
-        source, rates = _rates(everyone)
-        reach = sum(program.reach[0]) * THICK * division.places_per_controller
+        source, rates = rates_of(everyone, program)
+        reach = sum(controllers.program.reach[0]) * THICK * division.places_per_controller
         least = reach * domain.n_cells / max(1, domain.extent[0])
         begun = division.shared(equal_times(rates, domain.n_cells, least))
     why = _hindrance(execution, kernel) if wanted != "off" else ""
-    return First(begun, "off" if why else wanted, source, why)
+    return First(begun, "off" if why else wanted, source, why, rates)
 
 
-def _rates(everyone: Sequence[_Described]) -> tuple[str, list[Rate]]:
+def rates_of(everyone: Sequence[Described], program: Program) -> tuple[str, tuple[Rate, ...]]:
     """From where, and the rates of all devices: those of earlier runs, if all have one."""
-    known = [one.known for one in everyone if one.known is not None]
+    known = tuple(one.known for one in everyone if one.known is not None)
     if len(known) == len(everyone):
         return "those of an earlier run", known
-    return "by the class of the devices", [Rate(0.0, 1 / one.of_class) for one in everyone]
+    core_s = program.bytes_per_cell / CORE_BYTES_PER_S
+    return BY_CLASS, tuple(Rate(0.0, core_s / one.of_class) for one in everyone)
 
 
 def _hindrance(execution: Execution, kernel: KernelChoice) -> str:
@@ -112,16 +123,16 @@ def _hindrance(execution: Execution, kernel: KernelChoice) -> str:
     return ""
 
 
-def _described(
+def described_devices(
     controllers: Controllers, program: Program, domain: Shape, comm: Communicator
-) -> list[_Described]:
-    """The devices of all ranks, as each rank knows its own."""
+) -> list[Described]:
+    """The devices of all ranks, as each rank knows its own.  Collective."""
     mine = [
-        _Described(
+        Described(
             device.kind, device.name, device.compute_units, class_rate(device),
             Remembered(device, program, domain).load(),
         )
-        for device in (executor.device for executor in controllers.executors)
+        for device in (executor.device for _, executor in controllers.located)
     ]  # fmt: skip
     return [one for rank in comm.allgather(mine) for one in rank]
 

@@ -170,10 +170,10 @@ class Engine(Installation):
             self._patience.until_all(self._opening[first % self.plan.n_phases])
         self._is_open = True
 
-    def warm(self) -> None:
-        """Run a period, before the fields are set, so that steps cost what they always will."""
+    def warm(self, times: int = 1, log: RunLog | None = None) -> None:
+        """Run some periods, before the fields are set, so that steps cost what they always will."""
         self.folds.is_trial = True
-        self.run(self.plan.n_phases * self.plan.steps_per_launch)
+        self.run(times * self.plan.n_phases * self.plan.steps_per_launch, log=log)
         self.folds.is_trial = False
 
     def begin_anew(self, looks: bool) -> None:

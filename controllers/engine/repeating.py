@@ -58,10 +58,10 @@ class RepeatingEngine(Engine):
     def to_set(self, field: str, place: int) -> list[Tile]:
         return [self.tiles[TileKey(field, n, place)] for n in self._buffers(field)]
 
-    def warm(self) -> None:
-        """Run a step, each repeat of it a few times, before the fields are set."""
+    def warm(self, times: int = 1, log: RunLog | None = None) -> None:
+        """Run some steps, each repeat of it a few times, before the fields are set."""
         self._asks, self.folds.is_trial = False, True
-        self.run(1)
+        self.run(times, log=log)
         self._asks, self.folds.is_trial = True, False
 
     def run(

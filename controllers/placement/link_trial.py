@@ -58,7 +58,7 @@ def _mine(
     try:
         if rank == nodes.index(node):
             copying = _known(kept, ("copies", node), lambda: (_copying(),))
-        return [_spot(rank, one, node, kept) for one in controllers.executors], copying
+        return [_spot(rank, one, node, kept) for _, one in controllers.located], copying
     except (cl.Error, MemoryCapError):
         return None
 

@@ -8,7 +8,7 @@ import platform
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle, islice
 
 import pyopencl as cl
@@ -75,17 +75,35 @@ class Placement:
 
 @dataclass(frozen=True)
 class Controllers:
-    """The controllers of all ranks, in order of rank, and the executors of this rank's ones.
+    """The controllers of all ranks, in order of rank, and the executors of this rank.
 
-    program: as it is planned for them.
+    allocations: bytes of the largest single one that each allows.  program: as it is planned for
+    them.
     """
 
     rank: int
     locations: tuple[Location, ...]
     executors: tuple[Executor, ...]
-    largest_bytes: int      # the largest single allocation that all of them allow
+    allocations: tuple[int, ...]
     program: Program
     n_nodes: int = 1
+
+    @property
+    def largest_bytes(self) -> int:
+        """The largest single allocation that all of them allow."""
+        return min(self.allocations)
+
+    @property
+    def located(self) -> list[tuple[Location, Executor]]:
+        """Those of this rank."""
+        here = [where for where in self.locations if where.rank == self.rank]
+        return [(where, self.executors[where.controller]) for where in here]
+
+    def only(self, numbers: Sequence[int], program: Program) -> Controllers:
+        """Some of them, in this order, with the program as it is planned for these."""
+        locations = tuple(self.locations[number] for number in numbers)
+        allocations = tuple(self.allocations[number] for number in numbers)
+        return replace(self, locations=locations, allocations=allocations, program=program)
 
     def consecutive(
         self, n_each: int = 1, order: Sequence[int] | None = None, why: str = ""
@@ -103,10 +121,9 @@ class Controllers:
 
     def report(self) -> list[DeviceReport]:
         """The memory of this rank's devices."""
-        here = [where for where in self.locations if where.rank == self.rank]
         return [
             DeviceReport.of(where.rank, where.controller, executor.ledger)
-            for where, executor in zip(here, self.executors, strict=True)
+            for where, executor in self.located
         ]
 
     def _placement(self, locations: Sequence[Location], why: str = "") -> Placement:
@@ -194,9 +211,9 @@ def open_controllers(
         for rank, controllers in enumerate(everyone)
         for controller, (shares_host, name, kind, _) in enumerate(controllers)
     )
-    largest_bytes = min(nbytes for controllers in everyone for *_, nbytes in controllers)
+    allocations = tuple(nbytes for controllers in everyone for *_, nbytes in controllers)
     n_nodes = len({node for node, _ in told})
-    return Controllers(comm.rank, locations, tuple(executors), largest_bytes, program, n_nodes)
+    return Controllers(comm.rank, locations, tuple(executors), allocations, program, n_nodes)
 
 
 def _crowded(devices: Sequence[Device], rank: int) -> list[str]:

@@ -6,7 +6,7 @@ All ranks take these steps together; after a new division the last four are take
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from controllers import check, tuning
@@ -92,11 +92,13 @@ class Assembly:
             found[where.rank, where.controller] += box.n_cells
         return [*found.values()]
 
-    def keep_rates(self, rates: Mapping[int, Rate]) -> None:
-        """Remember, for later runs, the rates of devices of this rank."""
-        for number, rate in rates.items():
-            device = self.terms.controllers.executors[number].device
-            Remembered(device, self.terms.planned, self.terms.domain).store(rate)
+    def keep_rates(self, rates: Sequence[Rate]) -> None:
+        """Remember, for later runs, the rates of all devices, those of this rank here."""
+        controllers = self.terms.controllers
+        for (rank, number), rate in zip(self.devices, rates, strict=True):
+            if rank == controllers.rank:
+                device = controllers.executors[number].device
+                Remembered(device, self.terms.program, self.terms.domain).store(rate)
 
     def divided(self, shares: Sequence[float]) -> tuple[Division, Layout, Placement]:
         """The domain with these shares, or ones nearer to equal where places would be too thin."""
@@ -125,7 +127,7 @@ def assemble(
     terms = agree(request, comm) if terms is None else terms
     start = time.perf_counter()
     begun = first_division(
-        request.division, terms.execution, terms.planned, terms.kernel, terms.controllers,
+        request.division, terms.execution, terms.program, terms.kernel, terms.controllers,
         terms.domain, comm,
     )  # fmt: skip
     layout, placement = divide(

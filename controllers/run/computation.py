@@ -2,9 +2,8 @@
 """Computations: a program on fields that are distributed over places."""
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -12,14 +11,11 @@ from typing import TYPE_CHECKING, Any
 import controllers
 from controllers import tuning
 from controllers.array.arrays import Arrays
-from controllers.balance.balancer import Balancer, Terms
 from controllers.engine import configurations
 from controllers.kernel.configuration import KernelUse
 from controllers.language.half_points import Locations
 from controllers.language.kinds import DTypes
-from controllers.memory.ledger import MemoryCapError
 from controllers.placement.capacity import folds_nbytes
-from controllers.placement.relocation import relocate
 from controllers.plan.size import place_sizes
 from controllers.program.structure import described
 from controllers.report.explain import explain
@@ -28,7 +24,7 @@ from controllers.report.timings import Timings
 from controllers.report.trace import Trace
 from controllers.report.trace_file import save_timeline
 from controllers.run.array_calls import ArrayCalls
-from controllers.run.assembly import assemble, least_cells
+from controllers.run.assembly import assemble
 from controllers.run.call import Calls, check_communicator, collective, refuse_together
 from controllers.run.parameters import Parameters
 from controllers.run.state import State
@@ -50,8 +46,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from controllers.settings.division import DivisionKeywords
-
-_logger = logging.getLogger(__name__)
 
 
 class Computation(Stepping):
@@ -169,44 +163,6 @@ class Computation(Stepping):
     def _redistribute(self, division: Division) -> Redistribution:
         moves = self._divide(replace(self._request, division=division))
         self._balancer = self._new_balancer()
-        return moves
-
-    def _new_balancer(self) -> Balancer | None:
-        now = self._assembly
-        self._first_division = now.begun
-        if now.begun.mode == "off":
-            if now.begun.why:
-                _logger.info("%s: nothing is balanced: %s", self.program.name, now.begun.why)
-            return None
-        least = least_cells(now.engine.plan, now.begun.division)
-        terms = Terms(now.begun.mode, now.devices, least, now.seconds)
-        return Balancer(terms, now.engine, self.comm)
-
-    def _move(self, shares: Sequence[float]) -> None:
-        assert self._balancer is not None, "whoever has decided on shares"
-        division = self._assembly.divided(shares)[0]
-        try:
-            with self._balancer.moving():
-                self._divide(replace(self._request, division=division))
-        except MemoryCapError as error:     # on all ranks, before anything has changed
-            self._balancer.give_up(f"no memory for a move: {error}")
-        else:
-            self._balancer.moved(self._assembly.engine)
-        self.calls.go_on()
-
-    def _divide(self, request: Request) -> Redistribution:
-        """Divide the fields as the request says.  Collective."""
-        old = self._assembly
-        new = assemble(request, self.comm, self._messages, self._watched, old.terms)
-        moves = Redistribution(old.layout, new.layout, old.placement.ranks, new.placement.ranks)
-        self._arrays.moves()
-        relocate(moves, old.engine, new.engine, self.comm)
-        old.engine.close()
-        self._request, self._assembly = request, new
-        self._arrays.moved(new.engine)
-        self._timings.new_places()
-        if self._tuner is not None:
-            self._tuner = tuning.Tuner(new.engine, self.comm, 0.0, self._tuner)
         return moves
 
     @collective(or_closed=True)

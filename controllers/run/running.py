@@ -6,24 +6,20 @@ A run is one run of the engine, in which others look (run/looks.py).
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
-from controllers import tuning
-from controllers.balance.balancer import Balancer
 from controllers.engine import Progress
 from controllers.placement.own_kernel import check_rest
-from controllers.report.timings import Timings
 from controllers.report.trace import Trace
 from controllers.run.array_calls import changed
+from controllers.run.balanced import Balanced
 from controllers.run.call import collective, refuse_together
 from controllers.run.ending import Ending, Until
 from controllers.run.finite import not_finite, watched_fields
 from controllers.run.interruption import Interruption
 from controllers.run.kept import Kept
 from controllers.run.looks import AllLooks, Check, Look, Pause
-from controllers.run.overview import Overview
 from controllers.run.parameters import Parameters
 from controllers.run.progress import Watcher, told_by
 from controllers.run.record import Record
@@ -36,17 +32,13 @@ KEEP_EVERY = 64     # steps between two times that fields are kept, to find wher
 AT_ONCE = 1024      # steps of a run of which nobody knows how many there are
 
 
-class Running(Overview):
+class Running(Balanced):
     """The verbs that run steps."""
 
     _parameters: Parameters
-    _timings: Timings
-    _tuner: tuning.Tuner | None
-    _balancer: Balancer | None
     _trace: Trace | None
     _looks: list[Record]
     _results: Results | None
-    _n_before: int      # steps of the runs before this one
 
     def run(
         self,
@@ -217,33 +209,6 @@ class Running(Overview):
         run(engine, count, self.comm, progress, self._trace, log, until=until, looks=looks)
         if balancer is not None:
             balancer.ran(engine.n_steps - before)
-
-    def _to_decision(self, left: int, looks: AllLooks | None) -> int:
-        """How many of the steps left to run before shares are decided on: to a look, if any."""
-        if self._balancer is None:
-            return left
-        wanted, engine = self._balancer.until_decision(left), self._engine
-        if looks is None or engine.plan.steps_per_launch == 1 or wanted == left:
-            return wanted
-        count = 0       # looks divide the run into launches
-        while count < wanted:
-            count += looks.left(engine.n_steps + count)
-        return min(count, left)
-
-    def _rebalance(self, left: int, interruption: Interruption) -> None:
-        """Divide the field anew, if a window has ended and that pays within the steps left."""
-        if self._balancer is None or self._balancer.over:
-            return
-        # whoever runs steps again and again will probably go on
-        n_left = left + self._n_before
-        shares = self._balancer.decide(self._engine.n_steps, n_left, self._assembly)
-        if shares is not None:
-            self._move(shares)
-            interruption.follow(self._engine.course)
-
-    @abstractmethod
-    def _move(self, shares: Sequence[float]) -> None:
-        """Divide the field anew, with these shares of the devices."""
 
     def _all_looks(
         self, ending: Ending, n_steps: int | None, pause: Pause | None = None
