@@ -19,7 +19,7 @@ from controllers.language.half_points import Locations
 from controllers.language.kinds import DTypes
 from controllers.memory.ledger import MemoryCapError
 from controllers.placement.capacity import folds_nbytes
-from controllers.placement.relocation import relocate
+from controllers.placement.relocation import go_on, relocate, relocate_in_turns
 from controllers.plan.size import place_sizes
 from controllers.program.structure import described
 from controllers.report.explain import explain
@@ -28,7 +28,7 @@ from controllers.report.timings import Timings
 from controllers.report.trace import Trace
 from controllers.report.trace_file import save_timeline
 from controllers.run.array_calls import ArrayCalls
-from controllers.run.assembly import assemble, least_cells
+from controllers.run.assembly import Draft, drafted, least_cells
 from controllers.run.call import Calls, check_communicator, collective, refuse_together
 from controllers.run.parameters import Parameters
 from controllers.run.state import State
@@ -135,7 +135,7 @@ class Computation(Stepping):
         self._request = replace(request, initial=())
         self._parameters = Parameters(request.scalars)
         self._messages = self.comm.Dup()
-        self._assembly = assemble(request, self.comm, self._messages, self._watched)
+        self._assembly = drafted(request, self.comm).assembled(self._messages, self._watched)
         self._expressions = Arrays(
             self._engine, self.comm, self._messages, self.program.math,
             ArrayCalls(self.calls, self.state),
@@ -156,8 +156,8 @@ class Computation(Stepping):
 
         division: a `Division`, or its fields as keywords; as many places per controller as before
         where neither says it.  Cells that change the controller are sent, all others copied where
-        they are; meanwhile old and new tiles are both in memory, and refused where that exceeds
-        the cap.  Returns what has moved.
+        they are.  Where old and new tiles do not fit in memory together, field after field moves
+        by itself; refused where that exceeds the cap, too.  Returns what has moved.
         """
         self.state.check_idle("redistribute")
         wanted = refuse_together(
@@ -167,7 +167,8 @@ class Computation(Stepping):
 
     @collective("division", use="reads")
     def _redistribute(self, division: Division) -> Redistribution:
-        moves = self._divide(replace(self._request, division=division))
+        request = replace(self._request, division=division)
+        moves = self._divide(request, self._drafted(request))
         self._balancer = self._new_balancer()
         return moves
 
@@ -184,24 +185,37 @@ class Computation(Stepping):
 
     def _move(self, shares: Sequence[float]) -> None:
         assert self._balancer is not None, "whoever has decided on shares"
-        division = self._assembly.divided(shares)[0]
-        try:
-            with self._balancer.moving():
-                self._divide(replace(self._request, division=division))
-        except MemoryCapError as error:     # on all ranks, before anything has changed
-            self._balancer.give_up(f"no memory for a move: {error}")
-        else:
-            self._balancer.moved(self._assembly.engine)
+        request = replace(self._request, division=self._assembly.divided(shares)[0])
+        with self._balancer.moving():
+            try:
+                draft = self._drafted(request)
+            except MemoryCapError as error:     # on all ranks, before anything has changed
+                self._balancer.give_up(f"no memory for a move: {error}")
+            else:
+                self._divide(request, draft)
+                self._balancer.moved(self._assembly.engine)
         self.calls.go_on()
 
-    def _divide(self, request: Request) -> Redistribution:
-        """Divide the fields as the request says.  Collective."""
+    def _drafted(self, request: Request) -> Draft:
+        """How the fields would be divided; `MemoryCapError` where that fits in no way."""
+        return drafted(request, self.comm, self._assembly.terms, self._engine)
+
+    def _divide(self, request: Request, draft: Draft) -> Redistribution:
+        """Divide the fields as the request says and the draft is.  Collective."""
         old = self._assembly
-        new = assemble(request, self.comm, self._messages, self._watched, old.terms)
-        moves = Redistribution(old.layout, new.layout, old.placement.ranks, new.placement.ranks)
-        self._arrays.moves()
-        relocate(moves, old.engine, new.engine, self.comm)
-        old.engine.close()
+        moves = Redistribution(old.layout, draft.layout, old.placement.ranks, draft.placement.ranks)
+        if draft.fits_beside:
+            new = draft.assembled(self._messages, self._watched)
+            self._arrays.moves()
+            relocate(moves, old.engine, new.engine, self.comm)
+            old.engine.close()
+        else:
+            self._arrays.moves()
+            with self.state.setting("redistribute", self.fields, is_lost=True):
+                homes = draft.placement.executors
+                tiles = relocate_in_turns(moves, old.engine, draft.plan, homes, self.comm)
+                new = draft.assembled(self._messages, self._watched, tiles)
+                go_on(old.engine, new.engine)
         self._request, self._assembly = request, new
         self._arrays.moved(new.engine)
         self._timings.new_places()
