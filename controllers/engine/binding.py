@@ -92,6 +92,12 @@ class Binder:
             message.close()
         self.messages.clear()
 
+    def release(self) -> None:
+        """Let go of all memory."""
+        self.tiles.clear()
+        self._staging.clear()
+        self._foldings.clear()
+
     def launch(
         self, operation: Operation, n_steps: int | None = None, *, folds: bool = True
     ) -> Command:

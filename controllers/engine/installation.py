@@ -154,6 +154,14 @@ class Installation:
             task.disconnect()
         self.folds.close()
 
+    def release(self) -> None:
+        """Close it, and give back all memory: it can run no more.  Not collective."""
+        self.close()
+        self._tasks, self._opening, self._runs = [], [], []
+        self._short.clear()
+        self.places.clear()
+        self._binder.release()
+
     def _recorded(self) -> tuple[Sequence[Operation], Sequence[Sequence[Operation]]]:
         """The operations of its steps, and by phase those that open them."""
         return self.plan.operations, self.plan.opening

@@ -35,8 +35,11 @@ TRIAL = 2       # times that a repeat is done before the first step, of which no
 class RepeatingEngine(Engine):
     """Runs the parts of each step one after another; all ranks repeat as often."""
 
-    def __init__(self, plan: Plan, executors: Mapping[int, Executor], comm: Communicator) -> None:
-        super().__init__(plan, executors, comm)
+    def __init__(
+        self, plan: Plan, executors: Mapping[int, Executor], comm: Communicator,
+        tiles: Mapping[TileKey, Tile] | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(plan, executors, comm, tiles)
         self._comm, self._asks = comm, True
         self._is_asked = any(one.until is not None for one in plan.program.repeats)
         self._bound: dict[tuple[int, tuple[int, ...]], _Bound] = {}
@@ -106,6 +109,10 @@ class RepeatingEngine(Engine):
         for bound in self._bound.values():
             bound.engine.close()
         super().close()
+
+    def release(self) -> None:
+        super().release()
+        self._bound.clear()
 
     def _recorded(self) -> tuple[Sequence[Operation], Sequence[Sequence[Operation]]]:
         return (), ((),)

@@ -7,9 +7,11 @@ from itertools import chain
 
 import numpy as np
 
+from controllers.engine import Engine
 from controllers.executor.executor import Executor
 from controllers.kgt.text.given import tables_nbytes
 from controllers.memory.ledger import MemoryCapError, sizes
+from controllers.placement.turns import fit_in_turns
 from controllers.plan import Operation, Plan, TileKey
 from controllers.plan.folding import folds_at_times
 from controllers.program.dtypes import given_dtype
@@ -18,13 +20,16 @@ from hitmap.comm import Communicator
 _NARROW = {"float64": "float32", "int64": "int32"}
 
 
-def check_capacity(plan: Plan, executors: Mapping[int, Executor], comm: Communicator) -> None:
+def check_capacity(
+    plan: Plan, executors: Mapping[int, Executor], comm: Communicator, old: Engine | None = None
+) -> bool:
     """`MemoryCapError` on all ranks where a device of any of them has not enough memory left.
 
-    plan: of this rank.  What is in use already stays in use: at a redistribution the old tiles
-    are in memory beside the new ones.  Collective.
+    plan: of this rank.  What is in use already stays in use, but for the tiles of `old`, which
+    holds the fields so far.  Returns whether all fits beside it, too.  Collective.
     """
-    everyone = [problem for rank in comm.allgather(_problems(plan, executors)) for problem in rank]
+    told = comm.allgather((_problems(plan, executors, old), not _problems(plan, executors)))
+    everyone = [problem for problems, _ in told for problem in problems]
     if everyone:
         more = len(everyone) - 1
         also = f", and {more} more {'devices lack' if more > 1 else 'device lacks'} memory"
@@ -34,24 +39,29 @@ def check_capacity(plan: Plan, executors: Mapping[int, Executor], comm: Communic
             f"{everyone[0]}{also if more else ''}; use more devices{narrower} or a larger "
             f"--memory-cap"
         )
+    return all(beside for _, beside in told)
 
 
 def fits(
-    plan: Plan, executors: Mapping[int, Executor], largest_bytes: int, comm: Communicator
-) -> bool:
+    plan: Plan, executors: Mapping[int, Executor], largest_bytes: int, comm: Communicator,
+    old: Engine | None = None,
+) -> bool:  # fmt: skip
     """Whether it does, on all ranks, with no tile of over `largest_bytes`.  Collective."""
     tiles = (memory for memory in plan.memories if memory.kind == "tile")
     small = all(memory.nbytes <= largest_bytes for memory in tiles)
-    return all(comm.allgather(small and not _problems(plan, executors)))
+    return all(comm.allgather(small and not _problems(plan, executors, old)))
 
 
-def _problems(plan: Plan, executors: Mapping[int, Executor]) -> list[str]:
-    """What this rank's devices have not enough memory for."""
+def _problems(
+    plan: Plan, executors: Mapping[int, Executor], old: Engine | None = None
+) -> list[str]:
+    """What this rank's devices have not enough memory for; fields of `old` may move in turns."""
     problems = []
     for executor in dict.fromkeys(executors[place] for place in plan.places):
         places = [place for place in plan.places if executors[place] is executor]
         needed = nbytes_needed(plan, executor, places)
-        if executor.ledger.on_device + needed > executor.ledger.cap_bytes:
+        beside = executor.ledger.on_device + needed <= executor.ledger.cap_bytes
+        if not beside and (old is None or not fit_in_turns(plan, places, needed, old, executor)):
             problems.append(_problem(plan, executor, places, needed))
     return problems
 

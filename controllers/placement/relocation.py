@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ from controllers.device.event import Command
 from controllers.engine import Engine
 from controllers.executor.executor import Executor
 from controllers.memory.tile import Tile
+from controllers.placement.turns import nbytes_of, nbytes_to_be, newest_tiles, waiting
+from controllers.plan import Plan, TileKey
 from hitmap.comm import Communicator
 from hitmap.redistribute import Move, Redistribution
 from hitmap.shape import Shape
-from hitmap.strided import consecutive
+from hitmap.strided import Geometry, consecutive
 
 _logger = logging.getLogger(__name__)
 CHUNK_CELLS = 1 << 24   # what passes through the host at once
@@ -27,70 +30,148 @@ def relocate(moves: Redistribution, old: Engine, new: Engine, comm: Communicator
     What stays on a controller is copied there and never sees the host.  The rest passes through
     the host in pieces: cells that change the controller, each of them once.
     """
-    known = {new.plan.layout.domain: moves}
+    after = newest_tiles(new)
+    for field, before in newest_tiles(old).items():
+        moved = _moves_of(field, moves, old.plan, new.plan)
+        dtype = np.dtype(new.plan.program.dtypes[field])
+        _Relocation(moved, (before, after[field]), (old.executors, new.executors)).run(comm, dtype)
+    go_on(old, new)
+
+
+def relocate_in_turns(
+    moves: Redistribution, old: Engine, plan: Plan, executors: Mapping[int, Executor],
+    comm: Communicator,
+) -> dict[TileKey, Tile]:  # fmt: skip
+    """The tiles of `plan` that hold the fields of `old` as its steps begin.  Collective.
+
+    One field after another gets its new tile and gives back the old one; what does not fit beside
+    it on a device with memory of its own waits on the host, in pieces there and back.  Of `old` no
+    memory is left: it can run no more, whatever happens.
+    """
+    held = newest_tiles(old)
+    old.release()
+    queues = [_Turns(held, old, plan, executors, one) for one in _devices(old)]
+    found: dict[TileKey, Tile] = {}
+    for number, field in enumerate([*held]):
+        for queue in queues:
+            queue.make_room(number)
+        dtype, after = np.dtype(plan.program.dtypes[field]), dict[int, Tile]()
+        for place in plan.places:
+            key = plan.newest(field, 0, place)
+            geometry = plan.geometry(key.field, place)
+            found[key] = after[place] = executors[place].tile(geometry, dtype)
+            executors[place].wait()     # it is zeroed
+        moved = _moves_of(field, moves, old.plan, plan)
+        _Relocation(moved, (held.pop(field), after), (old.executors, executors)).run(comm, dtype)
+    return found
+
+
+def go_on(old: Engine, new: Engine) -> None:
+    """The fields are in the newest tiles of `new`: into all others, and steps go on."""
+    copies: list[Command] = []      # they hold the memory that they work on
     for field in new.plan.program.fields:
-        after = new.plan.layout_of(field.name)
-        if after.domain not in known:
-            before = old.plan.layout_of(field.name)
-            known[after.domain] = Redistribution(before, after, moves.old_ranks, moves.new_ranks)
-        _Relocation(known[after.domain], old, new, field.name).run(comm)
+        for place in new.plan.places:
+            newest, *others = new.to_set(field.name, place)
+            box = new.plan.owned(field.name, place)
+            copies += [_copied(new.executors[place], newest, tile, box) for tile in others]
+    for executor in _devices(new):
+        executor.wait()
     new.loaded(old.n_steps)
     new.numbers.go_on_from(old.numbers)
     program, n_places = new.plan.program, len(new.plan.layout.owned)
     _logger.info("%s: the field is divided anew, places: %d", program.name, n_places)
 
 
-class _Relocation:
-    """One field, on its way from the newest tiles of one engine to those of another."""
+def _moves_of(field: str, moves: Redistribution, old: Plan, new: Plan) -> Redistribution:
+    """The moves of a field: fields at half points have domains of their own."""
+    before, after = old.layout_of(field), new.layout_of(field)
+    if after.domain == moves.new.domain:
+        return moves
+    return Redistribution(before, after, moves.old_ranks, moves.new_ranks)
 
-    def __init__(self, moves: Redistribution, old: Engine, new: Engine, field: str) -> None:
+
+def _devices(engine: Engine) -> list[Executor]:
+    return list(dict.fromkeys(engine.executors[place] for place in engine.plan.places))
+
+
+def _copied(executor: Executor, source: Tile, target: Tile, box: Shape) -> Command:
+    """The command that copies a box on a device, which it has begun with."""
+    ends = source.strided(box), target.strided(box)
+    copy = executor.copy_command(source.linear, target.linear, target.dtype.itemsize, ends)
+    copy(None)
+    return copy
+
+
+class _Turns:
+    """The fields that one device holds until it is their turn."""
+
+    def __init__(
+        self, held: dict[str, dict[int, Tile]], old: Engine, plan: Plan,
+        executors: Mapping[int, Executor], executor: Executor,
+    ) -> None:  # fmt: skip
+        """held: the tiles of all fields, of which those here are exchanged for ones on the host."""
+        self._held, self._executor, self._fields = held, executor, [*held]
+        self._places = [place for place in old.plan.places if old.executors[place] is executor]
+        self._old = old.plan
+        before = nbytes_of(held, self._places)
+        ledger = executor.ledger
+        room = ledger.cap_bytes - ledger.on_device + sum(before)
+        there = [place for place in plan.places if executors[place] is executor]
+        self._turns = waiting(room, before, nbytes_to_be(plan, there))
+
+    def make_room(self, turn: int) -> None:
+        """What has to wait from this turn on goes to the host."""
+        for number in self._turns[turn]:
+            field = self._fields[number]
+            tiles = self._held[field]
+            for place in self._places:
+                tiles[place] = self._on_host(tiles[place], self._old.owned(field, place))
+
+    def _on_host(self, tile: Tile, owned: Shape) -> Tile:
+        cells = np.empty(owned.n_cells, tile.dtype)
+        self._executor.ledger.hold(cells, cells.nbytes, "host images")
+        kept = Tile(Geometry.dense(owned), tile.dtype, cells, None)
+        for box in consecutive(owned, CHUNK_CELLS):
+            kept.view(box)[...] = self._executor.move_from(tile, box)
+        return kept
+
+
+class _Relocation:
+    """One field, on its way from some tiles to others, each by its place, before and after."""
+
+    def __init__(
+        self,
+        moves: Redistribution,
+        tiles: tuple[Mapping[int, Tile], Mapping[int, Tile]],
+        executors: tuple[Mapping[int, Executor], Mapping[int, Executor]],
+    ) -> None:
         self._moves = moves
-        self._old = old
-        self._new = new
-        self._field = field
+        self._tiles = tiles
+        self._executors = executors
         self._copies: list[Command] = []    # they hold the memory that they work on
 
-    def run(self, comm: Communicator) -> None:
+    def run(self, comm: Communicator, dtype: np.dtype[Any]) -> None:
         for move in self._moves.within(comm.rank):
             self._move(move)
-        dtype = np.dtype(self._new.plan.program.dtypes[self._field])
-        self._moves.exchange(comm, dtype, self._read, self._write)
-        for place in self._new.plan.places:
-            self._spread(place)
-        for executor in dict.fromkeys(self._new.executors.values()):
+        most = CHUNK_CELLS * dtype.itemsize
+        self._moves.exchange(comm, dtype, self._read, self._write, message_nbytes=most)
+        for executor in dict.fromkeys(self._executors[1].values()):
             executor.wait()
 
     def _move(self, move: Move) -> None:
         """Between two places of this rank, or from a place to itself."""
-        executor = self._new.executors[move.target]
-        if executor is self._old.executors[move.source]:
-            source, target = self._source(move.source), self._target(move.target)
-            self._copy(executor, source, target, move.box)
+        before, after = self._executors
+        source, executor = self._tiles[0][move.source], after[move.target]
+        waits = source.host is not None and not executor.shares_host
+        if executor is before[move.source] and not waits:
+            target = self._tiles[1][move.target]
+            self._copies.append(_copied(executor, source, target, move.box))
             return
         for box in consecutive(move.box, CHUNK_CELLS):
             self._write(move.target, box, self._read(move.source, box))
 
-    def _spread(self, place: int) -> None:
-        """The other buffers: cells that no step computes are read from any of them."""
-        newest, *others = self._new.to_set(self._field, place)
-        for tile in others:
-            owned = self._new.plan.owned(self._field, place)
-            self._copy(self._new.executors[place], newest, tile, owned)
-
-    def _copy(self, executor: Executor, source: Tile, target: Tile, box: Shape) -> None:
-        ends = source.strided(box), target.strided(box)
-        copy = executor.copy_command(source.linear, target.linear, target.dtype.itemsize, ends)
-        copy(None)
-        self._copies.append(copy)
-
-    def _source(self, place: int) -> Tile:
-        return self._old.newest(self._field, place)
-
-    def _target(self, place: int) -> Tile:
-        return self._new.newest(self._field, place)
-
     def _read(self, place: int, box: Shape) -> npt.NDArray[Any]:
-        return self._old.executors[place].move_from(self._source(place), box)
+        return self._executors[0][place].move_from(self._tiles[0][place], box)
 
     def _write(self, place: int, box: Shape, cells: npt.NDArray[Any]) -> None:
-        self._new.executors[place].move_to(self._target(place), box, cells)
+        self._executors[1][place].move_to(self._tiles[1][place], box, cells)

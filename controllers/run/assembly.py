@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """From a request to what runs: agree, divide, plan, bind, warm.
 
-All ranks take these steps together; after a new division the last four are taken again.
+All ranks take these steps together; after a new division the last four are taken again, and the
+fields change places between planning and binding where old and new do not fit in memory together.
 """
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from controllers import check, tuning
@@ -17,6 +18,7 @@ from controllers.kernel.crash import labelled
 from controllers.kernel.registry import KernelChoice, agreed_kernel, check_math
 from controllers.kernel.user_kernel import with_domain
 from controllers.kernel.variant import Kernel
+from controllers.memory.tile import Tile
 from controllers.placement.capacity import check_capacity, fits
 from controllers.placement.link_trial import links_of
 from controllers.placement.own_kernel import check_boxes, in_place, overlap_for
@@ -28,7 +30,7 @@ from controllers.placement.placement import (
 )
 from controllers.placement.places import divide
 from controllers.placement.temporal import THICK, agreed_steps, plan_with_steps
-from controllers.plan import Plan
+from controllers.plan import Plan, TileKey
 from controllers.plan.rate import Rate
 from controllers.program.idle import Idle
 from controllers.program.program import Program
@@ -112,17 +114,39 @@ class Assembly:
         return division, layout, placement
 
 
-def assemble(
-    request: Request,
-    comm: Communicator,
-    messages: Communicator,
-    watched: Watched,
-    terms: Terms | None = None,
-) -> Assembly:
-    """From what is asked for to what runs, by five steps; collective.
+@dataclass(frozen=True)
+class Draft:
+    """A program on places, planned, of which nothing is in memory yet.
 
-    messages: a duplicate of `comm`, for the engine alone.  terms: those of an earlier assembly, of
-    which only the division changes.
+    fits_beside: where fields are divided anew, all of it fits in memory beside what they are in.
+    begun_s: when that was begun with.
+    """
+
+    terms: Terms
+    layout: Layout
+    placement: Placement
+    plan: Plan
+    begun: First
+    fits_beside: bool
+    begun_s: float
+
+    def assembled(
+        self, messages: Communicator, watched: Watched, tiles: Mapping[TileKey, Tile] | None = None
+    ) -> Assembly:
+        """Ready to step; `tiles` are those that hold fields already.  Collective."""
+        engine = bind(self.plan, self.placement, self.terms, messages, watched, tiles)
+        if tiles is None:
+            warm(engine, self.placement, self.terms)
+        seconds = time.perf_counter() - self.begun_s
+        return Assembly(self.terms, self.layout, self.placement, engine, self.begun, seconds)
+
+
+def drafted(
+    request: Request, comm: Communicator, terms: Terms | None = None, old: Engine | None = None
+) -> Draft:
+    """From what is asked for to a plan that fits in memory, by three steps; collective.
+
+    terms, old: those of an earlier assembly, of which only the division changes, and its engine.
     """
     terms = agree(request, comm) if terms is None else terms
     start = time.perf_counter()
@@ -134,10 +158,8 @@ def assemble(
         terms.controllers, terms.planned, terms.domain, begun.division,
         lambda: links_of(terms.controllers, comm),
     )  # fmt: skip
-    plan = plan_on(layout, placement, terms, comm)
-    engine = bind(plan, placement, terms, messages, watched)
-    warm(engine, placement, terms)
-    return Assembly(terms, layout, placement, engine, begun, time.perf_counter() - start)
+    plan, fits_beside = plan_on(layout, placement, terms, comm, old)
+    return Draft(terms, layout, placement, plan, begun, fits_beside, start)
 
 
 def thinnest(plan: Plan) -> tuple[int, ...]:
@@ -177,9 +199,16 @@ def agree(request: Request, comm: Communicator) -> Terms:
     return Terms(program, domain, kernel, execution, controllers)
 
 
-def plan_on(layout: Layout, placement: Placement, terms: Terms, comm: Communicator) -> Plan:
-    """This rank's part of the plan; refused where it does not fit in memory."""
+def plan_on(
+    layout: Layout, placement: Placement, terms: Terms, comm: Communicator,
+    old: Engine | None = None,
+) -> tuple[Plan, bool]:  # fmt: skip
+    """This rank's part of the plan; refused where it does not fit in memory.
 
+    old: the engine whose fields it will have; whether it fits beside that, too.
+    """
+    if terms.is_checked:    # what watches accesses is in memory, too, and fills tiles with junk
+        old = None
     kinds = {where.kind for where in placement.locations}
 
     def plan_of(n_steps: int) -> Plan:
@@ -194,11 +223,11 @@ def plan_on(layout: Layout, placement: Placement, terms: Terms, comm: Communicat
     plan = plan_with_steps(
         plan_of, terms.kernel, terms.execution.steps_per_launch, watched=terms.is_checked,
         usual=lambda plan: agreed_steps(plan, placement.executors, comm),
-        fits=lambda plan: fits(plan, placement.executors, largest_bytes, comm),
+        fits=lambda plan: fits(plan, placement.executors, largest_bytes, comm, old),
     )  # fmt: skip
-    check_capacity(plan, placement.executors, comm)
+    fits_beside = check_capacity(plan, placement.executors, comm, old)
     check_boxes(terms.kernel, plan, placement.executors, comm)
-    return plan
+    return plan, fits_beside
 
 
 def _room(program: Program) -> tuple[tuple[int, int], ...]:
@@ -208,14 +237,15 @@ def _room(program: Program) -> tuple[tuple[int, int], ...]:
 
 
 def bind(
-    plan: Plan, placement: Placement, terms: Terms, messages: Communicator, watched: Watched
-) -> Engine:
+    plan: Plan, placement: Placement, terms: Terms, messages: Communicator, watched: Watched,
+    tiles: Mapping[TileKey, Tile] | None = None,
+) -> Engine:  # fmt: skip
     """The plan tied to tiles, kernels and messages, and watched by the watchdog."""
     kind: type[Engine] = RepeatingEngine if plan.parts else Engine
     if terms.is_checked:
         kind = check.CheckedRepeatingEngine if plan.parts else check.CheckedEngine
     with failing_together(messages):    # one driver may fail to compile
-        engine = kind(plan, placement.executors, messages)
+        engine = kind(plan, placement.executors, messages, tiles)
     watched.engine = engine
     if terms.execution.limit_s is not None:
         engine.watch()

@@ -13,10 +13,10 @@ from controllers.balance.calibration import Allowance, Trial, calibrated
 from controllers.balance.first import First
 from controllers.engine import Course
 from controllers.memory.ledger import MemoryCapError
-from controllers.placement.relocation import relocate
+from controllers.placement.relocation import go_on, relocate, relocate_in_turns
 from controllers.plan.rate import Rate
 from controllers.report.timings import Timings
-from controllers.run.assembly import Assembly, assemble, least_cells
+from controllers.run.assembly import Draft, drafted, least_cells
 from controllers.run.interruption import Interruption
 from controllers.run.looks import AllLooks
 from controllers.run.overview import Overview
@@ -118,29 +118,37 @@ class Balanced(Overview):
 
     def _move(self, shares: Sequence[float]) -> None:
         assert self._balancer is not None, "whoever has decided on shares"
-        division = self._assembly.divided(shares)[0]
-        try:
-            with self._balancer.moving():
-                self._divide(replace(self._request, division=division))
-        except MemoryCapError as error:     # on all ranks, before anything has changed
-            self._balancer.give_up(f"no memory for a move: {error}")
-        else:
-            self._balancer.moved(self._assembly.engine)
+        request = replace(self._request, division=self._assembly.divided(shares)[0])
+        with self._balancer.moving():
+            try:
+                draft = self._drafted(request)
+            except MemoryCapError as error:     # on all ranks, before anything has changed
+                self._balancer.give_up(f"no memory for a move: {error}")
+            else:
+                self._divide(request, draft)
+                self._balancer.moved(self._assembly.engine)
         self.calls.go_on()
 
-    def _divide(self, request: Request) -> Redistribution:
-        """Divide the fields as the request says.  Collective."""
-        old = self._assembly
-        new = assemble(request, self.comm, self._messages, self._watched, old.terms)
-        return self._follow(request, new)
+    def _drafted(self, request: Request) -> Draft:
+        """How the fields would be divided; `MemoryCapError` where that fits in no way."""
+        return drafted(request, self.comm, self._assembly.terms, self._engine)
 
-    def _follow(self, request: Request, new: Assembly) -> Redistribution:
-        """Go on with what was assembled for the request.  Collective."""
+    def _divide(self, request: Request, draft: Draft) -> Redistribution:
+        """Divide the fields as the request says and the draft is.  Collective."""
         old = self._assembly
-        moves = Redistribution(old.layout, new.layout, old.placement.ranks, new.placement.ranks)
-        self._arrays.moves()
-        relocate(moves, old.engine, new.engine, self.comm)
-        old.engine.close()
+        moves = Redistribution(old.layout, draft.layout, old.placement.ranks, draft.placement.ranks)
+        if draft.fits_beside:
+            new = draft.assembled(self._messages, self._watched)
+            self._arrays.moves()
+            relocate(moves, old.engine, new.engine, self.comm)
+            old.engine.close()
+        else:
+            self._arrays.moves()
+            with self.state.setting("redistribute", self.fields, is_lost=True):
+                homes = draft.placement.executors
+                tiles = relocate_in_turns(moves, old.engine, draft.plan, homes, self.comm)
+                new = draft.assembled(self._messages, self._watched, tiles)
+                go_on(old.engine, new.engine)
         self._request, self._assembly = request, new
         self._arrays.moved(new.engine)
         self._timings.new_places()

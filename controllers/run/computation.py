@@ -24,7 +24,7 @@ from controllers.report.timings import Timings
 from controllers.report.trace import Trace
 from controllers.report.trace_file import save_timeline
 from controllers.run.array_calls import ArrayCalls
-from controllers.run.assembly import assemble
+from controllers.run.assembly import drafted
 from controllers.run.call import Calls, check_communicator, collective, refuse_together
 from controllers.run.parameters import Parameters
 from controllers.run.state import State
@@ -129,7 +129,7 @@ class Computation(Stepping):
         self._request = replace(request, initial=())
         self._parameters = Parameters(request.scalars)
         self._messages = self.comm.Dup()
-        self._assembly = assemble(request, self.comm, self._messages, self._watched)
+        self._assembly = drafted(request, self.comm).assembled(self._messages, self._watched)
         self._expressions = Arrays(
             self._engine, self.comm, self._messages, self.program.math,
             ArrayCalls(self.calls, self.state),
@@ -150,8 +150,8 @@ class Computation(Stepping):
 
         division: a `Division`, or its fields as keywords; as many places per controller as before
         where neither says it.  Cells that change the controller are sent, all others copied where
-        they are; meanwhile old and new tiles are both in memory, and refused where that exceeds
-        the cap.  Returns what has moved.
+        they are.  Where old and new tiles do not fit in memory together, field after field moves
+        by itself; refused where that exceeds the cap, too.  Returns what has moved.
         """
         self.state.check_idle("redistribute")
         wanted = refuse_together(
@@ -161,7 +161,8 @@ class Computation(Stepping):
 
     @collective("division", use="reads")
     def _redistribute(self, division: Division) -> Redistribution:
-        moves = self._divide(replace(self._request, division=division))
+        request = replace(self._request, division=division)
+        moves = self._divide(request, self._drafted(request))
         self._balancer = self._new_balancer()
         return moves
 

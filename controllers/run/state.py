@@ -103,10 +103,12 @@ class State:
         self._remedy = _START_ANEW if is_lost else _SET_ANEW
 
     @contextmanager
-    def setting(self, verb: str, fields: Iterable[str]) -> Iterator[None]:
+    def setting(
+        self, verb: str, fields: Iterable[str], *, is_lost: bool = False
+    ) -> Iterator[None]:
         """All cells of these are set meanwhile: they are whole in the end, and torn before."""
         names = tuple(fields)
-        self.tear(verb, names)
+        self.tear(verb, names, is_lost=is_lost)
         yield
         for name in names:
             del self._torn[name]

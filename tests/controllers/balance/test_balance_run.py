@@ -174,8 +174,17 @@ def test_a_run_that_is_ended_after_a_move_goes_on() -> None:
         assert right(run)
 
 
-def test_where_old_and_new_tiles_do_not_fit_nothing_moves() -> None:
+def test_where_old_and_new_tiles_do_not_fit_together_fields_move_in_turns() -> None:
     with computation("swift", "slow", weights="auto", memory_cap=24_000) as run:
+        run.run(40)
+        found = run.report().balance
+        assert found is not None and found.moves
+        assert max(device.peak_bytes for device in run.report().devices) <= 24_000
+        assert run.layout.owned[0].extent[0] > 48 and right(run)
+
+
+def test_where_new_tiles_do_not_fit_nothing_moves() -> None:
+    with computation("swift", "slow", weights="auto", memory_cap=20_000) as run:
         run.run(40)
         found = run.report().balance
         assert found is not None and found.moves == 0 and "no memory for a move" in found.why
