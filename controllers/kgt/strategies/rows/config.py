@@ -200,17 +200,19 @@ def work_sizes(config: RowsConfig, n_axes: int) -> WorkSizes:
         x, y, z = (*extent[:-4:-1], 1, 1)[:3]
         shared = extent[0] if n_axes == 4 else 1
         n_x = -(-x // config.segment)
-        bands = [_counts(config, y, config.band), _counts(config, z, config.depth)]
-        n_y, n_z = next(
-            (both for both in product(*bands) if n_x * prod(both) * shared % config.shares == 0),
-            (bands[0][0], bands[1][0]),
-        )
+
+        def idle(counts: tuple[int, ...]) -> float:     # 1: no core waits for another one
+            items = max(1, n_x * prod(counts) * shared)
+            return -(-items // config.shares) * config.shares / items
+
+        bands = _counts(config, y, config.band), _counts(config, z, config.depth)
+        n_y, n_z = min(product(*bands), key=idle)   # the first one, of the highest bands
         return (n_x, n_y, n_z * shared)[: min(3, n_axes)], (1,) * min(3, n_axes)
 
     return sizes
 
 
 def _counts(config: RowsConfig, cells: int, band: int) -> range:
-    """Into how many bands so many cells may be divided; the least is best for its caches."""
-    usual = -(-cells // band)
-    return range(usual, max(2 * usual, min(config.shares, cells // _LOW) + 1))
+    """Into how many bands so many cells may be divided."""
+    usual, low = -(-cells // band), min(config.shares, cells // _LOW)
+    return range(usual, max(min(2 * usual, usual + config.shares), low + 1))

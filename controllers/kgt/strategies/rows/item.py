@@ -66,12 +66,12 @@ def _band(axis: int, cells: int, number: str, groups: str) -> list[str]:
             const long last_$axis = ($number + 1) * extent_$axis / $groups;
         """, axis=axis, number=number, groups=groups)
     return block("""
-        const long blocks_$axis = (extent_$axis + $more) / $cells;
-        const long start_$axis = $number * blocks_$axis / $groups * $cells;
-        const long band_$axis = ($number + 1) * blocks_$axis / $groups * $cells;
+        const long item_blocks_$axis = (extent_$axis + $more) / $cells;
+        const long start_$axis = $number * item_blocks_$axis / $groups * $cells;
+        const long item_end_$axis = ($number + 1) * item_blocks_$axis / $groups * $cells;
         const long last_$axis = $last;
     """, axis=axis, number=number, groups=groups, cells=cells, more=cells - 1,
-        last=frame.minimum(f"band_{axis}", f"extent_{axis}"))
+        last=frame.minimum(f"item_end_{axis}", f"extent_{axis}"))
 
 
 def last_early(last: int, config: RowsParameters, block_of: BlockOf) -> list[str]:
