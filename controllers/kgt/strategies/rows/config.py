@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -46,6 +47,7 @@ _FEW, _MANY = 4, 24
 # Fields read by a sweep of volumes: with more, the planes of a block share little of what they
 # read and ask for more streams than a core follows, and asking in advance costs more than waiting.
 _MANY_FIELDS = 8
+_LOW = 8    # cells of a band that is no lower, where cores lack work
 _SEGMENTS = (4096, 16384, 65536)
 _BYTES = {"int": 4, "long": 8, "ulong": 8, "float": 4, "double": 8}
 
@@ -112,6 +114,7 @@ class RowsConfig(RowsParameters, Config):
         if launch is None:
             return cls.default(program, stage, exceeds_cache=True)
         config = cls.default(program, stage, launch.exceeds_cache)
+        config = replace(config, shares=max(1, launch.units))
         if launch.n_steps > 1 or launch.extent[-1] < 2 * config.lanes:
             return None
         return config.within(launch.extent)
@@ -125,7 +128,7 @@ class RowsConfig(RowsParameters, Config):
         lanes = (self.lanes, self.lanes // 2)
         aheads = sorted({0, 4, 8, self.ahead}) if self.ahead else (0,)
         for values in product(lanes, rows, planes, bands, depths, _SEGMENTS, aheads):
-            config = RowsConfig(*values, self.streaming)
+            config = RowsConfig(*values, self.streaming, self.shares)
             if config.rows * config.planes <= 8:
                 yield config
 
@@ -183,14 +186,33 @@ def _lanes(program: Program, stage: Stage) -> int:
 def work_sizes(config: RowsConfig, n_axes: int) -> WorkSizes:
     """One item per segment of a band; each is a work-group, so that cores share them out.
 
+    PoCL's first thread takes half of what two share, in one go: as many items for each of them.
+
     >>> work_sizes(RowsConfig(), 2)((100, 20000), True)
     ((2, 7), (1, 1))
+    >>> work_sizes(RowsConfig(band=64, depth=48, shares=2), 3)((62, 62, 126), True)
+    ((1, 1, 2), (1, 1, 1))
+    >>> work_sizes(RowsConfig(band=64, depth=48, shares=16), 3)((126, 126, 254), True)
+    ((1, 2, 8), (1, 1, 1))
     """
 
     def sizes(extent: tuple[int, ...], is_cpu: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
         x, y, z = (*extent[:-4:-1], 1, 1)[:3]
         shared = extent[0] if n_axes == 4 else 1
-        counts = (-(-x // config.segment), -(-y // config.band), -(-z // config.depth) * shared)
-        return counts[: min(3, n_axes)], (1,) * min(3, n_axes)
+        n_x = -(-x // config.segment)
+
+        def idle(counts: tuple[int, ...]) -> float:     # 1: no core waits for another one
+            items = max(1, n_x * prod(counts) * shared)
+            return -(-items // config.shares) * config.shares / items
+
+        bands = _counts(config, y, config.band), _counts(config, z, config.depth)
+        n_y, n_z = min(product(*bands), key=idle)   # the first one, of the highest bands
+        return (n_x, n_y, n_z * shared)[: min(3, n_axes)], (1,) * min(3, n_axes)
 
     return sizes
+
+
+def _counts(config: RowsConfig, cells: int, band: int) -> range:
+    """Into how many bands so many cells may be divided."""
+    usual, low = -(-cells // band), min(config.shares, cells // _LOW)
+    return range(usual, max(min(2 * usual, usual + config.shares), low + 1))

@@ -38,25 +38,40 @@ def cells_of_item(config: RowsParameters, n_axes: int, *, once: bool) -> list[st
     """, x=last, segment=config.segment, lanes=config.lanes,
         last=frame.minimum(f"group_{last} + {config.segment}", f"extent_{last}"))
     if n_axes > 1:
-        lines += [f"const long start_{last - 1} = (long)get_group_id(1) * {config.band};"]
-        lines += _end(last - 1, config.band)
+        lines += _band(last - 1, config.rows, *_group(1))
     if n_axes == 3:
-        lines += [f"const long start_0 = (long)get_group_id(2) * {config.depth};"]
-        lines += _end(0, config.depth)
+        lines += _band(0, config.planes, *_group(2))
     if n_axes == 4:
         lines += block("""
-            const long group_0 = (extent_1 + $more) / $depth;  // axes 0 and 1
+            const long group_0 = (long)get_num_groups(2) / extent_0;   // axes 0 and 1
             const long start_0 = (long)get_group_id(2) / group_0;
-            const long start_1 = ((long)get_group_id(2) - start_0 * group_0) * $depth;
-        """, depth=config.depth, more=config.depth - 1)
-        lines += _end(1, config.depth)
+        """)
+        lines += _band(1, config.planes, "((long)get_group_id(2) % group_0)", "group_0")
     return lines
 
 
-def _end(axis: int, cells: int) -> list[str]:
-    """A C line: the end of the item's cells along an axis."""
-    end = frame.minimum(f"start_{axis} + {cells}", f"extent_{axis}")
-    return [f"const long last_{axis} = {end};"]
+def _group(dimension: int) -> tuple[str, str]:
+    """C text: the number of the group in one of OpenCL's dimensions, and how many there are."""
+    return f"(long)get_group_id({dimension})", f"(long)get_num_groups({dimension})"
+
+
+def _band(axis: int, cells: int, number: str, groups: str) -> list[str]:
+    """C lines: the cells of the item of a number along an axis that has blocks of `cells`.
+
+    Bands are as equal as whole blocks allow: PoCL deals out items by their number.
+    """
+    if cells == 1:
+        return block("""
+            const long start_$axis = $number * extent_$axis / $groups;
+            const long last_$axis = ($number + 1) * extent_$axis / $groups;
+        """, axis=axis, number=number, groups=groups)
+    return block("""
+        const long item_blocks_$axis = (extent_$axis + $more) / $cells;
+        const long start_$axis = $number * item_blocks_$axis / $groups * $cells;
+        const long item_end_$axis = ($number + 1) * item_blocks_$axis / $groups * $cells;
+        const long last_$axis = $last;
+    """, axis=axis, number=number, groups=groups, cells=cells, more=cells - 1,
+        last=frame.minimum(f"item_end_{axis}", f"extent_{axis}"))
 
 
 def last_early(last: int, config: RowsParameters, block_of: BlockOf) -> list[str]:

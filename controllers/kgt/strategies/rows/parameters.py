@@ -13,10 +13,12 @@ class RowsParameters:
 
     lanes: cells of a vector, 2 to 16.  rows, planes: those of a block, along the last axis but one
     and but two.  band, depth, segment: cells of an item along the last axis but one, but two, and
-    the last one.  ahead: rows that many past its block are asked for meanwhile, of the highest
-    planes it reads, or, where rows share nothing, what is so many KiB further on in the same row,
-    and a quarter of that into the first-level cache; 0: none.  streaming: stores bypass the caches
-    (for fields that exceed them).
+    the last one, about.  ahead: rows that many past its block are asked for meanwhile, of the
+    highest planes it reads, or, where rows share nothing, what is so many KiB further on in the
+    same row, and a quarter of that into the first-level cache; 0: none.  streaming: stores bypass
+    the caches (for fields that exceed them).  shares: the cores that share out the items, which
+    are made so many or a multiple of it, as long as bands stay about as high.  Kernels that
+    differ in band, depth and shares alone have one text.
     """
 
     lanes: int = 16
@@ -27,6 +29,7 @@ class RowsParameters:
     segment: int = 16384
     ahead: int = 0
     streaming: bool = False
+    shares: int = 1
 
 
 def shares_rows(stage: Stage) -> bool:
