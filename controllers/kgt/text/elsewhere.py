@@ -12,14 +12,9 @@ from dataclasses import replace
 from controllers.kgt.text.analysis import in_vectors
 from controllers.kgt.text.given import given_text
 from controllers.program.dtypes import Dtypes, dtype_of
-from controllers.program.expression import (
-    Application,
-    Constant,
-    Expression,
-    Index,
-    ordered,
-)
+from controllers.program.expression import Application, Constant, Expression, Index
 from controllers.program.functions import FLOATS
+from controllers.program.node import ordered
 from controllers.program.program import Stage
 from controllers.program.stored_values import replaced
 
@@ -46,7 +41,7 @@ def elsewhere(stage: Stage, dtypes: Dtypes, place: str = "item") -> tuple[Stage,
         outer = [one for one in _singled_out(node) if one[0].axis < len(stage.offsets) - 1]
         if outer:
             rows[node] = " && ".join(f"{given_text(i, stage, place)} == {n}" for i, n in outer)
-    others = {node: node.operands[2] for node in rows if isinstance(node, Application)}
+    others: dict[Expression, Expression] = {node: node.operands[2] for node in rows}
     updates = replaced(stage.updates.values(), others)
     plain = replace(stage, updates=dict(zip(stage.updates, updates)))
     numbers = any(
