@@ -35,6 +35,7 @@ from controllers.kgt.strategies.rows.parameters import RowsParameters, shares_ro
 from controllers.kgt.strategies.rows.row_value import row_value
 from controllers.kgt.text import element, fast, frame
 from controllers.kgt.text.analysis import arithmetic_type, in_vectors
+from controllers.kgt.text.elsewhere import elsewhere
 from controllers.kgt.text.fold_lanes import lanes_helpers
 from controllers.kgt.text.fold_values import values_of
 from controllers.kgt.text.lanes import PREFETCH, PREFETCH_NEAR, SCALAR, Lanes
@@ -176,7 +177,7 @@ def _lanes(program: Program, stage: Stage) -> int:
 
     A user's text mostly says few operations.
     """
-    if in_vectors(stage, program.dtypes):
+    if in_vectors(stage, program.dtypes) or elsewhere(stage, program.dtypes):
         return 64 // _BYTES[arithmetic_type(stage, program.dtype_of(stage))]
     widest = max(np.dtype(program.dtypes[field]).itemsize for field in stage.updates)
     plain = stage.elements and len(stage.reads) * len(stage.updates) <= _MANY

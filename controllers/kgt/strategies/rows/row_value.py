@@ -3,7 +3,8 @@
 
 Sums, products, quotients and absolute values are written for whole vectors.  Other functions, and
 what takes several dtypes, places or coordinates, are written for one cell, in a loop over those of
-the vector, which compilers turn into instructions on vectors.
+the vector, which compilers turn into instructions on vectors; where that is for a few cells that
+are singled out, as by `ct.point`, in their rows alone.
 """
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ import numpy as np
 from controllers.kgt.text.analysis import in_vectors
 from controllers.kgt.text.c_lines import block
 from controllers.kgt.text.element import by_value
+from controllers.kgt.text.elsewhere import elsewhere
 from controllers.kgt.text.emitter import OPENCL_TYPES, assignments, cell_index, element
 from controllers.kgt.text.given import axes_of, parameters
 from controllers.kgt.text.lanes import WIDE, Lanes
@@ -20,6 +22,7 @@ from controllers.program.expression import Read
 from controllers.program.program import Program, Stage
 
 PLACE = "item_place"    # in the box, of a vector's first cell; with the axis: of a cell
+_NEAR = "#define KGT_NEAR(at) (*(__global const kgt_unaligned *)(at))"
 _PLAIN = "*(__global kgt_cells *)(at) = (value)"
 _PAST_CACHES = "__builtin_nontemporal_store(value, (__global kgt_cells *)(at))"
 _ANYWHERE = "#define KGT_STORE_ANYWHERE(value, at) *(__global kgt_unaligned *)(at) = (value)"
@@ -32,6 +35,16 @@ _PAST_CACHES_IF_ALIGNED = """
                 KGT_STORE(value, at); \\
         } while (0)
 """
+_SINGLE = """
+// $width cells of a row, some of them singled out
+static __attribute__((noinline)) $kind kgt_cell_by_cell(
+    $parameters
+{
+    $value
+    return item_value;
+}
+
+"""
 _TEXT = """
 $wide
 typedef $vector kgt_cells;
@@ -40,6 +53,7 @@ $near
 #define KGT_STORE(value, at) $store
 $others
 
+$single
 // $width cells of a row
 static inline __attribute__((always_inline)) $kind kgt_value(
     $parameters
@@ -80,17 +94,40 @@ def row_value(program: Program, stage: Stage, lanes: Lanes, streaming: bool) -> 
         if each in {program.dtypes[field] for field in stage.stored}
         for line in _part(each, lanes, which, typed("", each, dtype), several=several)
     ]
+    declared = [*(f"{each}," for each in declared[:-1]),
+                f"{declared[-1] if declared else 'void'})"]    # fmt: skip
+    names = [*sources, *indices.values(), *others, *places]
+    single, value = _computed(program, stage, lanes, kind, names, declared)
     return block(
         _TEXT,
         wide=[WIDE], vector=lanes.type(cell), itemsize=np.dtype(dtype).itemsize,
         store=_PAST_CACHES if streaming else _PLAIN, width=lanes.width, kind=kind,
-        near=["#define KGT_NEAR(at) (*(__global const kgt_unaligned *)(at))"] if whole else [],
+        near=[_NEAR] if whole or single else [],
         others=_others(program, stage, lanes, streaming) if several else [],
-        value=(_values if whole else _each_cell)(program, stage, lanes),
-        parameters=[*(f"{each}," for each in declared[:-1]),
-                    f"{declared[-1] if declared else 'void'})"],
+        single=single, value=value, parameters=declared,
         arguments=", ".join([*sources, *shifted, *others, *places.values()]), ends=ends,
     )  # fmt: skip
+
+
+def _computed(
+    program: Program, stage: Stage, lanes: Lanes, kind: str, names: list[str], declared: list[str]
+) -> tuple[list[str], list[str]]:
+    """C lines: `item_value`, and before its function another one, for rows with single cells.
+
+    names, declared: of what both functions are called with.
+    """
+    if in_vectors(stage, program.dtypes):
+        return [], _values(program, stage, lanes)
+    by_cell, found = _each_cell(program, stage, lanes), elsewhere(stage, program.dtypes, PLACE)
+    if found is None:
+        return [], by_cell
+    plain, condition = found
+    single = block(_SINGLE, width=lanes.width, kind=kind, parameters=declared, value=by_cell)
+    return [*single, ""], [
+        f"if (__builtin_expect({condition}, 0))",
+        f"    return kgt_cell_by_cell({', '.join(names)});",
+        *_values(program, plain, lanes),
+    ]
 
 
 def typed(name: str, dtype: str, first: str) -> str:
