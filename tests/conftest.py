@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from sample import longest_first
 
 from controllers.device import find_devices
 
+HERE = Path(__file__).parent
 MOST_WORKERS = 8
 # options for numbers of random cases: by default, with --whole, and what is counted
 CASES = {
@@ -52,17 +54,20 @@ def pytest_configure(config: pytest.Config) -> None:
         if config.getoption(option) is None:
             setattr(config.option, option, numbers[is_whole])
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    config.option.loadscopereorder = False      # the order below is kept
     os.environ["CONTROLLERS_TUNING"] = os.environ["CONTROLLERS_LINKS"] = "off"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without --whole, tests with its mark are left out."""
+    """Without --whole, tests with its mark are left out; files that take long come first."""
     chosen = [item for item in items if not item.get_closest_marker("whole")]
     if len(chosen) < len(items) and not config.getoption("whole"):
         left = [item for item in items if item.get_closest_marker("whole")]
         config.hook.pytest_deselected(items=left)
         config.stash[LEFT] = len(left)
         items[:] = chosen
+    files = [Path(os.path.relpath(item.path, HERE)).as_posix() for item in items]
+    items[:] = [items[number] for number in longest_first(files)]
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from sample import cases, sample
+from sample import LONGEST, cases, longest_first, sample
 
 
 def marked(values: list[object]) -> list[bool]:
@@ -30,6 +31,19 @@ def test_the_first_cases_run_always() -> None:
 @pytest.mark.whole
 def test_what_is_marked_runs_with_whole_only(pytestconfig: pytest.Config) -> None:
     assert pytestconfig.getoption("whole")
+
+
+def test_files_that_take_long_come_first_and_stay_together() -> None:
+    files = ["a.py", LONGEST[1], "b.py", LONGEST[0], "b.py", LONGEST[1], "c.py"]
+    assert [files[number] for number in longest_first(files)] == [
+        LONGEST[0], LONGEST[1], LONGEST[1], "b.py", "b.py", "a.py", "c.py",
+    ]  # fmt: skip
+    assert longest_first(["a.py", "a.py"]) == [0, 1]
+    assert all((Path(__file__).parent / name).is_file() for name in LONGEST)
+
+
+def test_workers_take_files_in_the_order_of_the_tests(pytestconfig: pytest.Config) -> None:
+    assert not pytestconfig.option.loadscopereorder
 
 
 @pytest.mark.parametrize(
