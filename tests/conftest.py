@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +67,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left)
         config.stash[LEFT] = len(left)
         items[:] = chosen
-    files = [Path(os.path.relpath(item.path, HERE)).as_posix() for item in items]
-    items[:] = [items[number] for number in longest_first(files)]
+    counts = Counter(item.path for item in items)
+    names = {Path(os.path.relpath(path, HERE)).as_posix(): path for path in counts}
+    first = longest_first({name: counts[path] for name, path in names.items()})
+    ranks = {names[name]: rank for rank, name in enumerate(first)}
+    items.sort(key=lambda item: ranks[item.path])
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -33,12 +33,9 @@ def test_what_is_marked_runs_with_whole_only(pytestconfig: pytest.Config) -> Non
     assert pytestconfig.getoption("whole")
 
 
-def test_files_that_take_long_come_first_and_stay_together() -> None:
-    files = ["a.py", LONGEST[1], "b.py", LONGEST[0], "b.py", LONGEST[1], "c.py"]
-    assert [files[number] for number in longest_first(files)] == [
-        LONGEST[0], LONGEST[1], LONGEST[1], "b.py", "b.py", "a.py", "c.py",
-    ]  # fmt: skip
-    assert longest_first(["a.py", "a.py"]) == [0, 1]
+def test_files_that_take_long_come_first_then_those_of_many_tests() -> None:
+    found = longest_first({"a.py": 1, LONGEST[1]: 2, "b.py": 2, LONGEST[0]: 1, "c.py": 1})
+    assert found == [LONGEST[0], LONGEST[1], "b.py", "a.py", "c.py"]
     assert all((Path(__file__).parent / name).is_file() for name in LONGEST)
 
 

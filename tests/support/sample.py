@@ -5,8 +5,7 @@ The sample is the same in every run: what fails for one fails for all.
 """
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 import pytest
@@ -52,13 +51,7 @@ def cases(default: int, whole: int) -> list[int | ParameterSet]:
     return first + [pytest.param(n, marks=pytest.mark.whole) for n in range(default, whole)]
 
 
-def longest_first(files: Sequence[str]) -> list[int]:
-    """The order of tests of these files, by number: those of LONGEST, then of files of many."""
+def longest_first(counts: Mapping[str, int]) -> list[str]:
+    """Files, of which it is given how many tests each has: those of LONGEST, then those of many."""
     ranks = {name: rank for rank, name in enumerate(LONGEST)}
-    counts = Counter(files)
-
-    def key(number: int) -> tuple[int, int, str]:
-        file = files[number]
-        return ranks.get(file, len(ranks)), -counts[file], file
-
-    return sorted(range(len(files)), key=key)
+    return sorted(counts, key=lambda file: (ranks.get(file, len(ranks)), -counts[file], file))
