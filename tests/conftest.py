@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import resource
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+from sample import longest_first
 
 from controllers.device import find_devices
 
+HERE = Path(__file__).parent
 MOST_WORKERS = 8
 # options for numbers of random cases: by default, with --whole, and what is counted
 CASES = {
@@ -27,7 +30,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """How much is tried."""
     parser.addoption(
         "--whole", action="store_true",
-        help="run everything: tests marked `whole`, each bad input by itself, more random cases",
+        help="run everything: tests marked `whole`, bad inputs of each kind in jobs of their own, "
+        "more random cases",
     )  # fmt: skip
     for name, (default, whole, what) in CASES.items():
         text = f"{what}: {default}, or {whole} with --whole"
@@ -51,17 +55,23 @@ def pytest_configure(config: pytest.Config) -> None:
         if config.getoption(option) is None:
             setattr(config.option, option, numbers[is_whole])
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    config.option.loadscopereorder = False      # the order below is kept
     os.environ["CONTROLLERS_TUNING"] = os.environ["CONTROLLERS_LINKS"] = "off"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without --whole, tests with its mark are left out."""
+    """Without --whole, tests with its mark are left out; files that take long come first."""
     chosen = [item for item in items if not item.get_closest_marker("whole")]
     if len(chosen) < len(items) and not config.getoption("whole"):
         left = [item for item in items if item.get_closest_marker("whole")]
         config.hook.pytest_deselected(items=left)
         config.stash[LEFT] = len(left)
         items[:] = chosen
+    counts = Counter(item.path for item in items)
+    names = {Path(os.path.relpath(path, HERE)).as_posix(): path for path in counts}
+    first = longest_first({name: counts[path] for name, path in names.items()})
+    ranks = {names[name]: rank for rank, name in enumerate(first)}
+    items.sort(key=lambda item: ranks[item.path])
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from sample import cases, sample
+from sample import LONGEST, cases, longest_first, sample
 
 
 def marked(values: list[object]) -> list[bool]:
@@ -30,6 +31,16 @@ def test_the_first_cases_run_always() -> None:
 @pytest.mark.whole
 def test_what_is_marked_runs_with_whole_only(pytestconfig: pytest.Config) -> None:
     assert pytestconfig.getoption("whole")
+
+
+def test_files_that_take_long_come_first_then_those_of_many_tests() -> None:
+    found = longest_first({"a.py": 1, LONGEST[1]: 2, "b.py": 2, LONGEST[0]: 1, "c.py": 1})
+    assert found == [LONGEST[0], LONGEST[1], "b.py", "a.py", "c.py"]
+    assert all((Path(__file__).parent / name).is_file() for name in LONGEST)
+
+
+def test_workers_take_files_in_the_order_of_the_tests(pytestconfig: pytest.Config) -> None:
+    assert not pytestconfig.option.loadscopereorder
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 """The table of bad inputs: what a user may get wrong, and what must be said about it.
 
 A row is added where it belongs: `patterns`, `inputs`, `kernels` and `options` make the command
-around it.  Some of those that are `whole`, and all rows with `pytest --whole`, are started with
+around it.  With `pytest --whole` those that are `whole`, by default some of these, are started with
 mpiexec each; the others are run one after the other in one job of two ranks
 (`bad_input_server.py`), since a start takes longer than a case.
 """

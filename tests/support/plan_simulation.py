@@ -7,14 +7,14 @@ random orders says that the plan waits for what it must.
 from __future__ import annotations
 
 import random
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from controllers.plan import MemoryCells, Operation, Plan, TileKey
+from controllers.plan import Operation, Plan, TileKey
 from controllers.plan.moved import moved
 from controllers.program.application import apply_sweep, cells_outside
 from controllers.program.surroundings import Surroundings
@@ -30,7 +30,10 @@ class Simulation:
 
     def __init__(self, plan: Plan, fields: Mapping[str, Array], rng: random.Random) -> None:
         self.plan, self.rng = plan, rng
+        self.around = Surroundings.usual(plan.program, plan.layout.domain, plan.periodic)
         self.memory: dict[Any, Array] = {}
+        self.boxes: dict[tuple[str, int], Shape] = {}               # of the tiles
+        self.views: dict[tuple[int, bool], list[Array]] = {}        # of what operations move
         self.channels: dict[int, deque[list[Array]]] = {}
         for memory in plan.memories:
             extent = memory.geometry.box.extent
@@ -58,23 +61,25 @@ class Simulation:
         return {field.name: self._field(field.name, n_steps) for field in self.plan.program.fields}
 
     def _run(self, todo: dict[Instance, Operation]) -> None:
-        while todo:
-            ready = [instance for instance in todo if self._ready(instance, todo)]
+        """All of `todo`, each time one of those that wait for nothing more."""
+        waits, followers = _orders(todo)
+        free = [instance for instance in todo if not waits[instance]]
+        while free:
+            ready = [n for n, instance in enumerate(free) if self._has_come(todo[instance])]
             assert ready, "the plan does not progress"
-            instance = self.rng.choice(ready)
+            chosen = self.rng.choice(ready)
+            instance, free[chosen] = free[chosen], free[-1]
+            free.pop()
             self._execute(todo.pop(instance))
+            for follower in followers[instance]:
+                waits[follower] -= 1
+                if not waits[follower]:
+                    free.append(follower)
+        assert not todo, "the plan does not progress"
 
-    def _ready(self, instance: Instance, todo: dict[Instance, Operation]) -> bool:
-        step, operation = instance[0], todo[instance]
-        if any((step - e.steps_back, e.number) in todo for e in operation.after):
-            return False
-        if operation.verb == "receive" and not self.channels.get(_number(operation)):
-            return False
-        # messages of one channel keep their order, as MPI's do
-        return operation.verb not in ("send", "receive") or not any(
-            o.verb == operation.verb and o.bundle == operation.bundle and s < step
-            for (s, _), o in todo.items()
-        )
+    def _has_come(self, operation: Operation) -> bool:
+        """Whether the message has, if it receives one."""
+        return operation.verb != "receive" or bool(self.channels.get(_number(operation)))
 
     def _execute(self, operation: Operation) -> None:
         if operation.verb == "launch":
@@ -82,12 +87,12 @@ class Simulation:
         elif operation.verb == "fill":
             self._fill(operation)
         elif operation.verb == "send":
-            parts = [cells.copy() for cells in self._cells(operation, operation.reads)]
+            parts = [cells.copy() for cells in self._cells(operation, is_written=False)]
             self.channels.setdefault(_number(operation), deque()).append(parts)
         elif operation.verb == "receive":
             self._put(operation, self.channels[_number(operation)].popleft())
         else:
-            self._put(operation, [*self._cells(operation, operation.reads)])
+            self._put(operation, self._cells(operation, is_written=False))
 
     def _launch(self, operation: Operation) -> None:
         assert operation.sweep is not None
@@ -97,7 +102,7 @@ class Simulation:
         keys = {field: access.memory for field, access in zip(fields, operation.reads)}
         values = apply_sweep(
             sweep, lambda field, box: self._tile(keys[field], box), over, self.plan.program.dtypes,
-            Surroundings.usual(self.plan.program, self.plan.layout.domain, self.plan.periodic),
+            self.around,
         )  # fmt: skip
         for access, cells in zip(operation.writes, [*values.values()], strict=True):
             self._tile(access.memory, over)[...] = cells
@@ -113,18 +118,28 @@ class Simulation:
             return self._tile(key, box)
 
         dtype = self.plan.program.field(key.field).dtype
-        around = Surroundings.usual(self.plan.program, self.plan.layout.domain, self.plan.periodic)
         for box in written.cells:
             extension = self.plan.extension(key.field)
             assert extension is not None
-            self._tile(key, box)[...] = cells_outside(extension, cells_of, box, dtype, around)
+            self._tile(key, box)[...] = cells_outside(extension, cells_of, box, dtype, self.around)
 
     def _tile(self, key: Any, cells: Shape) -> Array:
-        box = self.plan.geometry(key.field, key.place).box
+        where = key.field, key.place
+        if where not in self.boxes:
+            self.boxes[where] = self.plan.geometry(*where).box
+        box = self.boxes[where]
         assert cells in box, f"{cells} are not in the tile {box}"
         return self.memory[key][cells.slices(box.lower)]
 
-    def _cells(self, operation: Operation, accesses: Sequence[MemoryCells]) -> Iterator[Array]:
+    def _cells(self, operation: Operation, is_written: bool) -> list[Array]:
+        """What an operation moves, or moves it to."""
+        key = operation.number, is_written
+        if key not in self.views:
+            self.views[key] = [*self._moved(operation, is_written)]
+        return self.views[key]
+
+    def _moved(self, operation: Operation, is_written: bool) -> Iterator[Array]:
+        accesses = operation.writes if is_written else operation.reads
         for what in moved(self.plan, operation, accesses):
             if isinstance(what.memory, TileKey):
                 yield from (self._tile(what.memory, box) for box in what.boxes)
@@ -133,8 +148,8 @@ class Simulation:
                 staging = elements(self.memory[what.memory], dtype)
                 yield from (run.view(staging) for run in what.runs)
 
-    def _put(self, operation: Operation, parts: Sequence[Array]) -> None:
-        for cells, values in zip(self._cells(operation, operation.writes), parts, strict=True):
+    def _put(self, operation: Operation, parts: list[Array]) -> None:
+        for cells, values in zip(self._cells(operation, is_written=True), parts, strict=True):
             assert cells.dtype == values.dtype
             cells[...] = values.reshape(cells.shape)
 
@@ -146,6 +161,28 @@ class Simulation:
             key = self.plan.newest(field, n_steps, place)
             whole[owned.slices(self.plan.layout.domain.lower)] = self._tile(key, owned)
         return whole
+
+
+def _orders(
+    todo: Mapping[Instance, Operation],
+) -> tuple[dict[Instance, int], dict[Instance, list[Instance]]]:
+    """For how many others each one waits, and who waits for it.
+
+    Messages of one channel keep their order, as MPI's do.
+    """
+    followers: dict[Instance, list[Instance]] = defaultdict(list)
+    channels: dict[tuple[str, int], dict[int, list[Instance]]] = defaultdict(dict)
+    waits = dict.fromkeys(todo, 0)
+    for (step, number), operation in todo.items():
+        awaited = {(step - edge.steps_back, edge.number) for edge in operation.after}
+        if operation.verb in ("send", "receive"):
+            earlier = channels[operation.verb, _number(operation)]
+            awaited.update(*(one for other, one in earlier.items() if other < step))
+            earlier.setdefault(step, []).append((step, number))
+        for other in sorted(awaited & todo.keys()):
+            waits[step, number] += 1
+            followers[other].append((step, number))
+    return waits, followers
 
 
 def _number(operation: Operation) -> int:

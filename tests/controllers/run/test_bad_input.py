@@ -91,8 +91,8 @@ def endings(
     rows = [(ROWS[title], folder / str(number)) for number, title in enumerate(chosen)]
     for row, own in rows:
         row.prepare(own)
-    all_whole = request.config.getoption("whole")
-    whole = rows if all_whole else [(row, own) for row, own in rows if row.whole][::SAMPLE]
+    one_in = 1 if request.config.getoption("whole") else SAMPLE
+    whole = [(row, own) for row, own in rows if row.whole][::one_in]
     found = run_served([pair for pair in rows if pair not in whole], folder)
     with ThreadPoolExecutor(N_JOBS) as pool:
         ends = pool.map(lambda pair: run_whole(*pair), whole)
