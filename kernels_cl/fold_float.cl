@@ -1,10 +1,11 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#ifdef cl_khr_int64_extended_atomics
+#pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
+#endif
 
 // A sum is all of them, and what is in the digits: `second` has what was rounded off of `first`,
 // and `third` what was rounded off of that.  It is empty where they are 0.
 typedef struct { double first, second, third; } kgt_sum;
-
-#define KGT_WIDEST 16               // numbers at once
 
 // What is rounded off when a number is added (Knuth, The Art of Computer Programming 2, 4.2.2): it
 // is exact, whatever the sizes, and not finite where the sum or the number is not.
@@ -62,27 +63,63 @@ KGT_CALLED void kgt_sum_any(
         kgt_put(digits + (value != value ? 0 : value > 0 ? 1 : 2), 1);
 }
 
-// `n` numbers, which are lost
+#ifdef __NV_CL_C_VERSION
+KGT_INLINE double kgt_down(const double a, const double b)
+{
+    double sum;
+    asm("add.rm.f64 %0, %1, %2;" : "=d"(sum) : "d"(a), "d"(b));
+    return sum;
+}
+KGT_INLINE double kgt_up(const double a, const double b)
+{
+    double sum;
+    asm("add.rp.f64 %0, %1, %2;" : "=d"(sum) : "d"(a), "d"(b));
+    return sum;
+}
+#else       // without rounding modes: the sum, and one that differs where it is not exact
+KGT_INLINE double kgt_down(const double a, const double b) { return a + b; }
+KGT_INLINE double kgt_up(const double a, const double b)
+{
+    double sum = a;
+    return kgt_two_sum(&sum, b) != 0 ? NAN : sum;
+}
+#endif
+
+// float32: the sum of them is exact, mostly; float64: that of their rests
 KGT_INLINE void kgt_sum_add(
     kgt_sum *sum, __global long *digits, const int lowest, double *value, const int n)
 {
-    double first = sum->first, second = sum->second, rest[KGT_WIDEST];
-    int left = 0;
-    #pragma unroll
-    for (int i = 0; i < n; ++i) {
-        rest[i] = kgt_two_sum(&first, value[i]);
-        left |= rest[i] != 0;
-    }
-    if (left) {
-        left = 0;
+    double first = sum->first, second = sum->second, down, up;
+    if (lowest > -1000) {
+        down = up = value[0];
         #pragma unroll
-        for (int i = 0; i < n; ++i)
-            left |= kgt_two_sum(&second, rest[i]) != 0;
+        for (int i = 1; i < n; ++i) {
+            down = kgt_down(down, value[i]);
+            up = kgt_up(up, value[i]);
+        }
+        double all = down;
+        const double rest = kgt_two_sum(&first, all);
+        const double more = kgt_two_sum(&second, rest);
+        if (down == up && more == 0) {
+            sum->first = first;
+            sum->second = second;
+            return;
+        }
     }
-    if (!left) {
-        sum->first = first;
-        sum->second = second;
-        return;
+    else {
+        down = up = 0;
+        #pragma unroll
+        for (int i = 0; i < n; ++i) {
+            const double rest = kgt_two_sum(&first, value[i]);
+            down = kgt_down(down, rest);
+            up = kgt_up(up, rest);
+        }
+        const double more = kgt_two_sum(&second, down);
+        if (down == up && more == 0) {
+            sum->first = first;
+            sum->second = second;
+            return;
+        }
     }
     kgt_sum other = *sum;   // which has an address, so that the sum itself may lie in registers
     #pragma unroll
@@ -99,27 +136,84 @@ KGT_CALLED void kgt_sum_end(const kgt_sum *sum, __global long *digits, const int
     kgt_carry(digits, lowest, sum->third);
 }
 
+// one item takes what `n` others hold, which lies `step` apart
+KGT_INLINE void kgt_sum_others(
+    kgt_sum *sum, __global long *digits, const int lowest, __local const double *held,
+    __local const double *rests, const int n, const int step)
+{
+    double first = sum->first, down, up;
+    if (lowest > -1000) {
+        down = up = first;
+        #pragma unroll 5
+        for (int i = 1; i <= n; ++i) {
+            down = kgt_down(down, held[i * step]);
+            up = kgt_up(up, held[i * step]);
+        }
+        first = down;
+    }
+    else {
+        down = up = sum->second;
+        #pragma unroll 5
+        for (int i = 1; i <= n; ++i) {
+            const double rest = kgt_two_sum(&first, held[i * step]);
+            down = kgt_down(kgt_down(down, rest), rests[i * step]);
+            up = kgt_up(kgt_up(up, rest), rests[i * step]);
+        }
+    }
+    if (down == up) {
+        sum->first = first;
+        if (lowest < -1000)
+            sum->second = down;
+        return;
+    }
+    kgt_sum other = *sum;
+    for (int i = 1; i <= n; ++i) {
+        kgt_sum_any(&other, digits, lowest, held[i * step]);
+        if (lowest < -1000)
+            kgt_sum_any(&other, digits, lowest, rests[i * step]);
+    }
+    kgt_carry(digits, lowest, other.third);
+    other.third = 0;
+    if (lowest > -1000) {
+        kgt_carry(digits, lowest, other.second);
+        other.second = 0;
+    }
+    *sum = other;
+}
+
 KGT_INLINE void kgt_sum_group(
     kgt_sum *sum, __global long *digits, const int lowest, __local long *room, const int own,
     const int n)
 {
     __local double *held = (__local double *)room;
     kgt_sum all = *sum;     // which has an address
-    for (int step = n / 2; step; step /= 2) {
-        if (own >= step && own < 2 * step) {
-            held[own - step] = all.first;
-            held[n + own - step] = all.second;
-            held[2 * n + own - step] = all.third;
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (own < step) {
-            double values[3] = {held[own], held[n + own], held[2 * n + own]};
-            kgt_sum_add(&all, digits, lowest, values, 3);
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
+    if (all.third != 0)
+        kgt_carry(digits, lowest, all.third);
+    all.third = 0;
+    if (lowest > -1000) {
+        if (all.second != 0)
+            kgt_carry(digits, lowest, all.second);
+        all.second = 0;
     }
-    if (own == 0)
-        kgt_sum_end(&all, digits, lowest);
+    held[own] = all.first;
+    if (lowest < -1000)
+        held[n + own] = all.second;
+    for (int left = n; left > 1; left = KGT_NEXT(left)) {
+        const int next = KGT_NEXT(left);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (own < next) {
+            kgt_sum_others(&all, digits, lowest, held + own, held + n + own, left / next - 1, next);
+            held[own] = all.first;
+            if (lowest < -1000)
+                held[n + own] = all.second;
+        }
+    }
+    if (own == 0) {
+        kgt_carry(digits, lowest, all.first);
+        if (lowest < -1000)
+            kgt_carry(digits, lowest, all.second);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
 }
 
 KGT_INLINE long kgt_key_of_double(const double value)
@@ -142,4 +236,55 @@ KGT_INLINE void kgt_take_double(kgt_most_double *most, const double value, const
 KGT_INLINE kgt_best kgt_best_of_double(const kgt_most_double most)
 {
     return (kgt_best){most.nan || most.key != LONG_MIN, most.nan ? LONG_MAX : most.key, 0};
+}
+
+// it as a number that a word has the largest of: 0 where there is no double
+KGT_INLINE ulong kgt_word_of_double(const kgt_most_double *most)
+{
+    return most->nan ? ULONG_MAX : (ulong)most->key ^ 1UL << 63;
+}
+
+// to one word of two: by the other one a device without such an operation keeps others away
+KGT_INLINE void kgt_put_most(__global long *word, const ulong value)
+{
+#ifdef cl_khr_int64_extended_atomics
+    atom_max((volatile __global ulong *)word, value);
+#else
+    volatile __global uint *taken = (volatile __global uint *)(word + 1);
+    while (atomic_xchg(taken, 1U))
+        ;
+    volatile __global ulong *most = (volatile __global ulong *)word;
+    if (*most < value)
+        *most = value;
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+    atomic_xchg(taken, 0U);
+#endif
+}
+
+KGT_INLINE void kgt_most_double_put(const kgt_most_double *most, __global long *word)
+{
+    kgt_put_most(word, kgt_word_of_double(most));
+}
+
+// that of a group
+KGT_INLINE void kgt_most_double_group(
+    const kgt_most_double *most, __global long *word, __local long *room, const int own,
+    const int n)
+{
+    __local ulong *words = (__local ulong *)room;
+    words[own] = kgt_word_of_double(most);
+    for (int left = n; left > 1; left = KGT_NEXT(left)) {
+        const int next = KGT_NEXT(left);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (own < next) {
+            ulong all = words[own];
+            #pragma unroll 4
+            for (int other = own + next; other < left; other += next)
+                all = max(all, words[other]);
+            words[own] = all;
+        }
+    }
+    if (own == 0)
+        kgt_put_most(word, words[0]);
+    barrier(CLK_LOCAL_MEM_FENCE);
 }
