@@ -63,6 +63,8 @@ KGT_CALLED void kgt_sum_any(
         kgt_put(digits + (value != value ? 0 : value > 0 ? 1 : 2), 1);
 }
 
+// The sum rounded down, and rounded up, or another number than it where that is not exact: of many
+// additions all were exact if both ways lead to the same.
 #ifdef __NV_CL_C_VERSION
 KGT_INLINE double kgt_down(const double a, const double b)
 {
@@ -70,14 +72,19 @@ KGT_INLINE double kgt_down(const double a, const double b)
     asm("add.rm.f64 %0, %1, %2;" : "=d"(sum) : "d"(a), "d"(b));
     return sum;
 }
+
 KGT_INLINE double kgt_up(const double a, const double b)
 {
     double sum;
     asm("add.rp.f64 %0, %1, %2;" : "=d"(sum) : "d"(a), "d"(b));
     return sum;
 }
-#else       // without rounding modes: the sum, and one that differs where it is not exact
-KGT_INLINE double kgt_down(const double a, const double b) { return a + b; }
+#else
+KGT_INLINE double kgt_down(const double a, const double b)
+{
+    return a + b;
+}
+
 KGT_INLINE double kgt_up(const double a, const double b)
 {
     double sum = a;
@@ -85,41 +92,26 @@ KGT_INLINE double kgt_up(const double a, const double b)
 }
 #endif
 
-// float32: the sum of them is exact, mostly; float64: that of their rests
+// Whether numbers are float32, whose digits begin higher: some of them have an exact sum, mostly,
+// and some float64 numbers' rests have.
+#define KGT_SINGLE(lowest) ((lowest) > -1000)
+
+// `n` numbers
 KGT_INLINE void kgt_sum_add(
-    kgt_sum *sum, __global long *digits, const int lowest, double *value, const int n)
+    kgt_sum *sum, __global long *digits, const int lowest, const double *value, const int n)
 {
-    double first = sum->first, second = sum->second, down, up;
-    if (lowest > -1000) {
-        down = up = value[0];
-        #pragma unroll
-        for (int i = 1; i < n; ++i) {
-            down = kgt_down(down, value[i]);
-            up = kgt_up(up, value[i]);
-        }
-        double all = down;
-        const double rest = kgt_two_sum(&first, all);
-        const double more = kgt_two_sum(&second, rest);
-        if (down == up && more == 0) {
-            sum->first = first;
-            sum->second = second;
-            return;
-        }
+    double first = sum->first, second = sum->second, down = 0, up = 0;
+    #pragma unroll
+    for (int i = 0; i < n; ++i) {
+        const double part = KGT_SINGLE(lowest) ? value[i] : kgt_two_sum(&first, value[i]);
+        down = kgt_down(down, part);
+        up = kgt_up(up, part);
     }
-    else {
-        down = up = 0;
-        #pragma unroll
-        for (int i = 0; i < n; ++i) {
-            const double rest = kgt_two_sum(&first, value[i]);
-            down = kgt_down(down, rest);
-            up = kgt_up(up, rest);
-        }
-        const double more = kgt_two_sum(&second, down);
-        if (down == up && more == 0) {
-            sum->first = first;
-            sum->second = second;
-            return;
-        }
+    const double rest = KGT_SINGLE(lowest) ? kgt_two_sum(&first, down) : down;
+    if (kgt_two_sum(&second, rest) == 0 && down == up) {
+        sum->first = first;
+        sum->second = second;
+        return;
     }
     kgt_sum other = *sum;   // which has an address, so that the sum itself may lie in registers
     #pragma unroll
@@ -136,81 +128,71 @@ KGT_CALLED void kgt_sum_end(const kgt_sum *sum, __global long *digits, const int
     kgt_carry(digits, lowest, sum->third);
 }
 
-// one item takes what `n` others hold, which lies `step` apart
+// what items of a group hold at `n` places, `step` apart; of float32 it is `first` alone
 KGT_INLINE void kgt_sum_others(
-    kgt_sum *sum, __global long *digits, const int lowest, __local const double *held,
-    __local const double *rests, const int n, const int step)
+    kgt_sum *sum, __global long *digits, const int lowest, __local const double *firsts,
+    __local const double *seconds, const int n, const int step)
 {
-    double first = sum->first, down, up;
-    if (lowest > -1000) {
-        down = up = first;
-        #pragma unroll 5
-        for (int i = 1; i <= n; ++i) {
-            down = kgt_down(down, held[i * step]);
-            up = kgt_up(up, held[i * step]);
-        }
-        first = down;
-    }
-    else {
-        down = up = sum->second;
-        #pragma unroll 5
-        for (int i = 1; i <= n; ++i) {
-            const double rest = kgt_two_sum(&first, held[i * step]);
-            down = kgt_down(kgt_down(down, rest), rests[i * step]);
-            up = kgt_up(kgt_up(up, rest), rests[i * step]);
+    double first = sum->first, down = KGT_SINGLE(lowest) ? first : sum->second, up = down;
+    #pragma unroll 5
+    for (int at = step; at <= n * step; at += step) {
+        const double value = firsts[at];
+        const double part = KGT_SINGLE(lowest) ? value : kgt_two_sum(&first, value);
+        down = kgt_down(down, part);
+        up = kgt_up(up, part);
+        if (!KGT_SINGLE(lowest)) {
+            down = kgt_down(down, seconds[at]);
+            up = kgt_up(up, seconds[at]);
         }
     }
     if (down == up) {
-        sum->first = first;
-        if (lowest < -1000)
-            sum->second = down;
+        sum->first = KGT_SINGLE(lowest) ? down : first;
+        sum->second = KGT_SINGLE(lowest) ? 0 : down;
         return;
     }
     kgt_sum other = *sum;
-    for (int i = 1; i <= n; ++i) {
-        kgt_sum_any(&other, digits, lowest, held[i * step]);
-        if (lowest < -1000)
-            kgt_sum_any(&other, digits, lowest, rests[i * step]);
-    }
-    kgt_carry(digits, lowest, other.third);
-    other.third = 0;
-    if (lowest > -1000) {
-        kgt_carry(digits, lowest, other.second);
-        other.second = 0;
+    for (int at = step; at <= n * step; at += step) {
+        kgt_sum_any(&other, digits, lowest, firsts[at]);
+        if (!KGT_SINGLE(lowest))
+            kgt_sum_any(&other, digits, lowest, seconds[at]);
     }
     *sum = other;
 }
 
-KGT_INLINE void kgt_sum_group(
-    kgt_sum *sum, __global long *digits, const int lowest, __local long *room, const int own,
-    const int n)
+// to the digits what no others take
+KGT_INLINE void kgt_sum_cut(kgt_sum *sum, __global long *digits, const int lowest)
 {
-    __local double *held = (__local double *)room;
+    if (sum->third != 0)
+        kgt_carry(digits, lowest, sum->third);
+    if (KGT_SINGLE(lowest) && sum->second != 0)
+        kgt_carry(digits, lowest, sum->second);
+    sum->third = 0;
+    sum->second = KGT_SINGLE(lowest) ? 0 : sum->second;
+}
+
+KGT_INLINE void kgt_sum_group(
+    const kgt_sum *sum, __global long *digits, const int lowest, __local long *room,
+    const int own, const int n)
+{
+    __local double *firsts = (__local double *)room, *seconds = firsts + n;
     kgt_sum all = *sum;     // which has an address
-    if (all.third != 0)
-        kgt_carry(digits, lowest, all.third);
-    all.third = 0;
-    if (lowest > -1000) {
-        if (all.second != 0)
-            kgt_carry(digits, lowest, all.second);
-        all.second = 0;
-    }
-    held[own] = all.first;
-    if (lowest < -1000)
-        held[n + own] = all.second;
+    kgt_sum_cut(&all, digits, lowest);
+    firsts[own] = all.first;
+    seconds[own] = all.second;
     for (int left = n; left > 1; left = KGT_NEXT(left)) {
         const int next = KGT_NEXT(left);
         barrier(CLK_LOCAL_MEM_FENCE);
         if (own < next) {
-            kgt_sum_others(&all, digits, lowest, held + own, held + n + own, left / next - 1, next);
-            held[own] = all.first;
-            if (lowest < -1000)
-                held[n + own] = all.second;
+            kgt_sum_others(
+                &all, digits, lowest, firsts + own, seconds + own, left / next - 1, next);
+            kgt_sum_cut(&all, digits, lowest);
+            firsts[own] = all.first;
+            seconds[own] = all.second;
         }
     }
     if (own == 0) {
         kgt_carry(digits, lowest, all.first);
-        if (lowest < -1000)
+        if (!KGT_SINGLE(lowest))
             kgt_carry(digits, lowest, all.second);
     }
     barrier(CLK_LOCAL_MEM_FENCE);

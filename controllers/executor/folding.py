@@ -21,6 +21,7 @@ from controllers.kernel.build import build, enqueue_kernel
 from controllers.kgt.kernel import StageKernel
 from controllers.kgt.text.fixed import fixed_source
 from controllers.kgt.text.fold_memory import memory_nbytes, n_digits, n_result, n_slots
+from controllers.kgt.text.fold_values import FoldValue
 from controllers.kgt.text.fold_words import (
     COPIES,
     OF_SLOT,
@@ -31,7 +32,6 @@ from controllers.kgt.text.fold_words import (
     sum_words,
     words_of,
 )
-from controllers.kgt.text.fold_values import FoldValue
 from controllers.program.accumulator import NAN as NAN_AMONG
 from controllers.program.accumulator import NONE, SOME, Accumulator, n_words
 from controllers.program.exact_sum import Words
@@ -97,13 +97,15 @@ class DeviceFolding:
         names = [parameter.name for parameter in source.parameters]
         if self._in_words:
             self._command = self._command or self._downloading()
-            number = names.index("kgt_fold_turn")
-            return lambda kernel: self._launches.append(_Launch(kernel, number, part))
         slots = n_slots(source, sizes)
 
         def told(kernel: cl.Kernel) -> None:
-            launch = _Launch(kernel, names.index("kgt_slots"), part)
+            first = "kgt_fold_turn" if self._in_words else "kgt_slots"
+            launch = _Launch(kernel, names.index(first), part)
             self._launches.append(launch)
+            if self._in_words:
+                launch.take_turn(self._turn)
+                return
             if self._memory is not None and slots <= self._n_slots[part]:
                 launch.tell(*self._memory)
                 return
@@ -141,7 +143,7 @@ class DeviceFolding:
         n_words = int(firsts[-1]) * self._n_extremes * OF_SLOT
         slots = executor.constants(np.zeros(n_words, np.int64))
         self._memory = slots, firsts
-        self.nbytes = memory_nbytes(self._values, self._n_slots, executor.shares_host)
+        self.nbytes = memory_nbytes(self._values, self._n_slots)
         for launch in self._launches:
             launch.tell(slots, firsts)
         target = executor.constants(self._result)
@@ -211,7 +213,8 @@ class DeviceFolding:
         seen, key, place = slot.tolist()
         if one.kind in ("any", "all"):
             return Accumulator(one.kind, one.dtype, np.array([seen != 0], np.int64))
-        nan = one.dtype in FLOATS and key == (NAN_KEY >> 32 if self._in_words and words_of(one) == 1 else NAN_KEY)
+        of_32_bits = self._in_words and words_of(one) == 1
+        nan = one.dtype in FLOATS and key == (NAN_KEY >> 32 if of_32_bits else NAN_KEY)
         state = NONE if not seen else NAN_AMONG if nan else SOME
         key = 0 if state != SOME else ~key if one.kind.endswith("min") else key
         words = [state, key]

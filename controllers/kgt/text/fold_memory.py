@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from math import prod
 
 from controllers.kgt.kernel import StageKernel
+from controllers.kgt.text.fold_values import FoldValue
 from controllers.kgt.text.fold_words import (
     COPIES,
     OF_SLOT,
@@ -19,7 +20,6 @@ from controllers.kgt.text.fold_words import (
     n_extremes,
     sum_words,
 )
-from controllers.kgt.text.fold_values import FoldValue
 
 
 def n_slots(source: StageKernel, sizes: tuple[tuple[int, ...], tuple[int, ...]]) -> int:
@@ -28,9 +28,7 @@ def n_slots(source: StageKernel, sizes: tuple[tuple[int, ...], tuple[int, ...]])
     return prod(n // size for n, size in counts)
 
 
-def memory_nbytes(
-    values: Sequence[FoldValue], slots: Sequence[int], shares_host: bool
-) -> int:
+def memory_nbytes(values: Sequence[FoldValue], slots: Sequence[int]) -> int:
     """Bytes on the device for the folds of launches over boxes, which fill so many slots each."""
     if in_words(values):
         return 8 * n_digits(values)
@@ -39,7 +37,7 @@ def memory_nbytes(
 
 
 def n_digits(values: Sequence[FoldValue]) -> int:
-    """Words of all vectors of digits; twice as many, which take turns, where they are the result."""
+    """Words of all vectors of digits: of two turns where they are what is downloaded."""
     return (TURNS if in_words(values) else 1) * COPIES * max(1, copy_words(values))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The words of what kernels leave of folds: vectors of digits, of which extremes may have some, too.
+"""The words of what kernels leave of folds: vectors of digits, and of the extremes' ones.
 
 A vector has the words of all sums, then those of the extremes (`in_words`): each is the largest of
 what the work-groups have put there.
