@@ -18,7 +18,7 @@ from controllers.kgt.text.fold_values import values_of
 from controllers.kgt.text.lanes import Lanes
 from controllers.program.program import Program, Stage
 
-AT_ONCE = 4     # cells that are handed on together: more of them take registers
+AT_ONCE = 8     # cells that are handed on together: more of them take registers
 STEPS_DONE, ROWS_DONE = "item_done", "item_rows_done"   # how many of them the item before makes
 
 
