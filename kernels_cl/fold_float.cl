@@ -108,7 +108,12 @@ KGT_INLINE void kgt_sum_add(
         up = kgt_up(up, part);
     }
     const double rest = KGT_SINGLE(lowest) ? kgt_two_sum(&first, down) : down;
-    if (kgt_two_sum(&second, rest) == 0 && down == up) {
+    const int exact = down == up;
+    if (exact && rest == 0) {
+        sum->first = first;
+        return;
+    }
+    if (kgt_two_sum(&second, rest) == 0 && exact) {
         sum->first = first;
         sum->second = second;
         return;
@@ -128,46 +133,50 @@ KGT_CALLED void kgt_sum_end(const kgt_sum *sum, __global long *digits, const int
     kgt_carry(digits, lowest, sum->third);
 }
 
-// what items of a group hold at `n` places, `step` apart; of float32 it is `first` alone
+// to the digits what no other items take: of float32 all but `first`
+KGT_INLINE void kgt_sum_cut(kgt_sum *sum, __global long *digits, const int lowest)
+{
+    if (sum->third != 0)
+        kgt_carry(digits, lowest, sum->third);
+    sum->third = 0;
+    if (KGT_SINGLE(lowest)) {
+        if (sum->second != 0)
+            kgt_carry(digits, lowest, sum->second);
+        sum->second = 0;
+    }
+}
+
+// what items of a group hold at `n` places, `step` apart
 KGT_INLINE void kgt_sum_others(
     kgt_sum *sum, __global long *digits, const int lowest, __local const double *firsts,
     __local const double *seconds, const int n, const int step)
 {
     double first = sum->first, down = KGT_SINGLE(lowest) ? first : sum->second, up = down;
     #pragma unroll 5
-    for (int at = step; at <= n * step; at += step) {
-        const double value = firsts[at];
-        const double part = KGT_SINGLE(lowest) ? value : kgt_two_sum(&first, value);
+    for (int i = 1; i <= n; ++i) {
+        double part = firsts[i * step];
+        if (!KGT_SINGLE(lowest)) {
+            part = kgt_two_sum(&first, part);
+            down = kgt_down(down, seconds[i * step]);
+            up = kgt_up(up, seconds[i * step]);
+        }
         down = kgt_down(down, part);
         up = kgt_up(up, part);
-        if (!KGT_SINGLE(lowest)) {
-            down = kgt_down(down, seconds[at]);
-            up = kgt_up(up, seconds[at]);
-        }
     }
     if (down == up) {
         sum->first = KGT_SINGLE(lowest) ? down : first;
-        sum->second = KGT_SINGLE(lowest) ? 0 : down;
+        if (!KGT_SINGLE(lowest))
+            sum->second = down;
         return;
     }
     kgt_sum other = *sum;
-    for (int at = step; at <= n * step; at += step) {
-        kgt_sum_any(&other, digits, lowest, firsts[at]);
+    for (int i = 1; i <= n; ++i) {
+        kgt_sum_any(&other, digits, lowest, firsts[i * step]);
         if (!KGT_SINGLE(lowest))
-            kgt_sum_any(&other, digits, lowest, seconds[at]);
+            kgt_sum_any(&other, digits, lowest, seconds[i * step]);
     }
+    kgt_sum_cut(&other, digits, lowest);
     *sum = other;
-}
-
-// to the digits what no others take
-KGT_INLINE void kgt_sum_cut(kgt_sum *sum, __global long *digits, const int lowest)
-{
-    if (sum->third != 0)
-        kgt_carry(digits, lowest, sum->third);
-    if (KGT_SINGLE(lowest) && sum->second != 0)
-        kgt_carry(digits, lowest, sum->second);
-    sum->third = 0;
-    sum->second = KGT_SINGLE(lowest) ? 0 : sum->second;
 }
 
 KGT_INLINE void kgt_sum_group(
@@ -178,16 +187,17 @@ KGT_INLINE void kgt_sum_group(
     kgt_sum all = *sum;     // which has an address
     kgt_sum_cut(&all, digits, lowest);
     firsts[own] = all.first;
-    seconds[own] = all.second;
+    if (!KGT_SINGLE(lowest))
+        seconds[own] = all.second;
     for (int left = n; left > 1; left = KGT_NEXT(left)) {
         const int next = KGT_NEXT(left);
         barrier(CLK_LOCAL_MEM_FENCE);
         if (own < next) {
             kgt_sum_others(
                 &all, digits, lowest, firsts + own, seconds + own, left / next - 1, next);
-            kgt_sum_cut(&all, digits, lowest);
             firsts[own] = all.first;
-            seconds[own] = all.second;
+            if (!KGT_SINGLE(lowest))
+                seconds[own] = all.second;
         }
     }
     if (own == 0) {

@@ -59,8 +59,9 @@ def before_steps(program: Program, stage: Stage, config: MarchingParameters) -> 
         return []
     lines, lanes = [], config.lanes
     if lanes > 1:
+        lines.append("const int item_low = (int)item_first, item_end = (int)item_last;")
         lines += [
-            f"const int item_in_{lane} = item_first <= {lane} && {lane} < item_last;"
+            f"const int item_in_{lane} = item_low <= {lane} && {lane} < item_end;"
             for lane in range(lanes)
         ]
     for name, axis in _repeats(program, stage, config):
