@@ -52,7 +52,7 @@ FEW_READS, MANY_READS = 6, 18
 MOST_WORDS = 128
 FAR_REACH = 2       # planes that are handed on: from here on the registers hold one set of them
 # Work-groups of a kernel that folds, at most: each walks, and ends with a fold of its items.  Of
-# sums, of extremes beside updates, the same of 64 bits, and of extremes alone (docs/performance.md).
+# sums, of extremes beside updates, the same of 64 bits, of extremes alone (docs/performance.md).
 SUMMING_GROUPS, FOLDING_GROUPS, WIDE_GROUPS, FEW_GROUPS = 8448, 8192, 16896, 4224
 
 
