@@ -163,3 +163,37 @@ KGT_INLINE kgt_best kgt_best_of_float(const kgt_most_float most)
 {
     return (kgt_best){most.nan || most.key != INT_MIN, most.nan ? LONG_MAX : most.key, 0};
 }
+
+// it as a number that a word of digits has the largest of: 0 where there is no float
+KGT_INLINE uint kgt_word_of_float(const kgt_most_float *most)
+{
+    return most->nan ? UINT_MAX : (uint)most->key ^ 1U << 31;
+}
+
+KGT_INLINE void kgt_most_float_put(const kgt_most_float *most, __global long *word)
+{
+    atomic_max((volatile __global uint *)word, kgt_word_of_float(most));    // little-endian
+}
+
+// that of a group
+KGT_INLINE void kgt_most_float_group(
+    const kgt_most_float *most, __global long *word, __local long *room, const int own,
+    const int n)
+{
+    __local uint *words = (__local uint *)room;
+    words[own] = kgt_word_of_float(most);
+    for (int left = n; left > 1; left = KGT_NEXT(left)) {
+        const int next = KGT_NEXT(left);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (own < next) {
+            uint all = words[own];
+            #pragma unroll 4
+            for (int other = own + next; other < left; other += next)
+                all = max(all, words[other]);
+            words[own] = all;
+        }
+    }
+    if (own == 0)
+        atomic_max((volatile __global uint *)word, words[0]);
+    barrier(CLK_LOCAL_MEM_FENCE);
+}

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Folds against the rate at which memory is read, and fused ones against their sweep alone.
 
-    python tools/measure_folds.py --device gpu [--size 8192] [--rounds 20]
+    python tools/measure_folds.py --device gpu [--size 8192] [--rounds 20] [--in-a-row 20]
     python tools/measure_folds.py --device cpu [--size 4096] [--cpu-time]
 
 One row per dtype and case, all cases in turns, medians of `--rounds`: a sum and a maximum alone
 over the rate of a kernel that reads as much (on a CPU, of a sum in C with OpenMP, in float64);
 a five-point sweep, and the same with a fused maximum of the change and with a fused sum.  Times are
-from the start of the launch to the end of the merging and its download.  With `--cpu-time` they are
-seconds of CPU of the process, which others on the machine disturb less: the least ones are told.
+from the start of the launch to the end of the merging and its download.  With `--in-a-row` they are
+those of launches that are enqueued one after the other, each with its folds, from the end of the
+first one to that of the last: what folds cost in a program whose host need not wait for them.  With
+`--cpu-time` they are seconds of CPU of the process, which others on the machine disturb less: the
+least ones are told.
 """
 from __future__ import annotations
 
@@ -72,8 +75,8 @@ CASES: Mapping[str, tuple[bool, Mapping[str, Fold]]] = {
 class Cases:
     """The cases on one device for one dtype, on two tiles of random numbers."""
 
-    def __init__(self, executor: OpenCLExecutor, dtype: str, size: int) -> None:
-        self.executor, self.dtype = executor, dtype
+    def __init__(self, executor: OpenCLExecutor, dtype: str, size: int, in_a_row: int) -> None:
+        self.executor, self.dtype, self.in_a_row = executor, dtype, in_a_row
         self.domain = Shape.of_extent((size, size))
         self.values = np.random.default_rng(0).random((size, size)).astype(dtype)
         geometry = Geometry.padded(self.domain)
@@ -94,12 +97,22 @@ class Cases:
             folding, 0,
         )  # fmt: skip
 
+        def once() -> tuple[Any, Any]:
+            launched = launch(None)
+            return launched, launched if folding is None else folding.command(None)
+
+        return self._seconds(once)
+
+    def _seconds(self, once: Callable[[], tuple[Any, Any]]) -> Seconds:
+        """What takes the time of a launch with what follows it, or of one of those in a row."""
+
         def seconds() -> float:
-            first = last = launch(None)
-            if folding is not None:
-                last = folding.command(None)
-            last.wait()
-            return (last.profile.end - first.profile.start) * 1e-9
+            events = [once() for _ in range(1 + self.in_a_row)]
+            (first, _), (last, end) = events[0], events[-1]
+            end.wait()
+            if not self.in_a_row:
+                return float(end.profile.end - first.profile.start) * 1e-9
+            return float(last.profile.end - first.profile.end) * 1e-9 / self.in_a_row
 
         return seconds
 
@@ -114,12 +127,11 @@ class Cases:
         out = cl.Buffer(context, cl.mem_flags.READ_WRITE, 64)
         kernel.set_args(self.tiles[0].buffer, np.int64(self.values.size // 4), out)
 
-        def seconds(keep: object = out) -> float:   # a kernel does not hold its buffers
+        def once(keep: object = out) -> tuple[Any, Any]:   # a kernel does not hold its buffers
             event = cl.enqueue_nd_range_kernel(queue, kernel, (N_ITEMS,), (GROUP,))
-            event.wait()
-            return float((event.profile.end - event.profile.start) * 1e-9)
+            return event, event
 
-        return seconds
+        return self._seconds(once)
 
 
 def c_sum(values: np.ndarray[Any, Any]) -> Seconds:
@@ -157,15 +169,17 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", help="as --devices of the command line")
     parser.add_argument("--size", type=int, help="cells along an axis (CPU: 4096, GPU: 8192)")
     parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--in-a-row", type=int, default=0, help="launches whose host does not wait")
     parser.add_argument("--cpu-time", action="store_true", help="seconds of CPU; the least ones")
     options = parser.parse_args()
     middle, name_of = (min, "least") if options.cpu_time else (statistics.median, "medians")
     device = choose([f"{options.device}:0"], find_devices())[0]
     size = options.size or (4096 if device.kind == "cpu" else 8192)
     executor = OpenCLExecutor(device)
-    print(f"{device.name}, {size}^2, {name_of} of {options.rounds}")
+    how = f", {options.in_a_row} in a row" if options.in_a_row else ""
+    print(f"{device.name}, {size}^2, {name_of} of {options.rounds}{how}")
     for dtype in ("float32", "float64"):
-        cases = Cases(executor, dtype, size)
+        cases = Cases(executor, dtype, size, options.in_a_row)
         turns = {"reading": cases.reading()} | {name: cases.folding(name) for name in CASES}
         found: dict[str, list[float]] = {name: [] for name in turns}
         for _ in range(options.rounds):

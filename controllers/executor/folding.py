@@ -21,8 +21,17 @@ from controllers.kernel.build import build, enqueue_kernel
 from controllers.kgt.kernel import StageKernel
 from controllers.kgt.text.fixed import fixed_source
 from controllers.kgt.text.fold_memory import memory_nbytes, n_digits, n_result, n_slots
-from controllers.kgt.text.fold_text import COPIES, OF_SLOT, in_words, n_extremes, sum_words
 from controllers.kgt.text.fold_values import FoldValue
+from controllers.kgt.text.fold_words import (
+    COPIES,
+    OF_SLOT,
+    TURNS,
+    in_words,
+    is_most,
+    n_extremes,
+    sum_words,
+    words_of,
+)
 from controllers.program.accumulator import NAN as NAN_AMONG
 from controllers.program.accumulator import NONE, SOME, Accumulator, n_words
 from controllers.program.exact_sum import Words
@@ -34,7 +43,7 @@ NAN_KEY = (1 << 63) - 1
 
 
 class _Launch(NamedTuple):
-    """A kernel, the number of its parameter for the slots, and of the box that it is for."""
+    """A kernel, the number of its parameter for the slots or the turn, and that of its box."""
 
     kernel: cl.Kernel
     number: int
@@ -44,6 +53,10 @@ class _Launch(NamedTuple):
         """Where its slots are."""
         self.kernel.set_arg(self.number, slots)
         self.kernel.set_arg(self.number + 1, firsts[self.part])
+
+    def take_turn(self, turn: int) -> None:
+        """Which of the vectors it folds into from now on."""
+        self.kernel.set_arg(self.number, np.int64(turn))
 
 
 class DeviceFolding:
@@ -62,6 +75,7 @@ class DeviceFolding:
         self._in_words = in_words(values)
         self.domain: Shape | None = None
         self._launches: list[_Launch] = []
+        self._turn = 0
         self._n_slots = [0] * len(boxes)
         self.digits = executor.constants(np.zeros(n_digits(values), np.int64))
         self._download = Result(executor, n_result(values, len(boxes)))
@@ -73,21 +87,25 @@ class DeviceFolding:
     @property
     def arguments(self) -> dict[str, object]:
         """Those of kernels, by parameter; the slots are known when all launches are bound."""
-        return {"kgt_digits": self.digits, "kgt_slots": None, "kgt_first_slot": np.int64(0)}
+        start = dict.fromkeys(("kgt_fold_turn", "kgt_first_slot"), np.int64(0))
+        return {"kgt_digits": self.digits, "kgt_slots": None, **start}
 
     def bound(
         self, part: int, source: StageKernel, sizes: tuple[tuple[int, ...], tuple[int, ...]]
     ) -> Callable[[cl.Kernel], None]:
         """What is told the kernel of a launch over the box number `part`."""
+        names = [parameter.name for parameter in source.parameters]
         if self._in_words:
             self._command = self._command or self._downloading()
-            return lambda kernel: None
         slots = n_slots(source, sizes)
-        names = [parameter.name for parameter in source.parameters]
 
         def told(kernel: cl.Kernel) -> None:
-            launch = _Launch(kernel, names.index("kgt_slots"), part)
+            first = "kgt_fold_turn" if self._in_words else "kgt_slots"
+            launch = _Launch(kernel, names.index(first), part)
             self._launches.append(launch)
+            if self._in_words:
+                launch.take_turn(self._turn)
+                return
             if self._memory is not None and slots <= self._n_slots[part]:
                 launch.tell(*self._memory)
                 return
@@ -105,19 +123,15 @@ class DeviceFolding:
         return self._command(wait_for)
 
     def _downloading(self) -> Command:
-        """What downloads the vectors and zeroes them for the next launches."""
-        lane, digits, nbytes = self._executor.compute_lane, self.digits, self._result.nbytes
-        target, download = digits, self._download.download
-        if self._download.is_apart:
-            target = self._executor.constants(self._result)
-            self.nbytes += target.size
+        """What downloads the vectors, and tells the launches whose turn is next."""
+        lane, digits, n_words = self._executor.compute_lane, self.digits, len(self._result)
 
         def command(wait_for: Sequence[Event] | None = None) -> Event:
-            copied: Event | None = None
-            if target is not digits:
-                copied = cl.enqueue_copy(lane.queue, target, digits, byte_count=nbytes)
-            done = download(target, copied)
-            cl.enqueue_fill_buffer(lane.queue, digits, np.int64(0), 0, nbytes)
+            after = cl.enqueue_marker(lane.queue) if self._download.is_apart else None
+            done = self._download.download(digits, after, self._turn * n_words)
+            self._turn = (self._turn + 1) % TURNS
+            for launch in self._launches:
+                launch.take_turn(self._turn)
             return done
 
         return command
@@ -129,7 +143,7 @@ class DeviceFolding:
         n_words = int(firsts[-1]) * self._n_extremes * OF_SLOT
         slots = executor.constants(np.zeros(n_words, np.int64))
         self._memory = slots, firsts
-        self.nbytes = memory_nbytes(self._values, self._n_slots, executor.shares_host)
+        self.nbytes = memory_nbytes(self._values, self._n_slots)
         for launch in self._launches:
             launch.tell(slots, firsts)
         target = executor.constants(self._result)
@@ -182,10 +196,16 @@ class DeviceFolding:
     def _merged(self) -> tuple[Words, Words]:
         """The words of all sums, and the extremes as those of one box, from all vectors."""
         vectors = self._result.reshape(COPIES, -1)
-        halves = np.ascontiguousarray(vectors[:, self._n_words :]).view(np.uint32)
-        most = halves.reshape(COPIES, self._n_extremes, 2).max(axis=0).astype(np.int64)
-        slots = np.zeros((1, self._n_extremes, OF_SLOT), np.int64)
-        slots[0, :, 0], slots[0, :, 1] = most[:, 1], most[:, 0] - (1 << 31)
+        slots, at = np.zeros((1, self._n_extremes, OF_SLOT), np.int64), self._n_words
+        for number, one in enumerate(each for each in self._values if each.kind != "sum"):
+            word = np.ascontiguousarray(vectors[:, at])
+            if words_of(one) == 1:
+                low, high = word.view(np.uint32).reshape(-1, 2).max(axis=0).tolist()
+                slots[0, number, :2] = low if is_most(one) else high, low - (1 << 31)
+            else:
+                most = int(word.view(np.uint64).max())
+                slots[0, number, :2] = most != 0, most - (1 << 63)
+            at += words_of(one)
         return vectors[:, : self._n_words].sum(axis=0), slots
 
     def _extreme(self, one: FoldValue, slot: Words) -> Accumulator:
@@ -193,7 +213,8 @@ class DeviceFolding:
         seen, key, place = slot.tolist()
         if one.kind in ("any", "all"):
             return Accumulator(one.kind, one.dtype, np.array([seen != 0], np.int64))
-        nan = one.dtype in FLOATS and key == (NAN_KEY >> 32 if self._in_words else NAN_KEY)
+        of_32_bits = self._in_words and words_of(one) == 1
+        nan = one.dtype in FLOATS and key == (NAN_KEY >> 32 if of_32_bits else NAN_KEY)
         state = NONE if not seen else NAN_AMONG if nan else SOME
         key = 0 if state != SOME else ~key if one.kind.endswith("min") else key
         words = [state, key]

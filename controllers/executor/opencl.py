@@ -257,7 +257,7 @@ class OpenCLExecutor(LaunchingDevice):
             source = self.source(program, sweep, self.launch_of(program, sweep, placed))
             slots.append(n_slots(source, source.work_sizes(placed[0].extent, is_cpu)))
         values = values_of(with_values(program, sweep.stage)[1])
-        return memory_nbytes(values, slots, self.shares_host)
+        return memory_nbytes(values, slots)
 
     def _tables(
         self, tables: Iterable[Table], over: Shape, around: Surroundings, dtype: str

@@ -34,13 +34,19 @@ class Result:
         """Whether kernels go on meanwhile, so that what is downloaded must stay as it is."""
         return self._queue is not None
 
-    def download(self, source: cl.Buffer, after: Event | None) -> Event:
-        """From memory that a command of the queue of kernels has written, the last one `after`."""
+    def download(self, source: cl.Buffer, after: Event | None, first: int = 0) -> Event:
+        """From memory that a command of the queue of kernels has written, the last one `after`.
+
+        first: the first word.
+        """
+        start = first * self.array.itemsize
         if self._queue is None:
-            return _COPY(self._lane.queue, self.array, source, is_blocking=False)
+            return _COPY(
+                self._lane.queue, self.array, source, src_offset=start, is_blocking=False
+            )
         self._lane.queue.flush()    # or the other queue might wait for ever
         done = _COPY(
-            self._queue, self.array, source, is_blocking=False,
+            self._queue, self.array, source, src_offset=start, is_blocking=False,
             wait_for=None if after is None else [after],
         )  # fmt: skip
         self._queue.flush()

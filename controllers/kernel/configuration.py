@@ -149,7 +149,7 @@ def planned_folds_nbytes(
         config = _planned(program, sweep, choice, placed, kind)
         source = kgt.generate(program, sweep.stage, config)
         slots.append(n_slots(source, source.work_sizes(placed[0].extent, is_cpu)))
-    return memory_nbytes(values, slots, is_cpu)
+    return memory_nbytes(values, slots)
 
 
 def _planned(

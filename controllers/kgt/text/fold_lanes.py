@@ -14,12 +14,12 @@ from controllers.kgt.text.fold_text import (
     fold_end,
     fold_start,
     held,
-    is_most,
     slot_of_item,
     sum_of,
     take_cell,
 )
 from controllers.kgt.text.fold_values import FoldValue, values_of
+from controllers.kgt.text.fold_words import is_most
 from controllers.kgt.text.lanes import WIDE
 from controllers.kgt.text.literals import OPENCL_TYPES
 from controllers.program.functions import FLOATS

@@ -2,8 +2,8 @@
 """What kernels do with the values that a stage folds, as OpenCL C; see kernels_cl/fold.cl.
 
 Sums go to `kgt_digits`: COPIES vectors, of which each work-item or group takes one, so that few
-meet.  What is left of the extremes goes there, too, where their keys are of 32 bits (`in_words`),
-and else to a slot of each work-item or group.
+meet.  What is left of the extremes goes there, too, where all are merged by atomic operations
+(`in_words`), and else to a slot of each work-item or group.
 """
 from __future__ import annotations
 
@@ -14,17 +14,24 @@ from controllers.kgt.text.c_lines import block
 from controllers.kgt.text.emitter import statement
 from controllers.kgt.text.fixed import fixed_source
 from controllers.kgt.text.fold_values import FoldValue, values_of
+from controllers.kgt.text.fold_words import (
+    COPIES,
+    OF_SLOT,
+    copy_words,
+    extreme_words,
+    in_words,
+    is_most,
+    n_extremes,
+    sum_words,
+)
 from controllers.kgt.text.literals import OPENCL_TYPES
-from controllers.program.accumulator import n_words
 from controllers.program.exact_sum import lowest
 from controllers.program.functions import FLOATS
 from controllers.program.program import Stage
 
-COPIES = 32
-OF_SLOT = 3     # words: whether there is a cell, its key, its place
-NARROW = ("float32", "int32", "int16", "uint8")     # keys of 32 bits
 PARAMETERS = (
     Parameter("kgt_digits", "long*", "inout"),
+    Parameter("kgt_fold_turn", "long", "scalar"),
     Parameter("kgt_slots", "long*", "inout"),
     Parameter("kgt_first_slot", "long", "scalar"),
 )
@@ -33,7 +40,9 @@ PARAMETERS = (
 def fold_parameters(stage: Stage) -> tuple[Parameter, ...]:
     """The parameters of a kernel for what it folds."""
     values = values_of(stage)
-    return PARAMETERS[: 1 if in_words(values) else 3] if values else ()
+    if not values:
+        return ()
+    return PARAMETERS[:2] if in_words(values) else (PARAMETERS[0], *PARAMETERS[2:])
 
 
 def fold_declarations(stage: Stage) -> list[str]:
@@ -59,33 +68,6 @@ def fold_helpers(stage: Stage) -> list[str]:
     return [line for text in texts for line in [*text.splitlines(), ""]]
 
 
-def sum_words(values: Sequence[FoldValue]) -> int:
-    """The words of the digits of all sums."""
-    return sum(n_words(one.kind, one.dtype) for one in values if one.kind == "sum")
-
-
-def n_extremes(values: Sequence[FoldValue]) -> int:
-    """How many folds are no sums."""
-    return sum(one.kind != "sum" for one in values)
-
-
-def in_words(values: Sequence[FoldValue]) -> bool:
-    """Whether all extremes have words among the digits, where work-groups merge them.
-
-    Devices have maxima of 32 bits that are atomic, but not of more, nor of keys with places.
-    """
-    return all(one.kind == "sum" or _is_narrow(one) for one in values)
-
-
-def _is_narrow(one: FoldValue) -> bool:
-    return not one.place and (one.kind in ("any", "all") or one.dtype in NARROW)
-
-
-def copy_words(values: Sequence[FoldValue]) -> int:
-    """The words of each of the vectors: those of all sums, then of the extremes that are there."""
-    return sum_words(values) + (n_extremes(values) if in_words(values) else 0)
-
-
 def fold_start(stage: Stage, slot: Sequence[str]) -> list[str]:
     """C lines: what a work-item holds of each fold, before its first cell.
 
@@ -94,9 +76,10 @@ def fold_start(stage: Stage, slot: Sequence[str]) -> list[str]:
     values = values_of(stage)
     lines = statement("const long kgt_slot", slot)
     if copy_words(values):
-        lines.append(
-            f"__global long *kgt_sums = kgt_digits + kgt_slot % {COPIES} * {copy_words(values)};"
-        )
+        copy = f"kgt_slot % {COPIES}"
+        if in_words(values):
+            copy = f"(kgt_fold_turn * {COPIES} + {copy})"
+        lines.append(f"__global long *kgt_sums = kgt_digits + {copy} * {copy_words(values)};")
     for one in values:
         nothing = f"KGT_NO_{OPENCL_TYPES[one.dtype]}" if is_most(one) else "{0}"
         lines.append(f"{_holder(one)} {held(one)} = {nothing};")
@@ -158,13 +141,13 @@ def sum_of(stage: Stage, one: FoldValue) -> tuple[str, int]:
 
 def fold_end(stage: Stage) -> list[str]:
     """C lines: hand on what a work-item holds, which has a slot of its own."""
-    lines, extreme = [], 0
+    lines, extreme = _cleared(stage, "0", "1"), 0
     for at, one in enumerate(values_of(stage)):
         if one.kind == "sum":
             lowest_text = f", {lowest(one.dtype)}" if one.dtype in FLOATS else ""
             lines.append(f"{_holder(one)}_end(&{held(one)}, {_digits(stage, at)}{lowest_text});")
         else:
-            lines += [*_best(one), _best_end(stage, one, extreme)]
+            lines += _end(stage, one, extreme)
             extreme += 1
     return lines
 
@@ -182,20 +165,29 @@ def fold_end_of_group(stage: Stage, n_items: int) -> list[str]:
         const int kgt_own = (int)get_local_id(2) * kgt_plane + (int)get_local_id(1) * kgt_row
             + (int)get_local_id(0);
     """, room=3 * n_items)
+    lines += _cleared(stage, "kgt_own", "kgt_items")
     for at, one in enumerate(values_of(stage)):
         if one.kind == "sum":
             lowest_text = f", {lowest(one.dtype)}" if one.dtype in FLOATS else ""
             to = f"&{held(one)}, {_digits(stage, at)}{lowest_text}"
             lines.append(f"{_holder(one)}_group({to}, kgt_room, kgt_own, kgt_items);")
         else:
-            lines += [*_best(one), *_best_end_of_group(stage, one, extreme)]
+            lines += _end_of_group(stage, one, extreme)
             extreme += 1
     return lines
 
 
-def is_most(one: FoldValue) -> bool:
-    """Whether an item holds it as `kgt_most_...`: the most or least float, wherever it is."""
-    return one.kind in ("min", "max") and one.dtype in FLOATS
+def _cleared(stage: Stage, first: str, step: str) -> list[str]:
+    """C lines: the words of the other turn become 0, where there are any."""
+    values = values_of(stage)
+    if not in_words(values):
+        return []
+    return block("""
+        if (kgt_slot == 0)
+            #pragma unroll 1
+            for (int kgt_word = $first; kgt_word < $words; kgt_word += $step)
+                kgt_digits[(1 - kgt_fold_turn) * $words + kgt_word] = 0;
+    """, first=first, step=step, words=COPIES * copy_words(values))
 
 
 def _best(one: FoldValue) -> list[str]:
@@ -239,27 +231,31 @@ def _digits(stage: Stage, at: int) -> str:
     return f"kgt_sums + {before}" if before else "kgt_sums"
 
 
-def _best_end(stage: Stage, one: FoldValue, extreme: int) -> str:
-    """A C line: hand on an extreme of an item or a group."""
-    if in_words(values_of(stage)):
-        return f"kgt_best_put(&{_best_of(one)}, {_word(stage, extreme)});"
+def _end(stage: Stage, one: FoldValue, extreme: int) -> list[str]:
+    """C lines: hand on an extreme of an item or a group."""
+    values = values_of(stage)
+    if in_words(values):
+        return [f"{_holder(one)}_put(&{held(one)}, {_word(stage, extreme)});"]
     at = f" + {OF_SLOT * extreme}" if extreme else ""
-    slot = f"kgt_slots + (kgt_first_slot + kgt_slot) * {OF_SLOT * n_extremes(values_of(stage))}{at}"
-    return f"kgt_best_end(&{_best_of(one)}, {slot});"
+    slot = f"kgt_slots + (kgt_first_slot + kgt_slot) * {OF_SLOT * n_extremes(values)}{at}"
+    return [*_best(one), f"kgt_best_end(&{_best_of(one)}, {slot});"]
 
 
-def _best_end_of_group(stage: Stage, one: FoldValue, extreme: int) -> list[str]:
+def _end_of_group(stage: Stage, one: FoldValue, extreme: int) -> list[str]:
     """C lines: the same of what all items of a group hold."""
-    best, room = f"&{_best_of(one)}", "kgt_room, kgt_own, kgt_items"
+    room = "kgt_room, kgt_own, kgt_items"
     if in_words(values_of(stage)):
-        return [f"kgt_best_put_group({best}, {_word(stage, extreme)}, {room});"]
-    last = _best_end(stage, one, extreme)
-    return [f"kgt_best_group({best}, {room});", "if (kgt_own == 0)", f"    {last}"]
+        put = "put_group" if _holder(one) == "kgt_best" else "group"
+        return [f"{_holder(one)}_{put}(&{held(one)}, {_word(stage, extreme)}, {room});"]
+    *best, last = _end(stage, one, extreme)
+    return [*best, f"kgt_best_group(&{_best_of(one)}, {room});", "if (kgt_own == 0)", f"    {last}"]
 
 
 def _word(stage: Stage, extreme: int) -> str:
     """C text: where an extreme has its word."""
-    return f"kgt_sums + {sum_words(values_of(stage)) + extreme}"
+    values = values_of(stage)
+    before = [one for one in values if one.kind != "sum"][:extreme]
+    return f"kgt_sums + {sum_words(values) + extreme_words(before)}"
 
 
 def _holder(one: FoldValue) -> str:

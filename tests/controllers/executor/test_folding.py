@@ -10,6 +10,7 @@ import pytest
 from fold_runs import folded
 
 from controllers.device import Device, find_devices
+from controllers.executor import opencl
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.registry import SPECIALISED
 from controllers.kernel.stage_kernel import stage_kernel
@@ -48,8 +49,8 @@ def like_gpu():
 @pytest.fixture
 def walking(monkeypatch):
     """Groups that walk over small boxes, as over large ones."""
-    monkeypatch.setattr(marching, "FOLDING_GROUPS", 3)
-    monkeypatch.setattr(marching, "FEW_GROUPS", 3)
+    for most in ("SUMMING_GROUPS", "FOLDING_GROUPS", "WIDE_GROUPS", "FEW_GROUPS"):
+        monkeypatch.setattr(marching, most, 3)
 
 
 def values(rng, dtype, extent, kind):
@@ -219,6 +220,37 @@ def test_launches_that_take_turns_leave_nothing_to_each_other(dtype):
         made = folding.accumulators
         assert made["max"] == Accumulator.of("max", numbers)
         assert made["n_cells"] == Accumulator.of("sum", np.ones(numbers.shape, np.int64), None)
+
+
+def test_a_launch_that_is_bound_later_takes_the_turn_of_the_others():
+    program = program_of(2, "float32", False, False, ("max",))
+    domain = Shape.of_extent((8, 64))
+    sweep = Sweep.over(program.stages[0], domain, (False, False))
+    tile = executor().tile(Geometry.dense(domain), np.dtype("float32"))
+    folding = executor().folding(program, sweep, [domain])
+    around = Surroundings.usual(program, domain)
+    for most in (3, 2):
+        launch = executor().launch_command(
+            program, sweep, {"u": tile}, {}, domain, around, folding, 0
+        )
+        numbers = np.full(domain.extent, most, "float32")
+        executor().move_to(tile, domain, numbers)
+        launch(None)
+        folding.command(None).wait()
+        assert folding.accumulators["max"] == Accumulator.of("max", numbers)
+
+
+@pytest.mark.parametrize("missing", ["cl_khr_int64_extended_atomics", "cl_khr_int64_base_atomics"])
+def test_devices_without_atomic_operations_of_64_bits_fold_too(missing):
+    usual = opencl.build
+
+    def without(context, name, source, *others):
+        assert missing in source
+        return usual(context, name, source.replace(missing, "not_there"), *others)
+
+    with mock.patch.object(opencl, "build", without):
+        fresh = like_gpu.__wrapped__()
+        check("float64", (6, 1024), "wide", 4, only=("sum", "max", "min"), on=lambda: fresh)
 
 
 def test_sums_of_floats_need_a_device_that_computes_in_float64():

@@ -35,7 +35,7 @@ from controllers.kgt.strategies.marching.registers import Registers
 from controllers.kgt.text import element, fast, frame
 from controllers.kgt.text.analysis import in_vectors
 from controllers.kgt.text.fold_text import needs_doubles
-from controllers.kgt.text.fold_values import is_folding
+from controllers.kgt.text.fold_values import is_folding, values_of
 from controllers.kgt.text.lanes import SCALAR, WIDTHS, Lanes
 from controllers.kgt.text.literals import OPENCL_TYPES
 from controllers.program.expression import Coordinate, Given, Index, Outcome, Scalar
@@ -51,9 +51,9 @@ FEW_READS, MANY_READS = 6, 18
 # item exceeds the 255 that NVIDIA's GPUs have for it (docs/decisions/0052-...).
 MOST_WORDS = 128
 FAR_REACH = 2       # planes that are handed on: from here on the registers hold one set of them
-# Work-groups of a kernel that folds, at most: each walks, and ends with a fold of its items, which
-# takes long for sums.  NVIDIA H200: of maxima beside updates, fewer groups do not fill the device.
-FOLDING_GROUPS, FEW_GROUPS = 8192, 2112
+# Work-groups of a kernel that folds, at most: each walks, and ends with a fold of its items.  Of
+# sums, of extremes beside updates, the same of 64 bits, of extremes alone (docs/performance.md).
+SUMMING_GROUPS, FOLDING_GROUPS, WIDE_GROUPS, FEW_GROUPS = 8448, 8192, 16896, 4224
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class MarchingConfig(MarchingParameters, Config):
         if n_axes == 2:
             if not in_vectors(stage, program.dtypes):   # values of neighbours take registers, too
                 return cls(2 if wide else 4, 2, 0, (64, 2, 1))
-            if n_reads <= FEW_READS and needs_doubles(stage):   # sums take registers, too
-                return cls(4, 2 if wide else 1, 0, (64, 4, 1))
+            if n_reads <= FEW_READS and needs_doubles(stage):   # few ends of groups
+                return cls(4, 2, 0, (64, 4, 1))
             if n_reads <= FEW_READS:
                 return cls(2 if wide else 4, 2, 0, (64, 4, 1))
             return cls(4, 4, 0, (32, 4, 1) if wide else (64, 2, 1))
@@ -155,8 +155,10 @@ class MarchingConfig(MarchingParameters, Config):
 
     def work_sizes(self, program: Program, stage: Stage) -> WorkSizes:
         """Work-groups of a fixed size."""
-        few = needs_doubles(stage) or not stage.stored
-        most = FEW_GROUPS if few else FOLDING_GROUPS
+        most = SUMMING_GROUPS
+        if not needs_doubles(stage):
+            wide = any(one.dtype in ("float64", "int64") for one in values_of(stage))
+            most = (WIDE_GROUPS if wide else FOLDING_GROUPS) if stage.stored else FEW_GROUPS
         return work_sizes(self, program.n_axes, most if is_folding(stage) else 0)
 
     def kernel(self, program: Program, stage: Stage) -> StageKernel:

@@ -18,7 +18,7 @@ from controllers.kgt.text.fold_values import values_of
 from controllers.kgt.text.lanes import Lanes
 from controllers.program.program import Program, Stage
 
-AT_ONCE = 4     # cells that are handed on together: more of them take registers
+AT_ONCE = 8     # cells that are handed on together: more of them take registers
 STEPS_DONE, ROWS_DONE = "item_done", "item_rows_done"   # how many of them the item before makes
 
 
@@ -59,8 +59,9 @@ def before_steps(program: Program, stage: Stage, config: MarchingParameters) -> 
         return []
     lines, lanes = [], config.lanes
     if lanes > 1:
+        lines.append("const int item_low = (int)item_first, item_end = (int)item_last;")
         lines += [
-            f"const int item_in_{lane} = item_first <= {lane} && {lane} < item_last;"
+            f"const int item_in_{lane} = item_low <= {lane} && {lane} < item_end;"
             for lane in range(lanes)
         ]
     for name, axis in _repeats(program, stage, config):
