@@ -12,17 +12,19 @@ the run's; what trials take more than the best set would is at most BUDGET of wh
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from controllers.balance.prospects import Devices, Prospect
 
 CLEARLY = 0.9       # of the best device alone: where models are believed without a trial, ...
-CLEARLY_BY_CLASS = 0.5      # ... and where they are guesses
+CLEARLY_BY_CLASS = 0.75      # ... and where they are guesses
 WORTH = 0.01        # of a step: what less would gain is not tried
 BUDGET = 0.01       # of the seconds that are left, for all trials together
 PIECES = 9          # of a set that is looked at, of which the median counts
+FEW, FAR = 3, 1.3   # ... and so many where all take so many times longer than the best set
+VERY_FAR = 4        # ... and where one is
 LAUNCHES, PIECE_S = 10, 0.01    # of a piece, at least
 MOVES = 2           # of a trial: there and back; one more where shares have to be found
 
@@ -48,6 +50,7 @@ class Chooser:
         self._trial_s = 0.0     # of the moves to what is tried now
         self.refused: dict[Devices, str] = {}
         self._pieces: dict[Devices, list[float]] = {}
+        self._far: set[Devices] = set()     # which are slower by so much that a few are enough
         self.expect(found)
 
     def expect(self, found: Sequence[Prospect]) -> None:
@@ -71,16 +74,44 @@ class Chooser:
 
     def saw(self, seconds: float) -> None:
         """A piece of steps of the current set has taken so long a step."""
-        self._pieces.setdefault(self.current, []).append(seconds)
+        pieces = self._pieces.setdefault(self.current, [])
+        others = [s for devices, s in self.all_seen.items() if devices != self.current]
+        pieces.append(seconds)
+        ratio = min(pieces) / min(others) if others else 0.0
+        if ratio > VERY_FAR or (ratio > FAR and len(pieces) >= FEW):
+            self._far.add(self.current)
 
-    def knows(self, devices: Devices, seconds: float) -> None:
-        """An earlier run has seen this."""
-        self._pieces[devices] = [seconds] * PIECES
+    def begin(self, seen: Mapping[Devices, float]) -> None:
+        """Earlier runs have seen this, of prospects: the best of it is where this one begins."""
+        known = {devices: s for devices, s in seen.items() if devices in self._prospects}
+        self._pieces = {devices: [seconds] * PIECES for devices, seconds in known.items()}
+        if known:
+            self.current = self._best()[0]
 
     def seen(self, devices: Devices) -> float | None:
         """Seconds of a step, where enough was seen."""
         pieces = self._pieces.get(devices, [])
-        return median(pieces) if len(pieces) >= PIECES else None
+        return median(pieces) if len(pieces) >= PIECES or devices in self._far else None
+
+    @property
+    def all_seen(self) -> dict[Devices, float]:
+        """The seconds of all sets of which enough was seen."""
+        found = {devices: self.seen(devices) for devices in self._pieces}
+        return {devices: seconds for devices, seconds in found.items() if seconds is not None}
+
+    @property
+    def best_s(self) -> float:
+        """Seconds of a step with the best set that was seen; else as the model has it, at most."""
+        return self._best()[1]
+
+    def model(self, devices: Devices) -> float:
+        """Seconds of a step, as the model has it."""
+        return self._prospects[devices].seconds
+
+    def expected(self, devices: Devices) -> float:
+        """Seconds of a step, as far as is known."""
+        seen = self.seen(devices)
+        return self._prospects[devices].seconds if seen is None else seen
 
     @property
     def is_seen(self) -> bool:
@@ -112,8 +143,7 @@ class Chooser:
 
     def _best(self) -> tuple[Devices, float]:
         """The best set that was seen; else the current one, as the model has it."""
-        seen = {devices: self.seen(devices) for devices in self._pieces}
-        known = {d: s for d, s in seen.items() if s is not None and d not in self.refused}
+        known = {d: s for d, s in self.all_seen.items() if d not in self.refused}
         if not known:
             return self.current, self._prospects[self.current].most_s
         best = min(known, key=lambda devices: (known[devices], len(devices)))
@@ -129,7 +159,8 @@ class Chooser:
                 continue
             slower_s = max(0.0, one.seconds - best_s)
             price_s = (MOVES + (len(one.devices) > 1)) * ahead.move_s
-            price_s += PIECES * piece(one.seconds) * slower_s
+            n_pieces = FEW if one.seconds > FAR * best_s else PIECES
+            price_s += n_pieces * piece(one.seconds) * slower_s
             if price_s <= left_s and price_s < (best_s - one.least_s) * ahead.n_steps:
                 return one
         return None

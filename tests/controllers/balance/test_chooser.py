@@ -141,12 +141,13 @@ def test_what_is_refused_or_was_seen_before_is_not_tried() -> None:
     chooser.refuse((0, 1), "no memory")
     assert not chooser.looks(ahead)
     chooser = Chooser([FAST, SLOW, BOTH])
-    chooser.knows((0,), 1e-3)
-    chooser.knows((0, 1), 9e-4)
-    assert chooser.choose(ahead) == (0, 1)      # nothing is left to be tried: it is better
-    assert chooser.choose(Ahead(100, MOVE_S)) is None
+    chooser.begin({(0,): 1e-3, (0, 1): 9e-4, (0, 1, 2): 1e-4})
+    assert chooser.current == (0, 1) and chooser.choose(ahead) is None
+    chooser.current = (0,)      # nothing is left to be tried: the other one is better
+    assert chooser.choose(ahead) == (0, 1) and chooser.choose(Ahead(100, MOVE_S)) is None
     chooser.refuse((0,), "no memory")
-    assert chooser.first_again(is_guess=False) == (0, 1)
+    chooser.refuse((0, 1), "no memory")
+    assert chooser.first_again(is_guess=False) == (1,)
 
 
 def test_guesses_are_believed_less_than_what_was_measured() -> None:
