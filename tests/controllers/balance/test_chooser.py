@@ -151,7 +151,7 @@ def test_what_is_refused_or_was_seen_before_is_not_tried() -> None:
 
 
 def test_guesses_are_believed_less_than_what_was_measured() -> None:
-    half = Prospect((0, 1), 0.6e-3, 1e-4, 2e-3)
+    half = Prospect((0, 1), 0.8e-3, 1e-4, 2e-3)
     assert first_choice([FAST, half]) == (0, 1)
     assert first_choice([FAST, half], is_guess=True) == (0,)
     assert first_choice([half]) == (0, 1)
