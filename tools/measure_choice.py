@@ -29,6 +29,7 @@ from hitmap.comm import default_communicator
 
 RUN_S = 1.0         # of a timed run, about
 MOST_STEPS = 5000
+COMPARED = 10       # steps after which bits are compared
 HEAD = f"{'case':18}{'devices':28}{'steps/s':>11}{'of the best alone':>19}  chosen"
 
 
@@ -70,44 +71,53 @@ class Case:
     def __init__(self, extent: tuple[int, ...], dtype: str, run_s: float) -> None:
         self.name = f"{'x'.join(map(str, extent))} {dtype}"
         self._program, self._field = problem(extent, dtype)
-        self._run_s, self._n_steps = run_s, 0
+        self._run_s = run_s
         self._right: npt.NDArray[np.generic] | None = None
 
     def measure(self, devices: Sequence[str], best: float) -> Row:
-        """Steps per second, of the faster of two runs; `best`: those of the best alone."""
+        """Steps per second, of the faster of two runs; `best`: those of the best alone.
+
+        A run that chooses takes as many steps as the best device alone does.
+        """
         start = time.perf_counter()
         with Computation(self._program, self._field, devices=[*devices]) as run:
             set_up_s = time.perf_counter() - start
-            self._n_steps = self._n_steps or self._steps(run)
+            chooses = devices[0] == "auto"
+            n_steps = self._limited(best * self._run_s) if chooses else self._steps(run)
             run.scatter(self._field)
             found = []
             for _ in range(2):
                 before = run.report()
-                run.run(self._n_steps)
+                run.run(n_steps)
                 after = run.report()
-                found.append(self._n_steps / (after.seconds - before.seconds))
-            n_done, result = run.step, run.gather()
+                found.append(n_steps / (after.seconds - before.seconds))
             choice = run.report().choice
+            run.scatter(self._field)
+            run.run(COMPARED)
+            same = self._is_same(run.gather())
         chosen = " + ".join(choice.chosen) if choice else ""
         speed = max(found)
-        same = self._is_same(result, n_done)
         return Row(self.name, " ".join(devices), speed, speed / (best or speed), chosen, set_up_s,
                    same)  # fmt: skip
 
     def _steps(self, run: Computation) -> int:
-        """As many as a run takes about `run_s` for, by those of the first device."""
+        """As many as a run takes about `run_s` for."""
         run.run(10)
         before = run.report()
         run.run(20)
         each_s = (run.report().seconds - before.seconds) / 20
-        return max(20, min(MOST_STEPS, int(self._run_s / each_s)))
+        return self._limited(self._run_s / each_s)
 
-    def _is_same(self, result: npt.NDArray[np.generic] | None, n_done: int) -> bool:
+    @staticmethod
+    def _limited(n_steps: float) -> int:
+        return max(20, min(MOST_STEPS, int(n_steps)))
+
+    def _is_same(self, result: npt.NDArray[np.generic] | None) -> bool:
         if result is None:      # rank 0 has it
             return True
         if self._right is None:
             self._right = result
-        return np.array_equal(result, self._right) or n_done != 2 * self._n_steps
+        return np.array_equal(result, self._right)
 
 
 def rows(case: Case, devices: Sequence[str]) -> Iterator[Row]:
