@@ -2,7 +2,7 @@
 """How well shares are found by themselves: two parts of a device, one of which is slowed.
 
     python tools/measure_balance.py [--device cpu/1,1] [--size 2048] [--cube 160] [--steps 400]
-    python tools/measure_balance.py --change [--out shares.json]
+    python tools/measure_balance.py --change [--out shares.json] [--picture shares.svg]
 
 A part is slowed by issuing its launches several times, which changes no bits.  One row per case:
 by how much it is slowed, moves in `--settle` steps and what they took, the share of the slow
@@ -11,14 +11,14 @@ the kernels of both do while they run (1 is perfect: nobody waits, nothing is ex
 bits are compared with those of the first device alone.
 
 With `--change` the last device becomes slower by 2 in mid-run, with balance="dynamic": the shares
-after each run of `--every` steps, as a table, and as JSON for a plot.
+after each run of `--every` steps, as a table, as JSON, and as a picture (by matplotlib).
 """
 from __future__ import annotations
 
 import argparse
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,29 @@ def follow(options: argparse.Namespace) -> None:
         print(run.report().balance)
     if options.out is not None:
         options.out.write_text(json.dumps(rows))
+    if options.picture is not None:
+        draw(options.picture, rows)
+
+
+def draw(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Shares and milliseconds per step over the steps; grey while the last part is slower."""
+    from matplotlib.figure import Figure
+
+    sheet = Figure(figsize=(7.5, 4.5), layout="constrained")
+    upper, lower = sheet.subplots(2, 1, sharex=True)
+    steps = [0, *(row["step"] for row in rows)]
+    for number in range(len(rows[0]["shares"])):
+        shares = [100 * row["shares"][number] for row in rows]
+        upper.stairs(shares, steps, baseline=None, label=f"part {number + 1}", linewidth=2)
+    lower.stairs([row["ms"] for row in rows], steps, baseline=None, color="black")
+    slow = [(low, row["step"]) for low, row in zip(steps, rows) if row["slow"] > 1]
+    for axes in (upper, lower):
+        axes.axvspan(slow[0][0], slow[-1][1], color="0.9")
+        axes.set_ylim(bottom=0)
+    upper.set(ylabel="share in %")
+    upper.legend(loc="lower left")
+    lower.set(ylabel="ms per step", xlabel="steps; grey: part 2 takes twice as long")
+    sheet.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def main() -> None:
@@ -141,6 +164,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=50, help="steps of a run, with --change")
     parser.add_argument("--runs", type=int, default=12, help="before each change")
     parser.add_argument("--out", type=Path, help="where to write the shares as JSON")
+    parser.add_argument("--picture", type=Path, help="where to draw them, as .svg or .png")
     options = parser.parse_args()
     if options.change:
         follow(options)

@@ -73,13 +73,18 @@ class Balancer:
         self._pay = 0.0, 0.0    # what the next move gains and costs, as far as is known
         self._why, self._gave_up = "too few steps to tell", False
         self._wanted, self._stretch = GLANCE, 1
-        self._is_glance = True
+        self._is_glance, self._is_calm = True, False
         self._attach(engine)
 
     @property
     def over(self) -> bool:
         """Whether nothing is decided any more."""
         return self._gave_up or self._decider.over
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether the last window has led to no move, or nothing is decided any more."""
+        return self.over or self._is_calm
 
     @property
     def log(self) -> RunLog | None:
@@ -179,6 +184,7 @@ class Balancer:
         self._first_s = self._first_s or found.now_s
         self._pay = found.gain_s, found.cost_s
         moves = found.shares is not None
+        self._is_calm = not moves
         self._stretch = 1 if moves else (
             STEADY if self._decider.settled else min(2 * self._stretch, PATIENT)
         )  # fmt: skip

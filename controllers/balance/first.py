@@ -99,7 +99,7 @@ def first_division(
         reach = sum(controllers.program.reach[0]) * THICK * division.places_per_controller
         least = reach * domain.n_cells / max(1, domain.extent[0])
         begun = division.shared(equal_times(rates, domain.n_cells, least))
-    why = _hindrance(execution, kernel) if wanted != "off" else ""
+    why = hindrance(execution, kernel) if wanted != "off" else ""
     return First(begun, "off" if why else wanted, source, why, rates)
 
 
@@ -112,7 +112,7 @@ def rates_of(everyone: Sequence[Described], program: Program) -> tuple[str, tupl
     return BY_CLASS, tuple(Rate(0.0, core_s / one.of_class) for one in everyone)
 
 
-def _hindrance(execution: Execution, kernel: KernelChoice) -> str:
+def hindrance(execution: Execution, kernel: KernelChoice) -> str:
     """Why the times of launches say nothing on shares, if so."""
     if execution.tune:
         return "tune= changes the kernels in the same steps"

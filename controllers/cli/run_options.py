@@ -102,7 +102,8 @@ def _execution_options(parser: argparse.ArgumentParser) -> None:
     add("--device", metavar="SELECTOR", action="append", default=[],
         help="gpu, cpu, accelerator, reference, part of a name such as nvidia, nvidia:1 for the "
         "second of these, cpu/1,1 for parts of a CPU by cores; may be repeated; see the command "
-        "devices (default: all GPUs, else the CPU)")
+        "devices; auto for those that pay, of the others that are named or of all: see controllers "
+        "docs balance (default: all GPUs, else the CPU)")
     add("--dtype", choices=DTYPES,
         help="type to compute in (default: the input's, else float32); integers need whole weights "
         "and wrap")

@@ -6,6 +6,7 @@
     nvidia:1                 the second one of these
     cpu/1,1                  parts of 1 and 1 cores of a CPU
     reference                the NumPy reference, which needs no OpenCL
+    auto                     of all others that are named, or of all that there are, those that pay
 
 Never a bare number: how drivers list devices differs between hosts.
 """
@@ -19,6 +20,7 @@ from typing import get_args
 from controllers.device.device import WITHOUT_OPENCL, Device, DeviceKind, NoDeviceError
 from hitmap.argument import instance, wrong
 
+AUTO = "auto"
 _CHOOSE = 'choose devices by kind or name, such as "gpu", "cpu" or "nvidia:1"'
 _FORM = re.compile(r"(?P<word>.*?)(?::(?P<position>\d+))?(?:/(?P<counts>\d+(?:,\d+)*))?")
 
@@ -64,12 +66,16 @@ class Selector:
 def choose(selectors: Sequence[str], devices: Sequence[Device]) -> list[Device]:
     """The devices that `selectors` name, each once, in this order; parts are not opened yet.
 
-    Without selectors, all GPUs if there are any, else the CPU.  ValueError where a selector is
+    Without selectors, all GPUs if there are any, else the CPU; with "auto" alone, all devices that
+    run kernels.  ValueError where a selector is
     malformed, names no device, or divides what cannot be divided; NoDeviceError where there is
     no device of the kind it asks for, or no OpenCL device at all.  "reference" may be named
     more than once.
     """
-    parsed = [Selector.parse(text) for text in selectors]
+    named = [text for text in selectors if text.strip().lower() != AUTO]
+    if len(named) < len(selectors) and not named:
+        return _all(devices)
+    parsed = [Selector.parse(text) for text in named]
     if not parsed:
         return _default(devices)
     chosen: list[tuple[int, Device]] = []
@@ -91,6 +97,13 @@ def _default(devices: Sequence[Device]) -> list[Device]:
         if found := [device for device in devices if device.kind == kind]:
             return found
     raise NoDeviceError(_NO_DEVICE)
+
+
+def _all(devices: Sequence[Device]) -> list[Device]:
+    found = [device for device in devices if device.uses_opencl]
+    if not found:
+        raise NoDeviceError(_NO_DEVICE)
+    return found
 
 
 _NO_DEVICE = (
@@ -155,6 +168,16 @@ def _refuse_overlap(number: int, device: Device, chosen: Sequence[tuple[int, Dev
 
 def _listed(devices: Sequence[Device]) -> str:
     return ", ".join(f"{device.name} ({device.kind})" for device in devices)
+
+
+def selectors_of(selectors: str | Sequence[str]) -> list[str]:
+    """Each by itself, in small letters.
+
+    >>> selectors_of("Auto")
+    ['auto']
+    """
+    several = [selectors] if isinstance(selectors, str) else selectors
+    return [text.strip().lower() for text in several]
 
 
 def check_selectors(selectors: object, what: str) -> None:

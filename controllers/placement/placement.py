@@ -197,7 +197,7 @@ def open_controllers(
     kinds = {kind for rank in comm.allgather([one.kind for one in devices]) for kind in rank}
     program = as_planned(program, kernel, execution, kinds)
     with failing_together(comm):
-        executors = [open_device(device, program, execution, kernel) for device in devices]
+        devices, executors = _opened(devices, program, execution, kernel)
     for device in devices:
         _logger.info("rank %d computes on %s", comm.rank, device.name)
     mine = [
@@ -214,6 +214,24 @@ def open_controllers(
     allocations = tuple(nbytes for controllers in everyone for *_, nbytes in controllers)
     n_nodes = len({node for node, _ in told})
     return Controllers(comm.rank, locations, tuple(executors), allocations, program, n_nodes)
+
+
+def _opened(
+    devices: Sequence[Device], program: Program, execution: Execution, kernel: KernelChoice
+) -> tuple[list[Device], list[Executor]]:
+    """Devices with their executors; where a run chooses, without those that cannot compute it."""
+    found, problem = [], None
+    for device in devices:
+        try:
+            found.append((device, open_device(device, program, execution, kernel)))
+        except (ValueError, BuildError) as error:
+            if not execution.chooses:
+                raise
+            problem = error
+            _logger.info("devices: %s cannot compute %s: %s", device.name, program.name, error)
+    if problem is not None and not found:
+        raise problem
+    return [device for device, _ in found], [executor for _, executor in found]
 
 
 def _crowded(devices: Sequence[Device], rank: int) -> list[str]:

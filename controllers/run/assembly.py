@@ -96,11 +96,7 @@ class Assembly:
 
     def keep_rates(self, rates: Sequence[Rate]) -> None:
         """Remember, for later runs, the rates of all devices, those of this rank here."""
-        controllers = self.terms.controllers
-        for (rank, number), rate in zip(self.devices, rates, strict=True):
-            if rank == controllers.rank:
-                device = controllers.executors[number].device
-                Remembered(device, self.terms.program, self.terms.domain).store(rate)
+        keep_rates(self.terms, rates)
 
     def divided(self, shares: Sequence[float]) -> tuple[Division, Layout, Placement]:
         """The domain with these shares, or ones nearer to equal where places would be too thin."""
@@ -160,6 +156,15 @@ def drafted(
     )  # fmt: skip
     plan, fits_beside = plan_on(layout, placement, terms, comm, old)
     return Draft(terms, layout, placement, plan, begun, fits_beside, start)
+
+
+def keep_rates(terms: Terms, rates: Sequence[Rate | None]) -> None:
+    """Remember what is known of all devices of these terms, those of this rank here."""
+    controllers = terms.controllers
+    for where, rate in zip(controllers.locations, rates, strict=True):
+        if where.rank == controllers.rank and rate is not None:
+            device = controllers.executors[where.controller].device
+            Remembered(device, terms.program, terms.domain).store(rate)
 
 
 def thinnest(plan: Plan) -> tuple[int, ...]:

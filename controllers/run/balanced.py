@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,13 +11,19 @@ from dataclasses import replace
 from controllers import tuning
 from controllers.balance.balancer import Balancer, Terms, cells_on
 from controllers.balance.calibration import Allowance, Trial, calibrated
+from controllers.balance.chooser import Ahead
 from controllers.balance.first import First
+from controllers.balance.prospects import Devices
 from controllers.engine import Course
+from controllers.kernel.build import BuildError
 from controllers.memory.ledger import MemoryCapError
+from controllers.placement.link_trial import links_of
+from controllers.placement.placement import Controllers
 from controllers.placement.relocation import go_on, relocate, relocate_in_turns
 from controllers.plan.rate import Rate
 from controllers.report.timings import Timings
-from controllers.run.assembly import Draft, drafted, least_cells
+from controllers.run.assembly import Assembly, Draft, agree, drafted, keep_rates, least_cells
+from controllers.run.choice import Choice
 from controllers.run.interruption import Interruption
 from controllers.run.looks import AllLooks
 from controllers.run.overview import Overview
@@ -33,13 +40,33 @@ class Balanced(Overview):
     """Divides the fields anew, as steps show how fast the devices are."""
 
     _balancer: Balancer | None
+    _choice: Choice | None
     _tuner: tuning.Tuner | None
     _timings: Timings
     _messages: Communicator
     _watched: Watched
     _first_division: First
     _is_calibrated: bool
+    _asked: Request     # as it was divided when it was made
+    _move_s: float      # what it takes to go on with other devices
     _n_before: int      # steps of the runs before this one
+
+    def _first_assembly(self, request: Request) -> Assembly:
+        """On the devices that are asked for, or on those that promise most."""
+        terms, self._choice, self._move_s = agree(request, self.comm), None, 0.0
+        if not request.execution.chooses:
+            return drafted(request, self.comm, terms).assembled(self._messages, self._watched)
+        self._choice = choice = Choice(terms, self.comm)
+        while True:
+            terms = choice.terms(choice.devices)
+            try:
+                draft = drafted(request, self.comm, terms)
+                found = draft.assembled(self._messages, self._watched)
+                self._move_s = max(self.comm.allgather(found.seconds))
+                return found
+            except (MemoryCapError, BuildError, ValueError) as error:   # on all ranks
+                if not choice.refuse(choice.devices, error):
+                    raise
 
     def _new_balancer(self) -> Balancer | None:
         now = self._assembly
@@ -52,7 +79,18 @@ class Balanced(Overview):
         terms = Terms(now.begun.mode, now.devices, least, now.seconds)
         return Balancer(terms, now.engine, self.comm)
 
-    def _calibrate(self, n_steps: int, interruption: Interruption) -> None:
+    def _calibrate_choice(self, choice: Choice, ahead: Ahead) -> None:
+        """Once it is known how long the run is, if it is long enough."""
+        choice.asks = False
+        run_s = ahead.n_steps * choice.expected_s
+        rates = self._rates_on_scratch(run_s, choice.every.controllers)
+        if rates is None:
+            return
+        devices = choice.learn(rates, links_of(choice.every.controllers, self.comm), ahead)
+        if devices is not None:
+            self._go_on_with(devices)
+
+    def _calibrate(self, n_steps: int) -> None:
         """Before the first steps, if these are so many that it pays to know the devices."""
         balancer, self._is_calibrated = self._balancer, True
         if balancer is None:
@@ -60,38 +98,42 @@ class Balanced(Overview):
         cells = cells_on(self.plan, self._assembly.devices)
         pairs = zip(self._first_division.rates, cells, strict=True)
         run_s = n_steps * max(rate.seconds(n) for rate, n in pairs)
-        rates = self._rates_on_scratch(run_s)
-        if rates is None:
+        of_all = self._rates_on_scratch(run_s, self._assembly.terms.controllers)
+        known = [rate for rate in of_all or () if rate is not None]
+        if len(known) < len(cells):
             return
         self._first_division = replace(self._first_division, source="those of a calibration")
-        shares = balancer.foresee(rates, n_steps, self._assembly)
+        shares = balancer.foresee(known, n_steps, self._assembly)
         if shares is not None:
             self._move(shares)
-            interruption.follow(self._course)
 
-    def _rates_on_scratch(self, run_s: float) -> list[Rate] | None:
+    def _rates_on_scratch(
+        self, run_s: float, controllers: Controllers
+    ) -> list[Rate | None] | None:
         """Of all devices, kept for later runs; None where a run of `run_s` has no time for it."""
         if Allowance(run_s, 0.0, 1).launches_s < LEAST_S:
             return None
-        terms, now = self._assembly.terms, self._assembly
-        build_s = max(self.comm.allgather(now.seconds))
-        n_devices = max(Counter(where.rank for where in terms.controllers.locations).values())
+        terms = self._assembly.terms
+        build_s = max(self.comm.allgather(self._assembly.seconds))
+        n_devices = max(Counter(where.rank for where in controllers.locations).values())
         launches_s = Allowance(run_s, build_s, n_devices).launches_s
         if launches_s < LEAST_S:
             return None
         trial = Trial(terms.program, terms.domain, terms.kernel, terms.execution)
-        found = calibrated(trial, terms.controllers.located, launches_s, self.comm)
-        rates = [rate for rate in found if rate is not None]
-        if len(rates) < len(found):
-            return None
-        now.keep_rates(rates)
+        rates = calibrated(trial, controllers.located, launches_s, self.comm)
+        keep_rates(replace(terms, controllers=controllers), rates)
         return rates
 
     def _to_decision(self, left: int, looks: AllLooks | None) -> int:
         """How many of the steps left to run before shares are decided on: to a look, if any."""
-        if self._balancer is None:
+        if self._balancer is None and self._choice is None:
             return left
-        wanted, engine = self._balancer.until_decision(left), self._engine
+        engine, wanted = self._engine, left
+        if self._balancer is not None:
+            wanted = self._balancer.until_decision(left)
+        if self._choice is not None and self._is_calm:
+            per_launch = engine.plan.steps_per_launch
+            wanted = min(wanted, self._choice.wanted(self._ahead(left), per_launch))
         if looks is None or engine.plan.steps_per_launch == 1 or wanted == left:
             return wanted
         count = 0       # looks divide the run into launches
@@ -100,17 +142,68 @@ class Balanced(Overview):
         return min(count, left)
 
     def _rebalance(self, left: int, interruption: Interruption) -> None:
-        """Divide the field anew, if a window has ended and that pays within the steps left."""
-        if self._balancer is None or self._balancer.over:
-            return
+        """Divide the field anew, if a window has ended and that pays within the steps left.
+
+        Or go on with other devices.
+        """
+        before = self._assembly
+        choice, ahead = self._choice, self._ahead(left)
+        if choice is not None and choice.asks:
+            self._calibrate_choice(choice, ahead)
         if not self._is_calibrated:
-            self._calibrate(left, interruption)
-        # whoever runs steps again and again will probably go on
-        n_left = left + self._n_before
-        shares = self._balancer.decide(self._engine.n_steps, n_left, self._assembly)
-        if shares is not None:
-            self._move(shares)
+            self._calibrate(left)
+        balancer = self._balancer
+        if balancer is not None and not balancer.over:
+            shares = balancer.decide(self._engine.n_steps, ahead.n_steps, self._assembly)
+            if shares is not None:
+                self._move(shares)
+        if choice is not None and self._is_calm:
+            devices = choice.decide(ahead)
+            if devices is not None:
+                self._go_on_with(devices)
+        if self._assembly is not before:
             interruption.follow(self._course)
+
+    def _ahead(self, left: int) -> Ahead:
+        """Whoever runs steps again and again will probably go on."""
+        return Ahead(left + self._n_before, self._move_s)
+
+    def _ran(self, n_steps: int, seconds: float) -> None:
+        """A piece of steps has taken so long, on the slowest rank."""
+        if self._choice is not None and self._is_calm:
+            self._choice.ran(n_steps, seconds, self.plan.steps_per_launch)
+        if self._balancer is not None:
+            self._balancer.ran(n_steps)
+
+    @property
+    def _is_calm(self) -> bool:
+        """Whether shares are as they are to be, as far as is known."""
+        return self._balancer is None or self._balancer.is_calm
+
+    @property
+    def _chooses(self) -> bool:
+        """Whether steps are looked at one by one: some are run, and then it is known."""
+        balances = self._balancer is not None and not self._balancer.over
+        return balances or (self._choice is not None and not self._choice.rests(self._ahead(0)))
+
+    def _go_on_with(self, devices: Devices) -> None:
+        """Leave the others out; or stay, where these cannot compute.  Collective."""
+        assert self._choice is not None, "whoever has chosen"
+        terms = self._choice.terms(devices)
+        start = time.perf_counter()
+        try:
+            draft = drafted(self._asked, self.comm, terms, self._engine)
+            if not draft.fits_beside:
+                raise MemoryCapError("no memory for a trial beside the fields as they are")
+            self._divide(self._asked, draft)
+        except (MemoryCapError, BuildError, ValueError) as error:   # on all ranks, unchanged
+            self._choice.refuse(devices, error)
+            return
+        self._move_s = max(self.comm.allgather(time.perf_counter() - start))
+        self._choice.moved(devices)
+        self._balancer = self._new_balancer()
+        self._is_calibrated = True
+        self.calls.go_on()
 
     @property
     def _course(self) -> Course:

@@ -24,7 +24,6 @@ from controllers.report.timings import Timings
 from controllers.report.trace import Trace
 from controllers.report.trace_file import save_timeline
 from controllers.run.array_calls import ArrayCalls
-from controllers.run.assembly import drafted
 from controllers.run.call import Calls, check_communicator, collective, refuse_together
 from controllers.run.parameters import Parameters
 from controllers.run.state import State
@@ -129,7 +128,9 @@ class Computation(Stepping):
         self._request = replace(request, initial=())
         self._parameters = Parameters(request.scalars)
         self._messages = self.comm.Dup()
-        self._assembly = drafted(request, self.comm).assembled(self._messages, self._watched)
+        self._asked = self._request
+        self._assembly = self._first_assembly(request)
+        self._n_before = 0
         self._expressions = Arrays(
             self._engine, self.comm, self._messages, self.program.math,
             ArrayCalls(self.calls, self.state),
@@ -163,6 +164,7 @@ class Computation(Stepping):
     def _redistribute(self, division: Division) -> Redistribution:
         request = replace(self._request, division=division)
         moves = self._divide(request, self._drafted(request))
+        self._choice = None     # who says how to cut says for how many
         self._balancer = self._new_balancer()
         return moves
 
@@ -173,7 +175,10 @@ class Computation(Stepping):
         devices = self._assembly.terms.controllers.report()
         found = self._timings.report(self._engine, devices, tuned, self.comm)
         balancer = self._balancer
-        return replace(found, balance=None if balancer is None else balancer.report())
+        return replace(
+            found, balance=None if balancer is None else balancer.report(),
+            choice=None if self._choice is None else self._choice.report(),
+        )  # fmt: skip
 
     @collective("path")
     def save_trace(self, path: str | os.PathLike[str]) -> None:
@@ -201,6 +206,8 @@ class Computation(Stepping):
             text += f"\n\n{begun}"
         if balancer is not None:
             text += f"\n{balancer.report()}"
+        if self._choice is not None:
+            text += f"\n\n{self._choice.report()}"
         return text + self._arrays.explain()
 
     @collective()

@@ -201,14 +201,14 @@ class Running(Balanced):
     ) -> None:
         """Some steps, as one run of the engine."""
         engine, run, before = self._engine, self._timings.run, self._engine.n_steps
+        seconds = self._timings.seconds
         if self._tuner is not None:
             self._tuner.run(count, self._timings, progress, self._trace, until, looks)
             return
         balancer = self._balancer
         log = None if balancer is None else balancer.log
         run(engine, count, self.comm, progress, self._trace, log, until=until, looks=looks)
-        if balancer is not None:
-            balancer.ran(engine.n_steps - before)
+        self._ran(engine.n_steps - before, self._timings.seconds - seconds)
 
     def _all_looks(
         self, ending: Ending, n_steps: int | None, pause: Pause | None = None

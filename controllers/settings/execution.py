@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, TypedDict, get_args
 import numpy as np
 
 from controllers.check.setting import Check, Setting, setting_of
-from controllers.device.selection import check_selectors
+from controllers.device.selection import AUTO, check_selectors, selectors_of
 from controllers.kernel.variant import Kernel
 from controllers.memory.ledger import parse_cap
 from controllers.plan.overlap import Overlap
@@ -49,7 +49,8 @@ class Execution:
     """How a program is executed; the result has the same bits, but for `math` and your `kernel`.
 
     devices: selectors such as "gpu", "cpu", "nvidia:1", "cpu/1,1", "reference"; by default
-        all GPUs of a node, else its CPU.  The ranks of a node share them in order.
+        all GPUs of a node, else its CPU.  The ranks of a node share them in order.  "auto": those
+        that pay, of the others that are named or of all that there are (docs/balance.md).
     overlap: "on", "off", or "auto", which hands borders over beside the computation where
         that is estimated to pay.
     steps_per_launch: time steps that one launch computes, with halos of as many times the reach
@@ -127,6 +128,11 @@ class Execution:
         _flag(self.zero_copy, "zero_copy")
 
     @property
+    def chooses(self) -> bool:
+        """Whether a run chooses its devices."""
+        return self.devices is not None and AUTO in selectors_of(self.devices)
+
+    @property
     def checked(self) -> Setting:
         """The checked mode that is wanted, by default by the environment."""
         return setting_of(self.check)
@@ -140,6 +146,7 @@ class Execution:
     def facts(self) -> dict[str, object]:
         """What all ranks must say alike; devices and their memory are each rank's own."""
         return {
+            'devices="auto"': self.chooses,
             "overlap": self.overlap,
             "steps_per_launch": self.steps_per_launch,
             "math": self.math,

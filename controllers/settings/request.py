@@ -11,7 +11,7 @@ from controllers.language.fields_alone import FieldsAlone
 from controllers.language.half_points import Locations
 from controllers.language.kinds import DTypes as DTypes
 from controllers.program.program import Program
-from controllers.settings.division import Division, DivisionKeywords
+from controllers.settings.division import AUTO, Division, DivisionKeywords
 from controllers.settings.domain import Boundaries
 from controllers.settings.execution import Execution, ExecutionKeywords
 from controllers.settings.initial import Given, Initial, is_named
@@ -86,6 +86,7 @@ class Request:
         sizes = said.resized(sizes)
         subject = Subject.of(program, sizes, dtype, boundary, location, dt, given, run.math)
         check_balance(cut, run)
+        check_choice(cut, run)
         if complete and subject.missing:
             raise ValueError(
                 f"no initial values were given for {', '.join(subject.missing)}; give them as "
@@ -178,6 +179,17 @@ def merged(
     group = kind() if given is None else instance(given, kind, what, f"write {kind.__name__}(...)")
     names = {one.name for one in fields(kind)}
     return replace(group, **{name: keywords[name] for name in keywords if name in names})
+
+
+def check_choice(division: Division, execution: Execution) -> None:
+    """ValueError where a run chooses its devices, and how many there are is said."""
+    fixed = division.weights not in (None, AUTO)
+    if execution.chooses and (division.is_exact or fixed):
+        raise ValueError(
+            f"devices='auto' chooses how many devices compute, got "
+            f"{'weights' if fixed else division.kind}, which says how many places there are; leave "
+            f"one of them out, or use weights='auto'"
+        )
 
 
 def check_balance(division: Division, execution: Execution) -> None:
