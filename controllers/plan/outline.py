@@ -13,6 +13,7 @@ from controllers.plan.field_layouts import FieldLayouts
 from controllers.plan.host_task import check_host_tasks
 from controllers.plan.operation import HostTask, Location, StagingKey, TileKey, Transfer
 from controllers.plan.overlap import Overlap, launch_nbytes, pays
+from controllers.plan.way import ExchangeWay
 from controllers.program.extension import Extension
 from controllers.program.liveness import Liveness, Used, is_near, offsets_of
 from controllers.program.program import Program
@@ -31,7 +32,8 @@ class Outline(FieldLayouts):
 
     `locations` says where each place lives.  With `only_rank` only the places of that rank are
     `places`.  `halo_capacity`, cells below and above per axis, is the least halo that is allocated,
-    whatever is in use.  `host_tasks` end each step.  in_place: as `Liveness` has it.
+    whatever is in use.  `host_tasks` end each step.  in_place: as `Liveness` has it.  way: how it is
+    exchanged, in place of `overlap` alone.
     ValueError where the program cannot be planned: that is so on all ranks.
     """
 
@@ -48,6 +50,7 @@ class Outline(FieldLayouts):
         halo_capacity: Sequence[tuple[int, int]] = (),
         host_tasks: Sequence[HostTask] = (),
         in_place: bool = True,
+        way: ExchangeWay | None = None,
     ) -> None:
         if len(locations) != layout.n_places:
             raise ValueError(
@@ -57,7 +60,7 @@ class Outline(FieldLayouts):
         super().__init__(program, layout, periodic)
         self.steps_per_launch = steps_per_launch
         self.locations = tuple(locations)
-        self.overlap = overlap
+        self.way = ExchangeWay(overlap) if way is None else way
         self.only_rank = only_rank
         self.halo_capacity = tuple(halo_capacity) or ((0, 0),) * program.n_axes
         self.host_tasks, self.in_place = tuple(host_tasks), in_place
@@ -90,6 +93,11 @@ class Outline(FieldLayouts):
     def n_buffers(self) -> Mapping[str, int]:
         """How many buffers there are of what, fields or pools of them."""
         return self.liveness.n_buffers
+
+    @property
+    def overlap(self) -> Overlap:
+        """Whether borders are computed first."""
+        return self.way.overlap
 
     @property
     def step_name(self) -> str:
@@ -165,7 +173,8 @@ class Outline(FieldLayouts):
     @cached_property
     def bundles(self) -> tuple[Bundle, ...]:
         """What goes to one neighbour in one message: all transfers, each once."""
-        return bundles(self.transfers, self.liveness, self.program, self._is_direct)
+        direct = self._is_direct if self.way.together else lambda message: True
+        return bundles(self.transfers, self.liveness, self.program, direct)
 
     @cached_property
     def settled(self) -> tuple[tuple[Version, ...], ...]:
@@ -196,7 +205,7 @@ class Outline(FieldLayouts):
         first, inner = split_border(updated, boxes)
         if not leaving or inner.empty or not first or sweep.completes:
             return (updated,), nothing
-        if not pays(self.overlap, self.locations[place], self.program, first, inner, leaving):
+        if not pays(self.way.overlap, self.locations[place], self.program, first, inner, leaving):
             return (updated,), nothing
         return first, inner
 
