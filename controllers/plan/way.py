@@ -3,7 +3,7 @@
 
 Which one is fast depends on the device, its driver, the shape of borders, and how long messages
 take; no figure tells beforehand.  What can never win is no way
-(docs/decisions/0057-exchange-ways-and-turns.md).
+(docs/decisions/0058-ways-to-exchange-are-tried.md).
 """
 from __future__ import annotations
 
