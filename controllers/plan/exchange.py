@@ -7,8 +7,8 @@
     a device's                [pack] download  ...  upload [unpack]  a device's
 
 Packing is left out where the bundle is one transfer whose cells are contiguous in their tile, or
-where a device copies rectangles (`ExchangeWay`), a message where both places belong to one rank.  Between two places in host memory one copy does it
-all.
+where a device copies rectangles (`ExchangeWay`), a message where both places belong to one rank.
+Between two places in host memory one copy does it all.
 """
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ class Outline(FieldLayouts):
 
     `locations` says where each place lives.  With `only_rank` only the places of that rank are
     `places`.  `halo_capacity`, cells below and above per axis, is the least halo that is allocated,
-    whatever is in use.  `host_tasks` end each step.  in_place: as `Liveness` has it.  way: how it is
-    exchanged, in place of `overlap` alone.
+    whatever is in use.  `host_tasks` end each step.  in_place: as `Liveness` has it.  way: how
+    halos are exchanged; without it `overlap` alone says that.
     ValueError where the program cannot be planned: that is so on all ranks.
     """
 

@@ -11,6 +11,7 @@ from controllers.plan import PlaceMemory
 from controllers.program.program import Math
 from controllers.report.balance_report import BalanceReport
 from controllers.report.duration import duration
+from controllers.report.exchange_report import ExchangeReport
 from controllers.report.tuning_report import TuningReport
 
 
@@ -113,6 +114,7 @@ class Report:
     tuning: TuningReport | None = None
     scalars: Mapping[str, float] = field(default_factory=dict)
     balance: BalanceReport | None = None
+    exchange: ExchangeReport | None = None
 
     @property
     def seconds_per_step(self) -> float:
@@ -164,6 +166,7 @@ class Report:
             "tuning": self.tuning and self.tuning.as_dict(),
             "scalars": {**self.scalars},
             "balance": self.balance and self.balance.as_dict(),
+            "exchange": self.exchange and self.exchange.as_dict(),
         }
 
     def table(self) -> str:
@@ -186,7 +189,7 @@ class Report:
         table = format_table(head, rows, left=("device", "longest wait"))
         rest = [*self._math(), *self._scalars(), *self._balance(), *self._kernels()]
         rest += self._memory()
-        rest += [str(one) for one in (self.tuning, self.balance) if one is not None]
+        rest += [str(one) for one in (self.tuning, self.balance, self.exchange) if one is not None]
         return "\n".join([table, total, *rest])
 
     def __repr__(self) -> str:

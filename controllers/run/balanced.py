@@ -21,6 +21,7 @@ from controllers.run.interruption import Interruption
 from controllers.run.looks import AllLooks
 from controllers.run.overview import Overview
 from controllers.run.watchdog import Watched
+from controllers.run.ways import Ways
 from controllers.settings.request import Request
 from hitmap.comm import Communicator
 from hitmap.redistribute import Redistribution
@@ -39,6 +40,7 @@ class Balanced(Overview):
     _watched: Watched
     _first_division: First
     _is_calibrated: bool
+    _ways: Ways | None
     _n_before: int      # steps of the runs before this one
 
     def _new_balancer(self) -> Balancer | None:
@@ -131,6 +133,8 @@ class Balanced(Overview):
 
     def _drafted(self, request: Request) -> Draft:
         """How the fields would be divided; `MemoryCapError` where that fits in no way."""
+        if self._ways is not None:
+            self._ways.end()
         return drafted(request, self.comm, self._assembly.terms, self._engine)
 
     def _divide(self, request: Request, draft: Draft) -> Redistribution:

@@ -75,8 +75,8 @@ class Computation(Stepping):
         `Execution` explain them:
 
         partition, weights, align, block, dims, layout, places_per_controller;
-        devices, overlap, steps_per_launch, math, kernel, tune, balance, check, watchdog, trace,
-        memory_cap, zero_copy;
+        devices, overlap, exchange, steps_per_launch, math, kernel, tune, balance, check, watchdog,
+        trace, memory_cap, zero_copy;
 
         and initial values by the names of fields: a number, an array, of which that of rank 0
         counts, a .npy file, or a function of coordinates (docs/fields.md).
@@ -141,7 +141,7 @@ class Computation(Stepping):
         tune = execution.tune
         self._tuner = tuning.Tuner(self._engine, self.comm, tune) if tune else None
         self._engine.clear()
-        self._balancer = self._new_balancer()
+        self._balancer, self._ways = self._new_balancer(), self._new_ways()
 
     def redistribute(
         self, division: Division | None = None, **keywords: Unpack[DivisionKeywords]
@@ -173,7 +173,11 @@ class Computation(Stepping):
         devices = self._assembly.terms.controllers.report()
         found = self._timings.report(self._engine, devices, tuned, self.comm)
         balancer = self._balancer
-        return replace(found, balance=None if balancer is None else balancer.report())
+        return replace(
+            found,
+            balance=None if balancer is None else balancer.report(),
+            exchange=None if self._ways is None else self._ways.report(),
+        )
 
     @collective("path")
     def save_trace(self, path: str | os.PathLike[str]) -> None:
@@ -201,6 +205,8 @@ class Computation(Stepping):
             text += f"\n\n{begun}"
         if balancer is not None:
             text += f"\n{balancer.report()}"
+        if self._ways is not None:
+            text += f"\n\n{self._ways.report()}"
         return text + self._arrays.explain()
 
     @collective()

@@ -58,7 +58,8 @@ class Stepping(Running):
     def _can_walk(self) -> bool:
         """Whether a run may stand still: where nobody else divides it, or is told of its steps."""
         balances = self._balancer is not None and not self._balancer.over
-        divided = self._tuner is not None or self._trace is not None or balances
+        tries = self._ways is not None and not self._ways.over
+        divided = self._tuner is not None or self._trace is not None or balances or tries
         return self._engine.can_pause and not divided
 
     @collective("n_steps", "every", "scalars", use="reads", beside="goes on")

@@ -40,6 +40,7 @@ class WayTrials(Generic[Way]):
         self._lost_s = 0.0
         self._launches, self._seconds = 0, 0.0      # of this window so far
         self._wanted = LAUNCHES
+        self._is_warm = {self._usual}   # ways that were run: drivers build at first launches
         self._found: Found[Way] | None = None
         self.n_windows = 0
         if len(self._ways) == 1:
@@ -64,8 +65,8 @@ class WayTrials(Generic[Way]):
 
     @property
     def launches_left(self) -> int:
-        """Of this window."""
-        return max(1, self._wanted - self._launches)
+        """Of this window; before the first one in a way it is run once, which does not count."""
+        return max(1, self._wanted - self._launches) if self.way in self._is_warm else 1
 
     def refuse(self) -> None:
         """The way that is to be tried now cannot be run; the usual one can."""
@@ -76,6 +77,9 @@ class WayTrials(Generic[Way]):
     def ran(self, n_launches: int, seconds: float) -> None:
         """So many launches were run in the way that was wanted; all ranks must be told the same."""
         if self.over or not n_launches:
+            return
+        if self.way not in self._is_warm:
+            self._is_warm.add(self.way)
             return
         self._launches += n_launches
         self._seconds += seconds

@@ -60,7 +60,7 @@ def test_ways_that_are_hopeless_get_one_window() -> None:
     while not trials.over:
         seen.append(trials.way)
         trials.ran(trials.launches_left, trials.launches_left * [1e-3, 2e-3, 0.9e-3][trials.way])
-    assert seen == [0, 1, 2, 0, 2, 0, 2]
+    assert seen == [0, 1, 1, 2, 2, 0, 2, 0, 2], "each other way once before its first window"
     assert trials.found.way == 2 and "saves 10%" in trials.found.why
     assert HOPELESS < 2
 
@@ -87,7 +87,17 @@ def test_a_way_that_cannot_be_run_is_left_out() -> None:
             continue
         seen.append(trials.way)
         trials.ran(trials.launches_left, 1e-3 * trials.launches_left / (1 + trials.way))
-    assert seen == [0, 2] * TURNS and trials.found.way == 2
+    assert seen == [0, 2, 2, *[0, 2] * (TURNS - 1)] and trials.found.way == 2
+
+
+def test_the_first_launch_in_a_way_does_not_count() -> None:
+    trials, is_new = WayTrials([0, 1]), True
+    while not trials.over:
+        builds = trials.way == 1 and is_new
+        is_new = is_new and not builds
+        each = 5.0 if builds else 1e-3 / (1 + trials.way)
+        trials.ran(trials.launches_left, each * trials.launches_left)
+    assert trials.found.way == 1
 
 
 def test_runs_that_are_too_short_change_nothing() -> None:

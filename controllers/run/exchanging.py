@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""Between two windows of steps: in which way halos are exchanged from here on."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from controllers.engine import Engine
+from controllers.run.assembly import Assembly
+from controllers.run.balanced import Balanced
+from controllers.run.interruption import Interruption
+from controllers.run.looks import AllLooks
+from controllers.run.ways import Ways
+from controllers.settings.request import Request
+
+
+class Exchanging(Balanced):
+    """Tries other ways to exchange while steps run, if that was asked for."""
+
+    def _new_ways(self) -> Ways | None:
+        """Collective."""
+        engine, execution = self._assembly.engine, self._request.execution
+        tried = execution.exchange == "auto" and type(engine) is Engine and not execution.tune
+        return Ways(engine, self._messages) if tried else None
+
+    def _go_on_with(self, request: Request, new: Assembly) -> None:
+        super()._go_on_with(request, new)
+        self._ways = self._new_ways()
+
+    @property
+    def _trying(self) -> Ways | None:
+        """Who has a say in how steps are run now: once shares are settled."""
+        settled = self._balancer is None or self._balancer.over
+        return self._ways if settled and self._ways is not None and not self._ways.over else None
+
+    def _to_trial(self, left: int, looks: AllLooks | None) -> int:
+        """How many of the steps left to run before another way may be taken."""
+        ways = self._trying
+        if ways is None or (looks is not None and self._engine.plan.steps_per_launch > 1):
+            return left
+        return ways.until_decision(left)
+
+    def _change_ways(self, interruption: Interruption) -> None:
+        """Go on in another way, where that is to be tried, or was found.  Collective."""
+        ways = self._trying
+        engine = None if ways is None else ways.next_engine(self._engine)
+        if engine is None:
+            return
+        self._arrays.moves()
+        self._assembly = replace(self._assembly, engine=engine)
+        self._arrays.moved(engine)
+        self._watched.engine = engine
+        if self._request.execution.limit_s is not None:
+            engine.watch()
+        interruption.follow(engine.course)
