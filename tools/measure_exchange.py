@@ -45,7 +45,7 @@ def program_of(n_axes: int, n_fields: int) -> Program:
     updates: dict[str, Any] = {}
     for name, other in zip(names, [*names[1:], names[0]]):
         reads = [Read(field, offset) for field in (name, other) for offset in offsets]
-        updates[name] = sum(reads[1:], reads[0]) / len(reads)     # type: ignore[arg-type]
+        updates[name] = sum(reads[1:], reads[0]) / len(reads)
     stage = Stage("mean", updates, ((-1, 1),) * n_axes)
     return Program("mean", tuple(Field(name, "float32") for name in names), (stage,))
 

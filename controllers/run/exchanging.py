@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from controllers.engine import Engine
-from controllers.run.assembly import Assembly
+from controllers.run.assembly import Draft
 from controllers.run.balanced import Balanced
 from controllers.run.interruption import Interruption
 from controllers.run.looks import AllLooks
 from controllers.run.ways import Ways
 from controllers.settings.request import Request
+from hitmap.redistribute import Redistribution
 
 
 class Exchanging(Balanced):
@@ -22,9 +23,10 @@ class Exchanging(Balanced):
         tried = execution.exchange == "auto" and type(engine) is Engine and not execution.tune
         return Ways(engine, self._messages) if tried else None
 
-    def _go_on_with(self, request: Request, new: Assembly) -> None:
-        super()._go_on_with(request, new)
+    def _divide(self, request: Request, draft: Draft) -> Redistribution:
+        moves = super()._divide(request, draft)
         self._ways = self._new_ways()
+        return moves
 
     @property
     def _trying(self) -> Ways | None:
