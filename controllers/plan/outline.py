@@ -69,8 +69,7 @@ class Outline(FieldLayouts):
             program, layout.domain, self.periodic, steps_per_launch, self.launch_nbytes
         )
         domains = {field: self.layout_of(field).domain for field in program.dtypes}
-        parts = [*sweeps(self.schedule)]
-        self.liveness = Liveness(domains, parts, program.renames, in_place=in_place)
+        self.liveness = Liveness(domains, [*sweeps(self.schedule)], program.renames, in_place=in_place)
         self.sweeps = self.liveness.sweeps
         self.n_phases = self.liveness.period
         names = [field.name for field in program.fields]
@@ -93,11 +92,6 @@ class Outline(FieldLayouts):
     def n_buffers(self) -> Mapping[str, int]:
         """How many buffers there are of what, fields or pools of them."""
         return self.liveness.n_buffers
-
-    @property
-    def overlap(self) -> Overlap:
-        """Whether borders are computed first."""
-        return self.way.overlap
 
     @property
     def step_name(self) -> str:
@@ -173,8 +167,8 @@ class Outline(FieldLayouts):
     @cached_property
     def bundles(self) -> tuple[Bundle, ...]:
         """What goes to one neighbour in one message: all transfers, each once."""
-        direct = self._is_direct if self.way.together else lambda message: True
-        return bundles(self.transfers, self.liveness, self.program, direct)
+        alone = self._is_direct if self.way.together else lambda message: True
+        return bundles(self.transfers, self.liveness, self.program, alone)
 
     @cached_property
     def settled(self) -> tuple[tuple[Version, ...], ...]:
