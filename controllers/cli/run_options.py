@@ -25,7 +25,7 @@ from controllers.program.fusion import Fusing
 from controllers.program.program import DTYPES, Math
 from controllers.program.storing import Storing
 from controllers.settings.division import PARTITIONS
-from controllers.settings.execution import MOST_STEPS, Balance
+from controllers.settings.execution import MOST_STEPS, Balance, Exchange
 from hitmap.comm import Communicator
 
 HELP = "apply a stencil to a field, many times; or run a program with other options"
@@ -123,6 +123,9 @@ def _execution_options(parser: argparse.ArgumentParser) -> None:
         "where that moves fewer bytes)")
     add("--overlap", choices=("auto", "on", "off"),
         help="exchange while the inner cells are computed (default: auto, where it pays)")
+    add("--exchange", choices=get_args(Exchange),
+        help="auto: the first steps try other ways to exchange halos, and go on with the fastest, "
+        "which is kept for later runs; the result has the same bits (default: usual)")
     add("--steps-per-launch", metavar="N", type=n_steps,
         help="time steps that one launch computes, with halos of N times the reach and one "
         f"exchange in N steps, at most {MOST_STEPS}; needs a generated kernel, or one that "

@@ -63,14 +63,7 @@ class Binder:
             return self._message(operation)
         if operation.verb not in ("download", "upload"):
             return self._copy(operation)
-        (source,), (target,) = operation.reads, operation.writes
-        if operation.verb == "download":
-            download = self._device(operation.place).download_command
-            host = self._in_cells_of(source, self._host(target))
-            return download(self._linear(source.memory), self._run(source), host)
-        upload = self._device(operation.place).upload_command
-        host = self._in_cells_of(target, self._host(source))
-        return upload(host, self._linear(target.memory), self._run(target))
+        return self._transfer(operation)
 
     def surroundings(self) -> Surroundings:
         """What one place is given next to its cells, as it begins."""
@@ -192,6 +185,28 @@ class Binder:
 
         return _by_host(move)
 
+    def _transfer(self, operation: Operation) -> Command:
+        """Between a device and the host, run by run; one where the cells are packed."""
+        device, is_up = self._device(operation.place), operation.verb == "upload"
+        ends = operation.reads, operation.writes
+        here, there = ends if is_up else ends[::-1]
+        if all(not isinstance(access.memory, TileKey) for access in there):
+            pairs = [(self._linear(there[0].memory), self._run(there[0]), self._host(here[0]))]
+        else:
+            pairs = [
+                (self._linear(tile.memory), run, self._cells(packed, part).reshape(-1))
+                for tile, packed in zip(
+                    moved(self.plan, operation, there), moved(self.plan, operation, here),
+                    strict=True,
+                )
+                for run, part in zip(tile.runs, packed.runs, strict=True)
+            ]
+        return in_order([
+            device.upload_command(host, linear, run) if is_up
+            else device.download_command(linear, run, host)
+            for linear, run, host in pairs
+        ])  # fmt: skip
+
     def _cells(self, what: Moved, run: Strided) -> npt.NDArray[Any]:
         """Cells of a field in host memory, as a view."""
         return run.view(elements(self._memory(what.memory), self.plan.program.dtypes[what.field]))
@@ -233,14 +248,6 @@ class Binder:
         """The cells of `access`, one contiguous run, as a flat host array."""
         run = self._run(access)
         return self._memory(access.memory)[run.first : run.first + run.n_cells]
-
-    def _in_cells_of(
-        self, access: MemoryCells, host: npt.NDArray[Any]
-    ) -> npt.NDArray[Any]:
-        """Host memory as values of the field whose cells `access` is: staging may hold bytes."""
-        if not isinstance(access.memory, TileKey):
-            return host
-        return elements(host, self.plan.program.dtypes[access.memory.field])
 
     def _run(self, access: MemoryCells) -> Strided:
         """Where the cells of `access`, one contiguous run, lie: of staging memory all its parts."""

@@ -53,6 +53,12 @@ class Engine(Installation):
             self.numbers.restart()
         self.folds.forget()
 
+    def take_over(self, other: Engine) -> None:
+        """The tiles, which are also those of `other`, are as it has left them; steps go on here."""
+        self.loaded(other.n_steps)
+        self._n_done = other._n_done
+        self.numbers.go_on_from(other.numbers)
+
     def clear(self) -> None:
         """All cells of all buffers become 0; steps count from 0."""
         for key, tile in self.tiles.items():

@@ -141,13 +141,13 @@ class OpenedDevice:
     def download_command(
         self, source: Linear, cells: Strided, target: npt.NDArray[Any]
     ) -> Command:
-        """Copy contiguous cells of a buffer to `target`, contiguous host memory of that size."""
+        """Copy cells of a buffer, one after another, to `target`, contiguous host memory."""
         return run_command(self.transfer_lane, source, cells, target, to_device=False)
 
     def upload_command(
         self, source: npt.NDArray[Any], target: Linear, cells: Strided
     ) -> Command:
-        """Copy `source`, contiguous host memory, to contiguous cells of a buffer."""
+        """Copy `source`, contiguous host memory, to cells of a buffer, one after another."""
         return run_command(self.transfer_lane, target, cells, source, to_device=True)
 
     def move_command(

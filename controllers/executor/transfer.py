@@ -27,7 +27,10 @@ def run_command(
     lane: Lane, buffer: Linear, cells: Strided, array: npt.NDArray[Any],
     *, to_device: bool,
 ) -> Command:  # fmt: skip
-    """Copy between contiguous cells of a buffer and a contiguous host array of that size."""
+    """Copy between cells of a buffer and a contiguous host array of that size."""
+    if not cells.contiguous:
+        dense = Geometry.dense(Shape.of_extent(cells.extent)).strided(Shape.of_extent(cells.extent))
+        return _rectangles(lane, buffer, array, cells, dense, to_device=to_device)
     offset = {"dst_offset" if to_device else "src_offset": cells.first * array.itemsize}
     target, source = (buffer, array) if to_device else (array, buffer)
 
@@ -47,7 +50,15 @@ def box_command(
     if cells.contiguous:
         part = image[cells.first : cells.first + cells.n_cells]
         return run_command(lane, buffer, cells, part, to_device=to_device)
-    target, source = (buffer, image) if to_device else (image, buffer)
+    return _rectangles(lane, buffer, image, cells, cells, to_device=to_device)
+
+
+def _rectangles(
+    lane: Lane, buffer: Linear, array: npt.NDArray[Any], there: Strided, here: Strided,
+    *, to_device: bool,
+) -> Command:  # fmt: skip
+    """Copy a box between a buffer, where it lies `there`, and a flat host array."""
+    target, source = (buffer, array) if to_device else (array, buffer)
 
     def rectangle(copy: dict[str, object]) -> Command:
         def command(wait_for: Sequence[Event] | None = None) -> Event:
@@ -57,7 +68,7 @@ def box_command(
 
         return command
 
-    return in_order([rectangle(copy) for copy in rectangles(cells, cells, image.itemsize)])
+    return in_order([rectangle(copy) for copy in rectangles(there, here, array.itemsize)])
 
 
 def copy_box(

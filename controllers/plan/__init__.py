@@ -15,12 +15,14 @@ from controllers.plan.operation import (
 )
 from controllers.plan.overlap import Overlap
 from controllers.plan.plan import Plan
+from controllers.plan.way import ExchangeWay
 
 __all__ = [
     "Bundle",
     "MemoryCells",
     "Edge",
     "ExchangeEnds",
+    "ExchangeWay",
     "HostTask",
     "Location",
     "Operation",

@@ -6,9 +6,9 @@
     the host's                [pack]  [send, receive]  [unpack]      the host's
     a device's                [pack] download  ...  upload [unpack]  a device's
 
-Packing is left out where the bundle is one transfer whose cells are contiguous in their tile, a
-message where both places belong to one rank.  Between two places in host memory one copy does it
-all.
+Packing is left out where the bundle is one transfer whose cells are contiguous in their tile, or
+where a device copies rectangles (`ExchangeWay`), a message where both places belong to one rank.
+Between two places in host memory one copy does it all.
 """
 from __future__ import annotations
 
@@ -92,8 +92,10 @@ class Delivery:
             border, halo = (plan.tile(version, phase, at) for at in (bundle.source, bundle.target))
             self._borders[transfer] = MemoryCells(border, message.border)
             self._halos[transfer] = MemoryCells(halo, message.halo)
-        self._border_is_dense = contiguous(plan, bundle, bundle.source)
-        self._halo_is_dense = contiguous(plan, bundle, bundle.target)
+        rectangles = plan.way.rectangles    # a copy takes cells as they lie on a device
+        by_boxes = rectangles and not source.shares_host, rectangles and not target.shares_host
+        self._border_is_dense = by_boxes[0] or contiguous(plan, bundle, bundle.source)
+        self._halo_is_dense = by_boxes[1] or contiguous(plan, bundle, bundle.target)
 
     def pack(self) -> None:
         """Pack on the device; this must not queue behind the kernel of the inner part."""
@@ -123,7 +125,7 @@ class Delivery:
             return
         if not self._source_on_host:
             on_device = self._staging("border", on_device=True)
-            packed = self._border() if self._border_is_dense else on_device
+            packed = [*self._borders.values()] if self._border_is_dense else on_device
             self._add(self._source, "download", "transfer", packed, self._staging("border"))
         if not self._one_rank:
             self._add(self._source, "send", "network", self._leaving(), [])

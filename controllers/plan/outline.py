@@ -13,6 +13,7 @@ from controllers.plan.field_layouts import FieldLayouts
 from controllers.plan.host_task import check_host_tasks
 from controllers.plan.operation import HostTask, Location, StagingKey, TileKey, Transfer
 from controllers.plan.overlap import Overlap, launch_nbytes, pays
+from controllers.plan.way import ExchangeWay
 from controllers.program.extension import Extension
 from controllers.program.liveness import Liveness, Used, is_near, offsets_of
 from controllers.program.program import Program
@@ -31,7 +32,8 @@ class Outline(FieldLayouts):
 
     `locations` says where each place lives.  With `only_rank` only the places of that rank are
     `places`.  `halo_capacity`, cells below and above per axis, is the least halo that is allocated,
-    whatever is in use.  `host_tasks` end each step.  in_place: as `Liveness` has it.
+    whatever is in use.  `host_tasks` end each step.  in_place: as `Liveness` has it.  way: how
+    halos are exchanged; without it `overlap` alone says that.
     ValueError where the program cannot be planned: that is so on all ranks.
     """
 
@@ -48,6 +50,7 @@ class Outline(FieldLayouts):
         halo_capacity: Sequence[tuple[int, int]] = (),
         host_tasks: Sequence[HostTask] = (),
         in_place: bool = True,
+        way: ExchangeWay | None = None,
     ) -> None:
         if len(locations) != layout.n_places:
             raise ValueError(
@@ -57,7 +60,7 @@ class Outline(FieldLayouts):
         super().__init__(program, layout, periodic)
         self.steps_per_launch = steps_per_launch
         self.locations = tuple(locations)
-        self.overlap = overlap
+        self.way = ExchangeWay(overlap) if way is None else way
         self.only_rank = only_rank
         self.halo_capacity = tuple(halo_capacity) or ((0, 0),) * program.n_axes
         self.host_tasks, self.in_place = tuple(host_tasks), in_place
@@ -66,8 +69,7 @@ class Outline(FieldLayouts):
             program, layout.domain, self.periodic, steps_per_launch, self.launch_nbytes
         )
         domains = {field: self.layout_of(field).domain for field in program.dtypes}
-        parts = [*sweeps(self.schedule)]
-        self.liveness = Liveness(domains, parts, program.renames, in_place=in_place)
+        self.liveness = Liveness(domains, [*sweeps(self.schedule)], program.renames, in_place=in_place)
         self.sweeps = self.liveness.sweeps
         self.n_phases = self.liveness.period
         names = [field.name for field in program.fields]
@@ -165,7 +167,8 @@ class Outline(FieldLayouts):
     @cached_property
     def bundles(self) -> tuple[Bundle, ...]:
         """What goes to one neighbour in one message: all transfers, each once."""
-        return bundles(self.transfers, self.liveness, self.program, self._is_direct)
+        alone = self._is_direct if self.way.together else lambda message: True
+        return bundles(self.transfers, self.liveness, self.program, alone)
 
     @cached_property
     def settled(self) -> tuple[tuple[Version, ...], ...]:
@@ -196,7 +199,7 @@ class Outline(FieldLayouts):
         first, inner = split_border(updated, boxes)
         if not leaving or inner.empty or not first or sweep.completes:
             return (updated,), nothing
-        if not pays(self.overlap, self.locations[place], self.program, first, inner, leaving):
+        if not pays(self.way.overlap, self.locations[place], self.program, first, inner, leaving):
             return (updated,), nothing
         return first, inner
 

@@ -21,10 +21,13 @@ from controllers.plan.outline import Outline
 from controllers.plan.recorder import Recorder
 from controllers.plan.recording import record_opening, record_step
 from controllers.plan.text import describe
+from controllers.plan.way import ExchangeWay
 from controllers.program.program import Program
 from controllers.program.repeat import Repeat
 from controllers.program.segments import segments
 from hitmap.strided import Geometry
+
+_RECORDED = ("operations", "opening", "places", "memories", "_memories", "parts")
 
 
 @dataclass(frozen=True)
@@ -72,9 +75,19 @@ class Plan(Outline):
         """The same plan with the operations of one rank alone, or of all."""
         part = copy(self)
         part.only_rank = rank
-        for name in ("operations", "opening", "places", "memories", "_memories", "parts"):
-            part.__dict__.pop(name, None)
-        return part
+        return part._anew()
+
+    def by_way(self, way: ExchangeWay) -> Plan:
+        """The same plan, on the same tiles, exchanged in another way."""
+        other = copy(self)
+        other.way = way
+        return other._anew("bundles", "settled")
+
+    def _anew(self, *also: str) -> Plan:
+        """Forget what was recorded."""
+        for name in (*_RECORDED, *also):
+            self.__dict__.pop(name, None)
+        return self
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -132,7 +145,7 @@ class _PartPlan(Plan):
     def __init__(self, whole: Plan, program: Program) -> None:
         self._whole = whole
         super().__init__(
-            program, whole.layout, whole.periodic, whole.locations, overlap=whole.overlap,
+            program, whole.layout, whole.periodic, whole.locations, way=whole.way,
             only_rank=whole.only_rank, in_place=whole.in_place,
         )  # fmt: skip
 

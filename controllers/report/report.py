@@ -12,6 +12,7 @@ from controllers.program.program import Math
 from controllers.report.balance_report import BalanceReport
 from controllers.report.choice_report import ChoiceReport
 from controllers.report.duration import duration
+from controllers.report.exchange_report import ExchangeReport
 from controllers.report.tuning_report import TuningReport
 
 
@@ -115,6 +116,7 @@ class Report:
     scalars: Mapping[str, float] = field(default_factory=dict)
     balance: BalanceReport | None = None
     choice: ChoiceReport | None = None
+    exchange: ExchangeReport | None = None
 
     @property
     def seconds_per_step(self) -> float:
@@ -167,6 +169,7 @@ class Report:
             "scalars": {**self.scalars},
             "balance": self.balance and self.balance.as_dict(),
             "choice": self.choice and self.choice.as_dict(),
+            "exchange": self.exchange and self.exchange.as_dict(),
         }
 
     def table(self) -> str:
@@ -189,7 +192,8 @@ class Report:
         table = format_table(head, rows, left=("device", "longest wait"))
         rest = [*self._math(), *self._scalars(), *self._balance(), *self._kernels()]
         rest += self._memory()
-        rest += [str(one) for one in (self.tuning, self.balance, self.choice) if one is not None]
+        found = (self.tuning, self.balance, self.choice, self.exchange)
+        rest += [str(one) for one in found if one is not None]
         return "\n".join([table, total, *rest])
 
     def __repr__(self) -> str:

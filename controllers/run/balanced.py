@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from controllers import tuning
-from controllers.balance.balancer import Balancer, Terms, cells_on
+from controllers.balance.balancer import Balancer, cells_on
+from controllers.balance.balancer import Terms as BalanceTerms
 from controllers.balance.calibration import Allowance, Trial, calibrated
 from controllers.balance.chooser import Ahead
 from controllers.balance.first import First
@@ -22,12 +23,15 @@ from controllers.placement.placement import Controllers
 from controllers.placement.relocation import go_on, relocate, relocate_in_turns
 from controllers.plan.rate import Rate
 from controllers.report.timings import Timings
-from controllers.run.assembly import Assembly, Draft, agree, drafted, keep_rates, least_cells
+from controllers.run.assembly import (
+    Assembly, Draft, Terms, agree, drafted, keep_rates, least_cells,
+)
 from controllers.run.choice import Choice
 from controllers.run.interruption import Interruption
 from controllers.run.looks import AllLooks
 from controllers.run.overview import Overview
 from controllers.run.watchdog import Watched
+from controllers.run.ways import Ways
 from controllers.settings.request import Request
 from hitmap.comm import Communicator
 from hitmap.redistribute import Redistribution
@@ -49,6 +53,7 @@ class Balanced(Overview):
     _is_calibrated: bool
     _asked: Request     # as it was divided when it was made
     _move_s: float      # what it takes to go on with other devices
+    _ways: Ways | None
     _n_before: int      # steps of the runs before this one
 
     def _first_assembly(self, request: Request) -> Assembly:
@@ -76,7 +81,7 @@ class Balanced(Overview):
                 _logger.info("%s: nothing is balanced: %s", self.program.name, now.begun.why)
             return None
         least = least_cells(now.engine.plan, now.begun.division)
-        terms = Terms(now.begun.mode, now.devices, least, now.seconds)
+        terms = BalanceTerms(now.begun.mode, now.devices, least, now.seconds)
         return Balancer(terms, now.engine, self.comm)
 
     def _calibrate_choice(self, choice: Choice, ahead: Ahead) -> None:
@@ -192,7 +197,7 @@ class Balanced(Overview):
         terms = self._choice.terms(devices)
         start = time.perf_counter()
         try:
-            draft = drafted(self._asked, self.comm, terms, self._engine)
+            draft = self._drafted(self._asked, terms)
             if not draft.fits_beside:
                 raise MemoryCapError("no memory for a trial beside the fields as they are")
             self._divide(self._asked, draft)
@@ -222,9 +227,11 @@ class Balanced(Overview):
                 self._balancer.moved(self._assembly.engine)
         self.calls.go_on()
 
-    def _drafted(self, request: Request) -> Draft:
+    def _drafted(self, request: Request, terms: Terms | None = None) -> Draft:
         """How the fields would be divided; `MemoryCapError` where that fits in no way."""
-        return drafted(request, self.comm, self._assembly.terms, self._engine)
+        if self._ways is not None:
+            self._ways.end()
+        return drafted(request, self.comm, terms or self._assembly.terms, self._engine)
 
     def _divide(self, request: Request, draft: Draft) -> Redistribution:
         """Divide the fields as the request says and the draft is.  Collective."""

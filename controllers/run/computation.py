@@ -74,8 +74,8 @@ class Computation(Stepping):
         `Execution` explain them:
 
         partition, weights, align, block, dims, layout, places_per_controller;
-        devices, overlap, steps_per_launch, math, kernel, tune, balance, check, watchdog, trace,
-        memory_cap, zero_copy;
+        devices, overlap, exchange, steps_per_launch, math, kernel, tune, balance, check, watchdog,
+        trace, memory_cap, zero_copy;
 
         and initial values by the names of fields: a number, an array, of which that of rank 0
         counts, a .npy file, or a function of coordinates (docs/fields.md).
@@ -142,7 +142,7 @@ class Computation(Stepping):
         tune = execution.tune
         self._tuner = tuning.Tuner(self._engine, self.comm, tune) if tune else None
         self._engine.clear()
-        self._balancer = self._new_balancer()
+        self._balancer, self._ways = self._new_balancer(), self._new_ways()
 
     def redistribute(
         self, division: Division | None = None, **keywords: Unpack[DivisionKeywords]
@@ -178,6 +178,7 @@ class Computation(Stepping):
         return replace(
             found, balance=None if balancer is None else balancer.report(),
             choice=None if self._choice is None else self._choice.report(),
+            exchange=None if self._ways is None else self._ways.report(),
         )  # fmt: skip
 
     @collective("path")
@@ -208,6 +209,8 @@ class Computation(Stepping):
             text += f"\n{balancer.report()}"
         if self._choice is not None:
             text += f"\n\n{self._choice.report()}"
+        if self._ways is not None:
+            text += f"\n\n{self._ways.report()}"
         return text + self._arrays.explain()
 
     @collective()

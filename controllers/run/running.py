@@ -13,9 +13,9 @@ from controllers.engine import Progress
 from controllers.placement.own_kernel import check_rest
 from controllers.report.trace import Trace
 from controllers.run.array_calls import changed
-from controllers.run.balanced import Balanced
 from controllers.run.call import collective, refuse_together
 from controllers.run.ending import Ending, Until
+from controllers.run.exchanging import Exchanging
 from controllers.run.finite import not_finite, watched_fields
 from controllers.run.interruption import Interruption
 from controllers.run.kept import Kept
@@ -32,7 +32,7 @@ KEEP_EVERY = 64     # steps between two times that fields are kept, to find wher
 AT_ONCE = 1024      # steps of a run of which nobody knows how many there are
 
 
-class Running(Balanced):
+class Running(Exchanging):
     """The verbs that run steps."""
 
     _parameters: Parameters
@@ -186,8 +186,9 @@ class Running(Balanced):
             done = self._engine.n_steps - first
             left = AT_ONCE if n_steps is None else n_steps - done
             self._rebalance(left, interruption)
+            self._change_ways(interruption)
             engine = self._engine
-            count = self._to_decision(left, looks)
+            count = self._to_trial(self._to_decision(left, looks), looks)
             tell = further(interruption.progress, done, n_steps or done + left)
             self._piece(count, tell, math.inf if ending.time is None else ending.time, looks)
             goes_on = not engine.course.ended and engine.n_steps - first != n_steps
@@ -201,14 +202,16 @@ class Running(Balanced):
     ) -> None:
         """Some steps, as one run of the engine."""
         engine, run, before = self._engine, self._timings.run, self._engine.n_steps
-        seconds = self._timings.seconds
         if self._tuner is not None:
             self._tuner.run(count, self._timings, progress, self._trace, until, looks)
             return
         balancer = self._balancer
         log = None if balancer is None else balancer.log
+        ways, seconds = self._trying, self._timings.seconds
         run(engine, count, self.comm, progress, self._trace, log, until=until, looks=looks)
         self._ran(engine.n_steps - before, self._timings.seconds - seconds)
+        if ways is not None:
+            ways.ran(engine.n_steps - before, self._timings.seconds - seconds)
 
     def _all_looks(
         self, ending: Ending, n_steps: int | None, pause: Pause | None = None

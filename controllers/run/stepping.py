@@ -57,7 +57,7 @@ class Stepping(Running):
     @property
     def _can_walk(self) -> bool:
         """Whether a run may stand still: where nobody else divides it, or is told of its steps."""
-        divided = self._tuner is not None or self._trace is not None or self._chooses
+        divided = self._tuner is not None or self._trace is not None or self._chooses or self._tries
         return self._engine.can_pause and not divided
 
     @collective("n_steps", "every", "scalars", use="reads", beside="goes on")

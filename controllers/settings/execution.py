@@ -22,6 +22,7 @@ from controllers.settings.watchdog import limit, limit_of
 from hitmap.argument import number, one_of, whole, wrong
 
 Balance: TypeAlias = Literal["start", "dynamic", "off"]
+Exchange: TypeAlias = Literal["usual", "auto"]
 MOST_STEPS = 256    # of a launch; no kernel has room for what so many reach
 
 
@@ -30,6 +31,7 @@ class ExecutionKeywords(TypedDict, total=False):
 
     devices: str | Sequence[str] | None
     overlap: Overlap
+    exchange: Exchange
     steps_per_launch: int | None
     math: Math
     stored: Storing
@@ -86,6 +88,7 @@ class Execution:
 
     devices: str | Sequence[str] | None = None
     overlap: Overlap = "auto"
+    exchange: Exchange = "usual"
     steps_per_launch: int | None = None
     math: Math = "strict"
     stored: Storing = "auto"
@@ -104,6 +107,7 @@ class Execution:
         if self.devices is not None and not isinstance(self.devices, str):
             object.__setattr__(self, "devices", tuple(self.devices))
         one_of(self.overlap, get_args(Overlap), "overlap")
+        one_of(self.exchange, get_args(Exchange), "exchange")
         if self.steps_per_launch is not None:
             check_steps(whole(self.steps_per_launch, "steps_per_launch"))
         one_of(self.math, get_args(Math), "math")
@@ -148,6 +152,7 @@ class Execution:
         return {
             'devices="auto"': self.chooses,
             "overlap": self.overlap,
+            "exchange": self.exchange,
             "steps_per_launch": self.steps_per_launch,
             "math": self.math,
             "stored": self.stored,

@@ -17,10 +17,11 @@ from random_programs import ProgramCase
 
 from controllers.engine import Engine
 from controllers.executor.executor import Executor
-from controllers.plan import Location, Overlap, Plan
+from controllers.plan import ExchangeWay, Location, Overlap, Plan
 from controllers.program.program import Program
 from hitmap import Layout, SerialCommunicator, Shape
 
+OVERLAPPING = ExchangeWay("on")
 OVERLAPS: tuple[Overlap, ...] = ("on", "off", "auto")
 
 
@@ -36,6 +37,11 @@ def layout_of(case: ProgramCase, n_places: int, rng: random.Random) -> Layout:
     ])  # fmt: skip
 
 
+def random_way(rng: random.Random) -> ExchangeWay:
+    """One of all ways to exchange."""
+    return ExchangeWay(rng.choice(OVERLAPS), rng.random() < 0.5, rng.random() < 0.5)
+
+
 def check_orders(
     case: ProgramCase, n_places: int, rng: random.Random, program: Program | None = None
 ) -> None:
@@ -47,9 +53,8 @@ def check_orders(
     shares = {home: rng.random() < 0.5 for home in product(range(3), (0, 1))}
     homes = sorted((rng.randint(0, 2), rng.randint(0, 1)) for _ in range(n_places))
     locations = [Location(*home, shares_host=shares[home]) for home in homes]
-    plan = Plan(
-        program or case.program, layout, case.periodic, locations, overlap=rng.choice(OVERLAPS)
-    )
+    way = random_way(rng)
+    plan = Plan(program or case.program, layout, case.periodic, locations, way=way)
     got = Simulation(plan, case.arrays, rng).run(case.n_steps)
     assert [*got] == [*case.expected]
     for field, expected in case.expected.items():
@@ -63,6 +68,7 @@ def check_engine(
     kind: type[Engine] = Engine,
     steps_per_launch: int = 1,
     program: Program | None = None,
+    way: ExchangeWay = OVERLAPPING,
 ) -> None:
     """Runs of all steps at once, and of one at a time after the fields are set anew.
 
@@ -71,7 +77,7 @@ def check_engine(
     numbers = {executor: n for n, executor in enumerate(dict.fromkeys(executors))}
     locations = [Location(0, numbers[one], one.shares_host) for one in executors]
     plan = Plan(
-        program or case.program, layout, case.periodic, locations, overlap="on",
+        program or case.program, layout, case.periodic, locations, way=way,
         steps_per_launch=steps_per_launch,
     )  # fmt: skip
     engine = kind(plan, dict(enumerate(executors)), SerialCommunicator())

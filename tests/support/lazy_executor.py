@@ -254,16 +254,18 @@ class LazyExecutor:
     def download_command(
         self, source: Linear, cells: Strided, target: npt.NDArray[Any]
     ) -> Command:
-        taken = cells.view(array(source)).reshape(-1)
-        assert cells.contiguous and np.shares_memory(taken, array(source))
-        return self._command(self.transfer, "download", lambda: np.copyto(target, taken))
+        taken = cells.view(array(source))
+        room = target.reshape(taken.shape)
+        assert np.shares_memory(room, target)
+        return self._command(self.transfer, "download", lambda: np.copyto(room, taken))
 
     def upload_command(
         self, source: npt.NDArray[Any], target: Linear, cells: Strided
     ) -> Command:
-        given = array(target)[cells.first : cells.first + cells.n_cells]
-        assert cells.contiguous
-        return self._command(self.transfer, "upload", lambda: np.copyto(given, source))
+        given = cells.view(array(target))
+        cells_of = source.reshape(given.shape)
+        assert np.shares_memory(cells_of, source)
+        return self._command(self.transfer, "upload", lambda: np.copyto(given, cells_of))
 
     def move_to(self, tile: Tile, cells: Shape, values: npt.NDArray[Any]) -> None:
         assert not self.compute and not self.transfer, "the device is idle"

@@ -54,7 +54,7 @@ def test_as_json_it_has_all_numbers_and_the_places_as_a_list() -> None:
         "seconds": 2.0, "seconds_per_step": 0.005, "cells_per_s": 200_000.0, "steps": 400,
         "cells": 1000, "imbalance": REPORT.imbalance, "hidden": REPORT.hidden,
             "math": "strict", "steps_per_launch": 1, "tuning": None, "scalars": {},
-            "balance": None, "choice": None,
+            "balance": None, "choice": None, "exchange": None,
     }  # fmt: skip
     assert isinstance(data["places"], list)
     assert data["places"][1] == {
