@@ -69,7 +69,8 @@ class Outline(FieldLayouts):
             program, layout.domain, self.periodic, steps_per_launch, self.launch_nbytes
         )
         domains = {field: self.layout_of(field).domain for field in program.dtypes}
-        self.liveness = Liveness(domains, [*sweeps(self.schedule)], program.renames, in_place=in_place)
+        steps = [*sweeps(self.schedule)]
+        self.liveness = Liveness(domains, steps, program.renames, in_place=in_place)
         self.sweeps = self.liveness.sweeps
         self.n_phases = self.liveness.period
         names = [field.name for field in program.fields]

@@ -24,7 +24,13 @@ from controllers.placement.relocation import go_on, relocate, relocate_in_turns
 from controllers.plan.rate import Rate
 from controllers.report.timings import Timings
 from controllers.run.assembly import (
-    Assembly, Draft, Terms, agree, drafted, keep_rates, least_cells,
+    Assembly,
+    Draft,
+    Terms,
+    agree,
+    drafted,
+    keep_rates,
+    least_cells,
 )
 from controllers.run.choice import Choice
 from controllers.run.interruption import Interruption
