@@ -26,7 +26,7 @@ from controllers.run.dry_run import dry_run
 
 GRID = ct.Grid(y=8, x=9, boundary="periodic")
 STRATEGIES = ("cell", "rows", "marching")
-NUMBERS = sorted(range(2 * N_CASES), key=lambda number: number != 14)     # which is small
+NUMBERS = sorted(range(2 * N_CASES), key=lambda number: number != 1)      # two stages in one
 
 
 # of those whose scalars stay the same
