@@ -83,9 +83,9 @@ def bundles(
     transfers: Sequence[Transfer],
     liveness: Liveness,
     program: Program,
-    is_direct: Callable[[Message], bool],
+    is_alone: Callable[[Message], bool],
 ) -> tuple[Bundle, ...]:
-    """All transfers, each in one bundle; `is_direct` says which are copies without the host.
+    """All transfers, each in one bundle; `is_alone` says which go by themselves, as copies do.
 
     What a place copies to its own halo of a field, where an axis is periodic, is one bundle.
     """
@@ -95,7 +95,7 @@ def bundles(
         key: object = transfer.number
         if message.source == message.target:
             key = message.source, version
-        elif not is_direct(message):
+        elif not is_alone(message):
             first = liveness.first_near(version) if version.number else None
             key = message.source, message.target, message.shift, first
         groups.setdefault(key, []).append(transfer)

@@ -168,8 +168,7 @@ class Outline(FieldLayouts):
     @cached_property
     def bundles(self) -> tuple[Bundle, ...]:
         """What goes to one neighbour in one message: all transfers, each once."""
-        alone = self._is_direct if self.way.together else lambda message: True
-        return bundles(self.transfers, self.liveness, self.program, alone)
+        return bundles(self.transfers, self.liveness, self.program, self._is_alone)
 
     @cached_property
     def settled(self) -> tuple[tuple[Version, ...], ...]:
@@ -284,11 +283,11 @@ class Outline(FieldLayouts):
         """The cells outside the domain that readers of `version` need at `place`."""
         return self.exchanges[version].outside(place) if version in self.exchanges else ()
 
-    def _is_direct(self, message: Message) -> bool:
-        """Whether one copy brings the cells from place to place: no staging memory is needed."""
+    def _is_alone(self, message: Message) -> bool:
+        """Whether fields travel apart: as they do where one copy brings them, without staging."""
         one, other = self.locations[message.source], self.locations[message.target]
         on_host = one.rank == other.rank and one.shares_host and other.shares_host
-        return on_host or one.same_controller(other)
+        return not self.way.together or on_host or one.same_controller(other)
 
     def _here(self, place: int) -> bool:
         return self.only_rank is None or self.locations[place].rank == self.only_rank
