@@ -55,7 +55,7 @@ def test_changes_of_width_under_way_leave_the_bits(number: int) -> None:
             engine.take_over(before)
     for field, expected in case.expected.items():
         compare(engine, field, expected)
-    relay.close()
+    relay.close(engine)
 
 
 @pytest.mark.parametrize("number", sample(STEPS, 10))
