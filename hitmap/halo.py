@@ -19,6 +19,7 @@ from hitmap.comm import Communicator, SerialCommunicator
 from hitmap.exchange import Arrays, Exchange, holders
 from hitmap.layout import Layout
 from hitmap.message import Message, counted
+from hitmap.packing import packed
 from hitmap.region import Region
 from hitmap.scatter import MESSAGE_NBYTES
 from hitmap.shape import Shape
@@ -73,6 +74,33 @@ class HaloPattern:
         """
         readers = ((layout, offsets, layout.domain if updated is None else updated), *also)
         read = [reduce(or_, of) for of in zip(*(_regions_read(*r, periodic) for r in readers))]
+        self._plan(layout, read, periodic, beyond)
+
+    @classmethod
+    def of_regions(
+        cls,
+        layout: Layout,
+        read: Sequence[Region],
+        periodic: tuple[bool, ...],
+        beyond: Beyond | None = None,
+    ) -> HaloPattern:
+        """That of places which read these regions, one per place; the rest as above.
+
+        >>> layout = Layout.bands(Shape.of_extent((6,)), 2)
+        >>> read = [Region.of([Shape((0,), (5,))]), Region.of([Shape((2,), (6,))])]
+        >>> print(HaloPattern.of_regions(layout, read, (False,)))
+        place 1 -> 0: [3:5], 2 cells
+        place 0 -> 1: [2:3], 1 cells
+        3 cells in 2 messages, 0 more than needed
+        """
+        pattern = cls.__new__(cls)
+        pattern._plan(layout, read, periodic, beyond)
+        return pattern
+
+    def _plan(
+        self, layout: Layout, read: Sequence[Region], periodic: tuple[bool, ...],
+        beyond: Beyond | None,
+    ) -> None:  # fmt: skip
         self._outside = [_outside(region, beyond) for region in read]
         needed = (region.boxes if beyond is None else _sources(region, beyond) for region in read)
         exact = _exact_regions(layout, needed, periodic)
@@ -152,7 +180,7 @@ class HaloPattern:
         self, layout: Layout, source: int, target: int, shift: _Shift, region: Region
     ) -> tuple[Shape, ...]:
         tiles = self._full[source].shift(shift), self._full[target]
-        return _packed(region, layout.owned[source].shift(shift), tiles)
+        return packed(region, layout.owned[source].shift(shift), tiles)
 
     def __str__(self) -> str:
         sent, n_messages = counted(self.n_cells, "cell"), counted(len(self.messages), "message")
@@ -255,41 +283,3 @@ def _owners(
         back = tuple(-step for step in shift)
         for source, part in layout.owners(domain & box.shift(back)):
             yield source, shift, part.shift(shift)
-
-
-def _packed(region: Region, owned: Shape, tiles: Sequence[Shape]) -> tuple[Shape, ...]:
-    """The boxes of a message: exact, or one superset with at most a quarter more cells.
-
-    `owned` is what the source owns, `tiles` are the boxes that source and target hold in
-    memory, all in the target's coordinates.  A superset is taken where it is one run of
-    memory at more ends than the exact boxes: every such end is spared a copy.
-    """
-
-    def runs(boxes: tuple[Shape, ...]) -> int:
-        return sum(len(boxes) == 1 and _is_run(boxes[0], tile) for tile in tiles)
-
-    exact = region.boxes
-    wider = [region.hull, *(_widened(region.hull, tile) for tile in tiles)]
-    allowed = [
-        (box,)
-        for box in wider
-        if 4 * box.n_cells <= 5 * region.n_cells and box in owned and box in tiles[-1]
-    ]
-    return min([exact, *allowed], key=lambda boxes: (-runs(boxes), sum(b.n_cells for b in boxes)))
-
-
-def _widened(box: Shape, tile: Shape) -> Shape:
-    """`box`, on all axes after the first one where it has several cells, as wide as `tile`."""
-    for axis in range(_first_thick(box) + 1, box.n_axes):
-        box = box.slab(axis, tile.lower[axis], tile.upper[axis])
-    return box
-
-
-def _is_run(box: Shape, tile: Shape) -> bool:
-    """Whether the cells of `box` are consecutive in an array over `tile`."""
-    return box in tile and _widened(box, tile) == box
-
-
-def _first_thick(box: Shape) -> int:
-    """The first axis on which `box` has several cells; the last axis if there is none."""
-    return next((axis for axis, count in enumerate(box.extent) if count > 1), box.n_axes - 1)

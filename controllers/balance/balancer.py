@@ -145,6 +145,11 @@ class Balancer:
         """It was: `engine` runs the steps from now on."""
         self._attach(engine)
 
+    def follow(self, engine: Engine) -> None:
+        """The field is divided as it was, but this engine runs the steps from now on."""
+        self._watch, self._n_launches = Watch(engine), 0
+        self._per_launch = engine.plan.steps_per_launch
+
     def give_up(self, why: str) -> None:
         """It cannot be."""
         self._gave_up, self._why = True, why

@@ -12,6 +12,7 @@ from controllers.cli.words import (
     count,
     duration,
     file_name,
+    halo_width,
     kernel_word,
     memory_cap,
     n_cells,
@@ -130,6 +131,10 @@ def _execution_options(parser: argparse.ArgumentParser) -> None:
         help="time steps that one launch computes, with halos of N times the reach and one "
         f"exchange in N steps, at most {MOST_STEPS}; needs a generated kernel, or one that "
         "declares as many (default: what promises to be fast)")
+    add("--halo-width", metavar="N", type=halo_width,
+        help="time steps between two exchanges of halos, a multiple of the steps per launch; "
+        "places compute more cells in the meantime; or auto, which finds out while steps run what "
+        "is the fastest: see controllers docs halos (default: the steps of one launch)")
     add("--memory-cap", metavar="BYTES", type=memory_cap,
         help="the most that the run may take of the memory of each device, such as 4g or 512m; a "
         "field that does not fit is refused before anything is allocated (default: the "

@@ -14,7 +14,7 @@ from controllers.kernel.registry import GENERIC, SPECIALISED
 from controllers.memory.ledger import parse_cap
 from controllers.program.identifier import short
 from controllers.settings.division import AUTO
-from controllers.settings.execution import check_steps
+from controllers.settings.execution import WIDTH_SEARCHES, check_steps, check_width
 from controllers.settings.watchdog import limit
 
 _T = TypeVar("_T")
@@ -69,6 +69,13 @@ def n_steps(text: str) -> int:
     value = count(text)
     _told(check_steps, value)
     return value
+
+
+def halo_width(text: str) -> int | str:
+    """A number of steps between two exchanges, or how that is found out."""
+    width = text if text in WIDTH_SEARCHES else count(text)
+    _told(check_width, width)
+    return width
 
 
 def duration(text: str) -> float:

@@ -133,7 +133,7 @@ class Binder:
         number, place = key.sweep, key.home
         if (number, place) not in self._foldings:
             sweep = self.plan.sweeps[number]
-            boxes = [box for box, _ in self.plan.launched(sweep, place)]
+            boxes = [box for box, _ in self.plan.folded(sweep, place)]
             made = self.executors[place].folding(self.plan.program, sweep, boxes)
             self._foldings[number, place] = made
         return self._foldings[number, place]

@@ -55,8 +55,11 @@ class Engine(Installation):
 
     def take_over(self, other: Engine) -> None:
         """The tiles, which are also those of `other`, are as it has left them; steps go on here."""
+        plan, period = self.plan, other.plan.liveness.period
+        assert period == plan.liveness.period, "the same sweeps on the same buffers"
+        alike = [n for n in range(plan.n_phases) if n % period == other._n_done % period]
         self.loaded(other.n_steps)
-        self._n_done = other._n_done
+        self._n_done = min(alike, key=lambda n: n % plan.n_launches)    # early in a round
         self.numbers.go_on_from(other.numbers)
 
     def clear(self) -> None:

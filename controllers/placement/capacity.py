@@ -98,7 +98,7 @@ def _fill_nbytes(plan: Plan, executor: Executor, fill: Operation) -> int:
 
 def folds_nbytes(plan: Plan, executor: Executor, place: int) -> int:
     """Bytes that the folds of the launches at a place take on its device."""
-    folding = ((sweep, [*plan.launched(sweep, place)]) for sweep in plan.sweeps if sweep.folds)
+    folding = ((sweep, [*plan.folded(sweep, place)]) for sweep in plan.sweeps if sweep.folds)
     return sum(
         executor.folding_nbytes(plan.program, sweep, boxes) for sweep, boxes in folding if boxes
     )

@@ -29,11 +29,12 @@ def as_planned(
     data, computes a stage as it is described; several steps at once are those of a single stage.
     """
     is_whole = isinstance(kernel, Kernel) or (execution.steps_per_launch or 1) > 1
+    is_wide = execution.halo_width not in (None, 1)     # temporary fields have halos of a launch
     flops = max(FLOPS_PER_BYTE.get(kind, FLOPS_PER_BYTE["gpu"]) for kind in kinds)
     together = max(TOGETHER.get(kind, 1) for kind in kinds)
     if not is_whole and kernel == SPECIALISED:
         program = fused(program, execution.fuse)
-    storing = "never" if is_whole else execution.stored
+    storing = "never" if is_whole or is_wide else execution.stored
     return with_temporaries(program, storing, flops, together)
 
 
@@ -48,13 +49,16 @@ def in_place(kernel: KernelChoice, kinds: Collection[str]) -> bool:
     return kernel == SPECIALISED or kgt.strategy_named(kernel).in_place
 
 
-def declared_steps(kernel: Kernel, wanted: int | None, watched: bool) -> int:
+def declared_steps(
+    kernel: Kernel, wanted: int | None, watched: bool, width: int | None = None
+) -> int:
     """The steps per launch of a user's kernel: the most that it declares, one where it is watched.
 
-    watched: by the checked mode, which looks at every step.  ValueError where it has no variant of
-    `wanted` steps.
+    watched: by the checked mode, which looks at every step.  width: steps between two exchanges,
+    which are some launches.  ValueError where it has no variant of `wanted` steps.
     """
-    usual = 1 if watched else max(kernel.steps)
+    fitting = [n for n in kernel.steps if not (width or n) % n]
+    usual = 1 if watched or not fitting else max(fitting)
     n_steps = usual if wanted is None else wanted
     if (watched and n_steps > 1) or n_steps not in kernel.steps:
         why = "; the checked mode looks at every step" if watched else ""

@@ -33,16 +33,18 @@ def plan_with_steps(
     watched: bool = False,
     usual: Callable[[Plan], int] | None = None,
     fits: Callable[[Plan], bool] = lambda plan: True,
+    width: int | None = None,
 ) -> Plan:
     """A plan of `wanted` steps per launch, or by default of as many as promise to be fast.
 
     make: gives the plan of a number of steps per launch.  watched: by the checked mode, which
     looks at every step.  usual: how many are fast, given the plan of single steps; by default
-    what the kinds of the devices say.  fits: whether there is memory for a plan.  ValueError where
-    `wanted` steps cannot be computed at once.
+    what the kinds of the devices say.  fits: whether there is memory for a plan.  width: steps
+    between two exchanges, of which those of a launch are a divisor.  ValueError where `wanted`
+    steps cannot be computed at once.
     """
     if isinstance(choice, Kernel):
-        return _plan_of_own(make, choice, wanted, watched, usual)
+        return _plan_of_own(make, choice, wanted, watched, usual, width)
     if wanted is not None:
         _check(wanted, choice, watched)
         plan = make(wanted)
@@ -54,7 +56,7 @@ def plan_with_steps(
     if choice != SPECIALISED or watched or not _combines(single):
         return single
     n_usual = usual(single) if usual is not None else _usual_steps(single)
-    for n_steps in _candidates(single, n_usual):
+    for n_steps in _candidates(single, n_usual, width):
         plan = make(n_steps)
         if fits(plan) and all(_suits(plan, kind, placed) for kind, placed in _boxes(plan)):
             return plan
@@ -67,13 +69,14 @@ def _plan_of_own(
     wanted: int | None,
     watched: bool,
     usual: Callable[[Plan], int] | None,
+    width: int | None,
 ) -> Plan:
     """A plan of as many steps as the user's kernel declares, or as tuning has found for it."""
-    n_steps = declared_steps(kernel, wanted, watched)
+    n_steps = declared_steps(kernel, wanted, watched, width)
     plan = check_mirrors(kernel, make(n_steps))
     if wanted is None and not watched and usual is not None and len(kernel.steps) > 1:
         found = usual(plan)
-        if found != n_steps and found in kernel.steps:
+        if found != n_steps and found in kernel.steps and not (width or found) % found:
             return check_mirrors(kernel, make(found))
     return plan
 
@@ -116,16 +119,19 @@ def _usual_steps(single: Plan) -> int:
     return min(kgt.usual_steps(single.program, stage, kind) for kind in kinds)
 
 
-def _candidates(single: Plan, n_steps: int) -> Iterator[int]:
+def _candidates(single: Plan, n_steps: int, width: int | None) -> Iterator[int]:
     """Numbers of steps over 1, the best one first, with halos that are not too thick."""
-    most = _thickest(single.program, single.layout, single.periodic)
+    most = thickest(single.program, single.layout, single.periodic)
+    if width is not None:   # it says how thick halos are
+        yield from (n for n in range(min(n_steps, width), 1, -1) if not width % n)
+        return
     while n_steps > 1:
         if n_steps <= most:
             yield n_steps
         n_steps //= 2
 
 
-def _thickest(program: Program, layout: Layout, periodic: Sequence[bool]) -> int:
+def thickest(program: Program, layout: Layout, periodic: Sequence[bool]) -> int:
     """So many steps have halos of at most a quarter of what any place owns."""
     reach = [low + high for low, high in program.reach]
     limits = [

@@ -84,6 +84,7 @@ def bundles(
     liveness: Liveness,
     program: Program,
     is_alone: Callable[[Message], bool],
+    first_reader: Callable[[Version], int | None],
 ) -> tuple[Bundle, ...]:
     """All transfers, each in one bundle; `is_alone` says which go by themselves, as copies do.
 
@@ -96,8 +97,7 @@ def bundles(
         if message.source == message.target:
             key = message.source, version
         elif not is_alone(message):
-            first = liveness.first_near(version) if version.number else None
-            key = message.source, message.target, message.shift, first
+            key = message.source, message.target, message.shift, first_reader(version)
         groups.setdefault(key, []).append(transfer)
     together = (part for group in groups.values() for part in _leaving(group, liveness))
     return tuple(_bundle(n, part, liveness, program) for n, part in enumerate(together))

@@ -28,7 +28,7 @@ def cells_needed(plan: Plan, version: Version) -> int:
     [(16, 12)]
     """
     count = plan.steps_per_launch
-    if count == 1:
+    if count == 1 or plan.n_launches > 1:
         return plan.exchanges[version].n_cells_needed
     (sweep,) = plan.sweeps
     computed, field = sweep.cells, version.field

@@ -9,33 +9,34 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 
 from controllers.plan.bundle import Bundle, bundles
-from controllers.plan.field_layouts import FieldLayouts
+from controllers.plan.halos import Halos
 from controllers.plan.host_task import check_host_tasks
 from controllers.plan.operation import HostTask, Location, StagingKey, TileKey, Transfer
 from controllers.plan.overlap import Overlap, launch_nbytes, pays
 from controllers.plan.way import ExchangeWay
-from controllers.program.extension import Extension
-from controllers.program.liveness import Liveness, Used, is_near, offsets_of
+from controllers.program.liveness import Liveness, is_near
 from controllers.program.program import Program
 from controllers.program.schedule import lowered, sweeps
 from controllers.program.sweep import Sweep, Version
 from hitmap.border import split_border
-from hitmap.halo import HaloPattern
 from hitmap.layout import Layout
 from hitmap.message import Message
 from hitmap.shape import Shape
 from hitmap.strided import Geometry
 
 
-class Outline(FieldLayouts):
+class Outline(Halos):
     """A program on places: where its versions lie, what is launched and what is sent.
 
     `locations` says where each place lives.  With `only_rank` only the places of that rank are
     `places`.  `halo_capacity`, cells below and above per axis, is the least halo that is allocated,
     whatever is in use.  `host_tasks` end each step.  in_place: as `Liveness` has it.  way: how
-    halos are exchanged; without it `overlap` alone says that.
+    halos are exchanged; without it `overlap` alone says that.  tiles_of: the outline with whose
+    tiles this one does, too; its halos are as wide at the least.
     ValueError where the program cannot be planned: that is so on all ranks.
     """
+
+    n_launches = 1      # between two exchanges
 
     def __init__(
         self,
@@ -51,6 +52,7 @@ class Outline(FieldLayouts):
         host_tasks: Sequence[HostTask] = (),
         in_place: bool = True,
         way: ExchangeWay | None = None,
+        tiles_of: Outline | None = None,
     ) -> None:
         if len(locations) != layout.n_places:
             raise ValueError(
@@ -63,23 +65,20 @@ class Outline(FieldLayouts):
         self.way = ExchangeWay(overlap) if way is None else way
         self.only_rank = only_rank
         self.halo_capacity = tuple(halo_capacity) or ((0, 0),) * program.n_axes
+        self.tiles_of = tiles_of
         self.host_tasks, self.in_place = tuple(host_tasks), in_place
         self.launch_nbytes = launch_nbytes(self.locations)
         self.schedule = lowered(
             program, layout.domain, self.periodic, steps_per_launch, self.launch_nbytes
         )
         domains = {field: self.layout_of(field).domain for field in program.dtypes}
-        steps = [*sweeps(self.schedule)]
+        steps = self._lowered()
         self.liveness = Liveness(domains, steps, program.renames, in_place=in_place)
         self.sweeps = self.liveness.sweeps
         self.n_phases = self.liveness.period
         names = [field.name for field in program.fields]
         check_host_tasks(self.host_tasks, names, self.locations, self._is_plain)
-        temporary = {field.name for field in program.temporaries}   # never received
-        self.patterns = {
-            f: self._pattern(f, () if f in temporary else self._all_uses(f)) for f in domains
-        }
-        self.exchanges = {version: self._exchange(version) for version in self.liveness.exchanged}
+        self.patterns, self.exchanges = self._patterns([*domains])
         self.transfers = tuple(
             Transfer(number, version, message, program.itemsize(version.field))
             for number, (version, message) in enumerate(
@@ -89,15 +88,33 @@ class Outline(FieldLayouts):
             )
         )
 
+    def _lowered(self) -> list[Sweep]:
+        """The sweeps of a step."""
+        return [*sweeps(self.schedule)]
+
     @property
     def n_buffers(self) -> Mapping[str, int]:
         """How many buffers there are of what, fields or pools of them."""
         return self.liveness.n_buffers
 
     @property
+    def halo_width(self) -> int:
+        """Time steps between two exchanges."""
+        return self.n_launches * self.steps_per_launch
+
+    @property
     def step_name(self) -> str:
         """What a step of the plan is, for people."""
         return "step" if self.steps_per_launch == 1 else f"launch of {self.steps_per_launch} steps"
+
+    @property
+    def round_name(self) -> str:
+        """What comes between two exchanges, for people."""
+        return self.step_name if self.n_launches == 1 else f"round of {self.halo_width} steps"
+
+    def cells_before(self, sweep: Sweep, place: int) -> int:
+        """How many cells a sweep computes in the launches of a round before the last one."""
+        return 0
 
     @cached_property
     def places(self) -> tuple[int, ...]:
@@ -135,6 +152,8 @@ class Outline(FieldLayouts):
         that start at multiples of PITCH_MULTIPLE elements, as kernels read vectors there; and all
         fields with the same cell, as kernels of several fields ask for rows that are aligned alike.
         """
+        if self.tiles_of is not None:
+            return self.tiles_of.geometry(field, place)
         owned, full = self.owned(field, place), self.full(field, place)
         if not owned.empty:
             low, high = zip(*self.halo_capacity)
@@ -168,7 +187,13 @@ class Outline(FieldLayouts):
     @cached_property
     def bundles(self) -> tuple[Bundle, ...]:
         """What goes to one neighbour in one message: all transfers, each once."""
-        return bundles(self.transfers, self.liveness, self.program, self._is_alone)
+        return bundles(
+            self.transfers, self.liveness, self.program, self._is_alone, self._first_reader
+        )
+
+    def _first_reader(self, version: Version) -> int | None:
+        """The sweep that is the first to read what is exchanged; None of what never changes."""
+        return self.liveness.first_near(version) if version.number else None
 
     @cached_property
     def settled(self) -> tuple[tuple[Version, ...], ...]:
@@ -189,7 +214,12 @@ class Outline(FieldLayouts):
 
     def boxes(self, sweep: Sweep, place: int) -> tuple[tuple[Shape, ...], Shape]:
         """What is launched at `place` before the borders are handed over, and what after."""
-        updated = self.updated(sweep, place)
+        return self._split(sweep, self.updated(sweep, place), place)
+
+    def _split(
+        self, sweep: Sweep, updated: Shape, place: int
+    ) -> tuple[tuple[Shape, ...], Shape]:
+        """A box that a sweep computes at a place: what comes first of it, and the rest."""
         nothing = Shape(updated.lower, updated.lower)
         if updated.empty:
             return (), nothing
@@ -210,6 +240,10 @@ class Outline(FieldLayouts):
         for box in (*first, inner):
             if not box.empty:
                 yield box, geometries
+
+    def folded(self, sweep: Sweep, place: int) -> Iterator[tuple[Shape, Mapping[str, Geometry]]]:
+        """Those that fold, in the order of their parts."""
+        return self.launched(sweep, place)
 
     def shortened(self, sweep: Sweep, count: int) -> Sweep:
         """The same sweep of `count` time steps."""
@@ -232,56 +266,6 @@ class Outline(FieldLayouts):
     def _is_plain(self, field: str) -> bool:
         """Whether a field has one buffer, and no halo."""
         return self.liveness.n_buffers.get(field) == 1 and not is_near(self._all_uses(field))
-
-    def _all_uses(self, field: str) -> tuple[Used, ...]:
-        """Who reads what is ever in the tiles of `field`."""
-        pools = self.liveness.pools
-        return tuple(
-            (sweep, use)
-            for sweep in self.sweeps
-            for use in sweep.uses
-            if pools[use.version.field] == pools[field]
-        )
-
-    def _exchange(self, version: Version) -> HaloPattern:
-        """The messages that fill the halo of `version`, with what its readers need."""
-        uses = self.liveness.uses(version)
-        same = {*uses} == {*self._all_uses(version.field)}
-        return self.patterns[version.field] if same else self._pattern(version.field, uses)
-
-    def _pattern(self, field: str, uses: Sequence[Used]) -> HaloPattern:
-        own, extension = self.layout_of(field), self._extension(field, uses)
-        groups: dict[object, tuple[Layout, list[Used]]] = {own.domain: (own, [])}
-        for used in uses:
-            layout, sweep = self.layout_of(used[0].stage.home), used[0]
-            key = (sweep.cells,) if sweep.completes else layout.domain
-            groups.setdefault(key, (layout, []))[1].append(used)
-        nothing = Shape.of_extent((0,) * self.program.n_axes)
-        (_, offsets, updated), *others = (
-            (layout, offsets_of(group), reduce(Shape.hull, boxes, nothing))
-            for layout, group in groups.values()
-            for boxes in [[sweep.base & layout.domain for sweep, _ in group]]
-        )
-        return HaloPattern(own, offsets, self.periodic, updated, extension, others)
-
-    def extension(self, field: str) -> Extension | None:
-        """The cells of `field` outside the domain that its readers need; None without any."""
-        return self._extensions[field]
-
-    @cached_property
-    def _extensions(self) -> dict[str, Extension | None]:
-        return {field: self._extension(field, self._all_uses(field)) for field in self.patterns}
-
-    def _extension(self, field: str, uses: Sequence[Used]) -> Extension | None:
-        boundary = self.program.field(field).boundary
-        if not uses or not boundary.extends:
-            return None
-        within = reduce(Shape.hull, (sweep.read(use, sweep.cells) for sweep, use in uses))
-        return Extension(field, boundary, self.layout_of(field).domain, within, self.periodic)
-
-    def outside(self, version: Version, place: int) -> tuple[Shape, ...]:
-        """The cells outside the domain that readers of `version` need at `place`."""
-        return self.exchanges[version].outside(place) if version in self.exchanges else ()
 
     def _is_alone(self, message: Message) -> bool:
         """Whether fields travel apart: as they do where one copy brings them, without staging."""

@@ -52,7 +52,7 @@ class Plan(Outline):
         recorder = Recorder()
         for step in range(2 * self.n_phases):
             recorder.step = step
-            record_step(self, recorder, step % self.n_phases)
+            self._record_step(recorder, step % self.n_phases)
         recorder.step += 1
         return recorder.second_half()
 
@@ -66,10 +66,16 @@ class Plan(Outline):
         first = len(self.operations)
         for phase in range(self.n_phases):
             recorder = Recorder()
-            record_opening(self, recorder, phase)
+            self._record_opening(recorder, phase)
             found.append(recorder.numbered_from(first, phase))
             first += len(found[-1])
         return tuple(found)
+
+    def _record_step(self, recorder: Recorder, phase: int) -> None:
+        record_step(self, recorder, phase)
+
+    def _record_opening(self, recorder: Recorder, phase: int) -> None:
+        record_opening(self, recorder, phase)
 
     def of_rank(self, rank: int | None) -> Plan:
         """The same plan with the operations of one rank alone, or of all."""

@@ -42,7 +42,7 @@ def record_opening(plan: Outline, recorder: Recorder, phase: int) -> None:
         one.pack()
     exchange.record(exchanges)
     _fill_opened(plan, recorder, phase, timed=False)
-    _fill_once(plan, recorder)
+    fill_once(plan, recorder)
 
 
 def _record_sweeps(
@@ -66,13 +66,13 @@ def _record_sweeps(
         for place in plan.places:
             first, rest = plan.boxes(sweep, place)
             for part, over in enumerate(first):
-                _launch(plan, recorder, number, phase, place, over, part)
+                record_launch(plan, recorder, number, phase, place, over, part)
             inner.append((number, place, rest, len(first)))
     for one in exchanges:
         one.pack()
     for number, place, rest, part in inner:
         if not rest.empty:
-            _launch(plan, recorder, number, phase, place, rest, part)
+            record_launch(plan, recorder, number, phase, place, rest, part)
     for number in numbers:
         record_folds(plan, recorder, number)
     exchange.record(exchanges)
@@ -104,29 +104,37 @@ def _fill(
     if extension is None or extension.boundary.is_steady:
         return
     for place in plan.places:
+        record_fill(plan, recorder, made, phase, place, plan.outside(version, place))
+
+
+def record_fill(
+    plan: Outline, recorder: Recorder, made: Version, phase: int, place: int,
+    outside: tuple[Shape, ...],
+) -> None:  # fmt: skip
+    """Make these cells outside the domain, if there are any."""
+    extension = plan.extension(made.field)
+    if extension is not None and outside:
         tile = plan.tile(made, phase, place)
-        outside = plan.outside(version, place)
-        if outside:
-            sources = Region.of(part for box in outside for part in extension.sources(box))
-            read = [] if sources.empty else [MemoryCells(tile, sources.boxes)]
-            written = [MemoryCells(tile, outside)]
-            recorder.add(place, "fill", "compute", read, written, version=made)
+        sources = Region.of(part for box in outside for part in extension.sources(box))
+        read = [] if sources.empty else [MemoryCells(tile, sources.boxes)]
+        written = [MemoryCells(tile, outside)]
+        recorder.add(place, "fill", "compute", read, written, version=made)
 
 
-def _fill_once(plan: Outline, recorder: Recorder) -> None:
+def fill_once(plan: Outline, recorder: Recorder) -> None:
     """Make the cells outside the domain that never change, in all buffers."""
     for field, n_buffers in plan.liveness.n_buffers.items():
         extension = plan.extension(field)
         if extension is not None and extension.boundary.is_steady:
             for place in plan.places:
-                outside = plan.patterns[field].outside(place)
+                outside = plan.ever_outside(field, place)
                 for buffer in range(n_buffers) if outside else ():
                     written = MemoryCells(TileKey(field, buffer, place), outside)
                     version = Version(field, 0)
                     recorder.add(place, "fill", "compute", [], [written], version=version)
 
 
-def _launch(
+def record_launch(
     plan: Outline,
     recorder: Recorder,
     number: int,
@@ -134,7 +142,10 @@ def _launch(
     place: int,
     over: Shape,
     part: int,
+    *,
+    folds: bool = True,
 ) -> None:
+    """One launch; it folds if its sweep does, and `folds`."""
     sweep = plan.sweeps[number]
     sources = [
         MemoryCells(plan.tile(use.version, phase, place), (sweep.read(use, over),))
@@ -146,17 +157,25 @@ def _launch(
     recorder.add(
         place, "launch", "compute", sources, targets, sweep=number, over=over, part=part,
         takes=known(plan, sweep, place), occasional=occasional,
-        gives=[FoldKey(number, "launches", place)] if sweep.folds else (),
+        gives=[FoldKey(number, "launches", place)] if sweep.folds and folds else (),
     )  # fmt: skip
 
 
 def _carry(plan: Outline, recorder: Recorder, version: Version, phase: int) -> None:
     """Copy what a sweep does not compute to where its field goes on, if it is not there."""
     region = plan.liveness.carried(version, phase)
-    before = Version(version.field, version.number - 1)
     for place in plan.places if not region.empty else ():
-        cells = (region & plan.owned(version.field, place)).boxes
-        if cells:
-            source = MemoryCells(plan.tile(before, phase, place), cells)
-            target = MemoryCells(plan.tile(version, phase, place), cells)
-            recorder.add(place, "copy", "compute", [source], [target])
+        record_carry(
+            plan, recorder, version, phase, place, region & plan.owned(version.field, place)
+        )
+
+
+def record_carry(
+    plan: Outline, recorder: Recorder, version: Version, phase: int, place: int, region: Region
+) -> None:
+    """Copy cells to the buffer of a version from that of the version before."""
+    if not region.empty:
+        before = Version(version.field, version.number - 1)
+        source = MemoryCells(plan.tile(before, phase, place), region.boxes)
+        target = MemoryCells(plan.tile(version, phase, place), region.boxes)
+        recorder.add(place, "copy", "compute", [source], [target])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class PlaceSize:
-    """One place: cells, bytes of memory, and what it moves in one step.
+    """One place: cells, bytes of memory, and what it moves in a step, or between two exchanges.
 
     owned, halo: cells of one buffer of all fields; `memory` has the bytes of all buffers.
     border, inner: cells that are computed before the borders are handed over, and after; a place
@@ -85,4 +85,5 @@ def _of_cells(plan: Plan, place: int) -> PlaceSize:
         at_once = inner.empty
         size.border += 0 if at_once else n_first
         size.inner += n_first if at_once else inner.n_cells
+        size.inner += plan.cells_before(sweep, place)
     return size

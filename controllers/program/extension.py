@@ -182,13 +182,13 @@ class Extension:
 
     def distant(self, axis: int) -> tuple[int, ...]:
         """Where on an axis there are cells outside; 0 is the first one inside."""
-        box, first = self._existing(self.within or self.domain), self.domain.lower[axis]
+        box, first = self.existing(self.within or self.domain), self.domain.lower[axis]
         line, every = self.lines[axis], range(box.lower[axis] - first, box.upper[axis] - first)
         return tuple(at for at in every if line.has(at) and not line.is_inside(at))
 
     def outside(self, box: Shape) -> tuple[Shape, ...]:
         """The cells of `box` outside the domain, as disjoint boxes."""
-        box = self._existing(box)
+        box = self.existing(box)
         inside = box
         for axis, line in enumerate(self.lines):
             if line.extends:
@@ -198,7 +198,7 @@ class Extension:
 
     def sources(self, box: Shape) -> tuple[Shape, ...]:
         """The cells inside, or beyond a periodic end, that the cells of `box` are made of."""
-        box = self._existing(box)
+        box = self.existing(box)
         if box.empty:
             return ()
         axes = []
@@ -216,7 +216,7 @@ class Extension:
             axes.append([(a + first, b + first) for a, b in _joined(cells, runs)])
         return tuple(Shape(*map(tuple, zip(*runs))) for runs in product(*axes))
 
-    def _existing(self, box: Shape) -> Shape:
+    def existing(self, box: Shape) -> Shape:
         """The cells of `box` that there are, inside or outside."""
         if self.within is not None:
             box &= self.within

@@ -190,7 +190,7 @@ def _exchanged(plan: Plan, version: Version) -> tuple[str, ...]:
     pattern, needed = plan.exchanges[version], cells_needed(plan, version)
     excess = pattern.n_cells - needed
     more = f", {excess / needed:.1%}" if excess and needed else ""
-    when = f"per {plan.step_name}" if version.number else "once it is set"
+    when = f"per {plan.round_name}" if version.number else "once it is set"
     listed = _cut([str(m) for m in pattern.messages], lambda n: f"... {n} more")
     return (
         f"{when}: {_counted(pattern.n_cells, 'cell')} in "
@@ -247,7 +247,7 @@ def size_table(plan: Plan, sizes: Sequence[PlaceSize]) -> str:
     )
     totals = [sum(column) for column in zip(*(_figures(size, folds) for size in sizes))]
     rows.append(("all", *map(str, totals)))
-    title = f"per place and {plan.step_name}: cells, messages and bytes; bytes of memory"
+    title = f"per place and {plan.round_name}: cells, messages and bytes; bytes of memory"
     nbytes = [size.nbytes for size in sizes]
     least, most = min(nbytes), max(nbytes)
     last = f"  {f'{least} to {most}' if least < most else most} bytes of memory per place"

@@ -2,7 +2,7 @@
 """What a run has cost: in all, and place by place; as a table for people and as plain data."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from controllers.kernel.configuration import KernelUse
@@ -101,7 +101,9 @@ class Report:
     have finished the last step; input and output are outside, and what is no step of tuning, which
     `tuning` tells, and no moves of the cuts between devices, which `balance` tells.  `kernels` says
     what computes the largest box of each stage on each device; equal ones are listed once.
-    `scalars` are the parameters of the program as they are now.
+    `scalars` are the parameters of the program as they are now.  `halo_width` is the number of
+    steps between two exchanges now, and `widths` says how long a step took, in seconds, with those
+    that were tried.
     """
 
     seconds: float
@@ -117,6 +119,8 @@ class Report:
     balance: BalanceReport | None = None
     choice: ChoiceReport | None = None
     exchange: ExchangeReport | None = None
+    halo_width: int = 1
+    widths: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def seconds_per_step(self) -> float:
@@ -170,6 +174,8 @@ class Report:
             "balance": self.balance and self.balance.as_dict(),
             "choice": self.choice and self.choice.as_dict(),
             "exchange": self.exchange and self.exchange.as_dict(),
+            "halo_width": self.halo_width,
+            "widths": {str(width): seconds for width, seconds in self.widths.items()},
         }
 
     def table(self) -> str:
@@ -189,12 +195,20 @@ class Report:
         total = self._total()
         if self.steps_per_launch > 1:
             total += f", {self.steps_per_launch} steps per launch"
+        if self.halo_width > self.steps_per_launch:
+            total += f", an exchange every {self.halo_width} steps"
         table = format_table(head, rows, left=("device", "longest wait"))
         rest = [*self._math(), *self._scalars(), *self._balance(), *self._kernels()]
-        rest += self._memory()
+        rest += [*self._widths(), *self._memory()]
         found = (self.tuning, self.balance, self.choice, self.exchange)
         rest += [str(one) for one in found if one is not None]
         return "\n".join([table, total, *rest])
+
+    def _widths(self) -> Iterator[str]:
+        """How long steps took with halo widths that were tried."""
+        if self.widths:
+            each = ", ".join(f"{width}: {duration(s)}" for width, s in self.widths.items())
+            yield f"time of a step by the steps between two exchanges: {each}"
 
     def __repr__(self) -> str:
         return f"<Report: {self._total()}, places: {len(self.places)}>"

@@ -26,15 +26,20 @@ class _Sum:
     exposed_s: float = 0.0
     waits_s: dict[int, float] = field(default_factory=dict)
 
-    def add(self, sample: PlaceTime, n_steps: int, seconds: float) -> None:
-        """`n_steps` steps of the plan have taken `seconds`; none of the times is longer."""
+    def add(
+        self, sample: PlaceTime, n_steps: int, n_exchanges: float, seconds: float
+    ) -> None:
+        """`n_steps` steps of the plan, and so many exchanges, have taken `seconds`.
+
+        None of the times is longer.
+        """
         if not sample.n_steps:
             return
         compute_s = min(sample.compute_ns * 1e-9 / sample.n_steps * n_steps, seconds)
         self.compute_s += compute_s
         if not sample.n_exchanges:
             return
-        scale = 1e-9 / sample.n_exchanges * n_steps
+        scale = 1e-9 / sample.n_exchanges * n_exchanges
         exchange_s = min(sample.exchange_ns * scale, seconds)
         self.exchange_s += exchange_s
         self.exposed_s += min(sample.exposed_ns * scale, exchange_s, seconds - compute_s)
@@ -104,8 +109,9 @@ class Timings:
         engine.read_clocks(older_than_ns=CLOCK_AGE_NS)
         pairs = engine.samples.pairs(engine.on_host_clock)
         n_launches = -(-n_steps // engine.plan.steps_per_launch)
+        n_exchanges = n_launches / engine.plan.n_launches
         for place, sample in place_times(engine.plan, engine.ends, pairs).items():
-            self._sums.setdefault(place, _Sum()).add(sample, n_launches, seconds)
+            self._sums.setdefault(place, _Sum()).add(sample, n_launches, n_exchanges, seconds)
 
     def report(
         self,

@@ -10,22 +10,28 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from controllers import check, tuning
+from controllers import tuning
 from controllers.balance.first import First, first_division
 from controllers.balance.remembered import Remembered
-from controllers.engine import Engine, RepeatingEngine
-from controllers.kernel.crash import labelled
+from controllers.engine import Engine
+from controllers.engine.relay import Relay
 from controllers.kernel.registry import KernelChoice, agreed_kernel, check_math
 from controllers.kernel.user_kernel import with_domain
 from controllers.kernel.variant import Kernel
 from controllers.memory.tile import Tile
 from controllers.placement.capacity import check_capacity, fits
+from controllers.placement.halo_width import (
+    check_width_of,
+    fixed_width,
+    plan_of_width,
+    replanned,
+    widths_to_try,
+)
 from controllers.placement.link_trial import links_of
 from controllers.placement.own_kernel import check_boxes, in_place, overlap_for
 from controllers.placement.placement import (
     Controllers,
     Placement,
-    failing_together,
     open_controllers,
 )
 from controllers.placement.places import divide
@@ -34,12 +40,12 @@ from controllers.plan import Plan, TileKey
 from controllers.plan.rate import Rate
 from controllers.program.idle import Idle
 from controllers.program.program import Program
+from controllers.run.bound import relay_of
 from controllers.run.watchdog import Watched
 from controllers.settings.division import Division
 from controllers.settings.domain import domain_of
 from controllers.settings.execution import Execution
 from controllers.settings.request import Request
-from controllers.tuning.settling import settle
 from hitmap.comm import Communicator
 from hitmap.layout import Layout
 from hitmap.shape import Shape
@@ -70,14 +76,15 @@ class Terms:
 class Assembly:
     """A program on places, ready to step.
 
-    begun: the division as it was resolved.  seconds: what it took, on this rank, once the devices
-    were open.
+    engine: that runs the steps now, of those in `relay`.  begun: the division as it was resolved.
+    seconds: what it took, on this rank, once the devices were open.
     """
 
     terms: Terms
     layout: Layout
     placement: Placement
     engine: Engine
+    relay: Relay
     begun: First
     seconds: float
 
@@ -114,6 +121,7 @@ class Assembly:
 class Draft:
     """A program on places, planned, of which nothing is in memory yet.
 
+    plan: with the widest halo.  widths: that of the first steps, and those that others may have.
     fits_beside: where fields are divided anew, all of it fits in memory beside what they are in.
     begun_s: when that was begun with.
     """
@@ -122,6 +130,7 @@ class Draft:
     layout: Layout
     placement: Placement
     plan: Plan
+    widths: tuple[int, ...]
     begun: First
     fits_beside: bool
     begun_s: float
@@ -130,11 +139,11 @@ class Draft:
         self, messages: Communicator, watched: Watched, tiles: Mapping[TileKey, Tile] | None = None
     ) -> Assembly:
         """Ready to step; `tiles` are those that hold fields already.  Collective."""
-        engine = bind(self.plan, self.placement, self.terms, messages, watched, tiles)
-        if tiles is None:
-            warm(engine, self.placement, self.terms)
-        seconds = time.perf_counter() - self.begun_s
-        return Assembly(self.terms, self.layout, self.placement, engine, self.begun, seconds)
+        relay = relay_of(
+            self.plan, self.widths, self.placement, self.terms.execution, messages, watched, tiles
+        )
+        engine, seconds = relay.engine(self.widths[0]), time.perf_counter() - self.begun_s
+        return Assembly(self.terms, self.layout, self.placement, engine, relay, self.begun, seconds)
 
 
 def drafted(
@@ -155,7 +164,17 @@ def drafted(
         lambda: links_of(terms.controllers, comm),
     )  # fmt: skip
     plan, fits_beside = plan_on(layout, placement, terms, comm, old)
-    return Draft(terms, layout, placement, plan, begun, fits_beside, start)
+    widths = widths_to_try(plan, lambda wide: _has_room(wide, placement, terms, comm, old))
+    if terms.execution.halo_width_search is None:
+        widths = (plan.halo_width,)
+    wide = replanned(plan, widths[-1])
+    return Draft(terms, layout, placement, wide, widths, begun, fits_beside, start)
+
+
+def _has_room(
+    plan: Plan, placement: Placement, terms: Terms, comm: Communicator, old: Engine | None
+) -> bool:
+    return fits(plan, placement.executors, terms.controllers.largest_bytes, comm, old)
 
 
 def keep_rates(terms: Terms, rates: Sequence[Rate | None]) -> None:
@@ -199,6 +218,7 @@ def agree(request: Request, comm: Communicator) -> Terms:
     check_math(execution.math, kernel, checked=execution.checked != "off")
     if execution.tune:
         tuning.check_tuning(execution.tune, kernel, program, execution.checked)
+    check_width_of(execution, kernel, program)
     own = with_domain(kernel, domain) if isinstance(kernel, Kernel) else kernel
     controllers = open_controllers(comm, program, execution, kernel=own)
     return Terms(program, domain, kernel, execution, controllers)
@@ -215,9 +235,11 @@ def plan_on(
     if terms.is_checked:    # what watches accesses is in memory, too, and fills tiles with junk
         old = None
     kinds = {where.kind for where in placement.locations}
+    width = fixed_width(terms.execution)
 
     def plan_of(n_steps: int) -> Plan:
-        return Plan(
+        return plan_of_width(
+            n_steps if width is None else width,
             terms.planned, layout, terms.planned.periodic, placement.locations,
             overlap=overlap_for(terms.execution.overlap, terms.kernel), only_rank=comm.rank,
             steps_per_launch=n_steps, in_place=in_place(terms.kernel, kinds),
@@ -227,7 +249,7 @@ def plan_on(
     largest_bytes = terms.controllers.largest_bytes
     plan = plan_with_steps(
         plan_of, terms.kernel, terms.execution.steps_per_launch, watched=terms.is_checked,
-        usual=lambda plan: agreed_steps(plan, placement.executors, comm),
+        width=width, usual=lambda plan: agreed_steps(plan, placement.executors, comm),
         fits=lambda plan: fits(plan, placement.executors, largest_bytes, comm, old),
     )  # fmt: skip
     fits_beside = check_capacity(plan, placement.executors, comm, old)
@@ -239,27 +261,3 @@ def _room(program: Program) -> tuple[tuple[int, int], ...]:
     """Halos for array expressions, of fields without steps that would need some."""
     alone = all(isinstance(stage, Idle) for stage in program.stages)
     return ((1, 1),) * program.n_axes if alone else ()
-
-
-def bind(
-    plan: Plan, placement: Placement, terms: Terms, messages: Communicator, watched: Watched,
-    tiles: Mapping[TileKey, Tile] | None = None,
-) -> Engine:  # fmt: skip
-    """The plan tied to tiles, kernels and messages, and watched by the watchdog."""
-    kind: type[Engine] = RepeatingEngine if plan.parts else Engine
-    if terms.is_checked:
-        kind = check.CheckedRepeatingEngine if plan.parts else check.CheckedEngine
-    with failing_together(messages):    # one driver may fail to compile
-        engine = kind(plan, placement.executors, messages, tiles)
-    watched.engine = engine
-    if terms.execution.limit_s is not None:
-        engine.watch()
-    return engine
-
-
-def warm(engine: Engine, placement: Placement, terms: Terms) -> None:
-    """Every kernel launched and all memory touched, so that steps cost what they always will."""
-    if not terms.is_checked:    # a checked engine wants cells that have been set
-        labelled(placement.first_launches, engine.warm)()
-        if not engine.plan.parts:
-            settle(engine)

@@ -35,9 +35,8 @@ from controllers.run.assembly import (
 from controllers.run.choice import Choice
 from controllers.run.interruption import Interruption
 from controllers.run.looks import AllLooks
-from controllers.run.overview import Overview
-from controllers.run.watchdog import Watched
 from controllers.run.ways import Ways
+from controllers.run.widened import Widened
 from controllers.settings.request import Request
 from hitmap.comm import Communicator
 from hitmap.redistribute import Redistribution
@@ -46,15 +45,13 @@ LEAST_S = 1e-3      # a calibration that may take less is none
 _logger = logging.getLogger(__name__)
 
 
-class Balanced(Overview):
+class Balanced(Widened):
     """Divides the fields anew, as steps show how fast the devices are."""
 
-    _balancer: Balancer | None
     _choice: Choice | None
     _tuner: tuning.Tuner | None
     _timings: Timings
     _messages: Communicator
-    _watched: Watched
     _first_division: First
     _is_calibrated: bool
     _asked: Request     # as it was divided when it was made
@@ -136,15 +133,15 @@ class Balanced(Overview):
         return rates
 
     def _to_decision(self, left: int, looks: AllLooks | None) -> int:
-        """How many of the steps left to run before shares are decided on: to a look, if any."""
-        if self._balancer is None and self._choice is None:
-            return left
+        """How many of the steps left to run before shares or widths are decided on."""
         engine, wanted = self._engine, left
         if self._balancer is not None:
             wanted = self._balancer.until_decision(left)
         if self._choice is not None and self._is_calm:
             per_launch = engine.plan.steps_per_launch
             wanted = min(wanted, self._choice.wanted(self._ahead(left), per_launch))
+        if self._finding is not None:
+            wanted = self._finding.until_decision(left)
         if looks is None or engine.plan.steps_per_launch == 1 or wanted == left:
             return wanted
         count = 0       # looks divide the run into launches
@@ -247,16 +244,18 @@ class Balanced(Overview):
             new = draft.assembled(self._messages, self._watched)
             self._arrays.moves()
             relocate(moves, old.engine, new.engine, self.comm)
-            old.engine.close()
+            old.relay.close(old.engine)
         else:
             self._arrays.moves()
             with self.state.setting("redistribute", self.fields, is_lost=True):
+                old.relay.leave(old.engine)
                 homes = draft.placement.executors
                 tiles = relocate_in_turns(moves, old.engine, draft.plan, homes, self.comm)
                 new = draft.assembled(self._messages, self._watched, tiles)
                 go_on(old.engine, new.engine)
         self._request, self._assembly = request, new
         self._arrays.moved(new.engine)
+        self._chooser = self._new_chooser()
         self._timings.new_places()
         if self._tuner is not None:
             self._tuner = tuning.Tuner(new.engine, self.comm, 0.0, self._tuner)

@@ -74,8 +74,8 @@ class Computation(Stepping):
         `Execution` explain them:
 
         partition, weights, align, block, dims, layout, places_per_controller;
-        devices, overlap, exchange, steps_per_launch, math, kernel, tune, balance, check, watchdog,
-        trace, memory_cap, zero_copy;
+        devices, overlap, exchange, steps_per_launch, halo_width, math, kernel, tune, balance,
+        check, watchdog, trace, memory_cap, zero_copy;
 
         and initial values by the names of fields: a number, an array, of which that of rank 0
         counts, a .npy file, or a function of coordinates (docs/fields.md).
@@ -143,6 +143,7 @@ class Computation(Stepping):
         self._tuner = tuning.Tuner(self._engine, self.comm, tune) if tune else None
         self._engine.clear()
         self._balancer, self._ways = self._new_balancer(), self._new_ways()
+        self._chooser = self._new_chooser()
 
     def redistribute(
         self, division: Division | None = None, **keywords: Unpack[DivisionKeywords]
@@ -175,10 +176,12 @@ class Computation(Stepping):
         devices = self._assembly.terms.controllers.report()
         found = self._timings.report(self._engine, devices, tuned, self.comm)
         balancer = self._balancer
+        tried = {} if self._chooser is None else self._chooser.seconds
         return replace(
             found, balance=None if balancer is None else balancer.report(),
             choice=None if self._choice is None else self._choice.report(),
             exchange=None if self._ways is None else self._ways.report(),
+            halo_width=self.halo_width, widths=tried,
         )  # fmt: skip
 
     @collective("path")
@@ -232,7 +235,7 @@ class Computation(Stepping):
     def _close(self) -> None:
         self.state.closed = True
         self._arrays.close()
-        self._engine.close()
+        self._assembly.relay.close(self._engine)
         self._messages.Free()
         self._watchdog.stop()
 

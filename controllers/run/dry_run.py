@@ -18,6 +18,7 @@ from controllers.kernel.registry import KernelChoice, check_math, find_kernel
 from controllers.language.half_points import Locations
 from controllers.language.kinds import DTypes
 from controllers.links.link import Links
+from controllers.placement.halo_width import check_width_of, fixed_width, plan_of_width
 from controllers.placement.own_kernel import as_planned, in_place, overlap_for
 from controllers.placement.temporal import plan_with_steps
 from controllers.plan import Location, Plan
@@ -103,6 +104,7 @@ def dry_run(
     kernel = find_kernel(execution.kernel)
     check_math(execution.math, kernel)
     asked = request.program.with_math(execution.math)
+    check_width_of(execution, kernel, asked)
     layout = division.layout_of(domain_of(asked, request.sizes), n_controllers)
     wanted = execution.devices or ("gpu",)
     words = [wanted] if isinstance(wanted, str) else list(wanted)
@@ -116,14 +118,16 @@ def dry_run(
         ranks, why = [ranks[n] for n in choice.chosen.order], str(choice)
     locations = [ranks[place // n_each % n_controllers] for place in range(layout.n_places)]
 
+    width = fixed_width(execution)
+
     def plan_of(n_steps: int) -> Plan:
-        return Plan(
-            planned, layout, planned.periodic, locations,
+        return plan_of_width(
+            n_steps if width is None else width, planned, layout, planned.periodic, locations,
             overlap=overlap_for(execution.overlap, kernel), steps_per_launch=n_steps,
             in_place=in_place(kernel, kinds),
         )  # fmt: skip
 
-    plan = plan_with_steps(plan_of, kernel, execution.steps_per_launch)
+    plan = plan_with_steps(plan_of, kernel, execution.steps_per_launch, width=width)
     folds = {place: _folds_nbytes(plan, kernel, place) for place in plan.places}
     return DryRun(plan, _configurations(plan, kernel), place_sizes(plan, folds), why)
 
@@ -150,6 +154,6 @@ def _folds_nbytes(plan: Plan, kernel: KernelChoice, place: int) -> int:
     """Bytes on its device that the launches of a place fold into."""
     kind = plan.locations[place].kind
     return sum(
-        planned_folds_nbytes(plan.program, sweep, kernel, [*plan.launched(sweep, place)], kind)
+        planned_folds_nbytes(plan.program, sweep, kernel, [*plan.folded(sweep, place)], kind)
         for sweep in plan.sweeps if sweep.folds
     )

@@ -187,6 +187,7 @@ class Running(Exchanging):
             left = AT_ONCE if n_steps is None else n_steps - done
             self._rebalance(left, interruption)
             self._change_ways(interruption)
+            self._widen(interruption)
             engine = self._engine
             count = self._to_trial(self._to_decision(left, looks), looks)
             tell = further(interruption.progress, done, n_steps or done + left)
@@ -212,6 +213,8 @@ class Running(Exchanging):
         self._ran(engine.n_steps - before, self._timings.seconds - seconds)
         if ways is not None:
             ways.ran(engine.n_steps - before, self._timings.seconds - seconds)
+        if self._finding is not None:
+            self._finding.ran(engine.n_steps - before, self._timings.seconds - seconds)
 
     def _all_looks(
         self, ending: Ending, n_steps: int | None, pause: Pause | None = None

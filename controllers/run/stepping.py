@@ -58,6 +58,7 @@ class Stepping(Running):
     def _can_walk(self) -> bool:
         """Whether a run may stand still: where nobody else divides it, or is told of its steps."""
         divided = self._tuner is not None or self._trace is not None or self._chooses or self._tries
+        divided = divided or self._finding is not None
         return self._engine.can_pause and not divided
 
     @collective("n_steps", "every", "scalars", use="reads", beside="goes on")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, TypedDict, get_args
+from typing import Literal, TypeAlias, TypedDict, Union, get_args
 
 import numpy as np
 
@@ -23,6 +23,12 @@ from hitmap.argument import number, one_of, whole, wrong
 
 Balance: TypeAlias = Literal["start", "dynamic", "off"]
 Exchange: TypeAlias = Literal["usual", "auto"]
+HaloWidth: TypeAlias = Union[int, str, None]
+WIDTH_SEARCHES = {
+    "auto": "dichotomic", "auto:dichotomic": "dichotomic", "auto:hill_climb": "hill_climb",
+    "auto:exhaustive": "exhaustive",
+}  # fmt: skip
+MOST_WIDTH = 1024   # steps between two exchanges; a plan lists the operations of all of them
 MOST_STEPS = 256    # of a launch; no kernel has room for what so many reach
 
 
@@ -33,6 +39,7 @@ class ExecutionKeywords(TypedDict, total=False):
     overlap: Overlap
     exchange: Exchange
     steps_per_launch: int | None
+    halo_width: HaloWidth
     math: Math
     stored: Storing
     fuse: Fusing
@@ -57,6 +64,9 @@ class Execution:
         that is estimated to pay.
     steps_per_launch: time steps that one launch computes, with halos of as many times the reach
         and one exchange (docs/performance.md); by default what promises to be fast, and fits.
+    halo_width: time steps between two exchanges of halos, a multiple of the steps per launch
+        (docs/halos.md); by default those of one launch.  "auto" finds out, while steps run, how
+        many are the fastest, "auto:exhaustive" and "auto:hill_climb" by other searches.
     math: "strict" (the default: the bits of the reference), or "fast": operations contracted, and
         constants divided beforehand; the bits then depend on the device and on the division.
     stored: what becomes of values that steps mark by `stored`: "always" (written to memory and read
@@ -90,6 +100,7 @@ class Execution:
     overlap: Overlap = "auto"
     exchange: Exchange = "usual"
     steps_per_launch: int | None = None
+    halo_width: HaloWidth = None
     math: Math = "strict"
     stored: Storing = "auto"
     fuse: Fusing = "auto"
@@ -110,6 +121,7 @@ class Execution:
         one_of(self.exchange, get_args(Exchange), "exchange")
         if self.steps_per_launch is not None:
             check_steps(whole(self.steps_per_launch, "steps_per_launch"))
+        check_width(self.halo_width, self.steps_per_launch)
         one_of(self.math, get_args(Math), "math")
         one_of(self.stored, get_args(Storing), "stored")
         one_of(self.fuse, get_args(Fusing), "fuse")
@@ -147,6 +159,11 @@ class Execution:
         return limit_of(self.watchdog)
 
     @property
+    def halo_width_search(self) -> str | None:
+        """By which search the halo width is found out; None where it is not."""
+        return WIDTH_SEARCHES[self.halo_width] if isinstance(self.halo_width, str) else None
+
+    @property
     def facts(self) -> dict[str, object]:
         """What all ranks must say alike; devices and their memory are each rank's own."""
         return {
@@ -154,6 +171,7 @@ class Execution:
             "overlap": self.overlap,
             "exchange": self.exchange,
             "steps_per_launch": self.steps_per_launch,
+            "halo_width": self.halo_width,
             "math": self.math,
             "stored": self.stored,
             "fuse": self.fuse,
@@ -173,6 +191,30 @@ def check_steps(wanted: int) -> None:
         raise ValueError(
             f"a launch computes at most {MOST_STEPS} steps, got {short(wanted)}; use fewer, or "
             f"leave it out"
+        )
+
+
+def check_width(width: HaloWidth, per_launch: int | None = None) -> None:
+    """ValueError where halos are never so many steps wide, or no such launches make these."""
+    if width is None:
+        return
+    if isinstance(width, str):
+        if width not in WIDTH_SEARCHES:
+            words = ", ".join(WIDTH_SEARCHES)
+            raise ValueError(
+                f"halo_width is a number of steps or one of {words}, got {short(width)}; use one "
+                f"of these"
+            )
+        return
+    if not 1 <= whole(width, "halo_width") <= MOST_WIDTH:
+        raise ValueError(
+            f"halos are 1 to {MOST_WIDTH} steps wide, got halo_width={short(width)}; use one of "
+            f"these, or leave it out"
+        )
+    if per_launch is not None and width % per_launch:
+        raise ValueError(
+            f"launches of {per_launch} steps do not make up the {width} steps between two "
+            f"exchanges; use a halo_width that is a multiple of steps_per_launch"
         )
 
 

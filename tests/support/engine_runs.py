@@ -17,6 +17,7 @@ from random_programs import ProgramCase
 
 from controllers.engine import Engine
 from controllers.executor.executor import Executor
+from controllers.placement.halo_width import plan_of_width
 from controllers.plan import ExchangeWay, Location, Overlap, Plan
 from controllers.program.program import Program
 from hitmap import Layout, SerialCommunicator, Shape
@@ -69,16 +70,18 @@ def check_engine(
     steps_per_launch: int = 1,
     program: Program | None = None,
     way: ExchangeWay = OVERLAPPING,
+    n_launches: int = 1,
 ) -> None:
     """Runs of all steps at once, and of one at a time after the fields are set anew.
 
-    program: what is run, where it is not the very one of the case.
+    program: what is run, where it is not the very one of the case.  n_launches: between two
+    exchanges.
     """
     numbers = {executor: n for n, executor in enumerate(dict.fromkeys(executors))}
     locations = [Location(0, numbers[one], one.shares_host) for one in executors]
-    plan = Plan(
-        program or case.program, layout, case.periodic, locations, way=way,
-        steps_per_launch=steps_per_launch,
+    plan = plan_of_width(
+        n_launches * steps_per_launch, program or case.program, layout, case.periodic, locations,
+        way=way, steps_per_launch=steps_per_launch,
     )  # fmt: skip
     engine = kind(plan, dict(enumerate(executors)), SerialCommunicator())
     for parts in ([case.n_steps], [1] * case.n_steps):

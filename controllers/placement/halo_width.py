@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""Halo widths: how many time steps there are between two exchanges, and who can do so many."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from controllers.kernel.registry import KernelChoice
+from controllers.kernel.variant import Kernel
+from controllers.placement.temporal import thickest
+from controllers.plan import Plan, RoundPlan
+from controllers.program.program import Program
+from controllers.program.rounds import why_together
+from controllers.settings.execution import Execution
+
+MOST_TRIED = 64     # steps between two exchanges
+
+
+def fixed_width(execution: Execution) -> int | None:
+    """The steps between two exchanges that are asked for; None where nobody says it."""
+    width = execution.halo_width
+    return None if width is None or isinstance(width, str) else width
+
+
+def plan_of_width(width: int, *args: Any, steps_per_launch: int = 1, **options: Any) -> Plan:
+    """A plan with so many steps between two exchanges, a multiple of those of a launch."""
+    if width == steps_per_launch:
+        return Plan(*args, steps_per_launch=steps_per_launch, **options)
+    n_launches, rest = divmod(width, steps_per_launch)
+    if rest or not n_launches:
+        raise ValueError(
+            f"launches of {steps_per_launch} steps do not make up the {width} steps between two "
+            f"exchanges; use a halo_width that is a multiple of steps_per_launch"
+        )
+    return RoundPlan(*args, n_launches=n_launches, steps_per_launch=steps_per_launch, **options)
+
+
+def check_width_of(execution: Execution, kernel: KernelChoice, program: Program) -> None:
+    """ValueError where halos cannot be wider than a launch reaches."""
+    width = execution.halo_width
+    if width is None or width == 1:
+        return
+    reason = ""
+    if execution.checked != "off":
+        reason = "the checked mode looks at every step"
+    elif execution.tune:
+        reason = "tune searches with an exchange after each launch"
+    elif execution.exchange == "auto":
+        reason = 'exchange="auto" tries ways to exchange after each launch'
+    elif execution.halo_width_search and execution.chooses:
+        reason = 'devices="auto" compares devices with one width'
+    elif execution.halo_width_search and execution.balance == "dynamic":
+        reason = "shares that always follow the devices are measured with one width"
+    elif isinstance(kernel, Kernel) and any(program.periodic):
+        reason = (
+            f"kernel {kernel.name!r} would be launched on cells beyond the ends of an axis that is "
+            f"a ring, whose indices it may use"
+        )
+    if reason:
+        raise ValueError(f"halo_width={width!r} is not possible: {reason}; leave one of them out")
+
+
+def replanned(plan: Plan, width: int, tiles_of: Plan | None = None) -> Plan:
+    """The same plan with another halo width, and perhaps with the tiles of a wider one."""
+    if width == plan.halo_width:
+        return plan
+    return plan_of_width(
+        width, plan.program, plan.layout, plan.periodic, plan.locations, way=plan.way,
+        only_rank=plan.only_rank, steps_per_launch=plan.steps_per_launch, in_place=plan.in_place,
+        halo_capacity=plan.halo_capacity, host_tasks=plan.host_tasks, tiles_of=tiles_of,
+    )  # fmt: skip
+
+
+def widths_to_try(plan: Plan, fits: Callable[[Plan], bool]) -> tuple[int, ...]:
+    """The widths among which a run may choose, rising; the first one is that of `plan`.
+
+    Doubled as long as halos are not too thick, and there is memory for them: `fits` is asked for
+    the widest one, collectively.
+    """
+    found = [plan.halo_width]
+    if why_together(plan.program) or not plan.bundles:
+        return (*found,)
+    most = min(MOST_TRIED, thickest(plan.program, plan.layout, plan.periodic))
+    while 2 * found[-1] <= most:
+        found.append(2 * found[-1])
+    while len(found) > 1 and not fits(replanned(plan, found[-1])):
+        found.pop()
+    return (*found,)

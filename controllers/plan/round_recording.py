@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""What a plan of rounds records for each step: wide launches, and in the last one the exchange."""
+from __future__ import annotations
+
+from controllers.plan import exchange
+from controllers.plan.folding import record_folds, record_occasional
+from controllers.plan.operation import MemoryCells, TileKey
+from controllers.plan.recorder import Recorder
+from controllers.plan.recording import fill_once, record_carry, record_fill, record_launch
+from controllers.plan.rounds import RoundOutline
+from controllers.program.sweep import Version
+
+
+def record_round_step(plan: RoundOutline, recorder: Recorder, phase: int) -> None:
+    """All of one step of the period."""
+    _fill_first(plan, recorder, phase, timed=True)
+    for numbers in plan.liveness.groups:
+        _record_sweeps(plan, recorder, numbers, phase)
+    _fill_first(plan, recorder, phase + 1, timed=False)
+    record_occasional(plan, recorder)
+
+
+def record_round_opening(plan: RoundOutline, recorder: Recorder, phase: int) -> None:
+    """What a step begins with once fields were set: halos as wide as for a whole round."""
+    deliveries = [
+        exchange.Delivery(plan, recorder, bundle, phase, opens=True) for bundle in plan.bundles
+    ]
+    for one in deliveries:
+        one.pack()
+    exchange.record(deliveries)
+    for field in plan.patterns:
+        for place in plan.places:
+            _spread(plan, recorder, field, phase, place)
+    _fill_first(plan, recorder, phase, timed=False, opens=True)
+    fill_once(plan, recorder)
+
+
+def _spread(plan: RoundOutline, recorder: Recorder, field: str, phase: int, place: int) -> None:
+    """Copy what never changes in the halo to the buffers that no message reaches."""
+    region, pool = plan.steady(field, place), plan.liveness.pools[field]
+    if region.empty:
+        return
+    newest = plan.newest(field, phase, place)
+    for buffer in range(plan.liveness.n_buffers[pool]):
+        if buffer != newest.buffer:
+            source = MemoryCells(newest, region.boxes)
+            target = MemoryCells(TileKey(pool, buffer, place), region.boxes)
+            recorder.add(place, "copy", "compute", [source], [target])
+
+
+def _fill_first(
+    plan: RoundOutline, recorder: Recorder, phase: int, *, timed: bool, opens: bool = False
+) -> None:
+    """Make cells outside the domain of what a step begins with: those that are `timed`, or not."""
+    for field in plan.patterns:
+        extension = plan.extension(field)
+        if extension is None or extension.boundary.is_steady or extension.is_timed != timed:
+            continue
+        if not (timed or opens or plan.liveness.writings(field)):
+            continue    # as it was filled when it was opened
+        first = Version(field, 0)
+        for place in plan.places:
+            outside = plan.made_outside(first, phase, place, opens=opens)
+            record_fill(plan, recorder, first, phase, place, outside)
+
+
+def _record_sweeps(
+    plan: RoundOutline, recorder: Recorder, numbers: tuple[int, ...], phase: int
+) -> None:
+    """A sweep, and those that complete it; in the last launch of a round, with what they send."""
+    made = dict.fromkeys(
+        update.version for number in numbers for update in plan.sweeps[number].updates
+    )
+    is_last = plan.launch_of(phase) == plan.n_launches - 1
+    deliveries = [
+        exchange.Delivery(plan, recorder, bundle, phase, numbers[-1])
+        for bundle in plan.bundles
+        if is_last and any(transfer.version in made for transfer in bundle.transfers)
+    ]
+    for version in made:
+        for place in plan.places:
+            region = plan.kept(version, phase, place)
+            record_carry(plan, recorder, version, phase, place, region)
+    inner = []
+    for number in numbers:
+        for place in plan.places:
+            parts, rest = plan.parts_of(number, phase, place)
+            for part, (over, folds) in enumerate(parts):
+                record_launch(plan, recorder, number, phase, place, over, part, folds=folds)
+            inner.append((number, place, rest, len(parts)))
+    for one in deliveries:
+        one.pack()
+    for number, place, rest, part in inner:
+        if not rest.empty:
+            record_launch(plan, recorder, number, phase, place, rest, part)
+    for number in numbers:
+        record_folds(plan, recorder, number)
+    exchange.record(deliveries)
+    read = {use.version for sweep in plan.sweeps for use in sweep.uses}
+    for version in made:
+        extension = plan.extension(version.field)
+        if version in read and extension is not None and not extension.boundary.is_steady:
+            for place in plan.places:
+                outside = plan.made_outside(version, phase, place)
+                record_fill(plan, recorder, version, phase, place, outside)

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: MIT
+"""Plans of rounds: halos as wide as some launches reach, exchanged once for all of them.
+
+The steps of the period are those of a round, or of several: in the last launch of each, what a
+place owns is handed over as usual.  Each launch of the others computes the cells around these, too,
+that the launches after it read (`program/rounds.py`).  Messages bring what is needed as a round
+begins; a version is exchanged only if it is the last of its field in a step.
+"""
+# docs/decisions/0055-halos-of-several-launches.md
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, reduce
+from typing import Any
+
+from controllers.plan.plan import Plan
+from controllers.program.liveness import is_near
+from controllers.program.program import Program
+from controllers.program.rounds import (
+    Round,
+    Surveyor,
+    reach_of,
+    unrolled,
+    unrolled_sweep,
+    why_together,
+)
+from controllers.program.sweep import Sweep, Version
+from hitmap.halo import HaloPattern
+from hitmap.layout import Layout
+from hitmap.region import Region
+from hitmap.shape import Shape
+from hitmap.strided import Geometry
+
+
+class RoundOutline(Plan):
+    """What is known of a plan of rounds before its operations are recorded.
+
+    Halos are exchanged after every `n_launches` of its steps, two or more.
+    """
+
+    def __init__(
+        self, program: Program, layout: Layout, periodic: tuple[bool, ...], *args: Any,
+        n_launches: int, steps_per_launch: int = 1, **options: Any,
+    ) -> None:  # fmt: skip
+        reason = why_together(program)
+        if not reason and options.get("host_tasks"):
+            reason = "tasks of the host change what a place owns after each step"
+        if reason:
+            raise ValueError(
+                f"halos of {n_launches * steps_per_launch} steps are not for {program.name!r}: "
+                f"{reason}; leave the halo width out"
+            )
+        self.n_launches = n_launches
+        self._margin = reach_of(program.stages, n_launches * steps_per_launch)
+        super().__init__(
+            program, layout, periodic, *args, steps_per_launch=steps_per_launch, **options
+        )
+        self.n_phases = math.lcm(self.liveness.period, n_launches)
+
+    def launch_of(self, phase: int) -> int:
+        """Which launch of its round a step of the period is."""
+        return phase % self.n_launches
+
+    def round(self, place: int) -> Round:
+        """What a place computes and needs in a round."""
+        if place not in self._rounds:
+            owned = {field: self.owned(field, place) for field in self._unrolled}
+            self._rounds[place] = self._surveyor.round(owned, self.n_launches)
+        return self._rounds[place]
+
+    def computed(self, number: int, phase: int, place: int) -> Shape:
+        """The cells that a sweep computes at a place in a step of the period."""
+        return self.round(place).computed[self.launch_of(phase)][number]
+
+    def kept(self, version: Version, phase: int, place: int) -> Region:
+        """What is needed of a version that its sweeps leave as it is, but others compute."""
+        box = self.round(place).needed[self.launch_of(phase)].get(version)
+        at, before = (
+            self.liveness.buffer(one, phase)
+            for one in (version, Version(version.field, version.number - 1))
+        )
+        if box is None or at == before:
+            return Region.of([])
+        changing = self.changing(version.field) & (box & self._unrolled[version.field])
+        return changing - self.liveness.computed(version)
+
+    def steady(self, field: str, place: int) -> Region:
+        """The cells in the halo of a field that no sweep computes, and that all buffers need."""
+        box = self.round(place).first(field)
+        if box is None or self.liveness.n_buffers[field] == 1:
+            return Region.of([])
+        halo = Region.of([box & self._unrolled[field]]) - self.owned(field, place)
+        return halo - self.changing(field)
+
+    def changing(self, field: str) -> Region:
+        """The cells of a field that some sweep computes."""
+        return Region.of(box for part in self.liveness.writings(field) for box in part.boxes)
+
+    def made_outside(
+        self, version: Version, phase: int, place: int, *, opens: bool = False
+    ) -> tuple[Shape, ...]:
+        """The cells outside the domain that are needed of a version; as a round `opens`, then."""
+        extension = self.extension(version.field)
+        launch = 0 if opens else self.launch_of(phase)
+        box = self.round(place).needed[launch].get(version)
+        return () if extension is None or box is None else extension.outside(box)
+
+    def ever_outside(self, field: str, place: int) -> tuple[Shape, ...]:
+        extension, box = self.extension(field), self.round(place).hull(field)
+        return () if extension is None or box is None else extension.outside(box)
+
+    def full(self, field: str, place: int) -> Shape:
+        found = self.patterns[field].full(place)
+        if self.owned(field, place).empty:
+            return found
+        boxes = [self.round(place).hull(field)]
+        for launch in self.round(place).computed:
+            boxes += [b for b, s in zip(launch, self.sweeps) if field in s.fields]
+        return reduce(Shape.hull, (b for b in boxes if b is not None and not b.empty), found)
+
+    def cells_before(self, sweep: Sweep, place: int) -> int:
+        number = self._number(sweep)
+        return sum(launch[number].n_cells for launch in self.round(place).computed[:-1])
+
+    def boxes(self, sweep: Sweep, place: int) -> tuple[tuple[Shape, ...], Shape]:
+        """What is launched in the last launch of a round: before the borders leave, and after."""
+        return self._split(sweep, self.computed(self._number(sweep), -1, place), place)
+
+    def launched(self, sweep: Sweep, place: int) -> Iterator[tuple[Shape, Mapping[str, Geometry]]]:
+        geometries = {field: self.geometry(field, place) for field in self.program.dtypes}
+        number = self._number(sweep)
+        boxes: dict[Shape, None] = {}
+        for launch in range(self.n_launches):
+            parts, inner = self.parts_of(number, launch, place)
+            boxes |= dict.fromkeys([*(box for box, _ in parts), inner])
+        return ((box, geometries) for box in boxes if not box.empty)
+
+    def folded(self, sweep: Sweep, place: int) -> Iterator[tuple[Shape, Mapping[str, Geometry]]]:
+        geometries = {field: self.geometry(field, place) for field in self.program.dtypes}
+        own = self.updated(sweep, place)
+        return iter([] if own.empty else [(own, geometries)])
+
+    def parts_of(
+        self, number: int, phase: int, place: int
+    ) -> tuple[list[tuple[Shape, bool]], Shape]:
+        """The boxes that are launched of a sweep, and whether each is the one that folds.
+
+        Then what is launched after the borders are handed over, in the last launch of a round.
+        """
+        sweep, over = self.sweeps[number], self.computed(number, phase, place)
+        nothing = Shape(over.lower, over.lower)
+        if over.empty:
+            return [], nothing
+        if sweep.folds:
+            own = self.updated(sweep, place)
+            rest = Region.of([over]) - own
+            folding = [] if own.empty else [(own, True)]
+            return [*folding, *((box, False) for box in rest.boxes)], nothing
+        if self.launch_of(phase) < self.n_launches - 1:
+            return [(over, False)], nothing
+        first, inner = self._split(sweep, over, place)
+        return [(box, False) for box in first], inner
+
+    @cached_property
+    def _unrolled(self) -> dict[str, Shape]:
+        domains = {field: self.layout_of(field).domain for field in self.program.dtypes}
+        return {f: unrolled(box, box, self.periodic, self._margin) for f, box in domains.items()}
+
+    @cached_property
+    def _surveyor(self) -> Surveyor:
+        extensions = {field: self.extension(field) for field in self._unrolled}
+        return Surveyor(self.liveness, self._unrolled, extensions)
+
+    @cached_property
+    def _rounds(self) -> dict[int, Round]:
+        return {}
+
+    def _number(self, sweep: Sweep) -> int:
+        return next(number for number, one in enumerate(self.sweeps) if one is sweep)
+
+    def _lowered(self) -> list[Sweep]:
+        return [unrolled_sweep(one, self.periodic, self._margin) for one in super()._lowered()]
+
+    def _patterns(
+        self, fields: Sequence[str]
+    ) -> tuple[dict[str, HaloPattern], dict[Version, HaloPattern]]:
+        self.patterns = {}
+        for field in fields:
+            self._extensions[field] = self._extension(field, self._all_uses(field))
+        for field in fields:
+            layout = self.layout_of(field)
+            read = [
+                Region.of([] if owned.empty or box is None else [box])
+                for place, owned in enumerate(layout.owned)
+                for box in [None if owned.empty else self.round(place).first(field)]
+            ]
+            extension = self._extensions[field]
+            self.patterns[field] = HaloPattern.of_regions(layout, read, self.periodic, extension)
+        live = self.liveness
+        exchanged = {
+            live.last(field): pattern
+            for field, pattern in self.patterns.items()
+            if pattern.messages or is_near(live.uses(Version(field, 0)))
+        }
+        return self.patterns, exchanged
+
+    @cached_property
+    def _extensions(self) -> dict[str, Any]:
+        return {}
+
+    def _first_reader(self, version: Version) -> int | None:
+        """All that is exchanged is read from when the next round begins."""
+        return 0 if version.number else None

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""Rounds of launches without an exchange, on any number of places, give the reference's bits."""
+from __future__ import annotations
+
+import random
+
+import pytest
+from engine_runs import check_engine, compare, fill, layout_of
+from fold_programs import random_folds
+from lazy_executor import LazyExecutor, World
+from random_options import choices
+from random_programs import random_program
+from random_steps import random_steps
+from sample import sample
+from small_kernels import FirstThatSuits, opencl
+
+from controllers.device import reference_device
+from controllers.engine import Engine
+from controllers.engine.relay import Relay
+from controllers.executor.executor import Executor
+from controllers.executor.reference import ReferenceExecutor
+from controllers.placement.halo_width import plan_of_width, replanned
+from controllers.plan import Location
+from hitmap import SerialCommunicator
+
+N_PLACES = (1, 2, 3, 5)
+MOST = 5            # launches of a round
+PROGRAMS = [n for n in range(120) if not random_program(n).program.renames][:60]
+STEPS = [n for n in range(150) if choices()[n]["renames"] == "none"][:60]
+
+
+@pytest.mark.parametrize("number", sample(PROGRAMS, 10))
+def test_changes_of_width_under_way_leave_the_bits(number: int) -> None:
+    case, rng = random_program(number), random.Random(number)
+    n_places = rng.choice(N_PLACES)
+    executors = [ReferenceExecutor(reference_device()) for _ in range(n_places)]
+    locations = [Location(0, n) for n in range(n_places)]
+    plan = plan_of_width(
+        MOST, case.program, layout_of(case, n_places, rng), case.periodic, locations, overlap="on"
+    )
+    homes: dict[int, Executor] = dict(enumerate(executors))
+    widest = Engine(plan, homes, SerialCommunicator())
+
+    def narrow(width: int) -> Engine:
+        return Engine(
+            replanned(plan, width, plan), homes, SerialCommunicator(), widest.tiles
+        )
+
+    relay, engine = Relay(widest, narrow), widest
+    fill(engine, case.arrays)
+    for _ in range(case.n_steps):
+        engine.run(1)
+        before, engine = engine, relay.engine(rng.randint(1, MOST))
+        if engine is not before:
+            engine.take_over(before)
+    for field, expected in case.expected.items():
+        compare(engine, field, expected)
+    relay.close(engine)
+
+
+@pytest.mark.parametrize("number", sample(STEPS, 10))
+def test_random_steps_of_wide_halos_give_the_bits_of_the_reference(number: int) -> None:
+    case, chosen, rng = random_steps(number), choices()[number], random.Random(number)
+    n_places = rng.choice(N_PLACES)
+    devices = [opencl(True, "cpu"), opencl(False, "other")]
+    for device in devices:
+        device.choices = FirstThatSuits(device.device, chosen["strategy"])
+    executors: list[Executor] = [rng.choice(devices) for _ in range(n_places)]
+    layout, count = layout_of(case, n_places, rng), rng.randint(2, MOST)
+    try:
+        check_engine(case, executors, layout, steps_per_launch=chosen["steps"], n_launches=count)
+    except ValueError as error:     # of several steps, which few kernels compute
+        assert chosen["steps"] > 1 and "no kernel computes" in str(error), error
+        check_engine(case, executors, layout, n_launches=count)
+
+
+@pytest.mark.parametrize("number", sample(PROGRAMS, 10))
+def test_devices_that_run_at_any_time_give_the_bits_of_the_reference(number: int) -> None:
+    case, rng = random_program(number), random.Random(number)
+    world = World(number, eagerness=[0.07, 0.2, 0.6][number % 3])
+    executors = [
+        LazyExecutor(world, shares_host=rng.random() < 0.5, name=str(place)) for place in range(4)
+    ]
+    layout = layout_of(case, 5, rng)
+    check_engine(case, [*executors, executors[0]], layout, n_launches=rng.randint(2, MOST))
+
+
+@pytest.mark.parametrize("number", sample(STEPS, 10))
+def test_wide_halos_fold_each_cell_once(number: int) -> None:
+    case, rng = random_folds(number), random.Random(number)
+    n_places = rng.choice(N_PLACES)
+    executors: list[Executor] = [ReferenceExecutor(reference_device()) for _ in range(n_places)]
+    check_engine(
+        case, executors, layout_of(case, n_places, rng), n_launches=rng.randint(2, MOST)
+    )

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT
+"""Halos of several launches as users ask for them: the same bits, what is refused, reports."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from mpi_jobs import helpers_path, run_ranks
+
+import controllers as ct
+from controllers import Computation, Kernel, Stencil, reference_run
+
+CROSS = Stencil.of("cross", [(-1, 1)] * 2, [0, 1, 0, 1, 4, 1, 0, 1, 0], 8).program("float32")
+START = np.random.default_rng(0).random((37, 29), dtype=np.float32)
+
+
+def expected(n_steps: int, periodic: bool = False) -> Any:
+    return reference_run(CROSS, {"u": START}, n_steps, (periodic,) * 2)["u"]
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "periodic"])
+@pytest.mark.parametrize(("device", "n_places"), [("reference", 5), ("cpu", 3)])
+def test_widths_change_under_way(boundary: Any, device: str, n_places: int) -> None:
+    with Computation(
+        CROSS, START, boundary=boundary, devices=device, places_per_controller=n_places,
+        halo_width=6, steps_per_launch=1,
+    ) as run:  # fmt: skip
+        done = 0
+        for width in (6, 1, 4, 5, 1, 3):
+            run.use_halo_width(width)
+            run.run(5)
+            done += 5
+            assert run.halo_width == width
+            assert np.array_equal(run.gather(), expected(done, boundary == "periodic"))
+
+
+def test_what_is_set_between_is_exchanged_at_once() -> None:
+    with Computation(CROSS, START, devices="reference", places_per_controller=4,
+                     halo_width=4) as run:  # fmt: skip
+        run.run(2)      # amid a round
+        run.u.set(2 * run.gather())
+        run.run(3)
+        again = reference_run(CROSS, {"u": np.float32(2) * expected(2)}, 3, (False,) * 2)["u"]
+        assert np.array_equal(run.gather(), again)
+
+
+def test_tiles_stay_where_they_are_as_the_width_changes() -> None:
+    with Computation(CROSS, START, devices="reference", halo_width=4) as run:
+        tiles = {id(tile) for tile in run._engine.tiles.values()}
+        run.use_halo_width(2)
+        assert {id(tile) for tile in run._engine.tiles.values()} == tiles
+
+
+def test_launches_of_several_steps_make_up_a_width() -> None:
+    with Computation(CROSS, START, devices="reference", places_per_controller=2, halo_width=6,
+                     steps_per_launch=3) as run:  # fmt: skip
+        run.run(8)
+        assert np.array_equal(run.gather(), expected(8))
+        assert (run.plan.steps_per_launch, run.plan.halo_width) == (3, 6)
+
+
+def test_report_and_explanation_say_the_width() -> None:
+    with Computation(CROSS, START, devices="reference", places_per_controller=2,
+                     halo_width=3) as run:  # fmt: skip
+        run.run(4)
+        assert run.report().halo_width == 3
+        assert ", an exchange every 3 steps" in run.report().table()
+        assert "messages of field u per round of 3 steps" in run.explain()
+
+
+@pytest.mark.parametrize("mode", ["auto", "auto:hill_climb", "auto:exhaustive"])
+def test_a_width_is_found_while_steps_run(mode: str) -> None:
+    with Computation(CROSS, START, devices="reference", places_per_controller=2, halo_width=mode,
+                     steps_per_launch=1) as run:  # fmt: skip
+        assert run._assembly.relay.widths == [1, 2]     # of 18 rows, a quarter is halo
+        run.run(300)
+        done = 300
+        while not run._chooser.over and done < 6000:
+            run.run(300)
+            done += 300
+        assert run._chooser.over and run.halo_width in (1, 2)
+        assert run.halo_width in run.report().widths
+    with Computation(CROSS, START, devices="reference", places_per_controller=2, halo_width=mode,
+                     steps_per_launch=1) as run:  # fmt: skip
+        run.run(90)
+        assert np.array_equal(run.gather(), expected(90))
+
+
+def two_steps(u: Any, v: Any) -> Any:
+    return {"u": v, "v": u + v[1]}
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"halo_width": 0}, "halos are 1 to 1024 steps wide, got halo_width=0"),
+        ({"halo_width": "wide"}, "one of auto, auto:dichotomic.*got 'wide'"),
+        ({"halo_width": 6, "steps_per_launch": 4}, "a multiple of steps_per_launch"),
+        ({"halo_width": 2, "check": True}, "checked mode looks at every step"),
+        ({"halo_width": 2, "tune": 1.0}, "tune searches with an exchange after each launch"),
+        ({"halo_width": "auto", "balance": "dynamic"}, "shares that always follow"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(keywords: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Computation(CROSS, START, devices="reference", **keywords)
+
+
+def test_programs_that_rename_are_refused() -> None:
+    step = ct.step(two_steps)
+    with pytest.raises(ValueError, match="renames fields, .*; leave the halo width out"):
+        Computation(step, ct.Grid(x=20), boundary="periodic", devices="reference", halo_width=2,
+                    u=0, v=1)  # fmt: skip
+
+
+def test_own_kernels_on_rings_are_refused() -> None:
+    own = Kernel.of("own", "VALUE(u, 0, 0) = IN(u, 0, 0);")
+    with pytest.raises(ValueError, match="beyond the ends of an axis that is a ring"):
+        Computation(CROSS, START, boundary="periodic", devices="reference", kernel=own,
+                    halo_width=2)  # fmt: skip
+
+
+def test_a_width_beyond_the_room_is_refused() -> None:
+    with Computation(CROSS, START, devices="reference", halo_width=3) as run:
+        with pytest.raises(ValueError, match="room for 3 steps .* got 4; make the computation"):
+            run.use_halo_width(4)
+        run.run(1)
+
+
+JOB = """
+import numpy as np
+from slow_messages import slow_messages
+from controllers import Computation, Stencil, reference_run
+cross = Stencil.of("cross", [(-1, 1)] * 2, [0, 1, 0, 1, 4, 1, 0, 1, 0], 8).program("float32")
+start = np.random.default_rng(0).random((64, 40), dtype=np.float32)
+with slow_messages(1e-3):
+    for width in (1, 4, "auto"):
+        with Computation(cross, start, devices="reference", halo_width=width) as run:
+            run.run(20 if width != "auto" else 400)
+            if width == "auto":
+                run.use_halo_width(2)
+                run.scatter(start if run.comm.rank == 0 else None)
+                run.run(20)
+            got = run.gather()
+            right = reference_run(cross, {"u": start}, 20, (False, False))["u"]
+            assert got is None or np.array_equal(got, right), width
+print("all right", flush=True)
+"""
+
+
+def test_ranks_whose_messages_are_slow_have_the_same_bits() -> None:
+    job = run_ranks(2, JOB, env=helpers_path())
+    assert job.returncode == 0 and job.stdout.count("all right") == 2, job.stdout + job.stderr
