@@ -20,6 +20,7 @@ from controllers.kgt.strategies.rows import RowsConfig
 from controllers.kgt.text.emitter import assignments
 from controllers.program.coordinates import Coordinates
 from controllers.program.expression import Coordinate, Expression, Index, Read, Scalar, where
+from controllers.program.neighbour import shifted
 from controllers.program.program import Field, Program, Stage
 from controllers.program.reference import reference_run
 
@@ -159,3 +160,62 @@ def test_an_item_that_holds_cells_of_many_fields_computes_fewer_of_them() -> Non
         config = choose(program, stage, "gpu")
         assert isinstance(config, MarchingConfig)
         assert (config.lanes, config.looped) == (lanes, lanes == 4)
+
+
+def faces(n_axes: int, dtype: str) -> Program:
+    """What flows through the faces along the first axis and the last one, upwind; a scalar."""
+    here = (0,) * n_axes
+    reads = {name: Read(name, here) for name in ("u", "v")}
+
+    def flux(axis: int) -> Expression:
+        ahead = tuple(int(n == axis) for n in range(n_axes))
+        (u, v), (above, beyond) = reads.values(), (shifted(one, ahead) for one in reads.values())
+        speed = np.maximum(abs(v) / u, abs(beyond) / above)
+        return v + beyond - (speed + np.sqrt(abs(u * above))) * (above - u) * Scalar("dt")
+
+    out = sum((
+        flux(axis) - shifted(flux(axis), tuple(-int(n == axis) for n in range(n_axes)))
+        for axis in (0, n_axes - 1)
+    ), start=reads["u"])  # fmt: skip
+    stage = Stage("faces", {"u": out, "v": np.sqrt(abs(out))}, ((-1, 1),) * n_axes)
+    return Program("faces", (Field("u", dtype), Field("v", dtype)), (stage,))
+
+
+HANDING = [
+    (MarchingConfig(2, 4, 0, (32, 2, 1), looped=True, hands=True), "float32"),
+    (MarchingConfig(1, 3, 0, (32, 2, 1), hands=True), "float64"),
+    (MarchingConfig(4, 8, 0, (16, 2, 1), looped=True, hands=True), "float64"),
+]
+
+
+@pytest.mark.parametrize(
+    ("config", "dtype"),
+    [HANDING[0], *(pytest.param(*case, marks=pytest.mark.whole) for case in HANDING[1:])],
+)
+def test_what_is_handed_on_from_step_to_step_has_the_bits_of_the_reference(
+    config: MarchingConfig, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, extent = faces(3, dtype), (11, 5, 46)
+    rng = np.random.default_rng(3)
+    fields: dict[str, Array] = {name: 1 + rng.random(extent).astype(dtype) for name in ("u", "v")}
+    expected = reference_run(program, fields, 3, dt=0.125)
+    assert chosen(config, monkeypatch) == []
+    with Computation(program, extent, devices="cpu", dt=0.125) as run:
+        for name, values in fields.items():
+            run[name].scatter(values)
+        run.run(3)
+        for name in ("u", "v"):
+            assert np.array_equal(run[name].gather(), expected[name]), name
+
+
+def test_what_the_cell_before_shares_is_computed_once() -> None:
+    program = faces(3, "float32")
+    (stage,) = program.stages
+    config = MarchingConfig(1, 8, 0, looped=True)
+    texts = [
+        generate(program, stage, replace(config, hands=hands)).source.split("#pragma unroll 1")
+        for hands in (False, True)
+    ]
+    roots = [[len(re.findall(r"\bsqrt\(", part)) for part in text] for text in texts]
+    assert roots == [[0, 5], [1, 4]]    # four faces and v; the lower one along z before all steps
+    assert "item_kept_1 = item_next_1;" in texts[1][1] and "u_m1_0_0" not in texts[1][1]

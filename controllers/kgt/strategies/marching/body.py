@@ -2,7 +2,7 @@
 """The body of a "marching" kernel: where the item is, and its steps along the axis."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import prod
 
@@ -15,6 +15,7 @@ from controllers.kgt.strategies.marching.folds import (
     walk,
     walked,
 )
+from controllers.kgt.strategies.marching.handing import Handing
 from controllers.kgt.strategies.marching.parameters import MarchingParameters
 from controllers.kgt.strategies.marching.registers import Registers
 from controllers.kgt.text import frame
@@ -25,7 +26,7 @@ from controllers.kgt.text.emitter import OPENCL_TYPES, assignments, cell_index, 
 from controllers.kgt.text.fold_text import fold_end_of_group, fold_start, slot_of_group
 from controllers.kgt.text.fold_values import values_of
 from controllers.kgt.text.lanes import Lanes
-from controllers.program.expression import Expression
+from controllers.program.expression import Expression, Read
 from controllers.program.program import Program, Stage
 
 
@@ -175,14 +176,23 @@ def _march(program: Program, stage: Stage, config: MarchingParameters) -> list[s
     """C lines: the marching, with what is loaded before it and in each step."""
     fields = used_fields(stage)
     types = {field: OPENCL_TYPES[program.dtypes[field]] for field in fields}
-    registers = Registers.of(
-        stage, config.lanes, config.axis, types, config.across(program.n_axes), config.rows
-    )
+    handing = Handing.of(program, stage, config)
+
+    def kept(reads: Iterable[Read]) -> Registers:
+        across = config.across(program.n_axes)
+        return Registers.of(stage, config.lanes, config.axis, types, across, config.rows, reads)
+
+    registers = kept(handing.reads(handing.stage) if handing else stage.reads)
     before, first, after = registers.loads()
-    rows = [_row(program, stage, config, registers.of_row(row)) for row in range(config.rows)]
+    rows = [
+        _row(program, stage, config, registers.of_row(row), handing) for row in range(config.rows)
+    ]
     if config.rows > 1:
         rows = [["{", *indented(row), "}"] for row in rows]
     step = [*first, *(line for row in rows for line in row)]
+    if handing:
+        before += _handed(program, config, kept(handing.first.reads), handing)
+        after = [*after, *handing.hand_on(config.lanes)]
     if config.steps > 1:
         moves = [f"{cell_index(field, stage)} += {field}_pitch_{config.axis};" for field in fields]
         step = block("""
@@ -193,17 +203,43 @@ def _march(program: Program, stage: Stage, config: MarchingParameters) -> list[s
         """, times=" 1" if config.looped else "", steps=config.steps, step=[*step, *after, *moves])
     ready = before_steps(program, stage, config)
     made = after_steps(program, stage, config)
-    return [*registers.sides(program.n_axes - 1), *ready, "", *before, *step, *made]
+    sides = kept(stage.reads).sides(program.n_axes - 1)
+    return [*sides, *ready, "", *before, *step, *made]
+
+
+def _handed(
+    program: Program, config: MarchingParameters, registers: Registers, handing: Handing
+) -> list[str]:
+    """C lines: what is handed on to the first step."""
+    before, first, _ = registers.loads()
+    (kind,) = {OPENCL_TYPES[dtype] for dtype in handing.dtypes.values()}
+    cells = f"[{config.lanes}]" if config.lanes > 1 else ""
+    names = handing.variables(handing.first)
+    return block("""
+        $kind $names;
+        {
+            $loads
+            $values
+            $hand_on
+        }
+    """, kind=kind, names=", ".join(f"{name}{cells}" for name in handing.dtypes),
+        loads=[*before, *first],
+        values=each_cell(program, handing.first, config, registers, names, handing.dtypes),
+        hand_on=handing.hand_on(config.lanes))
 
 
 def _row(
-    program: Program, stage: Stage, config: MarchingParameters, registers: Registers
-) -> list[str]:
+    program: Program, stage: Stage, config: MarchingParameters, registers: Registers,
+    handing: Handing | None,
+) -> list[str]:  # fmt: skip
     """C lines: the cells of a row, in one step."""
+    names = {field: named("item_value", stage, field) for field in stage.updates}
     if in_vectors(stage, program.dtypes):
         values = _values(program, stage, config, registers)
+    elif handing:
+        names |= handing.variables(handing.stage)
+        values = each_cell(program, handing.stage, config, registers, names, handing.dtypes)
     else:
-        names = {field: named("item_value", stage, field) for field in stage.updates}
         values = each_cell(program, stage, config, registers, names)
     row = registers.row
     stores = _stores(program, stage, config, row)

@@ -7,6 +7,8 @@ at one place, a compiler finds and computes once, along the row and from step to
 """
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from controllers.kgt.strategies.marching.parameters import MarchingParameters
 from controllers.kgt.strategies.marching.registers import Registers
 from controllers.kgt.text.c_lines import block
@@ -24,20 +26,28 @@ PLACE = "item_place"    # of the cell in the box, per axis
 
 def each_cell(
     program: Program, stage: Stage, config: MarchingParameters, registers: Registers,
-    names: dict[str, str],
+    names: dict[str, str], handed: Mapping[str, str] = {},
 ) -> list[str]:  # fmt: skip
-    """C lines: the values of the updated fields, arrays of a number per cell by these names."""
-    types = {field: OPENCL_TYPES[program.dtypes[field]] for field in names}
+    """C lines: the values of the updated fields, arrays of a number per cell by these names.
+
+    handed: what is no field and called as it is in the text, with its dtype.
+    """
+    dtypes = {**program.dtypes, **handed}
+    types = {field: OPENCL_TYPES[dtypes[field]] for field in names}
     if config.lanes == 1:
         targets = {field: f"const {types[field]} {name}" for field, name in names.items()}
         computed = assignments(
-            targets, stage, program.dtypes, registers.read, place=PLACE, by_value=True
-        )
+            targets, stage, dtypes,
+            lambda read: read.field if read.field in handed else registers.read(read),
+            place=PLACE, by_value=True,
+        )  # fmt: skip
         return [*_places(program, stage, config, registers.row), *computed]
     targets = {field: f"{name}[item_lane]" for field, name in names.items()}
-    reads = {read: _name(read) for read in stage.reads}
+    reads = {read: read.field if read.field in handed else _name(read) for read in stage.reads}
     lines = []
     for read, name in reads.items():
+        if read.field in handed:
+            continue
         cell = OPENCL_TYPES[program.dtypes[read.field]]
         parts = [f"{each}," for each in registers.each(read)]
         parts = [f"{{{parts[0]}", *parts[1:-1], f"{parts[-1][:-1]}}}"]
@@ -45,7 +55,7 @@ def each_cell(
     start = " = {0}" if stage.elements else ""
     lines += [f"{types[field]} {name}[{config.lanes}]{start};" for field, name in names.items()]
     computed = assignments(
-        targets, stage, program.dtypes, lambda read: f"{reads[read]}[item_lane]", place=PLACE,
+        targets, stage, dtypes, lambda read: f"{reads[read]}[item_lane]", place=PLACE,
         by_value=True,
     )  # fmt: skip
     return lines + block("""

@@ -30,6 +30,7 @@ from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.marching.body import marching_body, marching_helpers
 from controllers.kgt.strategies.marching.folds import walked
+from controllers.kgt.strategies.marching.handing import Handing
 from controllers.kgt.strategies.marching.parameters import MarchingParameters
 from controllers.kgt.strategies.marching.registers import Registers
 from controllers.kgt.text import element, fast, frame
@@ -47,9 +48,10 @@ MOST_UNROLLED = 16  # steps times rows without a loop, which are built for long
 MAX_ITEMS = 1024    # of a work-group, on NVIDIA's GPUs
 # The most cells of one field that a cell reads: more ask for more steps, then for fewer.
 FEW_READS, MANY_READS = 6, 18
-# Registers of 32 bits that hold cells of four along a row; with more, and functions of them, an
-# item exceeds the 255 that NVIDIA's GPUs have for it (docs/decisions/0052-...).
-MOST_WORDS = 128
+# Registers of 32 bits that hold cells of four along a row.  With many, and functions of them, few
+# items fit a multiprocessor; with most, an item exceeds the 255 that NVIDIA's GPUs have for it
+# (docs/decisions/0052-...).
+MANY_WORDS, MOST_WORDS = 64, 128
 FAR_REACH = 2       # planes that are handed on: from here on the registers hold one set of them
 # Work-groups of a kernel that folds, at most: each walks, and ends with a fold of its items.  Of
 # sums, of extremes beside updates, the same of 64 bits, of extremes alone (docs/performance.md).
@@ -91,21 +93,37 @@ class MarchingConfig(MarchingParameters, Config):
             return cls(2 if wide else 4, 4, 0, (64, 2, 1))
         if n_axes == 2:
             if not in_vectors(stage, program.dtypes):   # values of neighbours take registers, too
-                return cls(2 if wide else 4, 2, 0, (64, 2, 1))
+                hands = cls(1, 16, 0, (128, 1, 1), looped=True, hands=True)
+                is_best = wide and Handing.of(program, stage, hands)
+                return hands if is_best else cls(2 if wide else 4, 2, 0, (64, 2, 1))
             if n_reads <= FEW_READS and needs_doubles(stage):   # few ends of groups
                 return cls(4, 2, 0, (64, 4, 1))
             if n_reads <= FEW_READS:
                 return cls(2 if wide else 4, 2, 0, (64, 4, 1))
             return cls(4, 4, 0, (32, 4, 1) if wide else (64, 2, 1))
-        if not in_vectors(stage, program.dtypes) and _n_words(program, stage) > MOST_WORDS:
-            return cls(1 if wide else 2, 2, n_axes - 3, (32, 4, 1))
+        with_functions = cls._with_functions(program, stage, wide)
+        if with_functions:
+            return with_functions
         reach = max((abs(read.offset[n_axes - 3]) for read in stage.reads), default=0)
         is_far = reach > FAR_REACH or (reach == FAR_REACH and n_reads <= MANY_READS)
-        if is_far and not wide:
-            return cls(4, 8, n_axes - 3, (32, 8, 1), looped=True)
+        if is_far and (reach > FAR_REACH or not wide):
+            return cls(2 if wide else 4, 8, n_axes - 3, (32, 8, 1), looped=True)
         if n_reads > MANY_READS:
             return cls(4, 2, n_axes - 3, (32, 4, 1))
         return cls(2 if wide else 4, 8 if wide else 4, n_axes - 3, (32, 8, 1))
+
+    @classmethod
+    def _with_functions(
+        cls, program: Program, stage: Stage, wide: bool
+    ) -> MarchingConfig | None:
+        """Of volumes whose cells take many registers; None: as of sums and products."""
+        axis, n_words = program.n_axes - 3, _n_words(program, stage)
+        if in_vectors(stage, program.dtypes) or n_words <= (MOST_WORDS if wide else MANY_WORDS):
+            return None
+        if wide:
+            return cls(1, 2, axis, (32, 4, 1))
+        hands = cls(2, 16, axis, (32, 4, 1), looped=True, hands=True)
+        return hands if Handing.of(program, stage, hands) else cls(2, 1, axis, (32, 4, 1))
 
     @classmethod
     def chosen(

@@ -16,7 +16,8 @@ class MarchingParameters:
     axis, the last but one, and the last but two.  reciprocals: divide by constants as in
     `division`, where fma is fast.  looped: steps stay a loop, which takes fewer registers.
     rows: cells of an item along the third of these axes, in each step: neighbours along it share
-    what they read; 1 where there are fewer than three axes.
+    what they read; 1 where there are fewer than three axes.  hands: values that two cells along
+    `axis` share are handed on from step to step, where functions are computed.
     """
 
     lanes: int = 4
@@ -26,6 +27,7 @@ class MarchingParameters:
     reciprocals: bool = False
     looped: bool = False
     rows: int = 1
+    hands: bool = False
 
     def __post_init__(self) -> None:
         if self.lanes not in WIDTHS:

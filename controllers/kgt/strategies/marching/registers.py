@@ -54,12 +54,15 @@ class Registers:
     @classmethod
     def of(
         cls, stage: Stage, lanes: int, axis: int, types: Mapping[str, str], across: int = 0,
-        rows: int = 1,
+        rows: int = 1, reads: Iterable[Read] | None = None,
     ) -> Registers:  # fmt: skip
-        """Those for vectors of `lanes` cells, in so many rows along the axis `across`."""
+        """Those for vectors of `lanes` cells, in so many rows along the axis `across`.
+
+        reads: of the stage's, where these are not all.
+        """
         cells: defaultdict[Column, set[int]] = defaultdict(set)
         steps: defaultdict[Column, set[int]] = defaultdict(set)
-        for read, row in product(stage.reads, range(rows)):
+        for read, row in product(stage.reads if reads is None else reads, range(rows)):
             *outer, last = _moved(read.offset, across, row)
             step = outer[axis] if outer else 0
             for at in range(last, last + lanes):
