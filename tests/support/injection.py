@@ -14,8 +14,9 @@ from controllers.device.event import Command, Event
 from controllers.engine.binding import Binder
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.memory.tile import TileView
+from controllers.placement import halo_width
 from controllers.plan import MemoryCells, Operation, Plan, TileKey
-from controllers.run import assembly, computation
+from controllers.run import computation
 
 BUSY_BYTES = 48 * 2**20     # a copy of so much keeps a queue busy for some milliseconds
 
@@ -31,7 +32,7 @@ def changed_plan(change: Change) -> Iterator[None]:
         made.operations = tuple(change(made))
         return made
 
-    with patch.object(assembly, "Plan", plan):
+    with patch.object(halo_width, "Plan", plan):
         yield
 
 
