@@ -90,7 +90,7 @@ class HaloPattern:
         >>> read = [Region.of([Shape((0,), (5,))]), Region.of([Shape((2,), (6,))])]
         >>> print(HaloPattern.of_regions(layout, read, (False,)))
         place 1 -> 0: [3:5], 2 cells
-        place 0 -> 1: [2:3], 1 cells
+        place 0 -> 1: [2:3], 1 cell
         3 cells in 2 messages, 0 more than needed
         """
         pattern = cls.__new__(cls)
