@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""How well shares are found by themselves: two parts of a device, one of which is slowed.
+"""How well shares are found: two parts of a device, or two devices, one of which is slowed.
 
     python tools/measure_balance.py [--device cpu/1,1] [--size 2048] [--cube 160] [--steps 400]
     python tools/measure_balance.py --change [--out shares.json] [--picture shares.svg]
+    python tools/measure_balance.py --device gpu --size 16384 --cube 640      # two GPUs
 
-A part is slowed by issuing its launches several times, which changes no bits.  One row per case:
-by how much it is slowed, moves in `--settle` steps and what they took, the share of the slow
-part, then of `--steps` further steps the cells per second, and those relative to the sum of what
+The last part, or the last of several devices, is slowed by issuing its launches several times,
+which changes no bits.  One row per case: by how much it is slowed, moves in `--settle` steps and
+what they took, the share of the slow part, then of `--steps` further steps the cells per second, and those relative to the sum of what
 the kernels of both do while they run (1 is perfect: nobody waits, nothing is exchanged).  All
 bits are compared with those of the first device alone.
 
@@ -27,6 +28,7 @@ from unittest.mock import patch
 import numpy as np
 
 import controllers
+from controllers.device import Device, choose, find_devices
 from controllers.device.event import AllOf, Command, Event
 from controllers.executor.opencl import OpenCLExecutor
 
@@ -34,10 +36,14 @@ HEAD = "case          slower  moves  took/s  share  expected    Gcells/s  of the
 
 
 class Slowness:
-    """How many times the launches of the last part of a device are issued."""
+    """How many times the launches of the last part, or of the last device, are issued."""
 
-    def __init__(self, times: int) -> None:
+    def __init__(self, times: int, selector: str) -> None:
         self.times = times
+        self._last = choose([selector], find_devices())[-1]
+
+    def _slows(self, device: Device) -> bool:
+        return device == self._last if device.part is None else device.part.index > 0
 
     @contextmanager
     def holding(self) -> Iterator[None]:
@@ -46,8 +52,7 @@ class Slowness:
 
         def slowed(executor: OpenCLExecutor, *args: Any, **kwargs: Any) -> Command:
             command = make(executor, *args, **kwargs)
-            part = executor.device.part
-            if part is None or part.index == 0:
+            if not self._slows(executor.device):
                 return command
 
             def several(wait_for: Sequence[Event] | None = None) -> Event:
@@ -78,8 +83,8 @@ def problem(options: argparse.Namespace, n_axes: int, dtype: str) -> tuple[Any, 
 def measure(options: argparse.Namespace, n_axes: int, dtype: str, times: int) -> str:
     """One row."""
     program, field = problem(options, n_axes, dtype)
-    with Slowness(times).holding(), controllers.Computation(
-        program, field, devices=options.device, balance="start",
+    with Slowness(times, options.device).holding(), controllers.Computation(
+        program, field, devices=options.device, weights="auto", balance="start",
         steps_per_launch=options.steps_per_launch,
     ) as run:  # fmt: skip
         run.run(options.settle)
@@ -88,7 +93,8 @@ def measure(options: argparse.Namespace, n_axes: int, dtype: str, times: int) ->
         report, result = run.report(), run.gather()
         balance, total = report.balance, run.step
     assert balance is not None, "two devices"
-    first = options.device.split("/")[0]
+    whole, of_parts, _ = options.device.partition("/")
+    first = whole if of_parts else f"{whole}:0"
     with controllers.Computation(program, field, devices=first) as alone:
         alone.run(total)
         right = alone.gather()
@@ -107,10 +113,10 @@ def measure(options: argparse.Namespace, n_axes: int, dtype: str, times: int) ->
 def follow(options: argparse.Namespace) -> None:
     """The shares while a part becomes slower, and as fast as before again."""
     program, field = problem(options, 2, "float32")
-    slowness, rows = Slowness(1), []
+    slowness, rows = Slowness(1, options.device), []
     print("steps   share of the last part  ms/step")
     with slowness.holding(), controllers.Computation(
-        program, field, devices=options.device, balance="dynamic",
+        program, field, devices=options.device, weights="auto", balance="dynamic",
         steps_per_launch=options.steps_per_launch,
     ) as run:  # fmt: skip
         for number in range(3 * options.runs):
@@ -152,7 +158,7 @@ def draw(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--device", default="cpu/1,1", help="a device in two parts")
+    parser.add_argument("--device", default="cpu/1,1", help="a device in two parts, or two")
     parser.add_argument("--size", type=int, default=2048, help="of the square")
     parser.add_argument("--cube", type=int, default=160)
     parser.add_argument("--steps", type=int, default=400)
