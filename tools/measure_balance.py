@@ -7,9 +7,9 @@
 
 The last part, or the last of several devices, is slowed by issuing its launches several times,
 which changes no bits.  One row per case: by how much it is slowed, moves in `--settle` steps and
-what they took, the share of the slow part, then of `--steps` further steps the cells per second, and those relative to the sum of what
-the kernels of both do while they run (1 is perfect: nobody waits, nothing is exchanged).  All
-bits are compared with those of the first device alone.
+what they took, the share of the slow part, then of `--steps` further steps the cells per second,
+and those relative to the sum of what the kernels of both do while they run (1 is perfect: nobody
+waits, nothing is exchanged).  All bits are compared with those of the first device alone.
 
 With `--change` the last device becomes slower by 2 in mid-run, with balance="dynamic": the shares
 after each run of `--every` steps, as a table, as JSON, and as a picture (by matplotlib).
