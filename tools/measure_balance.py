@@ -19,20 +19,39 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import pyopencl as cl
 
 import controllers
 from controllers.device import Device, choose, find_devices
 from controllers.device.event import AllOf, Command, Event
+from controllers.executor import transfer
 from controllers.executor.opencl import OpenCLExecutor
 
+ENQUEUE_COPY: Callable[..., Event] = cl.enqueue_copy
 HEAD = "case          slower  moves  took/s  share  expected    Gcells/s  of the sum  same bits"
+
+
+class Launches(AllOf):
+    """Several launches of one in-order queue; who waits for the last one waits for all."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        super().__init__(events)
+        self.last = events[-1]
+
+
+def copy_after_launches(
+    *args: Any, wait_for: Sequence[Event] | None = None, **kwargs: Any
+) -> Event:
+    """PyOpenCL's copy, after events of which some are `Launches`."""
+    events = [one.last if isinstance(one, Launches) else one for one in wait_for or ()]
+    return ENQUEUE_COPY(*args, wait_for=events, **kwargs)
 
 
 class Slowness:
@@ -59,11 +78,14 @@ class Slowness:
                 if self.times == 1:
                     return command(wait_for)
                 first = command(wait_for)
-                return AllOf([first, *(command(None) for _ in range(self.times - 1))])
+                return Launches([first, *(command(None) for _ in range(self.times - 1))])
 
             return several
 
-        with patch.object(OpenCLExecutor, "launch_command", slowed):
+        with (
+            patch.object(OpenCLExecutor, "launch_command", slowed),
+            patch.object(transfer, "_enqueue_copy", copy_after_launches),
+        ):
             yield
 
 
