@@ -62,7 +62,8 @@ class Slowness:
         self._last = choose([selector], find_devices())[-1]
 
     def _slows(self, device: Device) -> bool:
-        return device == self._last if device.part is None else device.part.index > 0
+        part = device.part
+        return device.handle == self._last.handle if part is None else part.index > 0
 
     @contextmanager
     def holding(self) -> Iterator[None]:
