@@ -170,7 +170,7 @@ def draw(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     lower.stairs([row["ms"] for row in rows], steps, baseline=None, color="black")
     slow = [(low, row["step"]) for low, row in zip(steps, rows) if row["slow"] > 1]
     for axes in (upper, lower):
-        axes.axvspan(slow[0][0], slow[-1][1], color="0.9")
+        axes.axvspan(slow[0][0], slow[-1][1], color="0.9", zorder=0)
         axes.set_ylim(bottom=0)
     upper.set(ylabel="share in %")
     upper.legend(loc="lower left")
