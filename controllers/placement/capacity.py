@@ -44,22 +44,27 @@ def check_capacity(
 
 def fits(
     plan: Plan, executors: Mapping[int, Executor], largest_bytes: int, comm: Communicator,
-    old: Engine | None = None,
+    old: Engine | None = None, on_same_tiles: Sequence[Plan] = (),
 ) -> bool:  # fmt: skip
-    """Whether it does, on all ranks, with no tile of over `largest_bytes`.  Collective."""
+    """Whether it does, on all ranks, with no tile of over `largest_bytes`.  Collective.
+
+    on_same_tiles: plans whose engines there are beside its own.
+    """
     tiles = (memory for memory in plan.memories if memory.kind == "tile")
     small = all(memory.nbytes <= largest_bytes for memory in tiles)
-    return all(comm.allgather(small and not _problems(plan, executors, old)))
+    return all(comm.allgather(small and not _problems(plan, executors, old, on_same_tiles)))
 
 
 def _problems(
-    plan: Plan, executors: Mapping[int, Executor], old: Engine | None = None
-) -> list[str]:
+    plan: Plan, executors: Mapping[int, Executor], old: Engine | None = None,
+    on_same_tiles: Sequence[Plan] = (),
+) -> list[str]:  # fmt: skip
     """What this rank's devices have not enough memory for; fields of `old` may move in turns."""
     problems = []
     for executor in dict.fromkeys(executors[place] for place in plan.places):
         places = [place for place in plan.places if executors[place] is executor]
         needed = nbytes_needed(plan, executor, places)
+        needed += sum(_nbytes_beside_tiles(one, executor, places) for one in on_same_tiles)
         beside = executor.ledger.on_device + needed <= executor.ledger.cap_bytes
         if not beside and (old is None or not fit_in_turns(plan, places, needed, old, executor)):
             problems.append(_problem(plan, executor, places, needed))
@@ -68,9 +73,19 @@ def _problems(
 
 def nbytes_needed(plan: Plan, executor: Executor, places: Sequence[int]) -> int:
     """What the engine allocates on the device of `executor` for `places`, which live there."""
+    here = frozenset(places)
+    tiles = (one for one in plan.memories if one.kind == "tile" and one.home in here)
+    nbytes = sum(one.nbytes + one.slack for one in tiles if one.on_device)
+    return nbytes + _nbytes_beside_tiles(plan, executor, places)
+
+
+def _nbytes_beside_tiles(plan: Plan, executor: Executor, places: Sequence[int]) -> int:
+    """The same of an engine on tiles that are there."""
     tables = [executor.constants_nbytes(plan.program, sweep) for sweep in plan.sweeps]
     here = frozenset(places)
-    memories = (one for one in plan.memories if one.home in here and one.on_device)
+    memories = (
+        one for one in plan.memories if one.kind != "tile" and one.home in here and one.on_device
+    )
     launches = sum(     # those that fold at times are two commands
         (tables[one.sweep] + _given_nbytes(plan, executor, one)) * (1 + folds_at_times(plan, one))
         for one in plan.operations

@@ -2,7 +2,7 @@
 """Halo widths: how many time steps there are between two exchanges, and who can do so many."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from controllers.kernel.registry import KernelChoice
@@ -71,11 +71,11 @@ def replanned(plan: Plan, width: int, tiles_of: Plan | None = None) -> Plan:
     )  # fmt: skip
 
 
-def widths_to_try(plan: Plan, fits: Callable[[Plan], bool]) -> tuple[int, ...]:
+def widths_to_try(plan: Plan, fits: Callable[[Plan, Sequence[Plan]], bool]) -> tuple[int, ...]:
     """The widths among which a run may choose, rising; the first one is that of `plan`.
 
-    Doubled as long as halos are not too thick, and there is memory for them: `fits` is asked for
-    the widest one, collectively.
+    Doubled as long as halos are not too thick, and there is memory for them: `fits` is asked,
+    collectively, for the widest one beside the engines of the others.
     """
     found = [plan.halo_width]
     if why_together(plan.program) or not plan.bundles:
@@ -83,6 +83,7 @@ def widths_to_try(plan: Plan, fits: Callable[[Plan], bool]) -> tuple[int, ...]:
     most = min(MOST_TRIED, thickest(plan.program, plan.layout, plan.periodic))
     while 2 * found[-1] <= most:
         found.append(2 * found[-1])
-    while len(found) > 1 and not fits(replanned(plan, found[-1])):
-        found.pop()
-    return (*found,)
+    plans = [replanned(plan, width) for width in found]
+    while len(plans) > 1 and not fits(plans[-1], plans[:-1]):
+        plans.pop()
+    return (*found[: len(plans)],)

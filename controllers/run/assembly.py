@@ -164,17 +164,14 @@ def drafted(
         lambda: links_of(terms.controllers, comm),
     )  # fmt: skip
     plan, fits_beside = plan_on(layout, placement, terms, comm, old)
-    widths = widths_to_try(plan, lambda wide: _has_room(wide, placement, terms, comm, old))
-    if terms.execution.halo_width_search is None:
-        widths = (plan.halo_width,)
+    widths: tuple[int, ...] = (plan.halo_width,)
+    if terms.execution.halo_width_search is not None:
+        homes, largest = placement.executors, terms.controllers.largest_bytes
+        widths = widths_to_try(
+            plan, lambda wide, others: fits(wide, homes, largest, comm, old, others)
+        )
     wide = replanned(plan, widths[-1])
     return Draft(terms, layout, placement, wide, widths, begun, fits_beside, start)
-
-
-def _has_room(
-    plan: Plan, placement: Placement, terms: Terms, comm: Communicator, old: Engine | None
-) -> bool:
-    return fits(plan, placement.executors, terms.controllers.largest_bytes, comm, old)
 
 
 def keep_rates(terms: Terms, rates: Sequence[Rate | None]) -> None:
