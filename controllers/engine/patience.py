@@ -14,7 +14,6 @@ from controllers.process.waiter import Waiter
 # we do; beside devices of their own, a late look costs more than a busy core.
 SPIN_BESIDE_CPU_S = 200e-6
 SPIN_S = 20e-3
-AWAKE_S = 1e-3      # before a device's only command is waited for asleep, which takes a thread
 SLEEP_S = 50e-6
 
 
@@ -24,7 +23,8 @@ class Patience:
     def __init__(self, beside_cpu: bool) -> None:
         self._waiter = Waiter()
         self._spin_s = SPIN_BESIDE_CPU_S if beside_cpu else SPIN_S
-        self._awake_s = 0.0 if beside_cpu else AWAKE_S
+        # asleep a thread waits for a device's only command, which is late by as long as a sweep
+        self._awake_s = 0.0 if beside_cpu else SPIN_S
 
     def until_all(self, tasks: Iterable[Awaited]) -> None:
         """Wait for tasks that have been started; devices go on meanwhile."""
@@ -46,6 +46,7 @@ class Patience:
             while time.perf_counter() - start < self._awake_s:
                 if blockers[0].complete():
                     return
+                os.sched_yield()
             Enqueued(event, self._waiter).wait()
             blockers[0].complete()
             return
