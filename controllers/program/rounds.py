@@ -138,8 +138,10 @@ def reach_of(stages: tuple[Stage, ...], n_steps: int) -> int:
     return n_steps * sum(max(0, *(max(-low, high) for low, high in s.offsets)) for s in stages)
 
 
-def why_together(program: Program) -> str:
+def why_together(program: Program, periodic: tuple[bool, ...]) -> str:
     """Why places cannot go on for several launches without an exchange; "" where they can."""
+    if any(periodic) and len(program.stages) > 1:
+        return "several stages in a step are exchanged after each launch where an axis is a ring"
     if program.repeats:
         return f"the program repeats {program.repeats[0].name!r}, of which each turn is exchanged"
     if program.renames:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from engine_runs import check_engine, compare, fill, layout_of
 from fold_programs import random_folds
 from lazy_executor import LazyExecutor, World
 from random_options import choices
-from random_programs import random_program
+from random_programs import ProgramCase, random_program
 from random_steps import random_steps
 from sample import sample
 from small_kernels import FirstThatSuits, opencl
@@ -25,8 +27,18 @@ from hitmap import SerialCommunicator
 
 N_PLACES = (1, 2, 3, 5)
 MOST = 5            # launches of a round
-PROGRAMS = [n for n in range(120) if not random_program(n).program.renames][:60]
-STEPS = [n for n in range(150) if choices()[n]["renames"] == "none"][:60]
+PROGRAMS = [n for n in range(120) if not random_program(n).program.renames][:80]
+STEPS = [n for n in range(150) if choices()[n]["renames"] == "none"][:80]
+
+
+@contextmanager
+def refused_on_rings(case: ProgramCase) -> Iterator[None]:
+    """Several stages on a ring are; all else goes through."""
+    if any(case.periodic) and len(case.program.stages) > 1:
+        with pytest.raises(ValueError, match="where an axis is a ring"):
+            yield
+    else:
+        yield
 
 
 @pytest.mark.parametrize("number", sample(PROGRAMS, 10))
@@ -35,27 +47,29 @@ def test_changes_of_width_under_way_leave_the_bits(number: int) -> None:
     n_places = rng.choice(N_PLACES)
     executors = [ReferenceExecutor(reference_device()) for _ in range(n_places)]
     locations = [Location(0, n) for n in range(n_places)]
-    plan = plan_of_width(
-        MOST, case.program, layout_of(case, n_places, rng), case.periodic, locations, overlap="on"
-    )
-    homes: dict[int, Executor] = dict(enumerate(executors))
-    widest = Engine(plan, homes, SerialCommunicator())
+    with refused_on_rings(case):
+        plan = plan_of_width(
+            MOST, case.program, layout_of(case, n_places, rng), case.periodic, locations,
+            overlap="on",
+        )  # fmt: skip
+        homes: dict[int, Executor] = dict(enumerate(executors))
+        widest = Engine(plan, homes, SerialCommunicator())
 
-    def narrow(width: int) -> Engine:
-        return Engine(
-            replanned(plan, width, plan), homes, SerialCommunicator(), widest.tiles
-        )
+        def narrow(width: int) -> Engine:
+            return Engine(
+                replanned(plan, width, plan), homes, SerialCommunicator(), widest.tiles
+            )
 
-    relay, engine = Relay(widest, narrow), widest
-    fill(engine, case.arrays)
-    for _ in range(case.n_steps):
-        engine.run(1)
-        before, engine = engine, relay.engine(rng.randint(1, MOST))
-        if engine is not before:
-            engine.take_over(before)
-    for field, expected in case.expected.items():
-        compare(engine, field, expected)
-    relay.close(engine)
+        relay, engine = Relay(widest, narrow), widest
+        fill(engine, case.arrays)
+        for _ in range(case.n_steps):
+            engine.run(1)
+            before, engine = engine, relay.engine(rng.randint(1, MOST))
+            if engine is not before:
+                engine.take_over(before)
+        for field, expected in case.expected.items():
+            compare(engine, field, expected)
+        relay.close(engine)
 
 
 @pytest.mark.parametrize("number", sample(STEPS, 10))
@@ -67,11 +81,15 @@ def test_random_steps_of_wide_halos_give_the_bits_of_the_reference(number: int) 
         device.choices = FirstThatSuits(device.device, chosen["strategy"])
     executors: list[Executor] = [rng.choice(devices) for _ in range(n_places)]
     layout, count = layout_of(case, n_places, rng), rng.randint(2, MOST)
-    try:
-        check_engine(case, executors, layout, steps_per_launch=chosen["steps"], n_launches=count)
-    except ValueError as error:     # of several steps, which few kernels compute
-        assert chosen["steps"] > 1 and "no kernel computes" in str(error), error
-        check_engine(case, executors, layout, n_launches=count)
+    with refused_on_rings(case):
+        try:
+            check_engine(
+                case, executors, layout, steps_per_launch=chosen["steps"], n_launches=count
+            )
+        except ValueError as error:     # of several steps, which few kernels compute
+            if chosen["steps"] == 1 or "no kernel computes" not in str(error):
+                raise
+            check_engine(case, executors, layout, n_launches=count)
 
 
 @pytest.mark.parametrize("number", sample(PROGRAMS, 10))
@@ -82,7 +100,8 @@ def test_devices_that_run_at_any_time_give_the_bits_of_the_reference(number: int
         LazyExecutor(world, shares_host=rng.random() < 0.5, name=str(place)) for place in range(4)
     ]
     layout = layout_of(case, 5, rng)
-    check_engine(case, [*executors, executors[0]], layout, n_launches=rng.randint(2, MOST))
+    with refused_on_rings(case):
+        check_engine(case, [*executors, executors[0]], layout, n_launches=rng.randint(2, MOST))
 
 
 @pytest.mark.parametrize("number", sample(STEPS, 10))
@@ -90,6 +109,6 @@ def test_wide_halos_fold_each_cell_once(number: int) -> None:
     case, rng = random_folds(number), random.Random(number)
     n_places = rng.choice(N_PLACES)
     executors: list[Executor] = [ReferenceExecutor(reference_device()) for _ in range(n_places)]
-    check_engine(
-        case, executors, layout_of(case, n_places, rng), n_launches=rng.randint(2, MOST)
-    )
+    layout, count = layout_of(case, n_places, rng), rng.randint(2, MOST)
+    with refused_on_rings(case):
+        check_engine(case, executors, layout, n_launches=count)

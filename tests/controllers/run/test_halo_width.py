@@ -157,8 +157,8 @@ def test_ranks_whose_messages_are_slow_have_the_same_bits() -> None:
 def test_all_widths_that_may_be_tried_fit_within_the_cap() -> None:
     def widths(cap: int | None) -> tuple[list[int], int]:
         with Computation(
-            CROSS, (160, 33), dtype="float32", devices="cpu/1,1", zero_copy=False, halo_width="auto",
-            steps_per_launch=1, memory_cap=cap,
+            CROSS, (160, 33), dtype="float32", devices="cpu/1,1", zero_copy=False,
+            halo_width="auto", steps_per_launch=1, memory_cap=cap,
         ) as run:  # fmt: skip
             used = max(where.ledger.on_device for where in run._engine.executors.values())
             return run._assembly.relay.widths, used
