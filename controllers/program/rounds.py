@@ -90,7 +90,7 @@ class Surveyor:
         boxes: list[Shape] = []
         for sweep in reversed(self._live.sweeps):
             own = owned[sweep.stage.home]
-            over = Shape(own.lower, own.lower) if sweep.updates else own & sweep.cells
+            over = own & sweep.cells    # whether or not they are read, as without rounds
             for update in sweep.updates:
                 if update.version in needed:
                     over = over.hull(needed[update.version] & sweep.cells)
