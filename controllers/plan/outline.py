@@ -216,6 +216,13 @@ class Outline(Halos):
         """What is launched at `place` before the borders are handed over, and what after."""
         return self._split(sweep, self.updated(sweep, place), place)
 
+    def parts_of(
+        self, number: int, phase: int, place: int
+    ) -> tuple[list[tuple[Shape, bool]], Shape]:
+        """The boxes of a sweep in a step of the period, as `boxes`; and whether each may fold."""
+        first, rest = self.boxes(self.sweeps[number], place)
+        return [(box, True) for box in first], rest
+
     def _split(
         self, sweep: Sweep, updated: Shape, place: int
     ) -> tuple[tuple[Shape, ...], Shape]:

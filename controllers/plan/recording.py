@@ -2,7 +2,10 @@
 """What a plan records for each sweep: launches, exchanges, fills, and what is carried elsewhere."""
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from controllers.plan import exchange
+from controllers.plan.bundle import Bundle
 from controllers.plan.folding import is_occasional, known, record_folds, record_occasional
 from controllers.plan.operation import FoldKey, MemoryCells, TileKey
 from controllers.plan.outline import Outline
@@ -48,39 +51,62 @@ def record_opening(plan: Outline, recorder: Recorder, phase: int) -> None:
 def _record_sweeps(
     plan: Outline, recorder: Recorder, numbers: tuple[int, ...], phase: int
 ) -> None:
-    """Borders, then packing, so that it does not queue behind the inner part, then the rest.
+    """A sweep, and those that complete it; then what lies outside of what is settled."""
+    made = made_by(plan, numbers)
+    for version in made:
+        _carry(plan, recorder, version, phase)
+    record_launches(plan, recorder, numbers, phase, bundles_with(plan, made))
+    for version in plan.settled[numbers[-1]]:
+        extension = plan.extension(version.field)
+        # what depends on scalars is those of the step that reads it, and a step begins with its own
+        if extension is not None and (not extension.is_timed or _is_read(plan, version)):
+            _fill(plan, recorder, version, version, phase)
 
-    numbers: a sweep, and those that complete it.
-    """
-    sweeps = [plan.sweeps[number] for number in numbers]
-    made = dict.fromkeys(update.version for sweep in sweeps for update in sweep.updates)
-    exchanges = [
-        exchange.Delivery(plan, recorder, bundle, phase, numbers[-1])
+
+def made_by(plan: Outline, numbers: Iterable[int]) -> list[Version]:
+    """The versions that sweeps make, each once."""
+    updates = (update for number in numbers for update in plan.sweeps[number].updates)
+    return [*dict.fromkeys(update.version for update in updates)]
+
+
+def bundles_with(plan: Outline, made: Sequence[Version]) -> list[Bundle]:
+    """What leaves with some of these versions in it."""
+    return [
+        bundle
         for bundle in plan.bundles
         if any(transfer.version in made for transfer in bundle.transfers)
     ]
-    for version in made:
-        _carry(plan, recorder, version, phase)
+
+
+def record_launches(
+    plan: Outline,
+    recorder: Recorder,
+    numbers: tuple[int, ...],
+    phase: int,
+    leaving: Iterable[Bundle],
+) -> None:
+    """Borders, then packing, so that it does not queue behind the inner part, then the rest.
+
+    numbers: a sweep, and those that complete it; leaving: of what messages they make parts.
+    """
+    deliveries = [
+        exchange.Delivery(plan, recorder, bundle, phase, numbers[-1]) for bundle in leaving
+    ]
     inner = []
-    for number, sweep in zip(numbers, sweeps):
+    for number in numbers:
         for place in plan.places:
-            first, rest = plan.boxes(sweep, place)
-            for part, over in enumerate(first):
-                record_launch(plan, recorder, number, phase, place, over, part)
+            first, rest = plan.parts_of(number, phase, place)
+            for part, (over, folds) in enumerate(first):
+                record_launch(plan, recorder, number, phase, place, over, part, folds=folds)
             inner.append((number, place, rest, len(first)))
-    for one in exchanges:
+    for one in deliveries:
         one.pack()
     for number, place, rest, part in inner:
         if not rest.empty:
             record_launch(plan, recorder, number, phase, place, rest, part)
     for number in numbers:
         record_folds(plan, recorder, number)
-    exchange.record(exchanges)
-    for version in plan.settled[numbers[-1]]:
-        extension = plan.extension(version.field)
-        # what depends on scalars is those of the step that reads it, and a step begins with its own
-        if extension is not None and (not extension.is_timed or _is_read(plan, version)):
-            _fill(plan, recorder, version, version, phase)
+    exchange.record(deliveries)
 
 
 def _is_read(plan: Outline, version: Version) -> bool:

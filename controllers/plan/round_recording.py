@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from controllers.plan import exchange
-from controllers.plan.folding import record_folds, record_occasional
+from controllers.plan.folding import record_occasional
 from controllers.plan.operation import MemoryCells, TileKey
 from controllers.plan.recorder import Recorder
-from controllers.plan.recording import fill_once, record_carry, record_fill, record_launch
+from controllers.plan.recording import (
+    bundles_with,
+    fill_once,
+    made_by,
+    record_carry,
+    record_fill,
+    record_launches,
+)
 from controllers.plan.rounds import RoundOutline
 from controllers.program.sweep import Version
 
@@ -68,34 +75,14 @@ def _record_sweeps(
     plan: RoundOutline, recorder: Recorder, numbers: tuple[int, ...], phase: int
 ) -> None:
     """A sweep, and those that complete it; in the last launch of a round, with what they send."""
-    made = dict.fromkeys(
-        update.version for number in numbers for update in plan.sweeps[number].updates
-    )
-    is_last = plan.launch_of(phase) == plan.n_launches - 1
-    deliveries = [
-        exchange.Delivery(plan, recorder, bundle, phase, numbers[-1])
-        for bundle in plan.bundles
-        if is_last and any(transfer.version in made for transfer in bundle.transfers)
-    ]
+    made = made_by(plan, numbers)
     for version in made:
         for place in plan.places:
             region = plan.kept(version, phase, place)
             record_carry(plan, recorder, version, phase, place, region)
-    inner = []
-    for number in numbers:
-        for place in plan.places:
-            parts, rest = plan.parts_of(number, phase, place)
-            for part, (over, folds) in enumerate(parts):
-                record_launch(plan, recorder, number, phase, place, over, part, folds=folds)
-            inner.append((number, place, rest, len(parts)))
-    for one in deliveries:
-        one.pack()
-    for number, place, rest, part in inner:
-        if not rest.empty:
-            record_launch(plan, recorder, number, phase, place, rest, part)
-    for number in numbers:
-        record_folds(plan, recorder, number)
-    exchange.record(deliveries)
+    is_last = plan.launch_of(phase) == plan.n_launches - 1
+    leaving = bundles_with(plan, made) if is_last else ()
+    record_launches(plan, recorder, numbers, phase, leaving)
     read = {use.version for sweep in plan.sweeps for use in sweep.uses}
     for version in made:
         extension = plan.extension(version.field)
