@@ -78,7 +78,7 @@ def widths_to_try(plan: Plan, fits: Callable[[Plan, Sequence[Plan]], bool]) -> t
     collectively, for the widest one beside the engines of the others.
     """
     found = [plan.halo_width]
-    if why_together(plan.program, plan.periodic) or not plan.bundles:
+    if why_together(plan.program) or not plan.bundles:
         return (*found,)
     most = min(MOST_TRIED, thickest(plan.program, plan.layout, plan.periodic))
     while 2 * found[-1] <= most:

@@ -43,7 +43,7 @@ class RoundOutline(Plan):
         self, program: Program, layout: Layout, periodic: tuple[bool, ...], *args: Any,
         n_launches: int, steps_per_launch: int = 1, **options: Any,
     ) -> None:  # fmt: skip
-        reason = why_together(program, periodic)
+        reason = why_together(program)
         if not reason and options.get("host_tasks"):
             reason = "tasks of the host change what a place owns after each step"
         if reason:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from controllers.program.expression import Index
 from controllers.program.extension import Extension
 from controllers.program.liveness import Liveness
 from controllers.program.program import Program
@@ -129,8 +130,11 @@ def unrolled(box: Shape, whole: Shape, periodic: tuple[bool, ...], by: int) -> S
 
 
 def unrolled_sweep(sweep: Sweep, periodic: tuple[bool, ...], by: int) -> Sweep:
-    """`sweep` for boxes that go on along rings."""
-    return replace(sweep, cells=unrolled(sweep.cells, sweep.cells, periodic, by))
+    """`sweep` for boxes that go on along rings, where cells have the indices of those they show."""
+    looking = {node.axis for node in sweep.stage.given if isinstance(node, Index)}
+    rings = tuple(axis for axis, ring in enumerate(periodic) if ring and axis in looking)
+    cells = unrolled(sweep.cells, sweep.cells, periodic, by)
+    return replace(sweep, cells=cells, stage=replace(sweep.stage, rings=rings))
 
 
 def reach_of(stages: tuple[Stage, ...], n_steps: int) -> int:
@@ -138,10 +142,8 @@ def reach_of(stages: tuple[Stage, ...], n_steps: int) -> int:
     return n_steps * sum(max(0, *(max(-low, high) for low, high in s.offsets)) for s in stages)
 
 
-def why_together(program: Program, periodic: tuple[bool, ...]) -> str:
+def why_together(program: Program) -> str:
     """Why places cannot go on for several launches without an exchange; "" where they can."""
-    if any(periodic) and len(program.stages) > 1:
-        return "several stages in a step are exchanged after each launch where an axis is a ring"
     if program.repeats:
         return f"the program repeats {program.repeats[0].name!r}, of which each turn is exchanged"
     if program.renames:

@@ -44,6 +44,8 @@ class Stage:
     like: of a stage without updates, a field that lies where it computes; else the first it reads.
     `overwrites`: by updated field, the field whose memory its new values are stored in, cell by
     cell: it is read at the cell alone, and each cell is computed once.  Whoever plans says so.
+    `rings`: axes beyond whose ends cells are computed again, which are given what they are given
+    there, as the index.  Whoever plans says that, too.
     Two stages are equal when they share the very same expression objects.
     """
 
@@ -53,6 +55,7 @@ class Stage:
     folds: Mapping[str, Fold] = field(default_factory=dict)
     like: str = ""
     overwrites: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    rings: tuple[int, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         check_identifier(self.name, "stage")
@@ -102,7 +105,7 @@ class Stage:
     def _identity(self) -> tuple[object, ...]:
         values = tuple((field, id(value)) for field, value in self.updates.items())
         folds, over = tuple(self.folds.items()), tuple(self.overwrites.items())
-        return self.name, self.offsets, self.rim, values, folds, over, self.like
+        return self.name, self.offsets, self.rim, values, folds, over, self.like, self.rings
 
     @cached_property
     def expressions(self) -> tuple[Expression, ...]:

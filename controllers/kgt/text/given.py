@@ -119,8 +119,9 @@ def _at_cell(node: Placed) -> Placed:
 
 
 def _is_own_index(node: Placed, stage: Stage) -> bool:
-    """Whether it is where the cell is; with a rim, cells beyond a periodic end are seen again."""
-    return isinstance(node, Index) and not node.offset and not stage.rim
+    """Whether it is where the cell is; beyond a periodic end, cells may be seen again."""
+    again = stage.rim or node.axis in stage.rings
+    return isinstance(node, Index) and not node.offset and not again
 
 
 def _name(node: Placed) -> str:
