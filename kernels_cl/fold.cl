@@ -12,6 +12,20 @@
 #define KGT_CALLED static __attribute__((noinline))
 #define KGT_NEXT(left) ((left) > 16 ? (left) / 16 : 1)  // items that take what so many hold
 
+// the largest of what the `n` items of a group hold in `words`, to the first; before it all wait
+#define KGT_MOST_OF_GROUP(type, words, own, n) \
+    for (int left = (n); left > 1; left = KGT_NEXT(left)) { \
+        const int next = KGT_NEXT(left); \
+        barrier(CLK_LOCAL_MEM_FENCE); \
+        if (own < next) { \
+            type most = words[own]; \
+            _Pragma("unroll 4") \
+            for (int other = own + next; other < left; other += next) \
+                most = max(most, words[other]); \
+            words[own] = most; \
+        } \
+    }
+
 #ifdef cl_khr_int64_base_atomics
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #endif
@@ -103,17 +117,7 @@ KGT_INLINE void kgt_best_put_group(
     barrier(CLK_LOCAL_MEM_FENCE);
     if (best->seen)
         keys[n] = 1;    // whoever writes it
-    for (int left = n; left > 1; left = KGT_NEXT(left)) {
-        const int next = KGT_NEXT(left);
-        if (own < next) {
-            uint most = keys[own];
-            #pragma unroll 4
-            for (int other = own + next; other < left; other += next)
-                most = max(most, keys[other]);
-            keys[own] = most;
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
+    KGT_MOST_OF_GROUP(uint, keys, own, n)
     if (own == 0) {
         const kgt_best all = {keys[n], (int)(keys[0] ^ 1U << 31), 0};
         kgt_best_put(&all, word);
@@ -182,17 +186,7 @@ KGT_INLINE void kgt_most_float_group(
 {
     __local uint *words = (__local uint *)room;
     words[own] = kgt_word_of_float(most);
-    for (int left = n; left > 1; left = KGT_NEXT(left)) {
-        const int next = KGT_NEXT(left);
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (own < next) {
-            uint all = words[own];
-            #pragma unroll 4
-            for (int other = own + next; other < left; other += next)
-                all = max(all, words[other]);
-            words[own] = all;
-        }
-    }
+    KGT_MOST_OF_GROUP(uint, words, own, n)
     if (own == 0)
         atomic_max((volatile __global uint *)word, words[0]);
     barrier(CLK_LOCAL_MEM_FENCE);

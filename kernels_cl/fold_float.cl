@@ -265,17 +265,7 @@ KGT_INLINE void kgt_most_double_group(
 {
     __local ulong *words = (__local ulong *)room;
     words[own] = kgt_word_of_double(most);
-    for (int left = n; left > 1; left = KGT_NEXT(left)) {
-        const int next = KGT_NEXT(left);
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (own < next) {
-            ulong all = words[own];
-            #pragma unroll 4
-            for (int other = own + next; other < left; other += next)
-                all = max(all, words[other]);
-            words[own] = all;
-        }
-    }
+    KGT_MOST_OF_GROUP(ulong, words, own, n)
     if (own == 0)
         kgt_put_most(word, words[0]);
     barrier(CLK_LOCAL_MEM_FENCE);
