@@ -45,7 +45,7 @@ def test_pocl_and_the_reference_give_the_same_bits(number: int) -> None:
     if len(made.stages) == len(case.program.stages):
         pytest.skip("none are fused; test_random_steps and test_several_fields run the like")
     pocl = opencl(bool(number % 2), "cpu")
-    pocl.choices = FirstThatSuits(pocl.device, STRATEGIES[number % 3])
+    pocl.choices = FirstThatSuits(pocl.device, STRATEGIES[number % 3], number // 3)
     devices: list[Executor] = [pocl, pocl, ReferenceExecutor(reference_device())]
     executors = [rng.choice(devices) for _ in range(rng.choice([1, 2, 3, 5]))]
     layout = layout_of(case, len(executors), rng)

@@ -10,7 +10,7 @@ from engine_runs import check_engine, layout_of
 from fold_programs import N_CASES, random_folds
 from random_options import choices
 from sample import sample
-from small_kernels import FirstThatSuits, opencl
+from small_kernels import of_strategy
 
 from controllers.check import CheckedEngine
 from controllers.device import reference_device
@@ -57,9 +57,7 @@ def test_all_numbers_of_places_give_the_results_of_the_reference(
 def test_pocl_gives_the_results_of_the_reference(number: int, n_places: int) -> None:
     case, chosen = random_folds(number), choices()[number]
     rng = random.Random(1000 * number + n_places)
-    devices = [opencl(True, "cpu"), opencl(False, "other")]
-    for device in devices:
-        device.choices = FirstThatSuits(device.device, chosen["strategy"])
+    devices = of_strategy(chosen["strategy"], number)
     executors: list[Executor] = [rng.choice(devices) for _ in range(n_places)]
     check_engine(case, executors, layout_of(case, n_places, rng), program=planned(number))
 

@@ -13,7 +13,7 @@ from lazy_executor import LazyExecutor, World
 from random_options import N_CASES, OPTIONS, all_pairs, choices, pairs_of
 from random_steps import planned, random_steps
 from sample import sample
-from small_kernels import FirstThatSuits, opencl
+from small_kernels import of_strategy
 
 import controllers as ct
 from controllers.check import CheckedEngine
@@ -69,9 +69,7 @@ def test_all_numbers_of_places_give_the_bits_of_the_reference(number: int, n_pla
 def test_pocl_gives_the_bits_of_the_reference(number: int, n_places: int) -> None:
     case, chosen = random_steps(number), choices()[number]
     rng = random.Random(1000 * number + n_places)
-    devices = [opencl(True, "cpu"), opencl(False, "other")]
-    for device in devices:
-        device.choices = FirstThatSuits(device.device, chosen["strategy"])
+    devices = of_strategy(chosen["strategy"], number)
     executors: list[Executor] = [rng.choice(devices) for _ in range(n_places)]
     layout = layout_of(case, n_places, rng)
     try:

@@ -15,7 +15,7 @@ from random_options import choices
 from random_programs import ProgramCase, random_program
 from random_steps import random_steps
 from sample import sample
-from small_kernels import FirstThatSuits, opencl
+from small_kernels import of_strategy
 
 import controllers as ct
 from controllers.device import reference_device
@@ -65,9 +65,7 @@ def test_changes_of_width_under_way_leave_the_bits(number: int) -> None:
 def test_random_steps_of_wide_halos_give_the_bits_of_the_reference(number: int) -> None:
     case, chosen, rng = random_steps(number), choices()[number], random.Random(number)
     n_places = rng.choice(N_PLACES)
-    devices = [opencl(True, "cpu"), opencl(False, "other")]
-    for device in devices:
-        device.choices = FirstThatSuits(device.device, chosen["strategy"])
+    devices = of_strategy(chosen["strategy"], number)
     executors: list[Executor] = [rng.choice(devices) for _ in range(n_places)]
     layout, count = layout_of(case, n_places, rng), rng.randint(2, MOST)
     try:

@@ -222,7 +222,7 @@ def test_kernels_of_every_strategy_give_the_bits_of_the_reference(number: int) -
     case = random_program(number)
     devices = [opencl(zero_copy, "other") for zero_copy in (True, False)]
     for device in devices:
-        device.choices = FirstThatSuits(device.device, strategy)
+        device.choices = FirstThatSuits(device.device, strategy, number // 3)
     for n_places in N_PLACES:
         rng = random.Random(number + 1000 * n_places)
         executors = [rng.choice(devices) for _ in range(n_places)]

@@ -121,7 +121,7 @@ def test_a_random_stage_has_the_bits_of_one_step_after_another(
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("number", range(69, 149))
+@pytest.mark.parametrize("number", range(69, 149, 3))
 def test_what_lies_behind_mirrors_is_copied_between_the_steps(
     queue: cl.CommandQueue, number: int
 ) -> None:
