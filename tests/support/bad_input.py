@@ -2,9 +2,9 @@
 """The table of bad inputs: what a user may get wrong, and what must be said about it.
 
 A row is added where it belongs: `patterns`, `inputs`, `kernels` and `options` make the command
-around it.  With `pytest --whole` those that are `whole`, by default some of these, are started with
-mpiexec each; the others are run one after the other in one job of two ranks
-(`bad_input_server.py`), since a start takes longer than a case.
+around it.  Some of those that are `whole`, more with `pytest --whole`, are started with mpiexec
+each; the others are run one after the other in one job of two ranks (`bad_input_server.py`), since
+a start takes longer than a case.
 """
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from controllers.cli import main
 
 ROWS = {row.title: row for row in table()}
 N_JOBS = 2          # at a time
-SAMPLE = 18         # one in so many of those that are started by themselves, without --whole
+SAMPLE, WHOLE = 18, 3       # one in so many of those that may be started by themselves is
 SERVER = Path(__file__).parents[2] / "support" / "bad_input_server.py"
 Listing = dict[str, tuple[int, int]]
 
@@ -91,7 +91,7 @@ def endings(
     rows = [(ROWS[title], folder / str(number)) for number, title in enumerate(chosen)]
     for row, own in rows:
         row.prepare(own)
-    one_in = 1 if request.config.getoption("whole") else SAMPLE
+    one_in = WHOLE if request.config.getoption("whole") else SAMPLE
     whole = [(row, own) for row, own in rows if row.whole][::one_in]
     found = run_served([pair for pair in rows if pair not in whole], folder)
     with ThreadPoolExecutor(N_JOBS) as pool:
