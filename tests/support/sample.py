@@ -17,6 +17,9 @@ T = TypeVar("T")
 LONGEST = (
     "controllers/engine/test_random_steps.py",
     "controllers/engine/test_random_folds.py",
+    "controllers/engine/test_rounds.py",
+    "controllers/kgt/test_streaming.py",
+    "controllers/executor/test_folding.py",
     "controllers/engine/test_several_fields.py",
     "test_docs.py",
     "test_applications.py",
