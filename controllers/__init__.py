@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from controllers.kernel.build import BuildError
     from controllers.kernel.registry import register_stencil
     from controllers.kernel.variant import Kernel
+    from controllers.language.each import All, Each, Row, each
     from controllers.language.derivatives import derivative, gradient, laplacian
     from controllers.language.folds import all as all
     from controllers.language.folds import any as any
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "All": "controllers.language.each",
     "Boundary": "controllers.program.boundary",
     "BuildError": "controllers.kernel.build",
     "CheckError": "controllers.check",
@@ -75,6 +77,7 @@ _HOMES = {
     "Coordinates": "controllers.program.coordinates",
     "Device": "controllers.device",
     "Division": "controllers.settings.division",
+    "Each": "controllers.language.each",
     "Execution": "controllers.settings.execution",
     "Field": "controllers.program.program",
     "Grid": "controllers.language.grid",
@@ -89,6 +92,7 @@ _HOMES = {
     "Program": "controllers.program.program",
     "Read": "controllers.program.expression",
     "Report": "controllers.report.report",
+    "Row": "controllers.language.each",
     "Scalar": "controllers.program.expression",
     "Selection": "controllers.controller.tied_tile",
     "Stage": "controllers.program.program",
@@ -106,6 +110,7 @@ _HOMES = {
     "devices": "controllers.device.listing",
     "dot": "controllers.language.folds",
     "dry_run": "controllers.run.dry_run",
+    "each": "controllers.language.each",
     "extrapolate": "controllers.program.rule",
     "fixed": "controllers.language.profile",
     "gradient": "controllers.language.derivatives",

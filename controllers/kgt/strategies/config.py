@@ -15,6 +15,7 @@ from controllers.kgt.launch import Launch
 from controllers.kgt.text.analysis import in_vectors
 from controllers.kgt.text.fold_values import is_folding
 from controllers.program.expression import Given
+from controllers.program.items import items_of
 from controllers.program.program import Program, Stage
 from hitmap.strided import Strided
 
@@ -35,6 +36,7 @@ class Config(Protocol):
     folds: ClassVar[bool] = False       # whether its kernels fold
 
     given: ClassVar[tuple[type[Given], ...]] = ()   # which kinds of given values it writes
+    items: ClassVar[bool] = False       # whether it is for item functions, and for nothing else
 
     @classmethod
     def computes(cls, program: Program, stage: Stage) -> bool:
@@ -57,7 +59,8 @@ class Config(Protocol):
 
     @classmethod
     def _takes_given(cls, stage: Stage) -> bool:
-        return all(isinstance(node, cls.given) for node in stage.given)
+        of_items = cls.items == (items_of(stage) is not None)
+        return of_items and all(isinstance(node, cls.given) for node in stage.given)
 
     @classmethod
     def check(cls, program: Program, stage: Stage) -> None:
@@ -74,7 +77,7 @@ class Config(Protocol):
             )
         if not cls._takes_given(stage):
             raise ValueError(
-                f"stage {stage.name!r} uses scalars, indices, coordinates or OpenCL C in a way "
+                f"stage {stage.name!r} uses scalars, indices, coordinates, OpenCL C or items in a way "
                 f"that the strategy {cls.strategy!r} does not write; take 'cell', which does"
             )
         if stage.overwrites and not cls.in_place:

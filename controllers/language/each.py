@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: MIT
+"""Functions of one item that are done for all: `@ct.each`.
+
+Positional parameters are arrays: `ct.Row` is the item's row of an array that is split by rows,
+`ct.All` an array as a whole; keyword-only ones are numbers.  What is returned, a value or several
+by name, is the item's row of new arrays.  The function is traced once per shapes and dtypes.
+"""
+# docs/decisions/0062-one-function-per-item.md
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.language.dtype import dtype_name
+from controllers.language.item_value import ItemValue, value_of
+from controllers.language.location import line_of, located
+from controllers.program.dtypes import WEAK_FLOAT, Kind, given_dtype, stores
+from controllers.program.field import Field
+from controllers.program.item_node import Axis, ItemNode, Number, Own, Whole
+from controllers.program.item_values import item_values, numbers_given
+from controllers.program.items import (
+    ArrayKind,
+    ItemProgram,
+    Items,
+    ItemUse,
+    item_program,
+    items_of,
+    stored_as,
+)
+from controllers.program.stage_check import Math
+from hitmap.argument import number
+
+RESULT = "result"
+Arrays = Mapping[str, "npt.NDArray[Any]"]
+
+
+class Row:
+    """Annotates a parameter that is the item's row of an array, or what is returned."""
+
+
+class All:
+    """Annotates a parameter that is a whole array, on every device."""
+
+
+@dataclass(frozen=True)
+class _Parameters:
+    """What a function asks for.
+
+    uses: by positional parameter, as what it is given.  numbers: keyword-only ones, with their
+    defaults.  dtype: of the one result, "" where it is that of its values.
+    """
+
+    uses: Mapping[str, ItemUse]
+    numbers: Mapping[str, float | None]
+    dtype: str
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], what: str) -> _Parameters:
+        """TypeError for parameters that no function of items has."""
+        uses: dict[str, ItemUse] = {}
+        numbers: dict[str, float | None] = {}
+        signature = inspect.signature(function, eval_str=True)
+        for name, one in signature.parameters.items():
+            if one.kind is one.KEYWORD_ONLY:
+                default = one.default
+                numbers[name] = None if default is one.empty else number(default, name)
+            elif one.kind is one.POSITIONAL_OR_KEYWORD and one.annotation in (Row, All):
+                uses[name] = "row" if one.annotation is Row else "all"
+            else:
+                raise TypeError(
+                    f"{what}: {name!r} is no array of items; write {name}: ct.Row, the item's row, "
+                    f"or {name}: ct.All, the whole array; numbers stand after a *"
+                )
+        if "row" not in uses.values():
+            raise TypeError(
+                f"{what} has no parameter of ct.Row, which says how many items there are; give one"
+            )
+        given = signature.return_annotation
+        known = (signature.empty, Row, None, dict)
+        return cls(uses, numbers, "" if given in known else dtype_name(given))
+
+
+class Each:
+    """A function of one item; a call with arrays does it for all of them.
+
+    Arrays of NumPy are computed by the reference, those of a workspace where they lie.
+    """
+
+    def __init__(self, function: Callable[..., Any], math: Math = "strict") -> None:
+        self.function, self.math, self.where = function, math, line_of(function)
+        self.__name__, self.__doc__ = function.__name__, function.__doc__
+        self._lowered: dict[tuple[tuple[str, ArrayKind], ...], ItemProgram] = {}
+
+    def __repr__(self) -> str:
+        return f"<function of items {self.__name__!r} ({self.where})>"
+
+    @cached_property
+    def parameters(self) -> _Parameters:
+        """What it asks for; TypeError where no function of items has that."""
+        return _Parameters.of(self.function, f"{self.__name__!r} ({self.where})")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Do it for all items; a result, or a dict of them.
+
+        Collective, where the arrays are those of a workspace.  ValueError where rows, shapes or
+        dtypes do not fit, TypeError for other arguments than it has.
+        """
+        arrays, numbers = self.bound(args, kwargs)
+        for one in arrays.values():
+            apply = getattr(type(one), "apply_each", None)
+            if apply is not None:
+                return apply(one, self, arrays, numbers)
+        given = {name: np.asarray(array) for name, array in arrays.items()}
+        kinds = {name: ArrayKind(array.shape, array.dtype.name) for name, array in given.items()}
+        made = self.lowered(kinds)
+        found = _of_reference(made, given, numbers)
+        return found if made.is_named else found[RESULT]
+
+    def bound(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, float]]:
+        """The arrays and the numbers of a call by their names, with defaults."""
+        asked = self.parameters
+        arrays = dict(zip(asked.uses, args))
+        arrays |= {name: one for name, one in kwargs.items() if name in asked.uses}
+        numbers = {**asked.numbers, **{n: x for n, x in kwargs.items() if n not in asked.uses}}
+        unknown = [name for name in numbers if name not in asked.numbers]
+        missing = [name for name in asked.uses if name not in arrays]
+        missing += [name for name, value in numbers.items() if value is None]
+        if unknown or missing or len(args) > len(asked.uses):
+            wrong = f"unknown: {', '.join(unknown)}" if unknown else f"missing: {', '.join(missing)}"
+            if len(args) > len(asked.uses):
+                wrong = f"{len(args)} arrays are given"
+            raise TypeError(
+                f"{self.__name__}() takes the arrays {', '.join(asked.uses)} and the numbers "
+                f"{', '.join(asked.numbers) or 'none'} by name; {wrong}"
+            )
+        in_order = {name: arrays[name] for name in asked.uses}
+        return in_order, {name: number(value, name) for name, value in numbers.items()}
+
+    def lowered(self, kinds: Mapping[str, ArrayKind]) -> ItemProgram:
+        """The program for arrays of these kinds; traced once for each.
+
+        ValueError where these do not fit each other, or the function.
+        """
+        key = tuple(kinds.items())
+        if key not in self._lowered:
+            with located(f"{self.__name__!r}", self.function):
+                self._lowered[key] = self._traced(kinds)
+        return self._lowered[key]
+
+    def _traced(self, kinds: Mapping[str, ArrayKind]) -> ItemProgram:
+        uses = self.parameters.uses
+        count = self._checked(kinds)
+        given: list[ItemValue] = []
+        for name, use in uses.items():
+            kind, held = kinds[name], Kind(kinds[name].dtype)
+            columns = tuple(Axis(size) for size in kind.shape[1:])
+            if use == "row":
+                given.append(ItemValue(Own(name, columns, held)))
+            else:
+                rows = Axis(kind.shape[0], name)
+                given.append(ItemValue(Whole(name, (rows, *columns), held)))
+        numbers = {
+            name: ItemValue(Number(1.0, WEAK_FLOAT, name)) for name in self.parameters.numbers
+        }
+        found = self.function(*given, **numbers)
+        is_named = isinstance(found, Mapping)
+        nodes = self._results(found if is_named else {RESULT: found})
+        dtype = self.parameters.dtype
+        results = {name: stored_as(name, node, count, dtype) for name, node in nodes.items()}
+        for name, node in nodes.items():
+            if not stores(node.kind, results[name].dtype):
+                raise ValueError(
+                    f"{name!r} has values of {node.kind.dtype}, and {dtype} is of another kind; "
+                    f"convert them, as x.astype({dtype!r})"
+                )
+        items = Items(
+            self.__name__, "", "", 0, self.where,
+            fields=tuple((name, name) for name in (*uses, *nodes)),
+            reads=tuple((name, (0, 0)) for name in uses), writes=tuple(nodes),
+            arguments=tuple(self.parameters.numbers),
+            item_uses=tuple(
+                (name, "copy" if kinds[name].copied else use) for name, use in uses.items()
+            ),
+            kinds=(*kinds.items(), *results.items()), results=tuple(nodes.values()),
+        )  # fmt: skip
+        defaults = {name: value or 0.0 for name, value in self.parameters.numbers.items()}
+        return item_program(items, results, defaults, is_named, self.math)
+
+    def _checked(self, kinds: Mapping[str, ArrayKind]) -> int:
+        """How many items there are; ValueError where arrays do not agree on that."""
+        for name, kind in kinds.items():
+            dtype_name(kind.dtype)
+            Field(name, kind.dtype)
+            if not 1 <= len(kind.shape) <= 3 or 0 in kind.shape:
+                raise ValueError(
+                    f"the array {name!r} has the shape {kind.shape}; functions of items take "
+                    f"arrays of 1 to 3 axes with 1 element at least"
+                )
+        rows = {
+            name: kinds[name].shape[0] for name, use in self.parameters.uses.items() if use == "row"
+        }
+        if len({*rows.values()}) > 1:
+            listed = ", ".join(f"{name} {n}" for name, n in rows.items())
+            raise ValueError(
+                f"arrays that are given row by row have unlike numbers of rows: {listed}; give "
+                f"what is for all items as ct.All"
+            )
+        return next(iter(rows.values()))
+
+    def _results(self, found: Mapping[str, Any]) -> dict[str, ItemNode]:
+        if not found:
+            raise ValueError("nothing is returned; return a value, or several by name in a dict")
+        nodes: dict[str, ItemNode] = {}
+        for name, value in found.items():
+            if value is None:
+                raise ValueError("nothing is returned; return a value, or several by name in a dict")
+            if name in self.parameters.uses or name in self.parameters.numbers:
+                raise ValueError(
+                    f"{name!r} is returned, and a parameter is called so, too; rename one of them"
+                )
+            node = value_of(value).node
+            if len(node.axes) > 2:
+                raise ValueError(
+                    f"{name!r} has {len(node.axes)} axes for each item; return 2 at most"
+                )
+            nodes[name] = node
+        return nodes
+
+
+def _of_reference(made: ItemProgram, given: Arrays, numbers: Mapping[str, float]) -> dict[str, Any]:
+    """The results in NumPy, as the reference has them."""
+    (stage,) = made.program.stages
+    items = items_of(stage)
+    assert items is not None, "a program of items"
+    arrays = {name: array.reshape(items.kind_of[name].extent) for name, array in given.items()}
+    kinds = [*made.results.values()]
+    real = given_dtype(stage, made.program.dtypes)
+    found = item_values(
+        items, range(kinds[0].shape[0]), lambda name: arrays[name], numbers_given(numbers, real)
+    )
+    return {
+        name: values.reshape(kind.shape)
+        for (name, kind), values in zip(made.results.items(), found, strict=True)
+    }
+
+
+@overload
+def each(function: Callable[..., Any]) -> Each: ...
+@overload
+def each(*, math: Math = ...) -> Callable[[Callable[..., Any]], Each]: ...
+
+
+def each(
+    function: Callable[..., Any] | None = None, *, math: Math = "strict"
+) -> Each | Callable[[Callable[..., Any]], Each]:
+    """A function of one item that is done for all: `@ct.each`, or `@ct.each(math="fast")`.
+
+    math: as for programs; "strict" gives the same bits on all devices.
+
+    >>> import numpy as np
+    >>> @each
+    ... def near(x: Row, every: All) -> np.int32:
+    ...     return abs(every - x).argmin()
+    >>> near(np.float32([1, 5, 7]), np.float32([6, 0])).tolist()
+    [1, 0, 0]
+    """
+    if function is None:
+        return lambda one: Each(one, math)
+    return Each(function, math)
