@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from hitmap.uncaught import install_where_ranks_are
 
 if TYPE_CHECKING:
+    from numpy import float32, float64, int16, int32, int64, uint8
+
     from controllers.check import CheckError
     from controllers.check.finding import KernelError
     from controllers.controller.access import reading, updating, writing
@@ -113,9 +115,14 @@ _HOMES = {
     "each": "controllers.language.each",
     "extrapolate": "controllers.program.rule",
     "fixed": "controllers.language.profile",
+    "float32": "numpy",
+    "float64": "numpy",
     "gradient": "controllers.language.derivatives",
     "heun": "controllers.language.integrators",
     "keep": "controllers.program.rule",
+    "int16": "numpy",
+    "int32": "numpy",
+    "int64": "numpy",
     "laplacian": "controllers.language.derivatives",
     "leapfrog": "controllers.language.integrators",
     "max": "controllers.language.folds",
@@ -140,19 +147,22 @@ _HOMES = {
     "struct": "controllers.language.struct",
     "sum": "controllers.language.folds",
     "tune": "controllers.tuning.offline",
+    "uint8": "numpy",
     "updating": "controllers.controller.access",
     "writing": "controllers.controller.access",
 }
 __all__ = [     # not those of Python's own names: all, any, max, min, sum
-    "Boundary", "BuildError", "CheckError", "Computation", "Controller", "ControllersError",
-    "Coordinate", "Coordinates", "Device", "Division", "Execution", "Field", "Grid", "Index",
-    "Kernel", "KernelError", "MemoryCapError", "NoDeviceError", "Parameter", "PatternFileError",
-    "Plan", "Program", "Read", "Report", "Scalar", "Selection", "Stage", "Stencil", "Step",
-    "TiedTile", "TileView", "Time", "argmax", "argmin", "custom", "derivative", "devices",
-    "dot", "dry_run", "extrapolate", "fixed", "gradient", "heun", "keep", "laplacian",
+    "All", "Boundary", "BuildError", "CheckError", "Computation", "Controller",
+    "ControllersError", "Coordinate", "Coordinates", "Device", "Division", "Each", "Execution",
+    "Field", "Grid", "Index", "Kernel", "KernelError", "MemoryCapError", "NoDeviceError",
+    "Parameter", "PatternFileError", "Plan", "Program", "Read", "Report", "Row", "Scalar",
+    "Selection", "Stage", "Stencil", "Step", "TiedTile", "TileView", "Time", "argmax", "argmin",
+    "custom", "derivative", "devices", "dot", "dry_run", "each", "extrapolate", "fixed",
+    "float32", "float64", "gradient", "heun", "int16", "int32", "int64", "keep", "laplacian",
     "leapfrog", "mean", "mirror", "norm", "opencl_c", "parity", "point", "read_patterns",
     "reading", "reference_run", "reference_steps", "register_stencil", "repeat", "rk3",
-    "steady", "stencil_computation", "step", "stored", "struct", "tune", "updating", "writing",
+    "steady", "stencil_computation", "step", "stored", "struct", "tune", "uint8", "updating",
+    "writing",
 ]  # fmt: skip
 
 
