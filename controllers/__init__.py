@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from controllers.kernel.build import BuildError
     from controllers.kernel.registry import register_stencil
     from controllers.kernel.variant import Kernel
-    from controllers.language.each import All, Each, Row, each
     from controllers.language.derivatives import derivative, gradient, laplacian
+    from controllers.language.each import All, Each, Row, each
     from controllers.language.folds import all as all
     from controllers.language.folds import any as any
     from controllers.language.folds import argmax, argmin, dot, mean, norm

@@ -29,8 +29,9 @@ from hitmap.strided import Geometry
 class Placed:
     """An array on places, as rows by columns.
 
-    layout: whose rows are where.  tiles: of the places of this rank that own rows of any array; those
-    of an array that is given whole have all rows.  own: tiles with the newest owned rows, which are copied to those before.
+    layout: whose rows are where.  tiles: of the places of this rank that own rows of any array;
+    those of an array that is given whole have all rows.  own: tiles with the newest owned rows,
+    which are copied to those before.
     """
 
     layout: Layout

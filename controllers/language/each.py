@@ -21,7 +21,7 @@ from controllers.language.dtype import dtype_name
 from controllers.language.item_value import ItemValue, value_of
 from controllers.language.location import line_of, located
 from controllers.program.dtypes import WEAK_FLOAT, Kind, given_dtype, stores
-from controllers.program.field import Field
+from controllers.program.identifier import check_field_name
 from controllers.program.item_node import Axis, ItemNode, Number, Own, Whole
 from controllers.program.item_values import item_values, numbers_given
 from controllers.program.items import (
@@ -134,7 +134,8 @@ class Each:
         missing = [name for name in asked.uses if name not in arrays]
         missing += [name for name, value in numbers.items() if value is None]
         if unknown or missing or len(args) > len(asked.uses):
-            wrong = f"unknown: {', '.join(unknown)}" if unknown else f"missing: {', '.join(missing)}"
+            wrong = "unknown: " if unknown else "missing: "
+            wrong += ", ".join(unknown or missing)
             if len(args) > len(asked.uses):
                 wrong = f"{len(args)} arrays are given"
             raise TypeError(
@@ -198,7 +199,7 @@ class Each:
         """How many items there are; ValueError where arrays do not agree on that."""
         for name, kind in kinds.items():
             dtype_name(kind.dtype)
-            Field(name, kind.dtype)
+            check_field_name(name)
             if not 1 <= len(kind.shape) <= 3 or 0 in kind.shape:
                 raise ValueError(
                     f"the array {name!r} has the shape {kind.shape}; functions of items take "
@@ -216,16 +217,15 @@ class Each:
         return next(iter(rows.values()))
 
     def _results(self, found: Mapping[str, Any]) -> dict[str, ItemNode]:
-        if not found:
-            raise ValueError("nothing is returned; return a value, or several by name in a dict")
+        if not found or any(value is None for value in found.values()):
+            raise ValueError("nothing is returned; return a value, or several by name")
         nodes: dict[str, ItemNode] = {}
         for name, value in found.items():
-            if value is None:
-                raise ValueError("nothing is returned; return a value, or several by name in a dict")
             if name in self.parameters.uses or name in self.parameters.numbers:
                 raise ValueError(
                     f"{name!r} is returned, and a parameter is called so, too; rename one of them"
                 )
+            check_field_name(name)
             node = value_of(value).node
             if len(node.axes) > 2:
                 raise ValueError(

@@ -72,8 +72,8 @@ class ItemValue(NDArrayOperatorsMixin):
     def __iter__(self) -> Iterator[ItemValue]:
         if len(self) and self.node.axes[0].rows_of:
             raise TypeError(
-                f"a loop of Python over the {len(self)} rows of a whole array would be written out; "
-                f"compute with all of them at once, as (every - x).sum(axis=0)"
+                f"a loop of Python over the {len(self)} rows of a whole array would be written "
+                f"out; compute with all of them at once, as (every - x).sum(axis=0)"
             )
         return (self[number] for number in range(len(self)))
 
@@ -81,8 +81,8 @@ class ItemValue(NDArrayOperatorsMixin):
         if isinstance(index, ItemValue):
             if index.node.kind == CONDITION:
                 raise TypeError(
-                    "an item cannot select by a mask, as how many there are is not known; choose by "
-                    "np.where(condition, a, b)"
+                    "an item cannot select by a mask, as how many there are is not known; choose "
+                    "by np.where(condition, a, b)"
                 )
             return ItemValue(gathered(self.node, index.node))
         return ItemValue(viewed(self.node, index))
@@ -206,8 +206,8 @@ def _applied(numpy: Callable[..., Any], operands: Sequence[Any]) -> Any:
     if function is None:
         raise TypeError(
             f"np.{getattr(numpy, '__name__', numpy)} is no function of items, these are: "
-            f"{' '.join(FUNCTIONS)}, sum, min, max, argmin, argmax, mean, stack, dot; write it with "
-            f"them"
+            f"{' '.join(FUNCTIONS)}, sum, min, max, argmin, argmax, mean, stack, dot; write it "
+            f"with them"
         )
     nodes = [
         one.node if is_condition else _number_of(one.node)

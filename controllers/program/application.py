@@ -13,9 +13,9 @@ from controllers.program.accumulator import NUMBERED, Accumulator, numbers_of
 from controllers.program.dtypes import Dtypes, dtype_of, given_dtype
 from controllers.program.expression import Given, Read
 from controllers.program.extension import Extension
+from controllers.program.fold_values import operand_dtypes, operands
 from controllers.program.item_values import item_values
 from controllers.program.items import Items, items_of
-from controllers.program.fold_values import operand_dtypes, operands
 from controllers.program.program import Program
 from controllers.program.reference import values_of
 from controllers.program.surroundings import Surroundings

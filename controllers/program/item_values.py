@@ -146,14 +146,14 @@ def reduction(node: Reduced, values: Any) -> Array:
 def _viewed(array: Any, node: View) -> Array:
     array, axes = np.asarray(array), shape_of(node.axes)
     taken: list[Any] = []
-    for take, size in zip(node.takes, array.shape, strict=True):
+    for take in node.takes:
         if isinstance(take, Along):
             numbers = take.start + take.step * np.arange(axes[take.axis])
             taken.append(numbers.reshape([-1 if at == take.axis else 1 for at in range(len(axes))]))
         else:
             taken.append(take)
     found = array[tuple(taken)] if taken else array
-    return np.broadcast_to(found, axes)
+    return np.asarray(np.broadcast_to(found, axes))
 
 
 def numbers_given(given: Mapping[str, float], dtype: str) -> Callable[[str], Any]:

@@ -92,6 +92,8 @@ class ItemRun:
         for place, tile in placed.tiles.items():
             owned = placed.layout.owned[place]
             box = tile.geometry.box if kind.copied else owned
+            if box.empty:
+                continue
             values = np.ascontiguousarray(rows[box.slices((0, 0))])
             self.executors[place].move_to(tile, box, values)
         return placed

@@ -77,8 +77,8 @@ class Config(Protocol):
             )
         if not cls._takes_given(stage):
             raise ValueError(
-                f"stage {stage.name!r} uses scalars, indices, coordinates, OpenCL C or items in a way "
-                f"that the strategy {cls.strategy!r} does not write; take 'cell', which does"
+                f"stage {stage.name!r} uses scalars, indices, coordinates, OpenCL C or items in "
+                f"a way that the strategy {cls.strategy!r} does not write; take 'cell', which does"
             )
         if stage.overwrites and not cls.in_place:
             raise ValueError(

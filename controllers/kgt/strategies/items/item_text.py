@@ -25,7 +25,6 @@ from controllers.program.dtypes import Kind
 from controllers.program.functions import ATOM
 from controllers.program.item_node import (
     Along,
-    Applied,
     Axis,
     Gathered,
     ItemNode,
@@ -244,7 +243,8 @@ class _Fold:
         found = text._value(node.operand, index)
         if node.how.startswith("arg"):
             taken = text._temporary(values.stored(found, self._dtype))
-            return self._take_place(" ".join(taken.parts), at)
+            self._take_place(" ".join(taken.parts), at)
+            return
         function = {"sum": "+", "min": "minimum", "max": "maximum"}[node.how]
         so_far = _leaf(self._value, Kind(self._dtype))
         made = values.stored(
