@@ -130,7 +130,8 @@ def reduction(node: Reduced, values: Any) -> Array:
     """
     values, axis = np.asarray(values), node.axis
     if node.how == "sum":
-        return np.take(np.add.accumulate(values, axis, dtype=node.kind.dtype), -1, axis)
+        summed = np.add.accumulate(values, axis, dtype=node.kind.dtype)
+        return np.asarray(np.take(summed, -1, axis))
     if node.how == "argmin":
         return np.asarray(np.argmin(values, axis))
     if node.how == "argmax":
