@@ -2,7 +2,8 @@
 """Functions of one item that are done for all: `@ct.each`.
 
 Positional parameters are arrays: `ct.Row` is the item's row of an array that is split by rows,
-`ct.All` an array as a whole; keyword-only ones are numbers.  What is returned, a value or several
+`ct.All` an array as a whole; keyword-only ones are numbers, one of
+`ct.Index` the number of the item.  What is returned, a value or several
 by name, is the item's row of new arrays.  The function is traced once per shapes and dtypes.
 """
 # docs/decisions/0062-one-function-per-item.md
@@ -21,8 +22,9 @@ from controllers.language.dtype import dtype_name
 from controllers.language.item_value import ItemValue, value_of
 from controllers.language.location import line_of, located
 from controllers.program.dtypes import WEAK_FLOAT, Kind, given_dtype, stores
+from controllers.program.expression import Index
 from controllers.program.identifier import check_field_name
-from controllers.program.item_node import Axis, ItemNode, Number, Own, Whole
+from controllers.program.item_node import Axis, ItemNode, Number, Own, Place, Whole
 from controllers.program.item_values import item_values, numbers_given
 from controllers.program.items import (
     ArrayKind,
@@ -53,11 +55,13 @@ class _Parameters:
     """What a function asks for.
 
     uses: by positional parameter, as what it is given.  numbers: keyword-only ones, with their
-    defaults.  dtype: of the one result, "" where it is that of its values.
+    defaults.  places: those that are the number of the item.  dtype: of the one result, "" where it
+    is that of its values.
     """
 
     uses: Mapping[str, ItemUse]
     numbers: Mapping[str, float | None]
+    places: tuple[str, ...]
     dtype: str
 
     @classmethod
@@ -65,9 +69,12 @@ class _Parameters:
         """TypeError for parameters that no function of items has."""
         uses: dict[str, ItemUse] = {}
         numbers: dict[str, float | None] = {}
+        places: list[str] = []
         signature = inspect.signature(function, eval_str=True)
         for name, one in signature.parameters.items():
-            if one.kind is one.KEYWORD_ONLY:
+            if one.kind is one.KEYWORD_ONLY and one.annotation is Index:
+                places.append(name)
+            elif one.kind is one.KEYWORD_ONLY:
                 default = one.default
                 numbers[name] = None if default is one.empty else number(default, name)
             elif one.kind is one.POSITIONAL_OR_KEYWORD and one.annotation in (Row, All):
@@ -83,7 +90,7 @@ class _Parameters:
             )
         given = signature.return_annotation
         known = (signature.empty, Row, None, dict)
-        return cls(uses, numbers, "" if given in known else dtype_name(given))
+        return cls(uses, numbers, tuple(places), "" if given in known else dtype_name(given))
 
 
 class Each:
@@ -171,6 +178,7 @@ class Each:
         numbers = {
             name: ItemValue(Number(1.0, WEAK_FLOAT, name)) for name in self.parameters.numbers
         }
+        numbers |= {name: ItemValue(Place()) for name in self.parameters.places}
         found = self.function(*given, **numbers)
         is_named = isinstance(found, Mapping)
         nodes = self._results(found if is_named else {RESULT: found})

@@ -65,8 +65,9 @@ def _of_items(
     around: Surroundings,
 ) -> Mapping[str, Values]:
     real = given_dtype(sweep.stage, dtypes)
+    rows = range(over.lower[0], over.upper[0])
     found = item_values(
-        items, range(over.extent[0]), lambda field: cells_of(field, sweep.where(field, over)),
+        items, rows, lambda field: cells_of(field, sweep.where(field, over)),
         lambda name: around.scalar(name, real),
     )  # fmt: skip
     return {items.field_of[name]: values for name, values in zip(items.writes, found)}

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, Union
 
-from controllers.program.dtypes import CONDITION, Kind, promoted, signature
+from controllers.program.dtypes import CONDITION, WEAK_INTEGER, Kind, promoted, signature
 from controllers.program.function import Function
 from controllers.program.functions import FUNCTIONS, INTEGERS
 
@@ -56,6 +56,14 @@ class Number:
     kind: Kind
     name: str = ""
     axes: Axes = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """The number of the item, that of its rows."""
+
+    axes: Axes = ()
+    kind: Kind = WEAK_INTEGER
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +126,7 @@ class Stacked:
 
 
 ItemNode: TypeAlias = Union[
-    Own, Whole, Number, Applied, Reduced, View, Gathered, Stacked
+    Own, Whole, Number, Place, Applied, Reduced, View, Gathered, Stacked
 ]
 
 

@@ -17,6 +17,7 @@ from controllers.program.item_node import (
     ItemNode,
     Number,
     Own,
+    Place,
     Reduced,
     Stacked,
     View,
@@ -36,7 +37,7 @@ def item_values(
     array_of: Callable[[str], Array],
     number: Callable[[str], Any],
 ) -> list[Array]:
-    """Each result of these items, [rows, columns] in the dtype of its field.
+    """Each result of the items of these numbers, [rows, columns] in the dtype of its field.
 
     array_of: of a field that is given whole all rows, [rows, columns], and of one that is given row
     by row those of `rows`.  number: what is given with the call, as it is rounded.
@@ -45,8 +46,8 @@ def item_values(
     kinds = [items.kind_of[items.field_of[name]] for name in items.writes]
     found = [np.empty((len(rows), kind.extent[1]), kind.dtype) for kind in kinds]
     with np.errstate(all="ignore"):
-        for at in range(len(rows)):
-            evaluator.at(at)
+        for at, row in enumerate(rows):
+            evaluator.at(at, row)
             for room, node, kind in zip(found, items.results, kinds, strict=True):
                 values = in_dtype(evaluator.value(node), kind.dtype)
                 room[at] = np.broadcast_to(values, kind.shape[1:]).reshape(-1)
@@ -59,18 +60,18 @@ class _Evaluator:
     def __init__(
         self, items: Items, array_of: Callable[[str], Array], number: Callable[[str], Any]
     ) -> None:
-        self._items, self._number, self._at = items, number, 0
+        self._items, self._number, self._at, self._row = items, number, 0, 0
         self._arrays = {field: array_of(field) for field in items.use_of}
         self._common: dict[ItemNode, KindValues] = {}
         self._own: dict[ItemNode, KindValues] = {}
         self._is_own: dict[ItemNode, bool] = {}
         for node in items.nodes:
             of_own = any(self._is_own[one] for one in operands_of(node))
-            self._is_own[node] = isinstance(node, Own) or of_own
+            self._is_own[node] = isinstance(node, (Own, Place)) or of_own
 
-    def at(self, item: int) -> None:
-        """Go on to another item."""
-        self._at = item
+    def at(self, item: int, row: int) -> None:
+        """Go on to another item, of so many, and its number."""
+        self._at, self._row = item, row
         self._own.clear()
 
     def value(self, node: ItemNode) -> KindValues:
@@ -88,6 +89,8 @@ class _Evaluator:
                 return KindValues(node.kind, node.value)
             given = self._number(node.name)
             return KindValues(Kind(given.dtype.name, weak=True), given)
+        if isinstance(node, Place):
+            return KindValues(node.kind, np.int64(self._row))
         if isinstance(node, (Own, Whole)):
             array = self._arrays[self._items.field_of[node.field]]
             if isinstance(node, Own):

@@ -26,7 +26,7 @@ from functools import reduce
 
 from controllers.program.spared import spared
 from controllers.program.stage import around
-from controllers.program.sweep import All, Copied, Here, Near, Row, Sweep, Use, Version
+from controllers.program.sweep import Copied, Here, Near, Row, Sweep, Use, Version
 from controllers.program.turns import order_of, pools_of, powers_of
 from hitmap.region import Region
 from hitmap.shape import Shape
@@ -269,12 +269,6 @@ def _check(sweep: Sweep, written: Mapping[str, int]) -> None:
             raise ValueError(
                 f"sweep {sweep.name!r} uses {version}, which has been written "
                 f"{written[version.field]} times by then; use an earlier version"
-            )
-        if not isinstance(use.map, (*OF_PLACE, Near, All)):
-            raise ValueError(
-                f"sweep {sweep.name!r} reads {version.field!r} by the map "
-                f"{type(use.map).__name__.lower()}, for which no exchange is planned yet; read at "
-                f"constant offsets, or all of it"
             )
     for update in sweep.updates:
         due = written[update.version.field] + (not sweep.completes)

@@ -5,6 +5,7 @@ Each is called with arrays of a row and of all rows, traced or of NumPy.
 """
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -81,10 +82,18 @@ def in_turns(x: ct.Row, every: ct.All) -> ct.Row:
     return every.T[0][::2].sum() * first - last + every[2:5, 1].max() - (every.T @ every)[0, 1]
 
 
+def philox(key: ct.Row, *, i: ct.Index) -> ct.Row:
+    low, high = i * 0 + key, i + key        # two rounds, in 64 bits
+    for _ in range(2):
+        product = low * 0xD2511F53
+        low, high = ((product >> 32) & 0xFFFFFFFF) ^ high, product & 0xFFFFFFFF
+    return dict(low=low, fraction=(high * 2.0**-32).astype("float32"), place=i)
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     one.__name__: one for one in (
         pull, nearest, farthest, softly, product, products, gather, gathers, chosen, counts, outer,
-        of_numbers, halves, in_turns,
+        of_numbers, halves, in_turns, philox,
     )
 }  # fmt: skip
 
@@ -98,6 +107,7 @@ def arrays_for(function: Each, dtype: str, seed: int = 0) -> dict[str, Array]:
         "mass": random.normal(size=(K + 4,)).astype(dtype),
         "matrix": random.normal(size=(3, 21)).astype(dtype),
         "few": random.normal(size=(4,)).astype(dtype),
+        "key": random.integers(0, 2**32, (N,), np.int64),
         "whole": random.integers(-9, 9, (17, 2), np.int32),
     }
     found = {name: known[name] for name in function.parameters.uses if name != "at"}
@@ -114,6 +124,8 @@ def by_rows(function: Callable[..., Any], uses: Mapping[str, str], arrays: Mappi
     found = []
     for at in range(rows):
         given = [array[at] if uses[name] == "row" else array for name, array in arrays.items()]
-        made = function(*given, **numbers)
+        placed = {"i": np.int64(at)} if "i" in inspect.signature(function).parameters else {}
+        with np.errstate(all="ignore"):
+            made = function(*given, **numbers, **placed)
         found.append(made if isinstance(made, dict) else {"result": made})
     return {name: np.stack([np.asarray(one[name]) for one in found]) for name in found[0]}

@@ -42,7 +42,8 @@ class Config(Protocol):
     def computes(cls, program: Program, stage: Stage) -> bool:
         """Whether it can write all operations of the stage, and store all that these update."""
         return (
-            cls._stores(stage)
+            cls._is_for(stage)
+            and cls._stores(stage)
             and cls._folds(stage)
             and cls._takes_given(stage)
             and (cls.in_place or not stage.overwrites)
@@ -59,12 +60,21 @@ class Config(Protocol):
 
     @classmethod
     def _takes_given(cls, stage: Stage) -> bool:
-        of_items = cls.items == (items_of(stage) is not None)
-        return of_items and all(isinstance(node, cls.given) for node in stage.given)
+        return all(isinstance(node, cls.given) for node in stage.given)
+
+    @classmethod
+    def _is_for(cls, stage: Stage) -> bool:
+        return cls.items == (items_of(stage) is not None)
 
     @classmethod
     def check(cls, program: Program, stage: Stage) -> None:
         """Raise ValueError where it cannot write all operations of the stage, or store all."""
+        if not cls._is_for(stage):
+            what = "no function of one item (ct.each)" if cls.items else "a function of one item"
+            raise ValueError(
+                f"stage {stage.name!r} is {what}, which the strategy 'items' alone computes, and "
+                f"nothing else; leave {cls.strategy!r} out"
+            )
         if not cls._stores(stage):
             raise ValueError(
                 f"stage {stage.name!r} updates {', '.join(stage.stored)}, and kernels of the "
@@ -77,8 +87,8 @@ class Config(Protocol):
             )
         if not cls._takes_given(stage):
             raise ValueError(
-                f"stage {stage.name!r} uses scalars, indices, coordinates, OpenCL C or items in "
-                f"a way that the strategy {cls.strategy!r} does not write; take 'cell', which does"
+                f"stage {stage.name!r} uses scalars, indices, coordinates or OpenCL C in a way "
+                f"that the strategy {cls.strategy!r} does not write; take 'cell', which does"
             )
         if stage.overwrites and not cls.in_place:
             raise ValueError(

@@ -9,9 +9,10 @@ from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.items.body import item_body
-from controllers.kgt.strategies.items.item_text import rows_name
+from controllers.kgt.strategies.items.item_text import FIRST, rows_name
 from controllers.kgt.text import frame
 from controllers.program.expression import Given, Outcome, Scalar
+from controllers.program.item_node import Place
 from controllers.program.items import Items, items_of
 from controllers.program.program import Program, Stage
 
@@ -57,6 +58,8 @@ class ItemsConfig(Config):
             rows_name(field): kind.shape[0]
             for field, kind in fields.items() if items.use_of.get(field, "row") != "row"
         }
+        if any(isinstance(one, Place) for one in items.nodes):
+            rows[FIRST] = 0     # it is told by the launch
         return frame.kernel(
             program, stage, "one item per work-item", item_body(program, stage, items),
             work_sizes, scalars=rows,

@@ -12,14 +12,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import prod
-from typing import TypeAlias, Union
 
+from controllers.kgt.strategies.items.item_fold import Fold, Index, leaf
 from controllers.kgt.text.c_lines import indented
 from controllers.kgt.text.c_text import Text, plus
 from controllers.kgt.text.emitter import statement
 from controllers.kgt.text.given import PREFIX
 from controllers.kgt.text.lanes import SCALAR
-from controllers.kgt.text.literals import OPENCL_TYPES
 from controllers.kgt.text.values import Values
 from controllers.program.dtypes import Kind
 from controllers.program.functions import ATOM
@@ -30,6 +29,7 @@ from controllers.program.item_node import (
     ItemNode,
     Number,
     Own,
+    Place,
     Reduced,
     Stacked,
     View,
@@ -40,14 +40,9 @@ from controllers.program.items import Items
 
 UNROLLED = 16       # elements along an axis that are written out
 TOGETHER = 64       # elements of a reduction that one loop reduces
+FIRST = "lower_0"   # the parameter that is the number of the first item of the box
 
-Index: TypeAlias = tuple[Union[int, str], ...]      # numbers, and C text of others
 _VARIABLE = re.compile(r"\bkgt_[jr]\d+\b")
-_EXTREMES = {
-    "float": ("INFINITY", "(-INFINITY)"), "double": ("(double)INFINITY", "(-(double)INFINITY)"),
-    "uchar": ("UCHAR_MAX", "0"), "short": ("SHRT_MAX", "SHRT_MIN"),
-    "int": ("INT_MAX", "INT_MIN"), "long": ("LONG_MAX", "LONG_MIN"),
-}  # fmt: skip
 
 
 def rows_name(field: str) -> str:
@@ -76,7 +71,7 @@ class ItemText:
 
     def __init__(self, items: Items, real: str) -> None:
         self._items, self._real = items, real
-        self._values = Values("ulong", SCALAR, lambda text: text)
+        self.values = Values("ulong", SCALAR, lambda text: text)
         self._scopes = [_Scope()]
         self._depths: dict[str, int] = {}       # of variables in indices
         self._numbers = itertools.count()
@@ -88,24 +83,24 @@ class ItemText:
 
     def store(self, target: str, node: ItemNode, index: Index, dtype: str) -> None:
         """Assign an element of a node to a target, as one of this dtype."""
-        text = self._values.stored(self._value(node, index), dtype)
-        self._add(statement(target, text.parts))
+        text = self.values.stored(self.value(node, index), dtype)
+        self.add(statement(target, text.parts))
 
     @contextmanager
     def loop(self, axis: Axis) -> Iterator[str]:
         """What is written meanwhile is done for each element of an axis, by the index given."""
-        variable = self._name("j")
+        variable = self.name("j")
         count = rows_name(self._items.field_of[axis.rows_of]) if axis.rows_of else axis.size
         self._depths[variable] = len(self._scopes)
         self._scopes.append(_Scope())
         yield variable
         inner = self._scopes.pop()
-        self._add([
+        self.add([
             f"for (long {variable} = 0; {variable} < {count}; ++{variable}) {{",
             *indented(inner.lines), "}",
         ])  # fmt: skip
 
-    def _value(self, node: ItemNode, index: Index) -> Text:
+    def value(self, node: ItemNode, index: Index) -> Text:
         """An element, computed in the outermost block where its index is known."""
         depth = self._depth(index)
         for scope in self._scopes[: depth + 1]:
@@ -124,13 +119,15 @@ class ItemText:
     def _computed(self, node: ItemNode, index: Index) -> Text:
         if isinstance(node, Number):
             if node.name:
-                return _leaf(PREFIX + node.name, Kind(self._real, weak=True))
-            number = self._values.number(node.value)
-            return number if node.kind.weak else self._values.converted(number, node.kind.dtype)
+                return leaf(PREFIX + node.name, Kind(self._real, weak=True))
+            number = self.values.number(node.value)
+            return number if node.kind.weak else self.values.converted(number, node.kind.dtype)
+        if isinstance(node, Place):
+            return leaf(f"({FIRST} + item)", node.kind)
         if isinstance(node, (Own, Whole)):
             return self._read(node, index)
         if isinstance(node, View):
-            return self._value(node.operand, _taken(node, index))
+            return self.value(node.operand, _taken(node, index))
         if isinstance(node, Stacked):
             return self._stacked(node, index)
         if isinstance(node, Gathered):
@@ -140,8 +137,8 @@ class ItemText:
         if isinstance(node, Reduced):
             self._reduce(node, index)
             return self._scopes[-1].known[node, index]
-        texts = [self._value(one, _of_operand(one, index)) for one in node.operands]
-        return self._temporary(self._values.operation(node.function.name, texts))
+        texts = [self.value(one, _of_operand(one, index)) for one in node.operands]
+        return self.temporary(self.values.operation(node.function.name, texts))
 
     def _read(self, node: Own | Whole, index: Index) -> Text:
         name = self._items.field_of[node.field]
@@ -151,24 +148,24 @@ class ItemText:
             row = index[0] if isinstance(index[0], str) else f"{index[0]}"
             at = f"{name}_first + {row} * {name}_pitch_0"
             columns = _flat(index[1:], shape_of(node.axes)[1:])
-        return self._temporary(_leaf(f"{name}[{at}{columns}]", node.kind))
+        return self.temporary(leaf(f"{name}[{at}{columns}]", node.kind))
 
     def _stacked(self, node: Stacked, index: Index) -> Text:
         if isinstance(index[0], str):
             raise ValueError(
                 f"{self._items.name!r} stacks {len(node.operands)} values; stack {UNROLLED} at most"
             )
-        made = self._value(node.operands[index[0]], index[1:])
-        return self._temporary(self._values.converted(made, node.kind.dtype))
+        made = self.value(node.operands[index[0]], index[1:])
+        return self.temporary(self.values.converted(made, node.kind.dtype))
 
     def _row(self, node: Gathered, index: Index) -> str:
         """A variable: the number of a row, within the array."""
-        made = self._values.stored(self._value(node.rows, index), "int64")
+        made = self.values.stored(self.value(node.rows, index), "int64")
         count = rows_name(self._items.field_of[node.operand.field])
-        name, whole = self._name("r"), self._name("t")
+        name, whole = self.name("r"), self.name("t")
         self._depths[name] = len(self._scopes) - 1
-        self._add(statement(f"const long {whole}", made.parts))
-        self._add([
+        self.add(statement(f"const long {whole}", made.parts))
+        self.add([
             f"const long {name} = clamp({whole} < 0 ? {whole} + {count} : {whole}, 0L, "
             f"{count} - 1);"
         ])  # fmt: skip
@@ -181,7 +178,7 @@ class ItemText:
             for at, axis in zip(index, node.axes, strict=True)
         ]
         wanted = [*itertools.product(*axes)] if prod(map(len, axes)) <= TOGETHER else [index]
-        folds = [_Fold(self, node, one) for one in wanted]
+        folds = [Fold(self, node, one) for one in wanted]
         axis = node.operand.axes[node.axis]
         if axis.size <= UNROLLED and not axis.rows_of:
             for at in range(axis.size):
@@ -194,75 +191,20 @@ class ItemText:
         for one, fold in zip(wanted, folds):
             self._scopes[-1].known[node, one] = fold.result
 
-    def _temporary(self, text: Text) -> Text:
+    def temporary(self, text: Text) -> Text:
         """A variable that holds a value."""
         if text.is_number:
             return text
-        name = self._name("t")
+        name = self.name("t")
         kind = "int" if text.truth else text.type_name
-        self._add(statement(f"const {kind} {name}", text.parts))
+        self.add(statement(f"const {kind} {name}", text.parts))
         return text._replace(parts=(name,), binding=ATOM, n_leaves=1, constant=None)
 
-    def _add(self, lines: Sequence[str]) -> None:
+    def add(self, lines: Sequence[str]) -> None:
         self._scopes[-1].lines += lines
 
-    def _name(self, letter: str) -> str:
+    def name(self, letter: str) -> str:
         return f"kgt_{letter}{next(self._numbers)}"
-
-
-class _Fold:
-    """The variables of one element of a reduction, which takes element after element."""
-
-    def __init__(self, text: ItemText, node: Reduced, index: Index) -> None:
-        self._text, self._node, self._index = text, node, index
-        self._dtype = node.operand.kind.dtype if node.how != "sum" else node.kind.dtype
-        self._type = OPENCL_TYPES[self._dtype]
-        self._value, self._place = text._name("s"), text._name("p")
-        lines = [f"{self._type} {self._value} = {self._start};"]
-        if node.how.startswith("arg"):
-            lines.append(f"long {self._place} = 0;")
-        text._add(lines)
-
-    @property
-    def _start(self) -> str:
-        """What leaves the first element as it is."""
-        if self._node.how == "sum":     # -0 + x is x, of 0 too
-            return {"float": "-0.0f", "double": "-0.0"}.get(self._type, "0")
-        return _EXTREMES[self._type][self._node.how.endswith("max")]
-
-    @property
-    def result(self) -> Text:
-        """What it has come to."""
-        name = self._place if self._node.how.startswith("arg") else self._value
-        return _leaf(name, self._node.kind)
-
-    def take(self, at: int | str) -> None:
-        """The element at an index of the axis."""
-        text, node, values = self._text, self._node, self._text._values
-        index = (*self._index[: node.axis], at, *self._index[node.axis :])
-        found = text._value(node.operand, index)
-        if node.how.startswith("arg"):
-            taken = text._temporary(values.stored(found, self._dtype))
-            self._take_place(" ".join(taken.parts), at)
-            return
-        function = {"sum": "+", "min": "minimum", "max": "maximum"}[node.how]
-        so_far = _leaf(self._value, Kind(self._dtype))
-        made = values.stored(
-            values.operation(function, [so_far, values.converted(found, self._dtype)]), self._dtype
-        )
-        text._add(statement(self._value, made.parts))
-
-    def _take_place(self, found: str, at: int | str) -> None:
-        sign, best = "<" if self._node.how.endswith("min") else ">", self._value
-        test = f"{found} {sign} {best}"
-        if self._type in ("float", "double"):
-            test += f" || (isnan({found}) && !isnan({best}))"
-        self._text._add([f"if ({test}) {{", f"    {best} = {found};", f"    {self._place} = {at};",
-                         "}"])  # fmt: skip
-
-
-def _leaf(text: str, kind: Kind) -> Text:
-    return Text((text,), ATOM, 1, kind=kind, type_name=OPENCL_TYPES[kind.dtype])
 
 
 def _taken(node: View, index: Index) -> Index:
