@@ -2,17 +2,16 @@
 """One element of a reduction: its variables, and how they take element after element."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias, Union
+from collections.abc import Sequence
+from typing import Protocol, TypeAlias, Union
 
 from controllers.kgt.text.c_text import Text
 from controllers.kgt.text.emitter import statement
 from controllers.kgt.text.literals import OPENCL_TYPES
+from controllers.kgt.text.values import Values
 from controllers.program.dtypes import Kind
 from controllers.program.functions import ATOM
-from controllers.program.item_node import Reduced
-
-if TYPE_CHECKING:
-    from controllers.kgt.strategies.items.item_text import ItemText
+from controllers.program.item_node import ItemNode, Reduced
 
 Index: TypeAlias = tuple[Union[int, str], ...]      # numbers, and C text of others
 _EXTREMES = {
@@ -22,10 +21,21 @@ _EXTREMES = {
 }  # fmt: skip
 
 
+class Statements(Protocol):
+    """The statements of which a reduction is part."""
+
+    values: Values
+
+    def name(self, letter: str) -> str: ...
+    def add(self, lines: Sequence[str]) -> None: ...
+    def value(self, node: ItemNode, index: Index) -> Text: ...
+    def temporary(self, text: Text) -> Text: ...
+
+
 class Fold:
     """The variables of one element of a reduction, which takes element after element."""
 
-    def __init__(self, text: ItemText, node: Reduced, index: Index) -> None:
+    def __init__(self, text: Statements, node: Reduced, index: Index) -> None:
         self._text, self._node, self._index = text, node, index
         self._dtype = node.operand.kind.dtype if node.how != "sum" else node.kind.dtype
         self._type = OPENCL_TYPES[self._dtype]

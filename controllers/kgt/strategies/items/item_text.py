@@ -201,9 +201,11 @@ class ItemText:
         return text._replace(parts=(name,), binding=ATOM, n_leaves=1, constant=None)
 
     def add(self, lines: Sequence[str]) -> None:
+        """Further statements of the innermost block."""
         self._scopes[-1].lines += lines
 
     def name(self, letter: str) -> str:
+        """A name for a variable that there is not yet."""
         return f"kgt_{letter}{next(self._numbers)}"
 
 
