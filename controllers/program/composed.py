@@ -54,12 +54,12 @@ def _half_power(x: Any, exponent: float) -> Any:
     n, half = divmod(abs(exponent), 1)
     if half != 0.5 or n > MAX_POWER:
         return None
-    root = np.sqrt(x)
+    root = _root(x)
     result = _power(x, int(n)) * root if n else root
     return 1 / result if exponent < 0 else result
 
 
-_smaller, _larger = np.minimum, np.maximum
+_smaller, _larger, _root = np.minimum, np.maximum, np.sqrt
 _RULES: dict[Callable[..., Any], Callable[..., Any]] = {
     np.square: _square,
     np.clip: _clip,
