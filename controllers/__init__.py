@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from controllers.kernel.registry import register_stencil
     from controllers.kernel.variant import Kernel
     from controllers.language.derivatives import derivative, gradient, laplacian
-    from controllers.language.each import All, Each, Row, each
+    from controllers.language.each import Each, each
     from controllers.language.folds import all as all
     from controllers.language.folds import any as any
     from controllers.language.folds import argmax, argmin, dot, mean, norm
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from controllers.language.folds import sum as sum
     from controllers.language.grid import Grid
     from controllers.language.integrators import heun, leapfrog, rk3
+    from controllers.language.item_parameters import All, Row
     from controllers.language.opencl_c import opencl_c
     from controllers.language.pattern_file import PatternFileError, read_patterns
     from controllers.language.point import point
@@ -68,7 +69,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "All": "controllers.language.each",
+    "All": "controllers.language.item_parameters",
     "Boundary": "controllers.program.boundary",
     "BuildError": "controllers.kernel.build",
     "CheckError": "controllers.check",
@@ -94,7 +95,7 @@ _HOMES = {
     "Program": "controllers.program.program",
     "Read": "controllers.program.expression",
     "Report": "controllers.report.report",
-    "Row": "controllers.language.each",
+    "Row": "controllers.language.item_parameters",
     "Scalar": "controllers.program.expression",
     "Selection": "controllers.controller.tied_tile",
     "Stage": "controllers.program.program",

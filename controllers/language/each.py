@@ -9,88 +9,50 @@ by name, is the item's row of new arrays.  The function is traced once per shape
 # docs/decisions/0062-one-function-per-item.md
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from controllers.language.dtype import dtype_name
+from controllers.language.element_text import ElementText
+from controllers.language.item_parameters import All as All
+from controllers.language.item_parameters import Parameters
+from controllers.language.item_parameters import Row as Row
 from controllers.language.item_value import ItemValue, value_of
 from controllers.language.location import line_of, located
+from controllers.language.opencl_c import found_text
+from controllers.language.source import KernelSource, SourceLike
 from controllers.program.dtypes import WEAK_FLOAT, Kind, given_dtype, stores
-from controllers.program.expression import Index
-from controllers.program.identifier import check_field_name
+from controllers.program.identifier import check_field_name, check_identifier
 from controllers.program.item_node import Axis, ItemNode, Number, Own, Place, Whole
 from controllers.program.item_values import item_values, numbers_given
 from controllers.program.items import (
     ArrayKind,
     ItemProgram,
     Items,
-    ItemUse,
     item_program,
     items_of,
     stored_as,
 )
 from controllers.program.stage_check import Math
-from hitmap.argument import number
+from hitmap.argument import number, whole
 
 RESULT = "result"
+Private: TypeAlias = Mapping[str, "tuple[npt.DTypeLike, int]"]
 Arrays = Mapping[str, "npt.NDArray[Any]"]
 
 
-class Row:
-    """Annotates a parameter that is the item's row of an array, or what is returned."""
-
-
-class All:
-    """Annotates a parameter that is a whole array, on every device."""
-
-
 @dataclass(frozen=True)
-class _Parameters:
-    """What a function asks for.
+class ItemText:
+    """OpenCL C of an item, where it stands, and the arrays that it has for itself."""
 
-    uses: by positional parameter, as what it is given.  numbers: keyword-only ones, with their
-    defaults.  places: those that are the number of the item.  dtype: of the one result, "" where it
-    is that of its values.
-    """
-
-    uses: Mapping[str, ItemUse]
-    numbers: Mapping[str, float | None]
-    places: tuple[str, ...]
-    dtype: str
-
-    @classmethod
-    def of(cls, function: Callable[..., Any], what: str) -> _Parameters:
-        """TypeError for parameters that no function of items has."""
-        uses: dict[str, ItemUse] = {}
-        numbers: dict[str, float | None] = {}
-        places: list[str] = []
-        signature = inspect.signature(function, eval_str=True)
-        for name, one in signature.parameters.items():
-            if one.kind is one.KEYWORD_ONLY and one.annotation is Index:
-                places.append(name)
-            elif one.kind is one.KEYWORD_ONLY:
-                default = one.default
-                numbers[name] = None if default is one.empty else number(default, name)
-            elif one.kind is one.POSITIONAL_OR_KEYWORD and one.annotation in (Row, All):
-                uses[name] = "row" if one.annotation is Row else "all"
-            else:
-                raise TypeError(
-                    f"{what}: {name!r} is no array of items; write {name}: ct.Row, the item's row, "
-                    f"or {name}: ct.All, the whole array; numbers stand after a *"
-                )
-        if "row" not in uses.values():
-            raise TypeError(
-                f"{what} has no parameter of ct.Row, which says how many items there are; give one"
-            )
-        given = signature.return_annotation
-        known = (signature.empty, Row, None, dict)
-        return cls(uses, numbers, tuple(places), "" if given in known else dtype_name(given))
+    text: ElementText
+    where: str
+    private: tuple[tuple[str, str, int], ...] = ()
 
 
 class Each:
@@ -99,8 +61,12 @@ class Each:
     Arrays of NumPy are computed by the reference, those of a workspace where they lie.
     """
 
-    def __init__(self, function: Callable[..., Any], math: Math = "strict") -> None:
-        self.function, self.math, self.where = function, math, line_of(function)
+    def __init__(
+        self, function: Callable[..., Any], math: Math = "strict", text: ItemText | None = None
+    ) -> None:
+        self.function, self.math, self.text = function, math, text
+        self.where = line_of(function)
+        check_identifier(function.__name__, "function of items")
         self.__name__, self.__doc__ = function.__name__, function.__doc__
         self._lowered: dict[tuple[tuple[str, ArrayKind], ...], ItemProgram] = {}
 
@@ -108,9 +74,9 @@ class Each:
         return f"<function of items {self.__name__!r} ({self.where})>"
 
     @cached_property
-    def parameters(self) -> _Parameters:
+    def parameters(self) -> Parameters:
         """What it asks for; TypeError where no function of items has that."""
-        return _Parameters.of(self.function, f"{self.__name__!r} ({self.where})")
+        return Parameters.of(self.function, f"{self.__name__!r} ({self.where})")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Do it for all items; a result, or a dict of them.
@@ -190,8 +156,9 @@ class Each:
                     f"{name!r} has values of {node.kind.dtype}, and {dtype} is of another kind; "
                     f"convert them, as x.astype({dtype!r})"
                 )
+        text = self.text or ItemText(ElementText("", "", 0), self.where)
         items = Items(
-            self.__name__, "", "", 0, self.where,
+            self.__name__, text.text.text, text.text.file, text.text.line, text.where,
             fields=tuple((name, name) for name in (*uses, *nodes)),
             reads=tuple((name, (0, 0)) for name in uses), writes=tuple(nodes),
             arguments=tuple(self.parameters.numbers),
@@ -199,6 +166,7 @@ class Each:
                 (name, "copy" if kinds[name].copied else use) for name, use in uses.items()
             ),
             kinds=(*kinds.items(), *results.items()), results=tuple(nodes.values()),
+            private=text.private,
         )  # fmt: skip
         defaults = {name: value or 0.0 for name, value in self.parameters.numbers.items()}
         return item_program(items, results, defaults, is_named, self.math)
@@ -263,15 +231,24 @@ def _of_reference(made: ItemProgram, given: Arrays, numbers: Mapping[str, float]
 @overload
 def each(function: Callable[..., Any]) -> Each: ...
 @overload
-def each(*, math: Math = ...) -> Callable[[Callable[..., Any]], Each]: ...
+def each(
+    *, math: Math = ..., opencl_c: SourceLike | None = ..., private: Private | None = ...
+) -> Callable[[Callable[..., Any]], Each]: ...
 
 
 def each(
-    function: Callable[..., Any] | None = None, *, math: Math = "strict"
+    function: Callable[..., Any] | None = None,
+    *,
+    math: Math = "strict",
+    opencl_c: SourceLike | None = None,
+    private: Private | None = None,
 ) -> Each | Callable[[Callable[..., Any]], Each]:
     """A function of one item that is done for all: `@ct.each`, or `@ct.each(math="fast")`.
 
     math: as for programs; "strict" gives the same bits on all devices.
+    opencl_c: what devices compute instead, statements or the path of a file of them, ending with
+        .cl; the function says what is given and returned, and is the reference.
+    private: arrays that each item has for itself there, by name: (dtype, number of elements).
 
     >>> import numpy as np
     >>> @each
@@ -280,6 +257,20 @@ def each(
     >>> near(np.float32([1, 5, 7]), np.float32([6, 0])).tolist()
     [1, 0, 0]
     """
+    text = None
+    if opencl_c is not None:
+        found, where = found_text(KernelSource.of(opencl_c))
+        text = ItemText(found, where, _private(private or {}))
+    elif private is not None:
+        raise ValueError("private= is for arrays of OpenCL C; give that as opencl_c=, or leave it")
     if function is None:
-        return lambda one: Each(one, math)
-    return Each(function, math)
+        return lambda one: Each(one, math, text)
+    return Each(function, math, text)
+
+
+def _private(given: Private) -> tuple[tuple[str, str, int], ...]:
+    found = []
+    for name, (dtype, count) in given.items():
+        check_identifier(name, "private array")
+        found.append((name, dtype_name(dtype), whole(count, f"elements of {name!r}", 1)))
+    return tuple(found)

@@ -13,6 +13,8 @@ from functools import cached_property
 from math import prod
 from typing import Literal, TypeAlias
 
+import numpy as np
+
 from controllers.program import dtypes
 from controllers.program.boundary import Boundary
 from controllers.program.dtypes import CONDITION
@@ -64,12 +66,15 @@ class ArrayKind:
 class Items(Element):
     """An item function that was traced: nodes for what it gives, by name.
 
+    text: what devices compute instead, in OpenCL C; "" where that is made of the nodes.
+    private: arrays that each item has for itself there: name, dtype and number of elements.
     item_uses: by field of the program, as what it is given.  kinds: of all its fields.
     """
 
     item_uses: tuple[tuple[str, ItemUse], ...] = ()
     kinds: tuple[tuple[str, ArrayKind], ...] = ()
     results: tuple[ItemNode, ...] = field(default=(), repr=False)
+    private: tuple[tuple[str, str, int], ...] = ()
 
     @cached_property
     def use_of(self) -> Mapping[str, ItemUse]:
@@ -113,9 +118,9 @@ class Items(Element):
         return tuple(dict.fromkeys(applied))
 
     @property
-    def numbers(self) -> tuple[Number, ...]:
-        """What it is given with each call."""
-        return tuple(one for one in self.nodes if isinstance(one, Number) and one.name)
+    def private_nbytes(self) -> int:
+        """Bytes of the arrays that an item has for itself."""
+        return sum(np.dtype(dtype).itemsize * count for _, dtype, count in self.private)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from controllers.kgt.strategies.items.item_text import UNROLLED, ItemText, cell_of
+from controllers.kgt.strategies.items.user_text import user_text
 from controllers.program.dtypes import given_dtype
 from controllers.program.item_node import ItemNode, shape_of
 from controllers.program.items import Items
@@ -17,7 +18,10 @@ def item_body(program: Program, stage: Stage, items: Items) -> list[str]:
     of_rows = [field for field, use in items.use_of.items() if use == "row"]
     for field in (*of_rows, *stage.updates):
         lines.append(f"const long {cell_of(field)} = {field}_first + item * {field}_pitch_0;")
-    text = ItemText(items, given_dtype(stage, program.dtypes))
+    real = given_dtype(stage, program.dtypes)
+    if items.text:
+        return [*lines, *user_text(items, program.dtypes, real)]
+    text = ItemText(items, real)
     for name, node in zip(items.writes, items.results, strict=True):
         field = items.field_of[name]
         _store(text, field, program.dtypes[field], node)

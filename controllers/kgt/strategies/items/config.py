@@ -47,8 +47,11 @@ class ItemsConfig(Config):
         return work_sizes
 
     def origin(self, stage: Stage) -> str:
-        """Which function it was made of."""
-        return f"generated from {items_in(stage).where}, {self.described()}"
+        """Which function it was made of, and what an item has for itself."""
+        items = items_in(stage)
+        private = f", {items.private_nbytes} bytes for each item" if items.private else ""
+        around = "around OpenCL C" if items.text else "from"
+        return f"generated {around} ({items.where}){private}, {self.described()}"
 
     def kernel(self, program: Program, stage: Stage) -> StageKernel:
         """The kernel of the stage that computes one item per work-item."""
@@ -58,7 +61,7 @@ class ItemsConfig(Config):
             rows_name(field): kind.shape[0]
             for field, kind in fields.items() if items.use_of.get(field, "row") != "row"
         }
-        if any(isinstance(one, Place) for one in items.nodes):
+        if items.text or any(isinstance(one, Place) for one in items.nodes):
             rows[FIRST] = 0     # it is told by the launch
         return frame.kernel(
             program, stage, "one item per work-item", item_body(program, stage, items),
