@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from hitmap.uncaught import install_where_ranks_are
 
 if TYPE_CHECKING:
+    from numpy import float32, float64, int16, int32, int64, uint8
+
     from controllers.check import CheckError
     from controllers.check.finding import KernelError
     from controllers.controller.access import reading, updating, writing
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from controllers.kernel.registry import register_stencil
     from controllers.kernel.variant import Kernel
     from controllers.language.derivatives import derivative, gradient, laplacian
+    from controllers.language.each import Each, each
     from controllers.language.folds import all as all
     from controllers.language.folds import any as any
     from controllers.language.folds import argmax, argmin, dot, mean, norm
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from controllers.language.folds import sum as sum
     from controllers.language.grid import Grid
     from controllers.language.integrators import heun, leapfrog, rk3
+    from controllers.language.item_parameters import All, Row
     from controllers.language.opencl_c import opencl_c
     from controllers.language.pattern_file import PatternFileError, read_patterns
     from controllers.language.point import point
@@ -65,6 +69,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "All": "controllers.language.item_parameters",
     "Boundary": "controllers.program.boundary",
     "BuildError": "controllers.kernel.build",
     "CheckError": "controllers.check",
@@ -75,6 +80,7 @@ _HOMES = {
     "Coordinates": "controllers.program.coordinates",
     "Device": "controllers.device",
     "Division": "controllers.settings.division",
+    "Each": "controllers.language.each",
     "Execution": "controllers.settings.execution",
     "Field": "controllers.program.program",
     "Grid": "controllers.language.grid",
@@ -89,6 +95,7 @@ _HOMES = {
     "Program": "controllers.program.program",
     "Read": "controllers.program.expression",
     "Report": "controllers.report.report",
+    "Row": "controllers.language.item_parameters",
     "Scalar": "controllers.program.expression",
     "Selection": "controllers.controller.tied_tile",
     "Stage": "controllers.program.program",
@@ -106,11 +113,17 @@ _HOMES = {
     "devices": "controllers.device.listing",
     "dot": "controllers.language.folds",
     "dry_run": "controllers.run.dry_run",
+    "each": "controllers.language.each",
     "extrapolate": "controllers.program.rule",
     "fixed": "controllers.language.profile",
+    "float32": "numpy",
+    "float64": "numpy",
     "gradient": "controllers.language.derivatives",
     "heun": "controllers.language.integrators",
     "keep": "controllers.program.rule",
+    "int16": "numpy",
+    "int32": "numpy",
+    "int64": "numpy",
     "laplacian": "controllers.language.derivatives",
     "leapfrog": "controllers.language.integrators",
     "max": "controllers.language.folds",
@@ -135,19 +148,22 @@ _HOMES = {
     "struct": "controllers.language.struct",
     "sum": "controllers.language.folds",
     "tune": "controllers.tuning.offline",
+    "uint8": "numpy",
     "updating": "controllers.controller.access",
     "writing": "controllers.controller.access",
 }
 __all__ = [     # not those of Python's own names: all, any, max, min, sum
-    "Boundary", "BuildError", "CheckError", "Computation", "Controller", "ControllersError",
-    "Coordinate", "Coordinates", "Device", "Division", "Execution", "Field", "Grid", "Index",
-    "Kernel", "KernelError", "MemoryCapError", "NoDeviceError", "Parameter", "PatternFileError",
-    "Plan", "Program", "Read", "Report", "Scalar", "Selection", "Stage", "Stencil", "Step",
-    "TiedTile", "TileView", "Time", "argmax", "argmin", "custom", "derivative", "devices",
-    "dot", "dry_run", "extrapolate", "fixed", "gradient", "heun", "keep", "laplacian",
+    "All", "Boundary", "BuildError", "CheckError", "Computation", "Controller",
+    "ControllersError", "Coordinate", "Coordinates", "Device", "Division", "Each", "Execution",
+    "Field", "Grid", "Index", "Kernel", "KernelError", "MemoryCapError", "NoDeviceError",
+    "Parameter", "PatternFileError", "Plan", "Program", "Read", "Report", "Row", "Scalar",
+    "Selection", "Stage", "Stencil", "Step", "TiedTile", "TileView", "Time", "argmax", "argmin",
+    "custom", "derivative", "devices", "dot", "dry_run", "each", "extrapolate", "fixed",
+    "float32", "float64", "gradient", "heun", "int16", "int32", "int64", "keep", "laplacian",
     "leapfrog", "mean", "mirror", "norm", "opencl_c", "parity", "point", "read_patterns",
     "reading", "reference_run", "reference_steps", "register_stencil", "repeat", "rk3",
-    "steady", "stencil_computation", "step", "stored", "struct", "tune", "updating", "writing",
+    "steady", "stencil_computation", "step", "stored", "struct", "tune", "uint8", "updating",
+    "writing",
 ]  # fmt: skip
 
 

@@ -66,7 +66,7 @@ class ReferenceExecutor:
 
         folding: what takes the folds, of which this is the box number `part`.
         """
-        targets = {field: tile.view(over) for field, tile in writes.items()}
+        targets = {f: tile.view(sweep.written(f, over)) for f, tile in writes.items()}
 
         def cells_of(field: str, cells: Shape) -> npt.NDArray[Any]:
             return reads[field].view(cells)

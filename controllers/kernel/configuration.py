@@ -98,7 +98,9 @@ def launch_of(
     tiles = (*sweep.writes, *(use.version.field for use in sweep.uses))
     nbytes = sum(geometries[field].n_elements * program.itemsize(field) for field in tiles)
     cache_bytes = min(cache_bytes, units * CACHE_OF_UNIT) if units else cache_bytes
-    where = {field: geometries[field].strided(box) for field in dict.fromkeys(tiles)}
+    where = {
+        field: geometries[field].strided(sweep.where(field, box)) for field in dict.fromkeys(tiles)
+    }
     if not where:       # a fold of what no field holds
         where = {sweep.stage.home: Geometry.dense(box).strided(box)}
     return kgt.Launch(

@@ -57,7 +57,7 @@ def opencl_c(
     >>> smooth
     <Step smooth>
     """
-    text, where = _found(KernelSource.of(source))
+    text, where = found_text(KernelSource.of(source))
     stem = os.path.basename(text.file).removesuffix(".cl") if text.file.endswith(".cl") else ""
     name = check_identifier(name or re.sub(r"\W", "_", stem) or "element", "step")
     what = f"opencl_c {name!r} ({where})"
@@ -98,8 +98,8 @@ def _scalars(given: Scalars, what: str) -> dict[str, float | None]:
     return defaults
 
 
-def _found(source: KernelSource) -> tuple[ElementText, str]:
-    """The text with its place, in a file of its own or of the caller's; where that is."""
+def found_text(source: KernelSource) -> tuple[ElementText, str]:
+    """The text with its place, in a file of its own or in that of who called the caller; where."""
     if source.file:
         return ElementText(source.text, source.file, 1), source.file
     frame = sys._getframe(2)

@@ -20,9 +20,24 @@ class FieldLayouts:
         self.periodic = closed(periodic, program.boundaries, program.n_axes)
         unit = Shape.of_extent((0,) * program.n_axes)
         fields = (*program.fields, *program.temporaries)
-        more = {one.name: one.boundary.points(unit, self.periodic).upper for one in fields}
+        shared = [one for one in fields if not one.boundary.extent]
+        more = {one.name: one.boundary.points(unit, self.periodic).upper for one in shared}
         grown = {some: layout.grown(some) for some in {*more.values()}}
         self._layouts = {field: grown[some] for field, some in more.items()}
+        self._layouts |= {
+            one.name: self.layout_apart(one.name, Shape.of_extent(one.boundary.extent))
+            for one in fields if one.boundary.extent
+        }
+
+    def layout_apart(self, field: str, domain: Shape) -> Layout:
+        """That of a field with an extent of its own: as many rows are cut as those of the program.
+        """
+        own = self.layout
+        if domain.extent[0] != own.domain.extent[0]:
+            return Layout.bands(domain, own.n_places)
+        return Layout(domain, tuple(
+            Shape((part.lower[0], 0), (part.upper[0], *domain.upper[1:])) for part in own.owned
+        ))  # fmt: skip
 
     def layout_of(self, field: str) -> Layout:
         """Which cells of a field each place owns; one layout for fields that lie together."""

@@ -8,9 +8,10 @@ from functools import cached_property, reduce
 from controllers.plan.field_layouts import FieldLayouts
 from controllers.program.extension import Extension
 from controllers.program.liveness import Liveness, Used, offsets_of
-from controllers.program.sweep import Sweep, Version
+from controllers.program.sweep import Here, Near, Sweep, Version
 from hitmap.halo import HaloPattern
 from hitmap.layout import Layout
+from hitmap.region import Region
 from hitmap.shape import Shape
 
 
@@ -53,6 +54,9 @@ class Halos(FieldLayouts):
 
     def _pattern(self, field: str, uses: Sequence[Used]) -> HaloPattern:
         own, extension = self.layout_of(field), self._extension(field, uses)
+        by_offsets = all(isinstance(use.map, (Here, Near)) for _, use in uses)
+        if self.program.field(field).boundary.extent or not by_offsets:
+            return HaloPattern.of_regions(own, self._regions(uses), self.periodic, extension)
         groups: dict[object, tuple[Layout, list[Used]]] = {own.domain: (own, [])}
         for used in uses:
             layout, sweep = self.layout_of(used[0].stage.home), used[0]
@@ -65,6 +69,16 @@ class Halos(FieldLayouts):
             for boxes in [[sweep.base & layout.domain for sweep, _ in group]]
         )
         return HaloPattern(own, offsets, self.periodic, updated, extension, others)
+
+    def _regions(self, uses: Sequence[Used]) -> list[Region]:
+        """By place, boxes that hold what the sweeps there read, by whatever maps."""
+        found: list[list[Shape]] = [[] for _ in self.layout.owned]
+        for sweep, use in uses:
+            layout = self.layout_of(sweep.stage.home)
+            for boxes, owned in zip(found, layout.owned, strict=True):
+                cells = sweep.of_place(owned)
+                boxes += [] if cells.empty else [sweep.read(use, cells)]
+        return [*map(Region.of, found)]
 
     def extension(self, field: str) -> Extension | None:
         """The cells of `field` outside the domain that its readers need; None without any."""

@@ -98,7 +98,8 @@ def plan_memories(plan: Outline) -> Iterator[PlanMemory]:
     temporary = {field.name for field in plan.program.temporaries}
     for pool, n_buffers in plan.n_buffers.items():
         lifetime: Lifetime = "step" if pool in temporary else "plan"
-        geometries = {place: plan.geometry(pool, place) for place in plan.places}
+        each = {place: plan.geometry(pool, place) for place in plan.places}
+        geometries = {place: one for place, one in each.items() if one.n_elements}
         dtype = plan.program.field(pool).dtype
         for buffer in range(n_buffers):
             for place, geometry in geometries.items():

@@ -171,6 +171,8 @@ class Outline(Halos):
         And of the boxes of launches that read it: kernels count from the first cell of these.
         """
         pools, own = self.liveness.pools, self.layout_of(field)
+        if self.program.field(field).boundary.extent:
+            return self.patterns[field].full(place)
         boxes = (
             self.updated(sweep, place)
             for sweep in self.sweeps

@@ -178,7 +178,10 @@ def record_launch(
         for use in sweep.uses
     ]
     made = [plan.tile(update.version, phase, place) for update in sweep.updates]
-    targets = [MemoryCells(tile, (over,)) for tile in made]
+    targets = [
+        MemoryCells(tile, (sweep.written(update.version.field, over),))
+        for tile, update in zip(made, sweep.updates)
+    ]
     occasional = not sweep.updates and is_occasional(plan.program, sweep)
     recorder.add(
         place, "launch", "compute", sources, targets, sweep=number, over=over, part=part,

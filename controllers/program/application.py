@@ -14,6 +14,8 @@ from controllers.program.dtypes import Dtypes, dtype_of, given_dtype
 from controllers.program.expression import Given, Read
 from controllers.program.extension import Extension
 from controllers.program.fold_values import operand_dtypes, operands
+from controllers.program.item_values import item_values
+from controllers.program.items import Items, items_of
 from controllers.program.program import Program
 from controllers.program.reference import values_of
 from controllers.program.surroundings import Surroundings
@@ -38,6 +40,10 @@ def apply_sweep(
     if sweep.count > 1:
         return {sweep.stage.writes: _several_steps(sweep, cells_of, over, dtypes, around)}
 
+    items = items_of(sweep.stage)
+    if items is not None:
+        return _of_items(sweep, items, cells_of, over, dtypes, around)
+
     def read(node: Read) -> Values:
         return cells_of(node.field, over.shift(node.offset))
 
@@ -48,6 +54,23 @@ def apply_sweep(
         field: values_of(update.expression, read, dtype_of(dtypes, field), given)
         for field, update in zip(sweep.writes, sweep.updates)
     }
+
+
+def _of_items(
+    sweep: Sweep,
+    items: Items,
+    cells_of: Callable[[str, Shape], Values],
+    over: Shape,
+    dtypes: Dtypes,
+    around: Surroundings,
+) -> Mapping[str, Values]:
+    real = given_dtype(sweep.stage, dtypes)
+    rows = range(over.lower[0], over.upper[0])
+    found = item_values(
+        items, rows, lambda field: cells_of(field, sweep.where(field, over)),
+        lambda name: around.scalar(name, real),
+    )  # fmt: skip
+    return {items.field_of[name]: values for name, values in zip(items.writes, found)}
 
 
 def folded(

@@ -49,10 +49,12 @@ class Boundary:
     Without axes it is keep on all of them.
     half: along which axes the field lies at half points, so that it has a point on either end;
         without any it lies at cells.
+    extent: of a field that has so many elements whatever the domain is, as fields of items have.
     """
 
     axes: tuple[Side, ...] = ()
     half: tuple[bool, ...] = ()
+    extent: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for axis, (lower, upper) in enumerate(self.axes):
@@ -117,7 +119,7 @@ class Boundary:
             half = (False,) * len(self.axes)
         along = ((*side, at) for side, at in zip(self.axes, half))
         axes = tuple((low.placed(at), high.placed(at)) for low, high, at in along)
-        return Boundary(axes or self.axes, half if any(half) else ())
+        return Boundary(axes or self.axes, half if any(half) else (), self.extent)
 
     def is_half(self, axis: int) -> bool:
         """Whether the field lies at half points along an axis."""
@@ -129,6 +131,8 @@ class Boundary:
         >>> str(Boundary(half=(False, True)).points(Shape((0, 0), (4, 8)), (False, False)))
         '[0:4, 0:9]'
         """
+        if self.extent:
+            return Shape.of_extent(self.extent)
         more = (self.is_half(axis) and not ring for axis, ring in enumerate(periodic))
         return cells.grow((0,) * cells.n_axes, tuple(map(int, more)))
 

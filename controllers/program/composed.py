@@ -32,8 +32,13 @@ def _clip(x: Any, least: Any, most: Any) -> Any:
 
 
 def _power(x: Any, exponent: Any) -> Any:
-    """Products, the same whatever computes them: x^n is (x^(n/2))^2, times x where n is odd."""
+    """Products, the same whatever computes them: x^n is (x^(n/2))^2, times x where n is odd.
+
+    x^(n + 1/2) is x^n sqrt(x), and a power below 0 of half numbers is 1 / the one above 0.
+    """
     exponent = getattr(exponent, "value", exponent)     # of a constant
+    if isinstance(exponent, (float, np.floating)):
+        return _half_power(x, float(exponent))
     if not isinstance(exponent, (int, np.integer)) or not 1 <= exponent <= MAX_POWER:
         return None
     result = x
@@ -44,7 +49,17 @@ def _power(x: Any, exponent: Any) -> Any:
     return result
 
 
-_smaller, _larger = np.minimum, np.maximum
+def _half_power(x: Any, exponent: float) -> Any:
+    """Of an odd number of halves; None of others."""
+    n, half = divmod(abs(exponent), 1)
+    if half != 0.5 or n > MAX_POWER:
+        return None
+    root = _root(x)
+    result = _power(x, int(n)) * root if n else root
+    return 1 / result if exponent < 0 else result
+
+
+_smaller, _larger, _root = np.minimum, np.maximum, np.sqrt
 _RULES: dict[Callable[..., Any], Callable[..., Any]] = {
     np.square: _square,
     np.clip: _clip,

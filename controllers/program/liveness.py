@@ -26,12 +26,13 @@ from functools import reduce
 
 from controllers.program.spared import spared
 from controllers.program.stage import around
-from controllers.program.sweep import Here, Near, Sweep, Use, Version
+from controllers.program.sweep import Copied, Here, Near, Row, Sweep, Use, Version
 from controllers.program.turns import order_of, pools_of, powers_of
 from hitmap.region import Region
 from hitmap.shape import Shape
 
 Used = tuple[Sweep, Use]
+OF_PLACE = Here, Row, Copied   # what a place has without an exchange
 
 
 class Liveness:
@@ -250,7 +251,7 @@ def offsets_of(uses: Sequence[Used]) -> Sequence[tuple[int, ...] | Shape] | Shap
 
 def is_near(uses: Sequence[Used]) -> bool:
     """Whether any of them reads other cells than those of the place."""
-    return any(sweep.is_temporary or not isinstance(use.map, Here) for sweep, use in uses)
+    return any(sweep.is_temporary or not isinstance(use.map, OF_PLACE) for sweep, use in uses)
 
 
 def _groups(sweeps: Sequence[Sweep]) -> tuple[tuple[int, ...], ...]:
@@ -268,12 +269,6 @@ def _check(sweep: Sweep, written: Mapping[str, int]) -> None:
             raise ValueError(
                 f"sweep {sweep.name!r} uses {version}, which has been written "
                 f"{written[version.field]} times by then; use an earlier version"
-            )
-        if not isinstance(use.map, (Here, Near)):
-            raise ValueError(
-                f"sweep {sweep.name!r} reads {version.field!r} by the map "
-                f"{type(use.map).__name__.lower()}, for which no exchange is planned yet; read at "
-                f"constant offsets"
             )
     for update in sweep.updates:
         due = written[update.version.field] + (not sweep.completes)

@@ -14,6 +14,7 @@ from typing import TypeAlias, Union
 
 from controllers.program.expression import Expression
 from controllers.program.fold import Fold, within
+from controllers.program.items import items_of
 from controllers.program.mirrors import NO_MIRRORS, Mirrors
 from controllers.program.stage import Boundaries, Stage, around
 from controllers.program.steps import grown, offsets_read, own_offsets
@@ -99,7 +100,27 @@ class Mapped:
         return self.function(box)
 
 
-Map: TypeAlias = Union[Here, Near, Along, All, Mapped]
+@dataclass(frozen=True)
+class Row:
+    """Each item reads its own row, whatever columns are written; rows have so many columns.
+
+    >>> str(Row(3).region(Shape((4, 0), (9, 1))))
+    '[4:9, 0:3]'
+    """
+
+    columns: int
+
+    def region(self, box: Shape) -> Shape:
+        """The rows of the box."""
+        return Shape((box.lower[0], 0), (box.upper[0], self.columns))
+
+
+@dataclass(frozen=True)
+class Copied(All):
+    """Each item may read all of `domain`, of which each place has a copy: none is exchanged."""
+
+
+Map: TypeAlias = Union[Here, Near, Along, All, Mapped, Row]
 
 
 @dataclass(frozen=True)
@@ -219,6 +240,18 @@ class Sweep:
         """What it reads of `field`."""
         return next((use for use in self.uses if use.version.field == field), None)
 
+    def written(self, field: str, over: Shape) -> Shape:
+        """What it writes of a field where it computes `over`."""
+        items = items_of(self.stage)
+        return over if items is None else Row(items.kind_of[field].extent[1]).region(over)
+
+    def where(self, field: str, over: Shape) -> Shape:
+        """What is launched of a field, which it reads or writes, to compute `over`."""
+        use = self.use(field)
+        if use is None or items_of(self.stage) is None:
+            return self.written(field, over)
+        return use.map.region(over)
+
     def needed(self, over: Shape, n_left: int) -> Shape:
         """The cells to compute in a time step, if `n_left` steps after it are to compute `over`."""
         return grown(self.stage, over, n_left) & self.cells
@@ -252,6 +285,13 @@ def mirrors_of(stage: Stage, boundaries: Boundaries, count: int) -> Mirrors:
 
 def _map(stage: Stage, field: str, count: int, is_shorter: bool = False) -> Map:
     """Where `count` steps read `field` around a cell."""
+    items = items_of(stage)
+    if items is not None:
+        domain = Shape.of_extent(items.kind_of[field].extent)
+        maps: dict[str, Map] = {
+            "row": Row(domain.extent[1]), "all": All(domain), "copy": Copied(domain)
+        }
+        return maps[items.use_of[field]]
     if count > 1:
         return Near(offsets_read(stage, field, count))
     offsets = own_offsets(stage, field)

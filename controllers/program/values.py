@@ -14,7 +14,7 @@ from controllers.program.expression import Expression, Given, Outcome, Read, Sym
 from controllers.program.functions import FUNCTIONS
 
 
-class _Values(NamedTuple):
+class KindValues(NamedTuple):
     """An array or a scalar of the kind's dtype; of a weak one also a plain number."""
 
     kind: Kind
@@ -36,48 +36,48 @@ def values_of(
     without warnings; integers wrap.
     """
 
-    def seen(node: Read) -> _Values:
+    def seen(node: Read) -> KindValues:
         array = read(node)
-        return _Values(Kind(array.dtype.name), array)
+        return KindValues(Kind(array.dtype.name), array)
 
-    def number(value: float) -> _Values:
-        return _Values(kind_of_number(value), value)
+    def number(value: float) -> KindValues:
+        return KindValues(kind_of_number(value), value)
 
-    def weak(node: Given) -> _Values:
+    def weak(node: Given) -> KindValues:
         assert given is not None, f"{node} is given"
         values = given(node)
-        return _Values(Kind(values.dtype.name, weak=True), values)
+        return KindValues(Kind(values.dtype.name, weak=True), values)
 
     with np.errstate(all="ignore"):
         result = _evaluated(expression, seen, number, weak)
-    return np.asarray(_as(result, dtype))
+    return np.asarray(in_dtype(result, dtype))
 
 
 def _evaluated(
     expression: Expression,
-    read: Callable[[Read], _Values],
-    number: Callable[[float], _Values],
-    given: Callable[[Given], _Values],
-) -> _Values:
-    def specified(node: Outcome, operands: object) -> _Values:
+    read: Callable[[Read], KindValues],
+    number: Callable[[float], KindValues],
+    given: Callable[[Given], KindValues],
+) -> KindValues:
+    def specified(node: Outcome, operands: object) -> KindValues:
         return _evaluated(node.specified(), read, number, given)
 
-    return evaluate(expression, read, number, _operation, given=given, outcome=specified)
+    return evaluate(expression, read, number, operation, given=given, outcome=specified)
 
 
-def _operation(symbol: Symbol, *operands: _Values) -> _Values:
+def operation(symbol: Symbol, *operands: KindValues) -> KindValues:
     """In the dtype that `signature` says, which all values are converted to before."""
     function = FUNCTIONS[symbol]
     dtype, kind = signature(function, [operand.kind for operand in operands])
-    arrays = [one.array if one.kind == CONDITION else _as(one, dtype) for one in operands]
+    arrays = [one.array if one.kind == CONDITION else in_dtype(one, dtype) for one in operands]
     if function.converts:
-        return _Values(kind, converted(arrays[0], function.converts))
+        return KindValues(kind, converted(arrays[0], function.converts))
     result = np.asarray(function.computed(whole=Kind(dtype).whole)(*arrays))
     assert result.dtype == kind.dtype, f"{symbol} gives {result.dtype} instead of {kind.dtype}"
-    return _Values(kind, result)
+    return KindValues(kind, result)
 
 
-def _as(values: _Values, dtype: str) -> Any:
+def in_dtype(values: KindValues, dtype: str) -> Any:
     """The same in another dtype; plain numbers are rounded once."""
     if isinstance(values.array, (int, float)):
         return np.dtype(dtype).type(values.array)

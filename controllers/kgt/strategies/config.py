@@ -15,6 +15,7 @@ from controllers.kgt.launch import Launch
 from controllers.kgt.text.analysis import in_vectors
 from controllers.kgt.text.fold_values import is_folding
 from controllers.program.expression import Given
+from controllers.program.items import items_of
 from controllers.program.program import Program, Stage
 from hitmap.strided import Strided
 
@@ -35,12 +36,14 @@ class Config(Protocol):
     folds: ClassVar[bool] = False       # whether its kernels fold
 
     given: ClassVar[tuple[type[Given], ...]] = ()   # which kinds of given values it writes
+    items: ClassVar[bool] = False       # whether it is for item functions, and for nothing else
 
     @classmethod
     def computes(cls, program: Program, stage: Stage) -> bool:
         """Whether it can write all operations of the stage, and store all that these update."""
         return (
-            cls._stores(stage)
+            cls._is_for(stage)
+            and cls._stores(stage)
             and cls._folds(stage)
             and cls._takes_given(stage)
             and (cls.in_place or not stage.overwrites)
@@ -60,8 +63,18 @@ class Config(Protocol):
         return all(isinstance(node, cls.given) for node in stage.given)
 
     @classmethod
+    def _is_for(cls, stage: Stage) -> bool:
+        return cls.items == (items_of(stage) is not None)
+
+    @classmethod
     def check(cls, program: Program, stage: Stage) -> None:
         """Raise ValueError where it cannot write all operations of the stage, or store all."""
+        if not cls._is_for(stage):
+            what = "no function of one item (ct.each)" if cls.items else "a function of one item"
+            raise ValueError(
+                f"stage {stage.name!r} is {what}, which the strategy 'items' alone computes, and "
+                f"nothing else; leave {cls.strategy!r} out"
+            )
         if not cls._stores(stage):
             raise ValueError(
                 f"stage {stage.name!r} updates {', '.join(stage.stored)}, and kernels of the "

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from controllers.kgt.strategies.cell import CellConfig, GroupsConfig
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.generic import GenericConfig
+from controllers.kgt.strategies.items import ItemsConfig
 from controllers.kgt.strategies.marching import MarchingConfig
 from controllers.kgt.strategies.rows import RowsConfig
 from controllers.kgt.strategies.streaming import StreamingConfig
@@ -22,6 +23,7 @@ _ROWS: tuple[type[Config], ...] = (
     WavefrontConfig,
     StreamingConfig,
     GenericConfig,
+    ItemsConfig,        # item functions, which no other one computes
 )
 STRATEGIES: dict[str, type[Config]] = {row.strategy: row for row in _ROWS}
 

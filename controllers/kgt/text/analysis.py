@@ -14,6 +14,7 @@ from controllers.program.dtypes import Applied, Dtypes, applied, dtype_of, given
 from controllers.program.expression import Application, Coordinate, Scalar
 from controllers.program.functions import DTYPES, FLOATS, FUNCTIONS, INTEGERS, Function
 from controllers.program.helpers import WHOLE_NUMBER
+from controllers.program.items import items_of
 from controllers.program.program import Stage
 
 
@@ -27,7 +28,9 @@ class _Known:
     def applied(self) -> Sequence[Applied]:
         """All its operations."""
         floats = given_dtype(self._stage, self._dtypes)
-        return applied([*self._stage.updates.values()], self._dtypes, floats)[0]
+        found = applied([*self._stage.updates.values()], self._dtypes, floats)[0]
+        items = items_of(self._stage)
+        return found if items is None else (*found, *items.operations)
 
     @cached_property
     def in_vectors(self) -> bool:

@@ -27,6 +27,7 @@ from controllers.program.expression import (
     flops,
 )
 from controllers.program.functions import FUNCTIONS, INTEGERS, QUOTIENT, WIDENED
+from controllers.program.items import items_of
 from controllers.program.program import Program, Stage
 
 MAX_ROWS, MAX_DRAWN = 64, 1024  # lines, and offsets, of a drawing
@@ -87,6 +88,11 @@ def _dtypes(program: Program, stage: Stage) -> str:
 
 
 def cost(program: Program, stage: Stage) -> str:
+    items = items_of(stage)
+    if items is not None:
+        rows = [f for f in used_fields(stage) if items.use_of.get(f, "row") == "row"]
+        n_bytes = sum(program.itemsize(f) * items.kind_of[f].extent[1] for f in rows)
+        return f"Per item: {n_bytes} bytes of rows, each read once or written once."
     operations, nouns = stage.operations, Counter[str]()
     in_c = ", ".join(element.name for element in stage.elements)
     for function in FUNCTIONS.values():
@@ -103,7 +109,11 @@ def cost(program: Program, stage: Stage) -> str:
 
 def _pattern(program: Program, stage: Stage) -> list[str]:
     """What each drawing shows, and the drawings: one for a weighted sum of one field."""
-    offsets = _shape_text(stage)
+    items, offsets = items_of(stage), _shape_text(stage)
+    if items is not None:
+        read = {"row": "its row of {}", "all": "all of {}", "copy": "all of {}"}
+        given = [read[use].format(field) for field, use in items.use_of.items()]
+        return [f"Written for one item, which is given {', '.join(given)}."]
     if stage.elements:
         return [f"Written in OpenCL C, which declares to read over the offsets {offsets}."]
     if len(stage.updates) > 1 or values_of(stage):

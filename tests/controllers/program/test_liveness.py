@@ -13,7 +13,7 @@ from controllers.program.liveness import Liveness, offsets_of
 from controllers.program.program import Field, Program
 from controllers.program.schedule import lowered, sweeps
 from controllers.program.stage import Stage
-from controllers.program.sweep import All, Along, Mapped, Sweep, Use, Version
+from controllers.program.sweep import All, Along, Copied, Mapped, Row, Sweep, Use, Version
 from hitmap import Shape
 
 DOMAIN = Shape.of_extent((12,))
@@ -180,11 +180,17 @@ def test_an_earlier_level_that_is_read_at_neighbours_widens_the_exchange() -> No
 
 
 @pytest.mark.parametrize("reads", [Along(0, DOMAIN), All(DOMAIN), Mapped(lambda box: box)])
-def test_maps_that_no_exchange_is_planned_for_are_refused(reads: All) -> None:
+def test_what_is_read_by_other_maps_than_offsets_is_exchanged(reads: All) -> None:
     first = Sweep.of(stage("s", "u", at("v")), DOMAIN)
     wide = Sweep(first.stage, (Use(Version("v", 0), reads),), first.updates, DOMAIN)
-    with pytest.raises(ValueError, match="reads 'v' by the map .*read at constant offsets"):
-        Liveness(BOTH, [wide])
+    assert Liveness(BOTH, [wide]).exchanged == (Version("v", 0),)
+
+
+@pytest.mark.parametrize("reads", [Row(1), Copied(DOMAIN)])
+def test_rows_and_copies_are_there_without_an_exchange(reads: Row | Copied) -> None:
+    first = Sweep.of(stage("s", "u", at("v")), DOMAIN)
+    own = Sweep(first.stage, (Use(Version("v", 0), reads),), first.updates, DOMAIN)
+    assert not Liveness(BOTH, [own]).exchanged
 
 
 def test_versions_that_do_not_exist_are_refused() -> None:

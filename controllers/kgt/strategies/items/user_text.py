@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""The body of an item in OpenCL C, as its user wrote it, and the macros that it may use.
+
+    x(k)            element k, in C order, of the item's row of an array
+    every(j, k)     element k of row j of a whole array, which has ROWS(every) rows
+    y_new(k)        what element k of a result becomes
+    eps             a number that is given with a call
+    INDEX(0)        the number of the item
+    VALUE           the type of the first result
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from controllers.kgt.strategies.items.item_text import FIRST, cell_of, rows_name
+from controllers.kgt.text.c_lines import indented
+from controllers.kgt.text.given import PREFIX
+from controllers.kgt.text.literals import OPENCL_TYPES
+from controllers.program.items import Items
+
+
+def user_text(items: Items, dtypes: Mapping[str, str], real: str) -> list[str]:
+    """C lines: the user's text in a block of its own.
+
+    dtypes: of the fields.  real: of the numbers that are given with a call.
+    """
+    macros = _macros(items, dtypes)
+    file = (items.file or items.name).replace("\\", "\\\\").replace('"', '\\"')
+    own = [f"const {OPENCL_TYPES[real]} {name} = {PREFIX}{name};" for name in items.arguments]
+    own += [f"{OPENCL_TYPES[dtype]} {name}[{count}];" for name, dtype, count in items.private]
+    return [
+        *(f"#define {name} {text}" for name, text in macros.items()),
+        "{",
+        *indented(own),
+        f'#line {items.line} "{file}"',
+        *items.text.split("\n"),
+        '#line 1 "generated"',
+        "}",
+        *(f"#undef {name.partition('(')[0]}" for name in macros),
+    ]
+
+
+def _macros(items: Items, dtypes: Mapping[str, str]) -> dict[str, str]:
+    found = {}
+    for name, use in items.item_uses:
+        field = items.field_of[name]
+        if use == "row":
+            found[f"{name}(k)"] = f"{field}[{cell_of(field)} + (k)]"
+        else:
+            row = f"{field}_first + (long)(j) * {field}_pitch_0"
+            found[f"{name}(j, k)"] = f"{field}[{row} + (k)]"
+            if name != field:
+                found[rows_name(name)] = rows_name(field)
+    for name in items.writes:
+        field = items.field_of[name]
+        found[f"{name}_new(k)"] = f"{field}_new[{cell_of(field)} + (k)]"
+    first = items.field_of[items.writes[0]]
+    return {
+        **found, "ROWS(field)": rows_name("field##"), "INDEX(axis)": f"({FIRST} + item)",
+        "VALUE": OPENCL_TYPES[dtypes[first]],
+    }  # fmt: skip

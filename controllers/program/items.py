@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: MIT
+"""Item functions: what is computed of one row of some arrays and the whole of others, for all rows.
+
+Fields are rows by columns; those of a stage with an item function have extents of their own
+(`Boundary.extent`), and the rows that it computes are those of its results.
+"""
+# docs/decisions/0062-one-function-per-item.md
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import prod
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from controllers.program import dtypes
+from controllers.program.boundary import Boundary
+from controllers.program.dtypes import CONDITION
+from controllers.program.element import Element, Outcome
+from controllers.program.expression import Expression, Scalar
+from controllers.program.field import Field
+from controllers.program.functions import DTYPES, FLOATS, FUNCTIONS, Function
+from controllers.program.item_node import (
+    Applied,
+    ItemNode,
+    Number,
+    Reduced,
+    nodes_of,
+    shape_of,
+)
+from controllers.program.program import Program
+from controllers.program.scalars import Parameter
+from controllers.program.stage import Stage
+from controllers.program.stage_check import Math
+
+# How a field is read: the item's row; all rows, which are gathered; or all rows of a copy that
+# each place has.
+_STEPS = {"sum": "+", "min": "minimum", "max": "maximum"}     # of reductions
+ItemUse: TypeAlias = Literal["row", "all", "copy"]
+
+
+@dataclass(frozen=True)
+class ArrayKind:
+    """What is known of an array before it is computed with: its rows first, and its dtype.
+
+    copied: each place has a copy of all of it.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    copied: bool = False
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Rows and columns, all axes but the first one being columns.
+
+        >>> ArrayKind((5, 3), "float32").extent, ArrayKind((5,), "int32").extent
+        ((5, 3), (5, 1))
+        """
+        return self.shape[0], prod(self.shape[1:])
+
+
+@dataclass(frozen=True)
+class Items(Element):
+    """An item function that was traced: nodes for what it gives, by name.
+
+    text: what devices compute instead, in OpenCL C; "" where that is made of the nodes.
+    private: arrays that each item has for itself there: name, dtype and number of elements.
+    item_uses: by field of the program, as what it is given.  kinds: of all its fields.
+    """
+
+    item_uses: tuple[tuple[str, ItemUse], ...] = ()
+    kinds: tuple[tuple[str, ArrayKind], ...] = ()
+    results: tuple[ItemNode, ...] = field(default=(), repr=False)
+    private: tuple[tuple[str, str, int], ...] = ()
+
+    @cached_property
+    def use_of(self) -> Mapping[str, ItemUse]:
+        """As what each field of the program is given."""
+        names = self.field_of
+        return {names[name]: use for name, use in self.item_uses}
+
+    @cached_property
+    def kind_of(self) -> Mapping[str, ArrayKind]:
+        """Of each field of the program."""
+        names = self.field_of
+        return {names[name]: kind for name, kind in self.kinds}
+
+    @cached_property
+    def nodes(self) -> tuple[ItemNode, ...]:
+        """All that is computed for an item, operands first."""
+        return tuple(nodes_of(self.results))
+
+    @cached_property
+    def computed_in(self) -> tuple[str, ...]:
+        """All that it computes in, each once."""
+        found = {one.kind.dtype for one in self.nodes if one.kind != CONDITION}
+        return tuple(dtype for dtype in DTYPES if dtype in found)
+
+    @cached_property
+    def operations(self) -> tuple[dtypes.Applied, ...]:
+        """All that it does, reductions too."""
+        found = []
+        for node in self.nodes:
+            if isinstance(node, Applied):
+                found.append(_operation(node.function, node.operands))
+            elif isinstance(node, Reduced) and node.how in _STEPS:
+                whole = replace(node.operand, kind=node.kind)
+                found.append(_operation(FUNCTIONS[_STEPS[node.how]], (whole, whole)))
+        return tuple(found)
+
+    @cached_property
+    def functions(self) -> tuple[Function, ...]:
+        """The distinct functions that it calls."""
+        applied = (one.function for one in self.nodes if isinstance(one, Applied))
+        return tuple(dict.fromkeys(applied))
+
+    @property
+    def private_nbytes(self) -> int:
+        """Bytes of the arrays that an item has for itself."""
+        return sum(np.dtype(dtype).itemsize * count for _, dtype, count in self.private)
+
+
+@dataclass(frozen=True)
+class ItemProgram:
+    """An item function as a program of one stage.
+
+    results: what each is called, and its kind.  uses: of each array that it is given.
+    is_named: whether the function names its results.
+    """
+
+    program: Program
+    results: Mapping[str, ArrayKind]
+    uses: Mapping[str, ItemUse]
+    is_named: bool
+
+
+def item_program(
+    items: Items, results: Mapping[str, ArrayKind], numbers: Mapping[str, float],
+    is_named: bool, math: Math,
+) -> ItemProgram:  # fmt: skip
+    """The program that does it for all rows; ValueError where arithmetic refuses it."""
+    _check(items, math)
+    arguments = tuple(Scalar(name) for name in items.arguments)
+    updates: dict[str, Expression] = {
+        name: Outcome(items, name, arguments) for name in results
+    }
+    fields = tuple(
+        Field(name, kind.dtype, Boundary(extent=kind.extent))
+        for name, kind in items.kinds
+    )
+    program = Program(
+        items.name, fields, (Stage(items.name, updates, ((0, 0), (0, 0))),), math,
+        scalars={name: Parameter(numbers[name]) for name in items.arguments},
+    )  # fmt: skip
+    return ItemProgram(program, dict(results), dict(items.item_uses), is_named)
+
+
+def items_of(stage: Stage) -> Items | None:
+    """The item function of a stage, if it has one."""
+    return next((one for one in stage.elements if isinstance(one, Items)), None)
+
+
+def stored_as(name: str, node: ItemNode, rows: int, dtype: str = "") -> ArrayKind:
+    """What a result is for all rows, in its own dtype or in another one of its kind."""
+    if node.kind == CONDITION:
+        raise ValueError(
+            f"{name!r} is a condition, and arrays hold numbers; choose them by "
+            f"np.where(condition, 1, 0)"
+        )
+    return ArrayKind((rows, *shape_of(node.axes)), dtype or node.kind.dtype)
+
+
+def _operation(function: Function, operands: Sequence[ItemNode]) -> dtypes.Applied:
+    values = tuple(
+        dtypes.Value(one.kind, one.value if isinstance(one, Number) and not one.name else None)
+        for one in operands
+    )
+    dtype, result = dtypes.signature(function, [one.kind for one in operands])
+    return dtypes.Applied(function, values, dtype, result)
+
+
+def _check(items: Items, math: Math) -> None:
+    for function in items.functions:
+        if math == "strict" and not function.strict:
+            remedy = f"{function.remedy}, or " if function.remedy else ""
+            raise ValueError(
+                f"{items.name!r} ({items.where}): devices round {function.name!r} differently, so "
+                f"strict arithmetic refuses it; {remedy}take the device's own by "
+                f"ct.each(math='fast'), on the command line --math fast"
+            )
+    if math == "fast" and not {*items.computed_in} & {*FLOATS}:
+        raise ValueError(f"{items.name!r} computes no floats; leave math='fast' out")

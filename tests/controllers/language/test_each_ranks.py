@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""Functions of items on two ranks, whose whole arrays are gathered by messages."""
+from __future__ import annotations
+
+import pytest
+from mpi_jobs import helpers_path, run_ranks
+
+JOB = """
+import numpy as np
+from item_functions import FUNCTIONS, arrays_for
+from item_runs import ItemRun, opened
+import controllers as ct
+from hitmap.comm import default_communicator
+
+comm = default_communicator()
+zero_copy = True
+for name in ("pull", "nearest", "gather", "outer"):
+    function = ct.each(FUNCTIONS[name])
+    arrays = arrays_for(function, "float32")
+    right = function(*arrays.values())
+    executors = [opened("cpu", zero_copy)]
+    for weights in ((1, 2), (2, 1, 0, 1)):
+        run = ItemRun(
+            function, arrays, executors, ranks=(0, 1), weights=weights, comm=comm,
+        )
+        for _ in range(2):
+            found = run.results()["result"]
+            whole = sum(comm.allgather(found))
+            assert np.array_equal(whole, right), (name, weights)
+        run.run.close()
+print("done")
+"""
+
+
+@pytest.mark.parametrize(
+    "zero_copy", [True, pytest.param(False, marks=pytest.mark.whole)], ids=["shared", "apart"]
+)
+def test_items_on_two_ranks_have_the_bits_of_the_reference(zero_copy: bool) -> None:
+    job = JOB.replace("zero_copy = True", f"zero_copy = {zero_copy}")
+    done = run_ranks(2, job, env=helpers_path())
+    assert done.returncode == 0 and done.stdout.count("done") == 2, done.stderr
