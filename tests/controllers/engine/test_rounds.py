@@ -46,8 +46,8 @@ def test_changes_of_width_under_way_leave_the_bits(number: int) -> None:
     homes: dict[int, Executor] = dict(enumerate(executors))
     widest = Engine(plan, homes, SerialCommunicator())
 
-    def narrow(width: int) -> Engine:
-        return Engine(replanned(plan, width, plan), homes, SerialCommunicator(), widest.tiles)
+    def narrow(like: Engine, width: int) -> Engine:
+        return Engine(replanned(like.plan, width, plan), homes, SerialCommunicator(), like.tiles)
 
     relay, engine = Relay(widest, narrow), widest
     fill(engine, case.arrays)
