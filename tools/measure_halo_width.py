@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--delay-ms", type=float, default=1.0)
     parser.add_argument("--size", type=int, default=1024)
     parser.add_argument("--steps", type=int, default=240)
-    parser.add_argument("--settle", type=int, default=4000)
+    parser.add_argument("--settle", type=int, default=20000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--steps-per-launch", type=int, default=1)
     parser.add_argument("--device", default="cpu")

@@ -15,10 +15,10 @@ from controllers.engine.driver import Engine
 class Relay:
     """The engines of a computation by their halo widths; one of them runs at a time."""
 
-    def __init__(self, widest: Engine, make: Callable[[int], Engine]) -> None:
-        """`make` makes, collectively, the engine of a width on the tiles of `widest`."""
+    def __init__(self, widest: Engine, make: Callable[[Engine, int], Engine]) -> None:
+        """`make` makes, collectively, an engine on the tiles of another one, with a halo width."""
         self.widest = widest.plan.halo_width
-        self._make, self._engines = make, {self.widest: widest}
+        self._make, self._engines, self._like = make, {self.widest: widest}, widest
 
     def engine(self, width: int) -> Engine:
         """The engine of a width; collective where there was none.
@@ -31,8 +31,12 @@ class Relay:
                 f"the computation with halo_width={width}"
             )
         if width not in self._engines:
-            self._engines[width] = self._make(width)
+            self._engines[width] = self._make(self._like, width)
         return self._engines[width]
+
+    def replaced(self, engine: Engine) -> None:
+        """This one runs the steps of its width from now on, in another way."""
+        self._engines[engine.plan.halo_width], self._like = engine, engine
 
     @property
     def widths(self) -> list[int]:
@@ -42,7 +46,8 @@ class Relay:
     def leave(self, running: Engine) -> None:
         """No other engine holds the tiles any more; nor is there going to be any."""
         self._close([one for one in self._engines.values() if one is not running], running)
-        self._engines, self._make = {running.plan.halo_width: running}, lambda width: running
+        self._engines, self._like = {running.plan.halo_width: running}, running
+        self._make = lambda like, width: running
 
     def close(self, running: Engine) -> None:
         """Give back what belongs to MPI, that of the engine that runs now, too."""

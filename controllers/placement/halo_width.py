@@ -45,8 +45,6 @@ def check_width_of(execution: Execution, kernel: KernelChoice, program: Program)
         reason = "the checked mode looks at every step"
     elif execution.tune:
         reason = "tune searches with an exchange after each launch"
-    elif execution.exchange == "auto":
-        reason = 'exchange="auto" tries ways to exchange after each launch'
     elif execution.halo_width_search and execution.chooses:
         reason = 'devices="auto" compares devices with one width'
     elif execution.halo_width_search and execution.balance == "dynamic":

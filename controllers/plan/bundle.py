@@ -17,7 +17,6 @@ import numpy as np
 
 from controllers.plan.operation import Transfer
 from controllers.plan.overlap import LATE_NBYTES
-from controllers.program.liveness import Liveness
 from controllers.program.program import Program
 from controllers.program.sweep import Version
 from hitmap.message import Message
@@ -81,13 +80,14 @@ class Bundle:
 
 def bundles(
     transfers: Sequence[Transfer],
-    liveness: Liveness,
+    sent_after: Callable[[Version], int],
     program: Program,
     is_alone: Callable[[Message], bool],
     first_reader: Callable[[Version], int | None],
 ) -> tuple[Bundle, ...]:
     """All transfers, each in one bundle; `is_alone` says which go by themselves, as copies do.
 
+    sent_after: the sweep after which a version can be sent, -1 where that is no sweep's.
     What a place copies to its own halo of a field, where an axis is periodic, is one bundle.
     """
     groups: dict[object, list[Transfer]] = {}
@@ -99,15 +99,17 @@ def bundles(
         elif not is_alone(message):
             key = message.source, message.target, message.shift, first_reader(version)
         groups.setdefault(key, []).append(transfer)
-    together = (part for group in groups.values() for part in _leaving(group, liveness))
-    return tuple(_bundle(n, part, liveness, program) for n, part in enumerate(together))
+    together = (part for group in groups.values() for part in _leaving(group, sent_after))
+    return tuple(_bundle(n, part, sent_after, program) for n, part in enumerate(together))
 
 
-def _leaving(group: Sequence[Transfer], liveness: Liveness) -> Iterator[Sequence[Transfer]]:
+def _leaving(
+    group: Sequence[Transfer], sent_after: Callable[[Version], int]
+) -> Iterator[Sequence[Transfer]]:
     """What leaves together of transfers with one first reader."""
 
     def made(transfer: Transfer) -> int:
-        return liveness.maker(transfer.version)
+        return sent_after(transfer.version)
 
     last = max(map(made, group))
     if sum(transfer.nbytes for transfer in group if made(transfer) < last) <= LATE_NBYTES:
@@ -118,13 +120,16 @@ def _leaving(group: Sequence[Transfer], liveness: Liveness) -> Iterator[Sequence
 
 
 def _bundle(
-    number: int, transfers: Sequence[Transfer], liveness: Liveness, program: Program
+    number: int,
+    transfers: Sequence[Transfer],
+    sent_after: Callable[[Version], int],
+    program: Program,
 ) -> Bundle:
     """Larger cells come first, so that all of them lie at multiples of their size."""
     dtypes = {program.field(transfer.field).dtype for transfer in transfers}
     return Bundle(
         number,
         tuple(sorted(transfers, key=lambda transfer: -transfer.itemsize)),
-        max(liveness.maker(transfer.version) for transfer in transfers),
+        max(sent_after(transfer.version) for transfer in transfers),
         dtypes.pop() if len(dtypes) == 1 else "uint8",
     )

@@ -25,7 +25,6 @@ from controllers.plan.operation import (
     Verb,
 )
 from controllers.plan.outline import Outline
-from controllers.program.sweep import Version
 
 
 class Adds(Protocol):
@@ -71,7 +70,7 @@ class Delivery:
         self._bundle = bundle
         self._made = [
             transfer for transfer in bundle.transfers
-            if sweep in (None, plan.liveness.maker(transfer.version))
+            if sweep in (None, plan.sent_after(transfer.version))
         ]  # fmt: skip
         self._goes = sweep in (None, bundle.after)
         self._source, self._target = bundle.source, bundle.target
@@ -88,7 +87,7 @@ class Delivery:
         for transfer in bundle.transfers:
             version, message = transfer.version, transfer.message
             if opens:
-                version = Version(version.field, 0)
+                version = plan.begun_as(version)
             border, halo = (plan.tile(version, phase, at) for at in (bundle.source, bundle.target))
             self._borders[transfer] = MemoryCells(border, message.border)
             self._halos[transfer] = MemoryCells(halo, message.halo)

@@ -190,8 +190,16 @@ class Outline(Halos):
     def bundles(self) -> tuple[Bundle, ...]:
         """What goes to one neighbour in one message: all transfers, each once."""
         return bundles(
-            self.transfers, self.liveness, self.program, self._is_alone, self._first_reader
+            self.transfers, self.sent_after, self.program, self._is_alone, self._first_reader
         )
+
+    def sent_after(self, version: Version) -> int:
+        """The sweep after which a version can be sent; -1 of what is sent once it is set alone."""
+        return self.liveness.maker(version)
+
+    def begun_as(self, version: Version) -> Version:
+        """What is sent in place of a version as a step opens, when fields were set."""
+        return Version(version.field, 0)
 
     def _first_reader(self, version: Version) -> int | None:
         """The sweep that is the first to read what is exchanged; None of what never changes."""

@@ -2,7 +2,7 @@
 """What a plan records for each sweep: launches, exchanges, fills, and what is carried elsewhere."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from controllers.plan import exchange
 from controllers.plan.bundle import Bundle
@@ -55,7 +55,7 @@ def _record_sweeps(
     made = made_by(plan, numbers)
     for version in made:
         _carry(plan, recorder, version, phase)
-    record_launches(plan, recorder, numbers, phase, bundles_with(plan, made))
+    record_launches(plan, recorder, numbers, phase, bundles_with(plan, numbers))
     for version in plan.settled[numbers[-1]]:
         extension = plan.extension(version.field)
         # what depends on scalars is those of the step that reads it, and a step begins with its own
@@ -69,12 +69,12 @@ def made_by(plan: Outline, numbers: Iterable[int]) -> list[Version]:
     return [*dict.fromkeys(update.version for update in updates)]
 
 
-def bundles_with(plan: Outline, made: Sequence[Version]) -> list[Bundle]:
-    """What leaves with some of these versions in it."""
+def bundles_with(plan: Outline, numbers: tuple[int, ...]) -> list[Bundle]:
+    """What leaves with versions in it that can be sent after these sweeps, and not before."""
     return [
         bundle
         for bundle in plan.bundles
-        if any(transfer.version in made for transfer in bundle.transfers)
+        if any(plan.sent_after(transfer.version) in numbers for transfer in bundle.transfers)
     ]
 
 

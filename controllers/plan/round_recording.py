@@ -63,7 +63,7 @@ def _fill_first(
         extension = plan.extension(field)
         if extension is None or extension.boundary.is_steady or extension.is_timed != timed:
             continue
-        if not (timed or opens or plan.liveness.writings(field)):
+        if not (timed or opens or plan.changes(field)):
             continue    # as it was filled when it was opened
         first = Version(field, 0)
         for place in plan.places:
@@ -81,7 +81,7 @@ def _record_sweeps(
             region = plan.kept(version, phase, place)
             record_carry(plan, recorder, version, phase, place, region)
     is_last = plan.launch_of(phase) == plan.n_launches - 1
-    leaving = bundles_with(plan, made) if is_last else ()
+    leaving = bundles_with(plan, numbers) if is_last else ()
     record_launches(plan, recorder, numbers, phase, leaving)
     read = {use.version for sweep in plan.sweeps for use in sweep.uses}
     for version in made:

@@ -4,7 +4,8 @@
 The steps of the period are those of a round, or of several: in the last launch of each, what a
 place owns is handed over as usual.  Each launch of the others computes the cells around these, too,
 that the launches after it read (`program/rounds.py`).  Messages bring what is needed as a round
-begins; a version is exchanged only if it is the last of its field in a step.
+begins; a version is exchanged only if it is the last of its field in a step, or what a field that
+is renamed had as the step began.
 """
 # docs/decisions/0055-halos-of-several-launches.md
 from __future__ import annotations
@@ -82,13 +83,15 @@ class RoundOutline(Plan):
         )
         if box is None or at == before:
             return Region.of([])
-        changing = self.changing(version.field) & (box & self._unrolled[version.field])
+        box = box & self._unrolled[version.field]
+        shares = self.liveness.shares(version.field)    # who knows what another field left there
+        changing = Region.of([box]) if shares else self.changing(version.field) & box
         return changing - self.liveness.computed(version)
 
     def steady(self, field: str, place: int) -> Region:
         """The cells in the halo of a field that no sweep computes, and that all buffers need."""
         box = self.round(place).first(field)
-        if box is None or self.liveness.n_buffers[field] == 1:
+        if box is None or self.liveness.shares(field) or self.liveness.n_buffers[field] == 1:
             return Region.of([])
         halo = Region.of([box & self._unrolled[field]]) - self.owned(field, place)
         return halo - self.changing(field)
@@ -96,6 +99,10 @@ class RoundOutline(Plan):
     def changing(self, field: str) -> Region:
         """The cells of a field that some sweep computes."""
         return Region.of(box for part in self.liveness.writings(field) for box in part.boxes)
+
+    def changes(self, field: str) -> bool:
+        """Whether it is another one after each step: written, or what had another name."""
+        return bool(self.liveness.writings(field)) or self.liveness.shares(field)
 
     def made_outside(
         self, version: Version, phase: int, place: int, *, opens: bool = False
@@ -107,16 +114,16 @@ class RoundOutline(Plan):
         return () if extension is None or box is None else extension.outside(box)
 
     def ever_outside(self, field: str, place: int) -> tuple[Shape, ...]:
-        extension, box = self.extension(field), self.round(place).hull(field)
+        extension, box = self.extension(field), self._hull(field, place)
         return () if extension is None or box is None else extension.outside(box)
 
     def full(self, field: str, place: int) -> Shape:
-        found = self.patterns[field].full(place)
+        found = self.patterns[field].full(place).hull(self._of_launches(field).full(place))
         if self.owned(field, place).empty:
             return found
-        boxes = [self.round(place).hull(field)]
+        boxes, together = [self._hull(field, place)], self._sharing(field)
         for launch in self.round(place).computed:
-            boxes += [b for b, s in zip(launch, self.sweeps) if field in s.fields]
+            boxes += [b for b, s in zip(launch, self.sweeps) if together & {*s.fields}]
         return reduce(Shape.hull, (b for b in boxes if b is not None and not b.empty), found)
 
     def cells_before(self, sweep: Sweep, place: int) -> int:
@@ -161,6 +168,37 @@ class RoundOutline(Plan):
             return [(over, False)], nothing
         first, inner = self._split(sweep, over, place)
         return [(box, False) for box in first], inner
+
+    def sent_after(self, version: Version) -> int:
+        """Of what gets another name in the last launch, the first sweep, which leaves it."""
+        renamed = not version.number and self.liveness.shares(version.field)
+        return self.liveness.groups[0][-1] if renamed else self.liveness.maker(version)
+
+    def begun_as(self, version: Version) -> Version:
+        return next(
+            Version(field, 0) for field in self._unrolled if self.liveness.last(field) == version
+        )
+
+    def _of_launches(self, field: str) -> HaloPattern:
+        """What is exchanged with halos of one launch, for which tiles have room, too."""
+        if field not in self._narrow:
+            self._narrow[field] = self._pattern(field, self._all_uses(field))
+        return self._narrow[field]
+
+    @cached_property
+    def _narrow(self) -> dict[str, HaloPattern]:
+        return {}
+
+    def _sharing(self, field: str) -> set[str]:
+        """The fields that use the buffers of a field."""
+        pools = self.liveness.pools
+        return {other for other in self._unrolled if pools[other] == pools[field]}
+
+    def _hull(self, field: str, place: int) -> Shape | None:
+        """A box of all that is ever needed of what lies in the buffers of a field."""
+        found = [self.round(place).hull(other) for other in self._sharing(field)]
+        boxes = [box for box in found if box is not None]
+        return reduce(Shape.hull, boxes) if boxes else None
 
     @cached_property
     def _unrolled(self) -> dict[str, Shape]:
@@ -211,4 +249,4 @@ class RoundOutline(Plan):
 
     def _first_reader(self, version: Version) -> int | None:
         """All that is exchanged is read from when the next round begins."""
-        return 0 if version.number else None
+        return 0 if self.sent_after(version) >= 0 else None

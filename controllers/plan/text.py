@@ -23,7 +23,7 @@ def describe(plan: Outline, operations: Sequence[Operation]) -> str:
 def _openings(plan: Outline) -> Iterator[str]:
     """What is exchanged of fields that are only read, and made outside the domain for good."""
     for version, pattern in plan.exchanges.items():
-        if not version.number:
+        if plan.sent_after(version) < 0:
             n_messages = len(pattern.messages)
             yield (
                 f"before the first step, once {version.field} is set: {pattern.n_cells} cells in "

@@ -146,8 +146,6 @@ def why_together(program: Program) -> str:
     """Why places cannot go on for several launches without an exchange; "" where they can."""
     if program.repeats:
         return f"the program repeats {program.repeats[0].name!r}, of which each turn is exchanged"
-    if program.renames:
-        return f"the program renames fields, {', '.join(program.renames)}"
     return ""
 
 

@@ -172,12 +172,12 @@ def _row_left_out(count: int) -> tuple[str, ...]:
 
 def _messages(plan: Plan) -> str:
     """What is sent of each field, when and why; versions that are exchanged alike are one."""
-    found = Counter((version.field, _exchanged(plan, version)) for version in plan.exchanges)
+    found = Counter((plan.begun_as(v).field, _exchanged(plan, v)) for v in plan.exchanges)
     lines = []
     for (field, (when, *listed)), count in found.items():
         times = f", {count} times" if count > 1 else ""
         lines += [f"messages of field {field}{times} {when}", *listed]
-    exchanged = {version.field for version in plan.exchanges}
+    exchanged = {plan.begun_as(version).field for version in plan.exchanges}
     exchanged |= {field.name for field in plan.program.temporaries}     # of which nothing is sent
     for field in plan.patterns:
         if field not in exchanged:
@@ -190,7 +190,7 @@ def _exchanged(plan: Plan, version: Version) -> tuple[str, ...]:
     pattern, needed = plan.exchanges[version], cells_needed(plan, version)
     excess = pattern.n_cells - needed
     more = f", {excess / needed:.1%}" if excess and needed else ""
-    when = f"per {plan.round_name}" if version.number else "once it is set"
+    when = f"per {plan.round_name}" if plan.sent_after(version) >= 0 else "once it is set"
     listed = _cut([str(m) for m in pattern.messages], lambda n: f"... {n} more")
     return (
         f"{when}: {_counted(pattern.n_cells, 'cell')} in "

@@ -54,6 +54,8 @@ def staleness(plan: Plan, version: Version) -> str:
     made = [sweep.name for sweep in plan.sweeps for u in sweep.updates if u.version == version]
     if made:
         return f"{made[0]} makes the halo stale, {who}"
+    if plan.sent_after(version) >= 0:
+        return f"each step gives it another name, {who}"
     return f"no stage writes it, so that its halo stays as it is filled; {who}"
 
 

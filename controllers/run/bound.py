@@ -28,9 +28,9 @@ def relay_of(
     """
     widest = bind(plan, placement, execution, messages, watched, tiles)
 
-    def of_width(width: int) -> Engine:
-        narrow = replanned(plan, width, tiles_of=plan)
-        return bind(narrow, placement, execution, messages, watched, widest.tiles)
+    def of_width(like: Engine, width: int) -> Engine:
+        narrow = replanned(like.plan, width, tiles_of=plan)
+        return bind(narrow, placement, execution, messages, watched, like.tiles)
 
     relay = Relay(widest, of_width)
     for width in sorted(widths, reverse=True):

@@ -142,8 +142,9 @@ class Computation(Stepping):
         tune = execution.tune
         self._tuner = tuning.Tuner(self._engine, self.comm, tune) if tune else None
         self._engine.clear()
-        self._balancer, self._ways = self._new_balancer(), self._new_ways()
+        self._balancer = self._new_balancer()
         self._chooser = self._new_chooser()
+        self._ways = self._new_ways()
 
     def redistribute(
         self, division: Division | None = None, **keywords: Unpack[DivisionKeywords]

@@ -56,8 +56,9 @@ class DryRun:
 
         A step here is one of the plan, of `steps_per_launch` time steps.
         """
-        patterns = {v: pattern for v, pattern in self.plan.exchanges.items() if v.number}
-        needed = sum(cells_needed(self.plan, version) for version in patterns)
+        plan = self.plan
+        patterns = {v: one for v, one in plan.exchanges.items() if plan.sent_after(v) >= 0}
+        needed = sum(cells_needed(plan, version) for version in patterns)
         n_cells = sum(pattern.n_cells for pattern in patterns.values())
         return {
             "cells": self.plan.layout.domain.n_cells,

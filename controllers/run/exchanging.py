@@ -18,10 +18,11 @@ class Exchanging(Balanced):
     """Tries other ways to exchange while steps run, if that was asked for."""
 
     def _new_ways(self) -> Ways | None:
-        """Collective."""
+        """Once it is known how wide halos are.  Collective."""
         engine, execution = self._assembly.engine, self._request.execution
         tried = execution.exchange == "auto" and type(engine) is Engine and not execution.tune
-        return Ways(engine, self._messages) if tried else None
+        is_open = self._chooser is not None and not self._chooser.over
+        return Ways(engine, self._messages) if tried and not is_open else None
 
     def _divide(self, request: Request, draft: Draft) -> Redistribution:
         moves = super()._divide(request, draft)
@@ -45,14 +46,23 @@ class Exchanging(Balanced):
             return left
         return ways.until_decision(left)
 
+    def _take_width(self, width: int) -> None:
+        if self._ways is not None and not self._ways.over:   # tried with another width
+            self._ways.end()
+            self._ways = None
+        super()._take_width(width)
+
     def _change_ways(self, interruption: Interruption) -> None:
         """Go on in another way, where that is to be tried, or was found.  Collective."""
+        if self._ways is None and self._chooser is not None:
+            self._ways = self._new_ways()
         ways = self._trying
         engine = None if ways is None else ways.next_engine(self._engine)
         if engine is None:
             return
         self._arrays.moves()
         self._assembly = replace(self._assembly, engine=engine)
+        self._assembly.relay.replaced(engine)
         self._arrays.moved(engine)
         self._watched.engine = engine
         if self._request.execution.limit_s is not None:

@@ -186,8 +186,8 @@ class Running(Exchanging):
             done = self._engine.n_steps - first
             left = AT_ONCE if n_steps is None else n_steps - done
             self._rebalance(left, interruption)
-            self._change_ways(interruption)
             self._widen(interruption)
+            self._change_ways(interruption)
             engine = self._engine
             count = self._to_trial(self._to_decision(left, looks), looks)
             tell = further(interruption.progress, done, n_steps or done + left)

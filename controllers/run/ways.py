@@ -26,7 +26,7 @@ class Ways:
 
     def __init__(self, engine: Engine, comm: Communicator) -> None:
         """`comm`: that of the engine.  Collective."""
-        self._comm, self._first, self._way = comm, engine, engine.plan.way
+        self._comm, self._way = comm, engine.plan.way
         self._all = distinct_ways(engine.plan)
         self._kept = KeptWay(engine.plan)
         found = comm.bcast(self._kept.load(self._all) if comm.rank == 0 else None)
@@ -34,6 +34,8 @@ class Ways:
         ways: Sequence[ExchangeWay] = self._all if found is None else [found]
         self._trials = WayTrials(ways)
         self._engines = {self._way: engine}
+        self._round = engine.plan.halo_width    # steps between two exchanges: what is counted
+        self._n_steps, self._seconds = 0, 0.0   # of rounds that are not whole yet
 
     @property
     def over(self) -> bool:
@@ -41,15 +43,20 @@ class Ways:
         return self._trials.over and self._trials.way == self._way
 
     def until_decision(self, left: int) -> int:
-        """How many of the `left` steps are to be run before `next_engine`: whole launches."""
+        """How many of the `left` steps are to be run before `next_engine`: whole rounds."""
         if self._trials.over:
             return left
-        return min(left, self._trials.launches_left * self._first.plan.steps_per_launch)
+        return min(left, self._trials.launches_left * self._round - self._n_steps)
 
     def ran(self, n_steps: int, seconds: float) -> None:
         """So many steps were run, in so many seconds on the slowest rank."""
         was_over = self._trials.over
-        self._trials.ran(-(-n_steps // self._first.plan.steps_per_launch), seconds)
+        self._n_steps, self._seconds = self._n_steps + n_steps, self._seconds + seconds
+        n_rounds = self._n_steps // self._round
+        if not n_rounds:
+            return
+        self._trials.ran(n_rounds, self._seconds)
+        self._n_steps, self._seconds = 0, 0.0
         if self._trials.over and not was_over and self._comm.rank == 0:
             self._kept.store(self._trials.found.way, self._all)
 

@@ -22,8 +22,8 @@ class KeptWay:
         self._entries = None if folder is None else EntryCache(folder, ".way", _MAX_BYTES)
         homes = [(where.rank, where.controller, where.device) for where in plan.locations]
         self._key = (
-            "way 1", described(plan.program), str([str(box) for box in plan.layout.owned]),
-            str(homes), str(plan.steps_per_launch), str(plan.way),
+            "way 2", described(plan.program), str([str(box) for box in plan.layout.owned]),
+            str(homes), str(plan.steps_per_launch), str(plan.halo_width), str(plan.way),
         )  # fmt: skip
 
     def load(self, ways: Sequence[ExchangeWay]) -> ExchangeWay | None:

@@ -4,6 +4,14 @@
 Some steps are run with one width, some with another; how long a step takes with each decides.  The
 ranks agree on the slowest of them, so that all go the same way.  Which widths are tried next, a
 search says, by default the one that halves (tuning/search.py).
+
+What is lost is what slower widths take longer.  So the first windows are short, and a width that is
+much slower in one gets no more; those that are left are told apart in longer ones, by turns.
+
+    window        1     2     3      4         each width of a batch beside the best one so far
+    at least      4     4    20     20 ms
+    and           5    10    20     20 steps, whole rounds
+    goes on     1.5   1.2  1.05      -         if it is at most so many times as slow as the best
 """
 from __future__ import annotations
 
@@ -16,9 +24,8 @@ from controllers.tuning.search import Search, search_named
 from controllers.tuning.space import Space
 from hitmap.comm import Communicator
 
-WINDOW_S = 0.05     # of steps that are timed at a time, at least
-FEWEST = 20         # ... and so many steps
-ROUNDS = 3          # times that each width of a batch is timed
+WINDOWS = ((0.004, 5, 1.5), (0.004, 10, 1.2), (0.02, 20, 1.05), (0.02, 20, 1.0))    # see above
+WARM = 4            # launches, at most, that get a width going
 STALE = 2           # batches without a better width, after which the best one is taken
 
 
@@ -43,7 +50,9 @@ class WidthChooser:
         find: Search[Width] = search_named(search)
         self._batches = find(self._space, self._known, Random(0))
         self._turns: Iterator[Width] = iter(())
-        self._step_s = WINDOW_S     # of the width in use, about
+        self._window_s, self._fewest = 0.0, 1
+        self._step_s = 1.0      # of the width in use, about
+        self._launch = min(widths)
         self._n_done, self._seconds = 0, 0.0    # of the window
         self._n_stale, self._best = 0, Width(first)
         self.width, self.over = first, len(widths) < 2
@@ -70,7 +79,8 @@ class WidthChooser:
         seconds, n_steps = max(self._comm.allgather(self._seconds)), self._n_done
         self._n_done, self._seconds = 0, 0.0
         self._step_s = seconds / n_steps
-        if self._is_first:
+        if self._is_first:      # the first ones take longer than steps with this width do
+            self._step_s = min(self._step_s, *map(min, self._times.values()), math.inf)
             self._is_first = False
             return
         self._times.setdefault(Width(self.width), []).append(self._step_s)
@@ -86,9 +96,10 @@ class WidthChooser:
     @property
     def _wanted(self) -> int:
         """Steps of a window: whole rounds."""
-        enough = math.ceil(WINDOW_S / max(self._step_s, 1e-7))
-        steps = self.width if self._is_first else max(FEWEST, enough)
-        return self.width * math.ceil(steps / self.width)
+        if self._is_first:
+            return self._launch * min(self.width // self._launch, WARM)
+        enough = math.ceil(self._window_s / max(self._step_s, 1e-7))
+        return self.width * math.ceil(max(self._fewest, enough) / self.width)
 
     def _next_turn(self) -> None:
         """The width that is timed next; where none is left, the best one for good."""
@@ -101,10 +112,19 @@ class WidthChooser:
                 return
             widths = [self._best, *(one for one in batch if one != self._best)]
             self.n_tried += len(widths) - 1
-            self._turns = iter(widths * ROUNDS)
+            self._turns = self._by_turns(widths)
             turn = next(self._turns)
         self._is_first = turn.steps != self.width or not self._times
         self.width = turn.steps
+
+    def _by_turns(self, widths: list[Width]) -> Iterator[Width]:
+        """The width of each window of a batch: fewer from turn to turn."""
+        for self._window_s, self._fewest, limit in WINDOWS:
+            yield from widths
+            best_s = min(min(self._times[one]) for one in widths)
+            widths = [one for one in widths if min(self._times[one]) <= limit * best_s]
+            if len(widths) == 1:
+                return
 
     def _next_batch(self) -> list[Width] | None:
         """Widths that are not known yet; None where no more need to be."""

@@ -107,11 +107,22 @@ def test_what_does_not_go_together_is_refused(keywords: Any, message: str) -> No
         Computation(CROSS, START, devices="reference", **keywords)
 
 
-def test_programs_that_rename_are_refused() -> None:
+def test_programs_that_repeat_stages_are_refused() -> None:
+    again = ct.repeat(ct.step(lambda u: dict(u=u[1], top=ct.max(u))), until=lambda now: True,
+                      at_most=3)  # fmt: skip
+    with pytest.raises(ValueError, match="repeats .* each turn is exchanged; leave the halo width"):
+        Computation([again], ct.Grid(x=20), boundary="periodic", devices="reference",
+                    halo_width=2, u=0)  # fmt: skip
+
+
+def test_what_is_sent_of_fields_that_are_renamed_is_told() -> None:
     step = ct.step(two_steps)
-    with pytest.raises(ValueError, match="renames fields, .*; leave the halo width out"):
-        Computation(step, ct.Grid(x=20), boundary="periodic", devices="reference", halo_width=2,
-                    u=0, v=1)  # fmt: skip
+    with Computation(step, ct.Grid(x=20), boundary="periodic", devices="reference", halo_width=2,
+                     places_per_controller=2, u=0, v=1) as run:  # fmt: skip
+        told = run.explain()
+    assert "messages of field u per round of 2 steps: 2 cells in 2 messages" in told
+    assert "each step gives it another name, read by two_steps" in told
+    assert "messages of field v per round of 2 steps: 4 cells in 2 messages" in told
 
 
 def test_own_kernels_on_rings_are_refused() -> None:

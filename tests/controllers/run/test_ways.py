@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,51 @@ def test_random_programs_have_the_same_bits(number: int) -> None:
         expected = reference_run(case.program, case.arrays, 11, case.periodic)
         for name, values in expected.items():
             assert np.array_equal(run[name].gather(), values, equal_nan=True), name
+
+
+@pytest.mark.parametrize("number", sample(range(60), 10))
+def test_ways_are_tried_with_halos_of_any_width(number: int) -> None:
+    case, rng = random_program(number), random.Random(number)
+    width: int | str = rng.choice([2, 3, 5, "auto"])
+    with Computation(
+        case.program, case.extent, comm=SERIAL, exchange="auto", halo_width=width,
+        boundary=["periodic" if wraps else "fixed" for wraps in case.periodic],
+        devices=["reference"] * rng.choice([2, 3, 5]), init=case.arrays,
+    ) as run:  # fmt: skip
+        parts, widest = [rng.randint(1, 9) for _ in range(6)], run.halo_width
+        for n_steps in parts:
+            run.run(n_steps)
+            if width != "auto" and rng.random() < 0.3:
+                run.use_halo_width(rng.randint(1, widest))
+        expected = reference_run(case.program, case.arrays, sum(parts), case.periodic)
+        for name, values in expected.items():
+            assert np.array_equal(run[name].gather(), values, equal_nan=True), name
+
+
+@two_cores
+def test_the_way_that_is_found_is_that_of_other_widths(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = seen_ways(monkeypatch)
+    with computation(
+        devices="cpu:0/1,1", zero_copy=False, dims=(1, 2), halo_width=3, steps_per_launch=1
+    ) as run:
+        run.scatter(FIELD)
+        run.run(60)
+        found = run.report().exchange
+        assert found is not None and len({*seen}) >= 2 and found.way == str(run.plan.way)
+        run.use_halo_width(2)
+        assert found.way == str(run.plan.way)
+        run.run(3)
+        run.use_halo_width(3)
+        run.run(7)
+        assert np.array_equal(run.gather(), right(70))
+    with computation(
+        devices="cpu:0/1,1", zero_copy=False, dims=(1, 2), halo_width="auto", steps_per_launch=1
+    ) as run:
+        run.scatter(FIELD)
+        while run._ways is None or run._tries:      # widths first
+            run.run(50)
+        assert run._chooser is not None and run._chooser.over
+        assert np.array_equal(run.gather(), right(run.step))
 
 
 def test_fields_are_divided_anew_set_and_looked_at_between_trials() -> None:
