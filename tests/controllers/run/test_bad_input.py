@@ -130,6 +130,7 @@ def test_the_same_on_one_rank(
         assert difference(before, listing(folder)) == {}, row.title
 
 
+@pytest.mark.whole
 def test_the_tables_own_checks_would_notice(tmp_path: Path) -> None:
     good = Bad("good", "run star.py --size 9 9 --iterations 1 --output out.npy", "nothing")
     good.prepare(tmp_path / "good")
