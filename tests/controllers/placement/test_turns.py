@@ -264,7 +264,7 @@ if whole is not None:
 
 @pytest.mark.parametrize(("devices", "zero_copy"), sample([
     ("reference", True), *([("cpu", True), ("cpu", False)] if HAS_CPU else []),
-], 2))  # fmt: skip
+], 3))  # fmt: skip
 def test_ranks_move_their_fields_within_their_caps(devices: str, zero_copy: bool) -> None:
     job = run_ranks(2, ["-c", JOB, devices, str(zero_copy)])
     assert (job.returncode, job.stdout.split()) == (0, ["True", "True"]), job.stderr

@@ -22,7 +22,7 @@ from controllers.cli import main
 
 ROWS = {row.title: row for row in table()}
 N_JOBS = 2          # at a time
-SAMPLE, WHOLE = 18, 3       # one in so many of those that may be started by themselves is
+SAMPLE, WHOLE = 30, 3       # one in so many of those that may be started by themselves is
 SERVER = Path(__file__).parents[2] / "support" / "bad_input_server.py"
 Listing = dict[str, tuple[int, int]]
 

@@ -60,7 +60,7 @@ def seen_ways(monkeypatch: pytest.MonkeyPatch) -> list[ExchangeWay]:
 
 
 @two_cores
-@pytest.mark.parametrize("per_launch", [1, 2])
+@pytest.mark.parametrize("per_launch", sample([2, 1], 2))
 def test_ways_change_in_every_step_and_the_bits_do_not(
     per_launch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
