@@ -30,8 +30,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """How much is tried."""
     parser.addoption(
         "--whole", action="store_true",
-        help="run everything: tests marked `whole`, bad inputs of each kind in jobs of their own, "
-        "more random cases",
+        help="run everything: tests marked `whole`, more bad inputs in jobs of their own, more "
+        "random cases",
     )  # fmt: skip
     for name, (default, whole, what) in CASES.items():
         text = f"{what}: {default}, or {whole} with --whole"

@@ -20,8 +20,8 @@ from sample import sample
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 SLOW = {    # what takes long
     "sh": (
-        "README", "checking", "explain", "failures", "kernels", "performance", "reductions",
-        "troubleshooting", "tuning",
+        "README", "balance", "checking", "explain", "failures", "kernels", "performance",
+        "reductions", "troubleshooting", "tuning",
     ),
     "python": ("arrays", "controllers", "failures", "kernels", "programs", "reductions"),
     "pycon": (),

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from mpi_jobs import run_ranks
-from sample import sample
 
 from controllers.language.pattern_file import read_patterns
 from controllers.program.reference import reference_run
@@ -142,7 +141,8 @@ def test_a_program_prints_the_same_on_two_ranks(name: str) -> None:
     assert job.stdout and job.stdout == run_alone(script, steps)
 
 
-@pytest.mark.parametrize("n_ranks", sample([2, 1], 2))
+@pytest.mark.whole
+@pytest.mark.parametrize("n_ranks", [1, 2])
 def test_the_terrain_erodes_as_the_reference_says(n_ranks: int, tmp_path: Path) -> None:
     target = tmp_path / "eroded.npy"
     command = ["-m", "controllers", "run", str(TERRAIN / "diffusion.py"), "--iterations", "50"]

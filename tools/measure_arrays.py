@@ -103,6 +103,39 @@ def of_copy(size: int, handle: cl.Device) -> Callable[[int], float]:
     return seconds
 
 
+def in_turns(
+    each: dict[str, Callable[[int], float]], count: int, n_rounds: int, cpu_time: bool
+) -> dict[str, list[float]]:
+    """Seconds of each by round, one after the other, forwards and backwards."""
+    times: dict[str, list[float]] = {name: [] for name in each}
+    for seconds in each.values():
+        seconds(4)
+    for number in range(n_rounds):
+        for name in [*each][:: 1 if number % 2 == 0 else -1]:
+            start = time.process_time()
+            wall = each[name](count)
+            cpu = (time.process_time() - start) / count
+            times[name].append(cpu if cpu_time else wall)
+    return times
+
+
+def of_few_cells(device: str, n_rounds: int) -> tuple[float, float]:
+    """Seconds of the first use of an expression, and of a later one, of 8 x 8 cells."""
+    with fields(8, device) as run:
+        start = time.perf_counter()
+        fused(run)
+        run.out[0, 0]
+        first = time.perf_counter() - start
+        later = []
+        for _ in range(n_rounds):
+            run.out[0, 0]
+            start = time.perf_counter()
+            for _ in range(100):
+                fused(run)
+            later.append((time.perf_counter() - start) / 100)
+    return first, statistics.median(later)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--device", default="cpu", help="cpu (default) or gpu")
@@ -120,33 +153,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, fields(size, options.device) as run:
         each = {"ours": of_ours(run), "copy": of_copy(size, device.handle)}
         each |= {"C": of_c(size, Path(folder))} if on_cpu else {}
-        times: dict[str, list[float]] = {name: [] for name in each}
-        for seconds in each.values():
-            seconds(4)
-        for number in range(options.rounds):
-            for name in [*each][:: 1 if number % 2 == 0 else -1]:
-                start = time.process_time()
-                wall = each[name](count)
-                cpu = (time.process_time() - start) / count
-                times[name].append(cpu if options.cpu_time else wall)
+        times = in_turns(each, count, options.rounds, options.cpu_time)
     middle = min if options.cpu_time else statistics.median
     found = {name: middle(its) for name, its in times.items()}
     text = f"five operands: {len(NAMES) * 4 * size * size / found['ours'] / 1e9:.1f} GB/s"
     text += f"   of the copy {found['copy'] / found['ours']:.2f}"
     print(text + (f"   times C {found['C'] / found['ours']:.2f}" if on_cpu else ""))
-    with fields(8, options.device) as run:
-        start = time.perf_counter()
-        fused(run)
-        run.out[0, 0]
-        first = time.perf_counter() - start
-        later = []
-        for _ in range(options.rounds):
-            run.out[0, 0]
-            start = time.perf_counter()
-            for _ in range(100):
-                fused(run)
-            later.append((time.perf_counter() - start) / 100)
-    print(f"8^2: the first use {first:.3f} s, later ones {statistics.median(later) * 1e6:.0f} us")
+    first, later = of_few_cells(options.device, options.rounds)
+    print(f"8^2: the first use {first:.3f} s, later ones {later * 1e6:.0f} us")
 
 
 if __name__ == "__main__":

@@ -2,20 +2,19 @@
 """Cuts that move leave the bits of programs alone: kernels compute, the test says how long."""
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from divided import two_cores
 from mpi_jobs import helpers_path, run_ranks
 
 import controllers as ct
 from controllers.balance.watch import Watch
 from hitmap import SerialCommunicator
 
-two_cores = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="divides a CPU in two")
 TWO = "cpu:0/1,1"
 
 

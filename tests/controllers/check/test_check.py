@@ -225,6 +225,7 @@ def command(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return run_ranks(2, [*arguments, *options, "--output", str(tmp_path / "field.npy")])
 
 
+@pytest.mark.whole
 def test_the_command_line_checks(tmp_path: Path) -> None:
     done = command(tmp_path, "--check")
     assert done.returncode == 0, done.stderr

@@ -173,6 +173,7 @@ def test_generic_and_own_kernel_write_what_the_specialised_one_writes(source: st
         assert np.array_equal(np.load("out.npy"), expected(field, 3, (False, False))), kernel
 
 
+@pytest.mark.whole
 def test_an_own_kernel_runs_on_two_ranks() -> None:
     Path("own.cl").write_text("NEW(u) = HERE(u) + NEAR(u, 1, 0);")
     command = "run star.py --size 30 4 --iterations 3 --dtype int64 --kernel own.cl"
@@ -385,15 +386,16 @@ def test_two_ranks_write_what_one_rank_writes(division: str) -> None:
     assert job.stderr.count("step 7 of 7") == 1
 
 
+@pytest.mark.whole      # by default, test_bad_input has the like
 @pytest.mark.parametrize(
     ("command", "code"),
-    sample([
+    [
         ("run star.py --size 9 9 --iterations 1 --device nothing", 2),
         ("run star.py --size 9 9", 2),
         ("run star.py --size 9 9 --iterations 1 --output no/out.npy", 2),
         ("run star.py --size 9 9 --iterations 1 --weights 1,2,3", 2),
-    ], 4),
-)  # fmt: skip
+    ],
+)
 def test_an_error_on_all_ranks_is_said_once(command: str, code: int) -> None:
     job = run_ranks(2, ["-m", "controllers", *command.split()])
     assert job.returncode == code, job.stderr

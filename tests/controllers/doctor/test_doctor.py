@@ -143,6 +143,7 @@ def test_this_host_is_examined_in_text_and_in_json(capsys: pytest.CaptureFixture
     assert topics == {"versions", "mpi", "driver", "caches", "memory", "binding", "shared memory"}
 
 
+@pytest.mark.whole
 def test_processes_that_mpi_does_not_join_speak_once(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from divided import two_cores
 from layout_strategies import random_domain, random_layout
 from mpi_jobs import SOON_S, run_ranks
 from sample import sample
@@ -35,9 +36,6 @@ from hitmap import SerialCommunicator
 SERIAL = SerialCommunicator()
 MEAN = Stencil.of("mean", [(-1, 1), (-1, 1)], [0, 1, 0, 1, 0, 1, 0, 1, 0], 4)
 CPU = next((d for d in find_devices() if d.shares_host and d.handle is not None), None)
-two_cores = pytest.mark.skipif(
-    CPU is None or (os.cpu_count() or 1) < 2, reason="divides a CPU in two"
-)
 IN_PLACE = 2 * 4096     # bytes beside the cells of a tile that a CPU uses in place: two pages
 
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import gc
-import os
 import random
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from divided import HAS_CPU, LOPSIDED, two_cores
 from mpi_jobs import run_ranks
 from random_programs import random_program
 from sample import sample
 
 import controllers as ct
-from controllers import Computation, Stencil, reference_run
-from controllers.device import find_devices
+from controllers import Computation, reference_run
 from controllers.engine import Engine
 from controllers.executor.reference import ReferenceExecutor
 from controllers.memory.ledger import MemoryCapError
@@ -25,12 +24,7 @@ from controllers.run import assembly
 from hitmap import SerialCommunicator
 
 SERIAL = SerialCommunicator()
-LOPSIDED = Stencil.of("lopsided", [(-1, 1), (-1, 2)], [1, 2, 1, 0, 2, 4, 2, 1, 2, 1, 1, 3], 20)
 FIELD = np.random.default_rng(0).random((133, 41), np.float32)
-HAS_CPU = any(device.kind == "cpu" and device.handle is not None for device in find_devices())
-two_cores = pytest.mark.skipif(
-    not HAS_CPU or (os.cpu_count() or 1) < 2, reason="divides a CPU in two"
-)
 KINDS = [
     pytest.param(["reference"] * 2, True, id="reference"),
     pytest.param("cpu:0/1,1", True, id="host memory", marks=two_cores),
@@ -270,7 +264,7 @@ if whole is not None:
 
 @pytest.mark.parametrize(("devices", "zero_copy"), sample([
     ("reference", True), *([("cpu", True), ("cpu", False)] if HAS_CPU else []),
-], 2))  # fmt: skip
+], 3))  # fmt: skip
 def test_ranks_move_their_fields_within_their_caps(devices: str, zero_copy: bool) -> None:
     job = run_ranks(2, ["-c", JOB, devices, str(zero_copy)])
     assert (job.returncode, job.stdout.split()) == (0, ["True", "True"]), job.stderr

@@ -22,7 +22,7 @@ from controllers.cli import main
 
 ROWS = {row.title: row for row in table()}
 N_JOBS = 2          # at a time
-SAMPLE, WHOLE = 18, 3       # one in so many of those that may be started by themselves is
+SAMPLE, WHOLE = 30, 3       # one in so many of those that may be started by themselves is
 SERVER = Path(__file__).parents[2] / "support" / "bad_input_server.py"
 Listing = dict[str, tuple[int, int]]
 
@@ -130,6 +130,7 @@ def test_the_same_on_one_rank(
         assert difference(before, listing(folder)) == {}, row.title
 
 
+@pytest.mark.whole
 def test_the_tables_own_checks_would_notice(tmp_path: Path) -> None:
     good = Bad("good", "run star.py --size 9 9 --iterations 1 --output out.npy", "nothing")
     good.prepare(tmp_path / "good")

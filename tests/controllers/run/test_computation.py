@@ -14,20 +14,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from divided import LOPSIDED, two_cores
 from mpi_jobs import run_ranks
 from sample import sample
 
-from controllers import Computation, Stencil, TileView, reference_run
+from controllers import Computation, TileView, reference_run
 from controllers.device import find_devices, usable
 from hitmap import SerialCommunicator, Shape
 
-LOPSIDED = Stencil.of("lopsided", [(-1, 1), (-1, 2)], [1, 2, 1, 0, 2, 4, 2, 1, 2, 1, 1, 3], 20)
 PROGRAM = LOPSIDED.program("float32")
 FIELD = np.random.default_rng(0).random((33, 41), np.float32)
 BOUNDARY = ("fixed", "periodic")
 SERIAL = SerialCommunicator()
 
-two_cores = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="divides a CPU in two")
 TWO = [
     pytest.param(["reference", "reference"], True, id="reference"),
     pytest.param("cpu:0/1,1", True, id="host memory", marks=two_cores),

@@ -388,6 +388,7 @@ with Computation(program, field.shape, partition="blocks") as c:
 """
 
 
+@pytest.mark.whole
 def test_any_rank_may_be_the_root_and_all_get_the_same_report() -> None:
     job = run_ranks(3, REPORTS)
     assert job.returncode == 0, job.stderr

@@ -2,7 +2,6 @@
 """Runs that try ways to exchange: the same bits, whichever is under way; the best one is kept."""
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,25 +9,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from divided import LOPSIDED, two_cores
 from mpi_jobs import run_ranks
 from random_programs import random_program
 from sample import sample
 
 import controllers as ct
-from controllers import Computation, Stencil, reference_run
-from controllers.device import find_devices
+from controllers import Computation, reference_run
 from controllers.plan import ExchangeWay
 from controllers.run.ways import Ways
 from controllers.tuning import way_trials
 from hitmap import SerialCommunicator
 
 SERIAL = SerialCommunicator()
-LOPSIDED = Stencil.of("lopsided", [(-1, 1), (-1, 2)], [1, 2, 1, 0, 2, 4, 2, 1, 2, 1, 1, 3], 20)
 FIELD = np.random.default_rng(0).random((33, 41), np.float32)
-HAS_CPU = any(device.kind == "cpu" and device.handle is not None for device in find_devices())
-two_cores = pytest.mark.skipif(
-    not HAS_CPU or (os.cpu_count() or 1) < 2, reason="divides a CPU in two"
-)
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +61,7 @@ def seen_ways(monkeypatch: pytest.MonkeyPatch) -> list[ExchangeWay]:
 
 
 @two_cores
-@pytest.mark.parametrize("per_launch", [1, 2])
+@pytest.mark.parametrize("per_launch", sample([2, 1], 2))
 def test_ways_change_in_every_step_and_the_bits_do_not(
     per_launch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
