@@ -233,9 +233,7 @@ class Outline(Halos):
         first, rest = self.boxes(self.sweeps[number], place)
         return [(box, True) for box in first], rest
 
-    def _split(
-        self, sweep: Sweep, updated: Shape, place: int
-    ) -> tuple[tuple[Shape, ...], Shape]:
+    def _split(self, sweep: Sweep, updated: Shape, place: int) -> tuple[tuple[Shape, ...], Shape]:
         """A box that a sweep computes at a place: what comes first of it, and the rest."""
         nothing = Shape(updated.lower, updated.lower)
         if updated.empty:
