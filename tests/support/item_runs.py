@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.array.mapped import MappedRun, Placed
+from controllers.device import find_devices
 from controllers.executor.executor import Executor
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.executor.reference import ReferenceExecutor
@@ -25,6 +26,7 @@ from hitmap.strided import Geometry
 
 Array = npt.NDArray[Any]
 SERIAL = SerialCommunicator()
+KINDS = sorted({device.kind for device in find_devices()} - {"reference"})
 
 
 def opened(selector: str, zero_copy: bool = True) -> Executor:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from item_functions import FUNCTIONS, arrays_for, by_rows
-from item_runs import ItemRun, opened
+from item_runs import KINDS, ItemRun, opened
 
 import controllers as ct
 from controllers.language.each import Each
@@ -44,10 +44,11 @@ def test_the_reference_gives_what_numpy_gives_item_by_item(name: str, dtype: str
             assert np.array_equal(values, right[one])
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_kernels_give_the_bits_of_the_reference_on_any_places(name: str) -> None:
+def test_kernels_give_the_bits_of_the_reference_on_any_places(name: str, kind: str) -> None:
     function = ct.each(FUNCTIONS[name])
-    executors = [opened("cpu"), opened("cpu")]
+    executors = [opened(kind), opened(kind)]
     for number, weights in enumerate([(1,), (1, 2, 1), (0, 3, 1)]):
         dtype = ("float32", "float64", "float32")[number]
         arrays = arrays_for(function, dtype, seed=number)
@@ -56,7 +57,7 @@ def test_kernels_give_the_bits_of_the_reference_on_any_places(name: str) -> None
         assert [*found] == [*right] and all(same(found[one], right[one]) for one in right)
 
 
-@pytest.mark.parametrize("way", ["reference", "cpu", "two images"])
+@pytest.mark.parametrize("way", ["reference", *KINDS, "two images"])
 def test_numbers_change_between_calls_without_another_kernel(way: str) -> None:
     function = ct.each(item_functions.pull)
     arrays = arrays_for(function, "float32")
@@ -66,7 +67,8 @@ def test_numbers_change_between_calls_without_another_kernel(way: str) -> None:
         assert same(run.results(eps2=eps2)["result"], function(*arrays.values(), eps2=eps2))
 
 
-def test_special_values_are_as_in_numpy_and_of_a_tie_the_first_is_taken() -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_special_values_are_as_in_numpy_and_of_a_tie_the_first_is_taken(kind: str) -> None:
     @ct.each
     def extremes(x: ct.Row, every: ct.All) -> ct.Row:
         y = every + x
@@ -81,7 +83,7 @@ def test_special_values_are_as_in_numpy_and_of_a_tie_the_first_is_taken() -> Non
             assert np.array_equal(right["at"], y.argmin(1)), values
             assert np.array_equal(right["top"], y.argmax(1))
             assert np.array_equal(right["least"], y.min(1), equal_nan=True)
-        found = ItemRun(extremes, arrays, [opened("cpu")], weights=(1,)).results()
+        found = ItemRun(extremes, arrays, [opened(kind)], weights=(1,)).results()
         for name, one in right.items():
             assert same(found[name], one), (name, values)
             assert np.array_equal(np.signbit(found[name]), np.signbit(one))
