@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from controllers.kgt.strategies.cell import CellConfig, GroupsConfig
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.generic import GenericConfig
-from controllers.kgt.strategies.items import ItemsConfig
+from controllers.kgt.strategies.items import ItemsConfig, ItemsOnCpuConfig
 from controllers.kgt.strategies.marching import MarchingConfig
 from controllers.kgt.strategies.rows import RowsConfig
 from controllers.kgt.strategies.streaming import StreamingConfig
@@ -24,6 +24,7 @@ _ROWS: tuple[type[Config], ...] = (
     StreamingConfig,
     GenericConfig,
     ItemsConfig,        # item functions, which no other one computes
+    ItemsOnCpuConfig,
 )
 STRATEGIES: dict[str, type[Config]] = {row.strategy: row for row in _ROWS}
 

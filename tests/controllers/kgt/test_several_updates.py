@@ -113,7 +113,9 @@ def test_each_quotient_by_a_constant_has_a_reciprocal_of_its_own() -> None:
         assert f"cells[i] / {divisor} :" in text
 
 
-@pytest.mark.parametrize("strategy", sorted({*STRATEGIES} - {*SEVERAL, "groups", "items"}))
+@pytest.mark.parametrize(
+    "strategy", sorted({*STRATEGIES} - {*SEVERAL, "groups", "items", "items_on_cpu"})
+)
 def test_the_other_strategies_refuse_and_say_why(strategy: str) -> None:
     with pytest.raises(ValueError, match=rf"'react' updates u, v.*'{strategy}' store one field"):
         config_of(strategy, PROGRAM, STAGE)

@@ -3,6 +3,6 @@
 
 It imports `kgt.text`, `kgt.kernel` and `kgt.launch`, and no other strategy.
 """
-from controllers.kgt.strategies.items.config import ItemsConfig
+from controllers.kgt.strategies.items.config import ItemsConfig, ItemsOnCpuConfig
 
-__all__ = ["ItemsConfig"]
+__all__ = ["ItemsConfig", "ItemsOnCpuConfig"]

@@ -27,6 +27,7 @@ class ItemsConfig(Config):
     about: ClassVar[str] = "functions of one item (ct.each), one item per work-item"
     several: ClassVar[bool] = True
     items: ClassVar[bool] = True
+    own_functions: ClassVar[bool] = False   # clang computes what it can without OpenCL's library
     given: ClassVar[tuple[type[Given], ...]] = (Scalar, Outcome)
 
     @classmethod
@@ -65,8 +66,18 @@ class ItemsConfig(Config):
             rows[FIRST] = 0     # it is told by the launch
         return frame.kernel(
             program, stage, "one item per work-item", item_body(program, stage, items),
-            work_sizes, scalars=rows,
+            work_sizes, scalars=rows, own_functions=self.own_functions,
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ItemsOnCpuConfig(ItemsConfig):
+    """The same for CPUs, whose drivers call their library for each square root."""
+
+    strategy: ClassVar[str] = "items_on_cpu"
+    kind: ClassVar[str] = "cpu"
+    about: ClassVar[str] = "the same with clang's own functions"
+    own_functions: ClassVar[bool] = True
 
 
 def items_in(stage: Stage) -> Items:
