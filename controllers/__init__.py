@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from controllers.run.skeleton import stencil_computation
     from controllers.settings.division import Division
     from controllers.settings.execution import Execution
+    from controllers.space.workspace import workspace
     from controllers.tuning.offline import tune
 
 __version__ = "0.1.0"
@@ -150,6 +151,7 @@ _HOMES = {
     "tune": "controllers.tuning.offline",
     "uint8": "numpy",
     "updating": "controllers.controller.access",
+    "workspace": "controllers.space.workspace",
     "writing": "controllers.controller.access",
 }
 __all__ = [     # not those of Python's own names: all, any, max, min, sum
@@ -162,8 +164,8 @@ __all__ = [     # not those of Python's own names: all, any, max, min, sum
     "float32", "float64", "gradient", "heun", "int16", "int32", "int64", "keep", "laplacian",
     "leapfrog", "mean", "mirror", "norm", "opencl_c", "parity", "point", "read_patterns",
     "reading", "reference_run", "reference_steps", "register_stencil", "repeat", "rk3",
-    "steady", "stencil_computation", "step", "stored", "struct", "tune", "uint8", "updating",
-    "writing",
+    "steady", "stencil_computation", "step", "stored", "struct", "tune", "uint8",
+    "updating", "workspace", "writing",
 ]  # fmt: skip
 
 

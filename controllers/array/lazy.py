@@ -19,7 +19,7 @@ from controllers.array.operand import Frame, Operand, unit
 from controllers.array.operators import Operators
 from controllers.array.promotion import apply, converted, is_computed
 from controllers.array.reductions import FUNCTIONS, Reduced, dot
-from controllers.array.source import FieldSource, Source
+from controllers.array.source import Source
 from controllers.array.term import Leaf, Term, anchor, slid
 from controllers.array.writing import REFUSED, copy_to, refuse
 from controllers.program.composed import composed
@@ -228,7 +228,7 @@ class Lazy(Distributed):
 
     def hold(self) -> Term:
         """Compute it now, into tiles of its own."""
-        if any(isinstance(one, FieldSource) for one in self.term.sources):
+        if any(one.changes for one in self.term.sources):
             self.term = self.arrays.held(self.term, self.frame)
         return self.term
 

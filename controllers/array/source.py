@@ -14,9 +14,13 @@ Half: TypeAlias = tuple[bool, ...]
 
 
 class Source:
-    """Values by cell.  key: equal for sources that can stand for each other in bound kernels."""
+    """Values by cell.  key: equal for sources that can stand for each other in bound kernels.
+
+    changes: whether they may be assigned, so that expressions are computed before.
+    """
 
     __slots__ = ("dtype", "half", "home", "key")
+    changes = True
 
     def __init__(self, key: object, dtype: str, home: str, half: Half) -> None:
         self.key, self.dtype, self.home, self.half = key, dtype, home, half
@@ -39,6 +43,7 @@ class HeldSource(Source):
     """
 
     __slots__ = ("number", "tiles", "_give_back")
+    changes = False
 
     def __init__(
         self,
@@ -53,3 +58,15 @@ class HeldSource(Source):
 
     def __del__(self) -> None:
         self._give_back()
+
+
+class ArraySource(HeldSource):
+    """An array that is no field: in tiles of its own, which are assigned as those of fields are."""
+
+    __slots__ = ()
+    changes = True
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"array {self.number}"

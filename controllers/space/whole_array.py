@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+"""Arrays of which every rank has the whole, and every place that asks for it."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from controllers.space.workspace import Workspace
+
+
+class WholeArray(np.ndarray[Any, np.dtype[Any]]):
+    """An array of a workspace, whole everywhere: `on.array(values, split=None)`.
+
+    It is one of NumPy's that cannot be written, since places keep copies of it; what is computed of
+    it is an array like any other.
+    space: None of what was computed.
+    """
+
+    space: Workspace | None
+
+    @classmethod
+    def of(cls, space: Workspace, values: npt.NDArray[Any]) -> WholeArray:
+        """In the memory of `values`, which nobody else may write."""
+        made = values.view(cls)
+        made.space = space
+        made.flags.writeable = False
+        return made
+
+    def __array_finalize__(self, other: object) -> None:
+        self.space = None

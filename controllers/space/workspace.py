@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: MIT
+"""Workspaces: the devices of all ranks, opened once, and the arrays that live on them."""
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+import controllers
+from controllers.array.lazy import Distributed
+from controllers.balance.first import First, first_division
+from controllers.kernel.registry import SPECIALISED
+from controllers.placement.placement import open_controllers
+from controllers.program.functions import DTYPES
+from controllers.program.stage_check import Math
+from controllers.run.array_calls import ArrayCalls
+from controllers.run.call import Calls, check_communicator, collective, refuse_together
+from controllers.run.given_values import of_file
+from controllers.run.state import State
+from controllers.run.watchdog import Watchdog, Watched
+from controllers.settings.division import WEIGHTED, Division
+from controllers.settings.execution import Execution
+from controllers.settings.overrides import overrides
+from controllers.space.home import Home, home_program
+from controllers.space.split_array import SplitArray
+from controllers.space.whole_array import WholeArray
+from hitmap.agreement import agree_on_call, next_number, raise_together
+from hitmap.argument import file_name, short
+from hitmap.comm import Communicator, default_communicator
+from hitmap.npy import fingerprint, open_npy
+from hitmap.section import Section
+from hitmap.shape import Shape
+from hitmap.uncaught import install_where_ranks_are
+
+MOST_AXES = 3
+ROWS = 1 << 20      # about as many as devices are expected to share
+
+Weights = Sequence[float] | Literal["auto"] | None
+
+
+class Workspace:
+    """Devices on which arrays live, of any shapes, split by rows or whole (docs/workspace.md).
+
+    All methods are collective: every rank of `comm` calls them in the same order, with the same
+    arguments.
+
+    devices: selectors such as "gpu", "cpu", ["gpu", "cpu"], "cpu/1,1", "reference"; by default
+        all GPUs of a node, else its CPU.  The ranks of a node share them in order.
+    weights: shares of the rows, one per place in order of rank; "auto" by how fast the devices are
+        thought to be.  By default equal ones, and "auto" where devices are unlike.
+    dtype: of arrays that are made of floats; by default their own.
+    places_per_controller: shares of the rows that each device has.
+    math: "strict", or "fast", as of `Execution`; so are the other arguments.
+    """
+
+    def __init__(
+        self,
+        *,
+        devices: str | Sequence[str] | None = None,
+        weights: Weights = None,
+        dtype: npt.DTypeLike | None = None,
+        places_per_controller: int = 1,
+        math: Math = "strict",
+        watchdog: float | str | None = None,
+        memory_cap: str | int | None = None,
+        zero_copy: bool = True,
+        comm: Communicator | None = None,
+    ) -> None:
+        check_communicator(comm)
+        self.comm = default_communicator() if comm is None else comm
+        install_where_ranks_are(self.comm)
+        division, execution, self._dtype = refuse_together(self.comm, lambda: (
+            _division(Division(weights=weights, places_per_controller=places_per_controller)),
+            _execution(Execution(devices=devices, math=math, watchdog=watchdog, check=False,
+                                 memory_cap=memory_cap, zero_copy=zero_copy)),
+            None if dtype is None else _dtype_of(dtype),
+        ))  # fmt: skip
+        self.calls, self.state = Calls(self.comm, "a workspace"), State("workspace")
+        watched = Watched(self.calls)
+        self._watchdog = Watchdog(execution.limit_s, watched)
+        self._homes: dict[tuple[int, ...], Home] = {}
+        with self.calls.agreed(
+            "set-up", package=controllers.__version__, dtype=self._dtype, **division.facts,
+            **execution.facts,
+        ):  # fmt: skip
+            number = next_number(self.comm)
+            self.calls.owner = f"workspace {number}"
+            self._watchdog.connect(self.comm, number)
+            with overrides().answering():
+                self._begin(division, execution)
+
+    def _begin(self, division: Division, execution: Execution) -> None:
+        """Open the devices, and divide the rows among them."""
+        program = home_program(1, execution.math)
+        self._controllers = open_controllers(self.comm, program, execution)
+        rows = Shape.of_extent((ROWS,))
+        self.begun: First = first_division(
+            division, execution, program, SPECIALISED, self._controllers, rows, self.comm
+        )
+        self.begun.division.layout_of(rows, len(self._controllers.locations))   # or refused
+        self._math: Math = execution.math
+        self._messages = self.comm.Dup()
+
+    def array(
+        self, values: npt.ArrayLike, split: int | None = 0, dtype: npt.DTypeLike | None = None
+    ) -> Any:
+        """An array with these values, of which those of rank 0 count, of 1 to 3 axes.
+
+        split: 0, its rows are divided over the places; None, each place has the whole of it.
+        dtype: by default that of the workspace, for floats, else that of the values.
+        """
+        self.state.check_idle("array")
+        given = values if isinstance(values, Distributed) else np.asarray(values)
+        name = refuse_together(self.comm, lambda: self._checked(given, split, dtype))
+        return self._array(given, given.shape, name, split)
+
+    @collective("shape", "name", "split", use="nothing")
+    def _array(self, values: Any, shape: tuple[int, ...], name: str, split: int | None) -> Any:
+        if split is None:
+            return WholeArray.of(self, self.comm.bcast(np.array(values, name)))
+        made = self._split(shape, name)
+        if isinstance(values, Distributed):
+            made[...] = values if values.dtype == name else values.astype(name)
+        else:
+            made.arrays.store.put(made.source, Section.of(..., shape), np.asarray(values))
+        return made
+
+    def open(
+        self, path: str | os.PathLike[str], split: int | None = 0,
+        dtype: npt.DTypeLike | None = None,
+    ) -> Any:  # fmt: skip
+        """An array with the values of a .npy file that all ranks can read; each reads its own rows.
+
+        ValueError on all ranks if it cannot be read, or is another file on some rank.
+        """
+        self.state.check_idle("open")
+        file_name(path, "path")
+        return self._open(path, split, dtype)
+
+    @collective("path", "split", "dtype", use="nothing")
+    def _open(
+        self, path: str | os.PathLike[str], split: int | None, dtype: npt.DTypeLike | None
+    ) -> Any:
+        whole, name = self._opened(path, split, dtype)
+        if split is None:
+            return WholeArray.of(self, np.array(whole, name))
+        made = self._split(whole.shape, name)
+        problem = None
+        try:
+            made.arrays.store.fill(made.source, lambda box: whole[box.slices((0,) * box.n_axes)])
+        except (OSError, ValueError) as error:
+            problem = of_file(path, error)
+        raise_together(self.comm, problem)
+        return made
+
+    def _opened(
+        self, path: str | os.PathLike[str], split: int | None, dtype: npt.DTypeLike | None
+    ) -> tuple[npt.NDArray[Any], str]:
+        """The array of a file, the same one on all ranks, and the dtype that it gets."""
+        problem, whole, name = None, np.empty(0), ""
+        try:
+            whole = open_npy(path)
+            name = self._checked(whole, split, dtype)
+        except (OSError, TypeError, ValueError) as error:
+            problem = of_file(path, error)
+        raise_together(self.comm, problem)
+        if self.comm.size > 1:
+            same = {"the content": fingerprint(path)}
+            agree_on_call(self.comm, f"the reading of {path}", same)
+        return whole, name
+
+    def _split(self, shape: tuple[int, ...], dtype: str) -> SplitArray:
+        """An array whose values are undefined.  Collective."""
+        return SplitArray(self.home(shape), dtype, self.comm, self.calls, self.state)
+
+    def home(self, shape: tuple[int, ...]) -> Home:
+        """Where arrays of a shape lie."""
+        if shape not in self._homes:
+            self._homes[shape] = Home(
+                shape, self.begun.division, self._controllers, self.comm, self._messages,
+                self._math, ArrayCalls(self.calls, self.state),
+            )  # fmt: skip
+        return self._homes[shape]
+
+    def _checked(
+        self, values: Any, split: int | None, dtype: npt.DTypeLike | None
+    ) -> str:
+        """The dtype that an array gets; ValueError or TypeError where there is no such array."""
+        if split not in (0, None) or isinstance(split, bool):
+            raise ValueError(
+                f"arrays are split by rows or whole at each place, got split={short(split)}; use "
+                f"split=0 or split=None"
+            )
+        if not 1 <= len(values.shape) <= MOST_AXES:
+            raise ValueError(
+                f"arrays have 1 to {MOST_AXES} axes, got the shape {values.shape}; reshape it, or "
+                f"use a number"
+            )
+        if dtype is not None:
+            return _dtype_of(dtype)
+        if self._dtype is not None and values.dtype.kind == "f":
+            return self._dtype
+        return _dtype_of(values.dtype)
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What is the same on all ranks when they use it."""
+        return {}
+
+    def __repr__(self) -> str:
+        devices = ", ".join(dict.fromkeys(where.device for where in self._controllers.locations))
+        return f"<{self.calls.owner}: {len(self._homes)} shapes on {devices}, {self.state}>"
+
+    def close(self) -> None:
+        """Give back the memory of all arrays; what slices and expressions show goes to the host."""
+        if not self.state.closed:
+            self._close()
+
+    @collective()
+    def _close(self) -> None:
+        self.state.closed = True
+        for home in self._homes.values():
+            home.close()
+        self._messages.Free()
+        self._watchdog.stop()
+
+    def __enter__(self) -> Workspace:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:   # collective: on an error the other ranks do not take part
+            self.close()
+
+
+workspace: Callable[..., Workspace] = Workspace
+
+
+def _dtype_of(dtype: npt.DTypeLike) -> str:
+    """Its name; TypeError where devices do not compute with it."""
+    name = np.dtype(dtype).name
+    if name not in DTYPES:
+        raise TypeError(
+            f"devices compute with {', '.join(DTYPES)}, got {name}; convert it, by astype or dtype="
+        )
+    return name
+
+
+def _division(division: Division) -> Division:
+    """As it is said from outside; ValueError where it is no division of rows."""
+    said = overrides().divided(division)
+    if said.kind not in ("bands", *WEIGHTED[:1]) or said.align != 1:
+        raise ValueError(
+            f"the arrays of a workspace are split by rows, got {said.kind}; give weights, or leave "
+            f"it out"
+        )
+    return said
+
+
+def _execution(execution: Execution) -> Execution:
+    said = overrides().executed(execution)
+    if said.chooses:
+        raise ValueError(
+            "devices='auto' chooses by the steps of a computation, and a workspace has none; name "
+            "the devices, such as devices=['gpu', 'cpu']"
+        )
+    return said
