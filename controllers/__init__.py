@@ -17,6 +17,7 @@ from hitmap.uncaught import install_where_ranks_are
 if TYPE_CHECKING:
     from numpy import float32, float64, int16, int32, int64, uint8
 
+    from controllers.array.by_label import sum_by
     from controllers.check import CheckError
     from controllers.check.finding import KernelError
     from controllers.controller.access import reading, updating, writing
@@ -148,6 +149,7 @@ _HOMES = {
     "stored": "controllers.language.stored",
     "struct": "controllers.language.struct",
     "sum": "controllers.language.folds",
+    "sum_by": "controllers.array.by_label",
     "tune": "controllers.tuning.offline",
     "uint8": "numpy",
     "updating": "controllers.controller.access",
@@ -164,7 +166,7 @@ __all__ = [     # not those of Python's own names: all, any, max, min, sum
     "float32", "float64", "gradient", "heun", "int16", "int32", "int64", "keep", "laplacian",
     "leapfrog", "mean", "mirror", "norm", "opencl_c", "parity", "point", "read_patterns",
     "reading", "reference_run", "reference_steps", "register_stencil", "repeat", "rk3",
-    "steady", "stencil_computation", "step", "stored", "struct", "tune", "uint8",
+    "steady", "stencil_computation", "step", "stored", "struct", "sum_by", "tune", "uint8",
     "updating", "workspace", "writing",
 ]  # fmt: skip
 

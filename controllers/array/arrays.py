@@ -31,6 +31,7 @@ from controllers.program.fold import FoldKind
 from controllers.program.stage_check import Math
 from hitmap.agreement import on_all_ranks
 from hitmap.comm import Communicator
+from hitmap.layout import Layout
 from hitmap.section import Section
 
 
@@ -45,7 +46,7 @@ class Arrays:
     ) -> None:
         self.math: Math = math
         self.owner = owner
-        self._comm, self._messages = comm, messages
+        self.comm, self._messages = comm, messages
         self.living = Living(comm)
         self.is_closed = False
         self._begin(engine)
@@ -85,7 +86,7 @@ class Arrays:
 
         What it holds is undefined.  Collective.
         """
-        source = self.store.take(dtype, self.fields[like], ArraySource)
+        source = cast(ArraySource, self.store.take(dtype, self.fields[like], ArraySource))
         leaf, frame = self._whole[like]
         self.fields[source.name] = source
         self._whole[source.name] = Leaf(source, leaf.start), frame
@@ -206,14 +207,23 @@ class Arrays:
 
     def values(self, term: Term, frame: Frame) -> npt.NDArray[Any]:
         """The same as a part of another call."""
-        leaf = term if isinstance(term, Leaf) else self.held(term, frame)
-        if isinstance(leaf, Apply):
-            (leaf, _) = leaf.operands   # of x != 0
-        assert isinstance(leaf, Leaf)
+        leaf = self.leaf(term, frame)
         self.pending.finish()
         whole = self.store.gathered(leaf.source, section_at(leaf.start, frame.extent))
         found = whole.reshape(frame.shape)
         return found.astype(np.bool_) if term.kind == CONDITION else found
+
+    def leaf(self, term: Term, frame: Frame) -> Leaf:
+        """Tiles that hold the values of a term; those of conditions are 0 and 1.  Collective."""
+        leaf = term if isinstance(term, Leaf) else self.held(term, frame)
+        if isinstance(leaf, Apply):
+            (leaf, _) = leaf.operands   # of x != 0
+        assert isinstance(leaf, Leaf)
+        return leaf
+
+    def layout_of(self, source: Source) -> Layout:
+        """Which cells of a source each place has."""
+        return self._engine.plan.layout_of(source.home)
 
     def fold(self, kind: FoldKind, term: Term, frame: Frame, over: Term | None = None) -> Any:
         """A reduction of the values of a term, where a condition holds, on every rank.  Collective.

@@ -69,7 +69,7 @@ class Store:
     ) -> None:
         """Set the cells of a section, no axis left out, to an array of rank 0 (None elsewhere).
 
-        Collective.  ValueError on all ranks, and the cells as they were, if a value does not fit the dtype.
+        ValueError on all ranks, and the cells as they were, if a value does not fit.  Collective.
         """
         layout = section.divided(self._engine.plan.layout_of(source.home))
         given = whole if self._comm.rank == 0 else None
@@ -101,8 +101,14 @@ class Store:
         layout = self._engine.plan.layout_of(source.home)
         for place in self._engine.plan.places:
             for box in consecutive(layout.owned[place], CHUNK_CELLS):
-                tile = self.tile(source, place)
-                yield box, with_one_nan(self._executors[place].move_from(tile, box))
+                yield box, with_one_nan(self.part(source, place, box))
+
+    def part(self, source: Source, place: int, box: Shape) -> npt.NDArray[Any]:
+        """Some cells of a place of this rank, not to be written: in the tile, or a copy."""
+        tile = self.tile(source, place)
+        if tile.host is not None:
+            return tile.view(box)
+        return self._executors[place].move_from(tile, box)
 
     def gathered(self, source: Source, section: Section) -> npt.NDArray[Any]:
         """The cells of a section of a source on every rank, no axis left out.  Collective."""
@@ -125,10 +131,12 @@ class Store:
     ) -> npt.NDArray[Any]:
         if positions.empty:
             return np.empty(positions.extent, source.dtype)
-        tile, box = self.tile(source, place), section.cells(positions)
-        if tile.host is not None:
-            return tile.view(box)[section.steps]
-        return self._executors[place].move_from(tile, box)[section.steps]
+        return self.part(source, place, section.cells(positions))[section.steps]
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Those of this rank that have cells."""
+        return self._engine.plan.places
 
     @property
     def _ranks(self) -> tuple[int, ...]:

@@ -246,7 +246,7 @@ workspace: Callable[..., Workspace] = Workspace
 
 def _dtype_of(dtype: npt.DTypeLike) -> str:
     """Its name; TypeError where devices do not compute with it."""
-    name = np.dtype(dtype).name
+    name: str = np.dtype(dtype).name
     if name not in DTYPES:
         raise TypeError(
             f"devices compute with {', '.join(DTYPES)}, got {name}; convert it, by astype or dtype="
