@@ -31,7 +31,7 @@ IN_PLACE = ("byteswap", "fill", "itemset", "partition", "put", "resize", "setfie
             "sort")  # fmt: skip
 LARGEST = 200       # operations of an expression that are computed at once
 _COMPOSED = {np.square, np.clip, np.power, np.positive}
-_MORE = {np.bincount: bincount, np.copyto: copy_to}
+_MORE: dict[Callable[..., Any], Any] = {np.bincount: bincount, np.copyto: copy_to}
 
 
 class Distributed(Reduced, Operators):
