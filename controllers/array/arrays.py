@@ -176,6 +176,7 @@ class Arrays:
             self.owner.tear("write", (name,))
             raise
         self._engine.loaded(self._engine.n_steps)
+        target.assigned()
         if rebound and lazy is not None:
             lazy.term = Leaf(target, start)
 

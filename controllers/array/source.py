@@ -22,6 +22,9 @@ class Source:
     __slots__ = ("dtype", "half", "home", "key")
     changes = True
 
+    def assigned(self) -> None:
+        """Some cells are others now."""
+
     def __init__(self, key: object, dtype: str, home: str, half: Half) -> None:
         self.key, self.dtype, self.home, self.half = key, dtype, home, half
 
@@ -63,10 +66,15 @@ class HeldSource(Source):
 class ArraySource(HeldSource):
     """An array that is no field: in tiles of its own, which are assigned as those of fields are."""
 
-    __slots__ = ()
+    __slots__ = ("copies",)
     changes = True
+    copies: object      # of the whole at each place, which are valid until it is assigned
 
     @property
     def name(self) -> str:
         """For people."""
         return f"array {self.number}"
+
+    def assigned(self) -> None:
+        """Some cells are others now."""
+        self.copies = None

@@ -38,6 +38,7 @@ class SplitArray(Indexed):
         self.home, self.arrays = home, home.arrays
         self.comm, self.calls, self.state = comm, calls, state
         self.source = self.arrays.added(dtype, CELLS)
+        self.source.assigned()
 
     def __del__(self) -> None:
         if hasattr(self, "source"):     # there was room for it
@@ -110,6 +111,7 @@ class SplitArray(Indexed):
             self.arrays.store.put(self.source, section, whole)
         except ValueError as error:     # which all ranks have
             raise on_all_ranks(error) from None
+        self.source.assigned()
 
     @collective("path", use="reads")
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -2,10 +2,13 @@
 """Arrays of which every rank has the whole, and every place that asks for it."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+
+from controllers.space.whole_tiles import WholeTiles
 
 if TYPE_CHECKING:
     from controllers.space.workspace import Workspace
@@ -20,6 +23,7 @@ class WholeArray(np.ndarray[Any, np.dtype[Any]]):
     """
 
     space: Workspace | None
+    copies: WholeTiles | None   # at each place, once a function has read it
 
     @classmethod
     def of(cls, space: Workspace, values: npt.NDArray[Any]) -> WholeArray:
@@ -30,4 +34,13 @@ class WholeArray(np.ndarray[Any, np.dtype[Any]]):
         return made
 
     def __array_finalize__(self, other: object) -> None:
-        self.space = None
+        self.space, self.copies = None, None
+
+    def apply_each(
+        self, function: Any, arrays: Mapping[str, Any], numbers: Mapping[str, float]
+    ) -> Any:
+        """What a function of items (`controllers.each`) makes of arrays, this being one of them."""
+        if self.space is not None:
+            return self.space.owner.apply_each(function, arrays, numbers)
+        plain = {n: np.asarray(one) if one is self else one for n, one in arrays.items()}
+        return function(**plain, **numbers)

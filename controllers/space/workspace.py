@@ -17,7 +17,6 @@ from controllers.kernel.registry import SPECIALISED
 from controllers.placement.placement import open_controllers
 from controllers.program.functions import DTYPES
 from controllers.program.stage_check import Math
-from controllers.run.array_calls import ArrayCalls
 from controllers.run.call import Calls, check_communicator, collective, refuse_together
 from controllers.run.given_values import of_file
 from controllers.run.state import State
@@ -25,12 +24,14 @@ from controllers.run.watchdog import Watchdog, Watched
 from controllers.settings.division import WEIGHTED, Division
 from controllers.settings.execution import Execution
 from controllers.settings.overrides import overrides
+from controllers.space.applied import Applying, SpaceCalls
 from controllers.space.home import Home, home_program
 from controllers.space.split_array import SplitArray
 from controllers.space.whole_array import WholeArray
 from hitmap.agreement import agree_on_call, next_number, raise_together
 from hitmap.argument import file_name, short
 from hitmap.comm import Communicator, default_communicator
+from hitmap.layout import Layout
 from hitmap.npy import fingerprint, open_npy
 from hitmap.section import Section
 from hitmap.shape import Shape
@@ -101,9 +102,13 @@ class Workspace:
         self.begun: First = first_division(
             division, execution, program, SPECIALISED, self._controllers, rows, self.comm
         )
-        self.begun.division.layout_of(rows, len(self._controllers.locations))   # or refused
+        self.layout_of(rows.extent)     # or refused
         self._math: Math = execution.math
-        self._messages = self.comm.Dup()
+        self.messages = self.comm.Dup()
+        placement = self._controllers.consecutive(self.begun.division.places_per_controller)
+        self.executors, self.locations = placement.executors, placement.locations
+        self._apply = Applying(self)
+        self.owner = SpaceCalls(self.calls, self.state, self._apply)
 
     def array(
         self, values: npt.ArrayLike, split: int | None = 0, dtype: npt.DTypeLike | None = None
@@ -122,7 +127,7 @@ class Workspace:
     def _array(self, values: Any, shape: tuple[int, ...], name: str, split: int | None) -> Any:
         if split is None:
             return WholeArray.of(self, self.comm.bcast(np.array(values, name)))
-        made = self._split(shape, name)
+        made = self.split_array(shape, name)
         if isinstance(values, Distributed):
             made[...] = values if values.dtype == name else values.astype(name)
         else:
@@ -148,7 +153,7 @@ class Workspace:
         whole, name = self._opened(path, split, dtype)
         if split is None:
             return WholeArray.of(self, np.array(whole, name))
-        made = self._split(whole.shape, name)
+        made = self.split_array(whole.shape, name)
         problem = None
         try:
             made.arrays.store.fill(made.source, lambda box: whole[box.slices((0,) * box.n_axes)])
@@ -173,16 +178,26 @@ class Workspace:
             agree_on_call(self.comm, f"the reading of {path}", same)
         return whole, name
 
-    def _split(self, shape: tuple[int, ...], dtype: str) -> SplitArray:
+    def split_array(self, shape: tuple[int, ...], dtype: str) -> SplitArray:
         """An array whose values are undefined.  Collective."""
         return SplitArray(self.home(shape), dtype, self.comm, self.calls, self.state)
+
+    def layout_of(self, extent: tuple[int, ...]) -> Layout:
+        """Which rows each place has, of arrays of so many rows."""
+        division, n = self.begun.division, len(self._controllers.locations)
+        return division.layout_of(Shape.of_extent(extent), n)
+
+    def finish(self) -> None:
+        """Wait until nothing that was written of arrays is under way.  Not collective."""
+        for home in self._homes.values():
+            home.arrays.pending.finish()
 
     def home(self, shape: tuple[int, ...]) -> Home:
         """Where arrays of a shape lie."""
         if shape not in self._homes:
             self._homes[shape] = Home(
-                shape, self.begun.division, self._controllers, self.comm, self._messages,
-                self._math, ArrayCalls(self.calls, self.state),
+                shape, self.begun.division, self._controllers, self.comm, self.messages,
+                self._math, self.owner,
             )  # fmt: skip
         return self._homes[shape]
 
@@ -223,9 +238,11 @@ class Workspace:
     @collective()
     def _close(self) -> None:
         self.state.closed = True
+        self.finish()
+        self._apply.close()
         for home in self._homes.values():
             home.close()
-        self._messages.Free()
+        self.messages.Free()
         self._watchdog.stop()
 
     def __enter__(self) -> Workspace:
