@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from controllers.array.local_rows import SideBySide
+from controllers.array.local_rows import SideBySide, stated
+from controllers.array.reductions import Reduced
 from controllers.program import exact_sum
 from hitmap.agreement import on_all_ranks, raise_together
 from hitmap.argument import whole
@@ -81,11 +82,12 @@ def _shape_of(values: Any, labels: Any) -> tuple[int, ...]:
 
 def _beginning(verb: str, values: Any, labels: Any, facts: object) -> SideBySide:
     """The rows of both on this rank, once all ranks have said that they make this call."""
-    side = SideBySide([values, labels])
-    if side.arrays is not None:
-        said = {"shapes": repr((np.shape(values), np.shape(labels))), "more": repr(facts)}
-        side.arrays.owner.begin(verb, lambda: said)
-    return side
+    first = next((one for one in (values, labels) if isinstance(one, Reduced)), None)
+    if first is not None:
+        first.arrays.owner.begin(verb, lambda: {
+            "arguments": [stated(values), stated(labels)], "more": repr(facts)
+        })  # fmt: skip
+    return SideBySide([values, labels])
 
 
 def _problem(labels: npt.NDArray[Any], n_labels: int) -> str | None:

@@ -56,6 +56,15 @@ def split_rows(array: Any) -> SplitRows | None:
     return SplitRows(arrays, leaf.source, layout)
 
 
+def stated(array: Any) -> str:
+    """What must be the same on all ranks of an array that they all give."""
+    operand = array.operand() if isinstance(array, Reduced) else None
+    if operand is None:
+        return f"{type(array).__name__} of {np.shape(array)}"
+    term, frame = operand
+    return repr((term.key, term.numbers, frame.extent))
+
+
 class SideBySide:
     """Arrays of as many rows: those of NumPy, on every rank, and distributed ones.
 

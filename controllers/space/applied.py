@@ -11,7 +11,7 @@ import numpy as np
 
 from controllers.array.arrays import Arrays
 from controllers.array.lazy import Distributed
-from controllers.array.local_rows import split_rows
+from controllers.array.local_rows import split_rows, stated
 from controllers.array.mapped import MappedRun, Placed
 from controllers.array.source import ArraySource
 from controllers.language.each import Each
@@ -59,8 +59,8 @@ class Applying:
         """The results as arrays of the workspace, one or by name.  Collective."""
         space, uses = self._space, function.parameters.uses
         space.owner.begin("each", lambda: {
-            "function": function.__name__, "shapes": {n: np.shape(a) for n, a in arrays.items()},
-            "numbers": dict(numbers),
+            "function": function.__name__, "numbers": dict(numbers),
+            **{f"argument {name}": stated(one) for name, one in arrays.items()},
         })  # fmt: skip
         given = {
             name: self._row(arrays[name]) if use == "row" else self._all(arrays[name])

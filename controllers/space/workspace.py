@@ -121,17 +121,22 @@ class Workspace:
         self.state.check_idle("array")
         given = values if isinstance(values, Distributed) else np.asarray(values)
         name = refuse_together(self.comm, lambda: self._checked(given, split, dtype))
-        return self._array(given, given.shape, name, split)
+        if split is None or not isinstance(given, Distributed):
+            return self._array(np.asarray(given), given.shape, name, split)
+        made = self._array(None, given.shape, name, split)
+        made[...] = given if given.dtype == name else given.astype(name)
+        return made
 
     @collective("shape", "name", "split", use="nothing")
-    def _array(self, values: Any, shape: tuple[int, ...], name: str, split: int | None) -> Any:
+    def _array(
+        self, values: npt.NDArray[Any] | None, shape: tuple[int, ...], name: str, split: int | None
+    ) -> Any:
+        """values: None for an array whose values are undefined."""
         if split is None:
             return WholeArray.of(self, self.comm.bcast(np.array(values, name)))
         made = self.split_array(shape, name)
-        if isinstance(values, Distributed):
-            made[...] = values if values.dtype == name else values.astype(name)
-        else:
-            made.arrays.store.put(made.source, Section.of(..., shape), np.asarray(values))
+        if values is not None:
+            made.arrays.store.put(made.source, Section.of(..., shape), values)
         return made
 
     def open(
