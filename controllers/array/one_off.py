@@ -16,7 +16,7 @@ import numpy as np
 from controllers.array.lowering import FOLD, PREFIX, TARGET, Lowered
 from controllers.array.source import ArraySource, FieldSource, HeldSource, Source
 from controllers.device.event import Command, Event
-from controllers.engine import Engine
+from controllers.engine import Engine, RunLog
 from controllers.executor.executor import Executor, Folding
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.choices import Choices
@@ -104,11 +104,16 @@ class OneOffEngine(Engine):
         """The scalars of the next step."""
         self._binder.tell(numbers)
 
-    def once(self, numbers: Mapping[str, float]) -> None:
+    @property
+    def launched(self) -> list[int]:
+        """The place of each of the `launches`."""
+        return [task.operation.place for task in self._tasks]
+
+    def once(self, numbers: Mapping[str, float], log: RunLog | None = None) -> None:
         """Run the step: fields have been set since the last time."""
         self.numbers.parameters = {**numbers}
         self.loaded()
-        self.run(1)
+        self.run(1, log=log)
 
 
 class OneOff:

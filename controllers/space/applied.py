@@ -20,6 +20,7 @@ from controllers.program.items import ArrayKind, ItemProgram
 from controllers.run.array_calls import ArrayCalls
 from controllers.run.call import Calls, refuse_together
 from controllers.run.state import State
+from controllers.space.meter import Meter
 from controllers.space.whole_array import WholeArray
 from controllers.space.whole_tiles import WholeStore, WholeTiles, as_rows
 from hitmap.layout import Layout
@@ -50,6 +51,7 @@ class Applying:
 
     def __init__(self, space: Workspace) -> None:
         self._space = space
+        self.meter = Meter(space.executors, space.finish)
         self._wholes = WholeStore(space.executors, space.comm)
         self._bound: OrderedDict[object, tuple[ItemProgram, MappedRun]] = OrderedDict()
 
@@ -77,7 +79,7 @@ class Applying:
         involved = dict.fromkeys(one.arrays for one in given.values() if one.arrays is not None)
         if not run.is_light:
             space.finish()
-        events = run.run(numbers)
+        events = self.meter.run(id(run), run, numbers)
         for some in involved:
             some.pending.add(events)
         for one in given.values():

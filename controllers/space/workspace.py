@@ -15,21 +15,22 @@ from controllers.array.lazy import Distributed
 from controllers.balance.first import First, first_division
 from controllers.kernel.registry import SPECIALISED
 from controllers.placement.placement import open_controllers
-from controllers.program.functions import DTYPES
 from controllers.program.stage_check import Math
 from controllers.run.call import Calls, check_communicator, collective, refuse_together
 from controllers.run.given_values import of_file
 from controllers.run.state import State
 from controllers.run.watchdog import Watchdog, Watched
-from controllers.settings.division import WEIGHTED, Division
+from controllers.settings.division import Division
 from controllers.settings.execution import Execution
 from controllers.settings.overrides import overrides
 from controllers.space.applied import Applying, SpaceCalls
+from controllers.space.asked import checked, division_of, dtype_of, execution_of
 from controllers.space.home import Home, home_program
+from controllers.space.space_report import SpacePlace, SpaceReport
 from controllers.space.split_array import SplitArray
 from controllers.space.whole_array import WholeArray
 from hitmap.agreement import agree_on_call, next_number, raise_together
-from hitmap.argument import file_name, short
+from hitmap.argument import file_name
 from hitmap.comm import Communicator, default_communicator
 from hitmap.layout import Layout
 from hitmap.npy import fingerprint, open_npy
@@ -37,7 +38,6 @@ from hitmap.section import Section
 from hitmap.shape import Shape
 from hitmap.uncaught import install_where_ranks_are
 
-MOST_AXES = 3
 ROWS = 1 << 20      # about as many as devices are expected to share
 
 Weights = Sequence[float] | Literal["auto"] | None
@@ -75,10 +75,10 @@ class Workspace:
         self.comm = default_communicator() if comm is None else comm
         install_where_ranks_are(self.comm)
         division, execution, self._dtype = refuse_together(self.comm, lambda: (
-            _division(Division(weights=weights, places_per_controller=places_per_controller)),
-            _execution(Execution(devices=devices, math=math, watchdog=watchdog, check=False,
+            division_of(Division(weights=weights, places_per_controller=places_per_controller)),
+            execution_of(Execution(devices=devices, math=math, watchdog=watchdog, check=False,
                                  memory_cap=memory_cap, zero_copy=zero_copy)),
-            None if dtype is None else _dtype_of(dtype),
+            None if dtype is None else dtype_of(dtype),
         ))  # fmt: skip
         self.calls, self.state = Calls(self.comm, "a workspace"), State("workspace")
         watched = Watched(self.calls)
@@ -120,7 +120,7 @@ class Workspace:
         """
         self.state.check_idle("array")
         given = values if isinstance(values, Distributed) else np.asarray(values)
-        name = refuse_together(self.comm, lambda: self._checked(given, split, dtype))
+        name = refuse_together(self.comm, lambda: checked(given, split, dtype, self._dtype))
         if split is None or not isinstance(given, Distributed):
             return self._array(np.asarray(given), given.shape, name, split)
         made = self._array(None, given.shape, name, split)
@@ -174,7 +174,7 @@ class Workspace:
         problem, whole, name = None, np.empty(0), ""
         try:
             whole = open_npy(path)
-            name = self._checked(whole, split, dtype)
+            name = checked(whole, split, dtype, self._dtype)
         except (OSError, TypeError, ValueError) as error:
             problem = of_file(path, error)
         raise_together(self.comm, problem)
@@ -206,25 +206,22 @@ class Workspace:
             )  # fmt: skip
         return self._homes[shape]
 
-    def _checked(
-        self, values: Any, split: int | None, dtype: npt.DTypeLike | None
-    ) -> str:
-        """The dtype that an array gets; ValueError or TypeError where there is no such array."""
-        if split not in (0, None) or isinstance(split, bool):
-            raise ValueError(
-                f"arrays are split by rows or whole at each place, got split={short(split)}; use "
-                f"split=0 or split=None"
-            )
-        if not 1 <= len(values.shape) <= MOST_AXES:
-            raise ValueError(
-                f"arrays have 1 to {MOST_AXES} axes, got the shape {values.shape}; reshape it, or "
-                f"use a number"
-            )
-        if dtype is not None:
-            return _dtype_of(dtype)
-        if self._dtype is not None and values.dtype.kind == "f":
-            return self._dtype
-        return _dtype_of(values.dtype)
+    @collective()
+    def report(self) -> SpaceReport:
+        """Places, devices, shares and times of functions so far, the same on all ranks."""
+        shares = self.layout_of((ROWS,)).owned
+        costs = self._apply.meter.costs
+        mine = [
+            SpacePlace(place, where.rank, where.device, shares[place].n_cells / ROWS,
+                       costs[place].compute_s, costs[place].exchange_s, costs[place].wait_s)
+            for place, where in enumerate(self.locations) if where.rank == self.comm.rank
+        ]  # fmt: skip
+        everyone = self.comm.allgather((mine, self._controllers.report()))
+        return SpaceReport(
+            tuple(sorted((one for rank in everyone for one in rank[0]), key=lambda p: p.place)),
+            self._apply.meter.calls, self.begun.source,
+            tuple(device for rank in everyone for device in rank[1]),
+        )  # fmt: skip
 
     @property
     def facts(self) -> dict[str, object]:
@@ -264,34 +261,3 @@ class Workspace:
 
 
 workspace: Callable[..., Workspace] = Workspace
-
-
-def _dtype_of(dtype: npt.DTypeLike) -> str:
-    """Its name; TypeError where devices do not compute with it."""
-    name: str = np.dtype(dtype).name
-    if name not in DTYPES:
-        raise TypeError(
-            f"devices compute with {', '.join(DTYPES)}, got {name}; convert it, by astype or dtype="
-        )
-    return name
-
-
-def _division(division: Division) -> Division:
-    """As it is said from outside; ValueError where it is no division of rows."""
-    said = overrides().divided(division)
-    if said.kind not in ("bands", *WEIGHTED[:1]) or said.align != 1:
-        raise ValueError(
-            f"the arrays of a workspace are split by rows, got {said.kind}; give weights, or leave "
-            f"it out"
-        )
-    return said
-
-
-def _execution(execution: Execution) -> Execution:
-    said = overrides().executed(execution)
-    if said.chooses:
-        raise ValueError(
-            "devices='auto' chooses by the steps of a computation, and a workspace has none; name "
-            "the devices, such as devices=['gpu', 'cpu']"
-        )
-    return said
