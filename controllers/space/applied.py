@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from controllers.array.arrays import Arrays
 from controllers.array.lazy import Distributed
-from controllers.array.local_rows import split_rows, stated
+from controllers.array.local_rows import SplitRows, split_rows, stated
 from controllers.array.mapped import MappedRun, Placed
+from controllers.array.owner import Owner
 from controllers.array.source import ArraySource
+from controllers.executor.executor import Executor
 from controllers.language.each import Each
 from controllers.placement.placement import failing_together
+from controllers.plan import Location
 from controllers.program.items import ArrayKind, ItemProgram
 from controllers.run.array_calls import ArrayCalls
 from controllers.run.call import Calls, refuse_together
@@ -23,12 +27,31 @@ from controllers.run.state import State
 from controllers.space.meter import Meter
 from controllers.space.whole_array import WholeArray
 from controllers.space.whole_tiles import WholeStore, WholeTiles, as_rows
+from hitmap.comm import Communicator
 from hitmap.layout import Layout
 
-if TYPE_CHECKING:
-    from controllers.space.workspace import Workspace
-
 MOST_BOUND = 64     # functions on arrays
+
+
+class Space(Protocol):
+    """What functions of items ask of a workspace."""
+
+    @property
+    def comm(self) -> Communicator: ...
+    @property
+    def messages(self) -> Communicator: ...
+    @property
+    def owner(self) -> Owner: ...
+    @property
+    def executors(self) -> Mapping[int, Executor]: ...
+    @property
+    def locations(self) -> tuple[Location, ...]: ...
+    def finish(self) -> None: ...
+    def layout_of(self, extent: tuple[int, ...]) -> Layout: ...
+    def array(
+        self, values: npt.ArrayLike, split: int | None = 0, dtype: npt.DTypeLike | None = None
+    ) -> Any: ...
+    def split_array(self, shape: tuple[int, ...], dtype: str) -> Any: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +72,7 @@ class _Given:
 class Applying:
     """What a workspace does with functions of items."""
 
-    def __init__(self, space: Workspace) -> None:
+    def __init__(self, space: Space) -> None:
         self._space = space
         self.meter = Meter(space.executors, space.finish)
         self._wholes = WholeStore(space.executors, space.comm)
@@ -89,7 +112,7 @@ class Applying:
 
     def _row(self, array: Any) -> _Given:
         """An array split by rows; one of NumPy's is split first."""
-        rows = split_rows(array)
+        rows = self._rows_of(array)
         if rows is None:
             values = np.asarray(array)
             return self._row(self._space.array(values, dtype=values.dtype))
@@ -100,9 +123,15 @@ class Applying:
             rows.source.key, kind, Placed(self._layout(kind), tiles), rows.source, rows.arrays
         )
 
+    def _rows_of(self, array: Any) -> SplitRows | None:
+        """Those of an array of this workspace; of others NumPy's array is taken."""
+        if isinstance(array, Distributed) and array.arrays.owner is self._space.owner:
+            return split_rows(array)
+        return None
+
     def _all(self, array: Any) -> _Given:
         """An array whole at each place: gathered by the function's plan where copies are stale."""
-        rows = split_rows(array) if isinstance(array, Distributed) else None
+        rows = self._rows_of(array)
         if rows is None:
             return self._everywhere(array)
         split = self._row(array)
@@ -120,7 +149,8 @@ class Applying:
 
     def _everywhere(self, array: Any) -> _Given:
         """An array that every rank has; that of rank 0 counts."""
-        known = array.copies if isinstance(array, WholeArray) else None
+        own = isinstance(array, WholeArray) and array.owner is self._space.owner
+        known = array.copies if own else None
         if known is None:
             values = self._space.comm.bcast(np.asarray(array))
             extent = ArrayKind(values.shape, values.dtype.name).extent
@@ -130,7 +160,7 @@ class Applying:
                 self._space.executors[place].move_to(
                     tile, tile.geometry.box, values.reshape(extent)
                 )
-        if isinstance(array, WholeArray) and array.space is not None:
+        if own:
             array.copies = known
         kind = ArrayKind(np.shape(array), np.asarray(array).dtype.name, copied=True)
         return _Given(known.key, kind, Placed(self._layout(kind), known.tiles), known)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from controllers.array.owner import Owner
 from controllers.space.whole_tiles import WholeTiles
-
-if TYPE_CHECKING:
-    from controllers.space.workspace import Workspace
 
 
 class WholeArray(np.ndarray[Any, np.dtype[Any]]):
@@ -19,28 +17,28 @@ class WholeArray(np.ndarray[Any, np.dtype[Any]]):
 
     It is one of NumPy's that cannot be written, since places keep copies of it; what is computed of
     it is an array like any other.
-    space: None of what was computed.
+    owner: of the workspace; None of what was computed.
     """
 
-    space: Workspace | None
+    owner: Owner | None
     copies: WholeTiles | None   # at each place, once a function has read it
 
     @classmethod
-    def of(cls, space: Workspace, values: npt.NDArray[Any]) -> WholeArray:
+    def of(cls, owner: Owner, values: npt.NDArray[Any]) -> WholeArray:
         """In the memory of `values`, which nobody else may write."""
         made = values.view(cls)
-        made.space = space
+        made.owner = owner
         made.flags.writeable = False
         return made
 
     def __array_finalize__(self, other: object) -> None:
-        self.space, self.copies = None, None
+        self.owner, self.copies = None, None
 
     def apply_each(
         self, function: Any, arrays: Mapping[str, Any], numbers: Mapping[str, float]
     ) -> Any:
         """What a function of items (`controllers.each`) makes of arrays, this being one of them."""
-        if self.space is not None:
-            return self.space.owner.apply_each(function, arrays, numbers)
+        if self.owner is not None:
+            return self.owner.apply_each(function, arrays, numbers)
         plain = {n: np.asarray(one) if one is self else one for n, one in arrays.items()}
         return function(**plain, **numbers)

@@ -23,6 +23,7 @@ from controllers.run.watchdog import Watchdog, Watched
 from controllers.settings.division import Division
 from controllers.settings.execution import Execution
 from controllers.settings.overrides import overrides
+from controllers.space import rates
 from controllers.space.applied import Applying, SpaceCalls
 from controllers.space.asked import checked, division_of, dtype_of, execution_of
 from controllers.space.home import Home, home_program
@@ -100,8 +101,9 @@ class Workspace:
         self._controllers = open_controllers(self.comm, program, execution)
         rows = Shape.of_extent((ROWS,))
         self.begun: First = first_division(
-            division, execution, program, SPECIALISED, self._controllers, rows, self.comm
-        )
+            division, execution, rates.named(self._controllers, execution.math), SPECIALISED,
+            self._controllers, rows, self.comm,
+        )  # fmt: skip
         self.layout_of(rows.extent)     # or refused
         self._math: Math = execution.math
         self.messages = self.comm.Dup()
@@ -133,7 +135,7 @@ class Workspace:
     ) -> Any:
         """values: None for an array whose values are undefined."""
         if split is None:
-            return WholeArray.of(self, self.comm.bcast(np.array(values, name)))
+            return WholeArray.of(self.owner, self.comm.bcast(np.array(values, name)))
         made = self.split_array(shape, name)
         if values is not None:
             made.arrays.store.put(made.source, Section.of(..., shape), values)
@@ -157,7 +159,7 @@ class Workspace:
     ) -> Any:
         whole, name = self._opened(path, split, dtype)
         if split is None:
-            return WholeArray.of(self, np.array(whole, name))
+            return WholeArray.of(self.owner, np.array(whole, name))
         made = self.split_array(whole.shape, name)
         problem = None
         try:
@@ -240,6 +242,10 @@ class Workspace:
     @collective()
     def _close(self) -> None:
         self.state.closed = True
+        rates.keep(
+            self._controllers, self._math, self.layout_of((ROWS,)), self.locations,
+            self._apply.meter.costs, self.comm,
+        )  # fmt: skip
         self.finish()
         self._apply.close()
         for home in self._homes.values():

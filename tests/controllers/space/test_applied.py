@@ -75,6 +75,16 @@ def test_memory_of_results_and_copies_is_used_again() -> None:
         assert space.home((9, 3)).arrays.store._n_made <= 4
 
 
+def test_arrays_of_another_workspace_are_brought_by_the_host() -> None:
+    points, few = np.random.default_rng(8).normal(size=(9, 2)), np.arange(6.0).reshape(3, 2)
+    with on("cpu", 2, {}) as space, on("reference", 3, {}) as other:
+        p, whole, split = space.array(points), other.array(few, split=None), other.array(few)
+        nearest(other.array(points), whole)     # which has copies there now
+        for centres in (whole, split, whole + 0, split * 1):
+            assert np.array_equal(nearest(p, centres), nearest(points, few))
+        assert np.array_equal(p + other.array(points), points + points)
+
+
 def test_what_is_wrong_with_a_call_is_said() -> None:
     with on("reference", 2, {}) as space:
         x = space.array(np.zeros((4, 3), np.float32))
@@ -83,6 +93,8 @@ def test_what_is_wrong_with_a_call_is_said() -> None:
         with pytest.raises(TypeError, match="missing"):
             pull(x, x)
         assert np.array_equal(x, np.zeros((4, 3)))
-    with ct.Computation([], (4, 3), u=0, comm=SERIAL, devices="reference") as run:
-        with pytest.raises(TypeError, match="np.asarray"):
-            nearest(run.u, run.u)
+    with (
+        ct.Computation([], (4, 3), u=0, comm=SERIAL, devices="reference") as run,
+        pytest.raises(TypeError, match="np.asarray"),
+    ):
+        nearest(run.u, run.u)
