@@ -17,6 +17,7 @@ from hitmap.uncaught import install_where_ranks_are
 if TYPE_CHECKING:
     from numpy import float32, float64, int16, int32, int64, uint8
 
+    from controllers.array.by_label import sum_by
     from controllers.check import CheckError
     from controllers.check.finding import KernelError
     from controllers.controller.access import reading, updating, writing
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from controllers.run.skeleton import stencil_computation
     from controllers.settings.division import Division
     from controllers.settings.execution import Execution
+    from controllers.space.workspace import workspace
     from controllers.tuning.offline import tune
 
 __version__ = "0.1.0"
@@ -147,9 +149,11 @@ _HOMES = {
     "stored": "controllers.language.stored",
     "struct": "controllers.language.struct",
     "sum": "controllers.language.folds",
+    "sum_by": "controllers.array.by_label",
     "tune": "controllers.tuning.offline",
     "uint8": "numpy",
     "updating": "controllers.controller.access",
+    "workspace": "controllers.space.workspace",
     "writing": "controllers.controller.access",
 }
 __all__ = [     # not those of Python's own names: all, any, max, min, sum
@@ -162,8 +166,8 @@ __all__ = [     # not those of Python's own names: all, any, max, min, sum
     "float32", "float64", "gradient", "heun", "int16", "int32", "int64", "keep", "laplacian",
     "leapfrog", "mean", "mirror", "norm", "opencl_c", "parity", "point", "read_patterns",
     "reading", "reference_run", "reference_steps", "register_stencil", "repeat", "rk3",
-    "steady", "stencil_computation", "step", "stored", "struct", "tune", "uint8", "updating",
-    "writing",
+    "steady", "stencil_computation", "step", "stored", "struct", "sum_by", "tune", "uint8",
+    "updating", "workspace", "writing",
 ]  # fmt: skip
 
 

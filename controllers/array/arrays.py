@@ -7,34 +7,32 @@ same order.
 """
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from controllers.array.bound import Bound
 from controllers.array.living import Expression, Holder, Living
-from controllers.array.lowering import Lowered, Setting, Wall
+from controllers.array.lowering import Setting, Wall
 from controllers.array.one_off import OneOff, specialised
 from controllers.array.operand import Frame
 from controllers.array.owner import Owner
 from controllers.array.pending import Pending
 from controllers.array.promotion import converted
-from controllers.array.source import FieldSource, Source
+from controllers.array.source import ArraySource, FieldSource, Source
 from controllers.array.store import Store, section_at
 from controllers.array.term import Apply, Leaf, Term, anchor
 from controllers.engine import Engine
-from controllers.placement.placement import failing_together
 from controllers.program.accumulator import NUMBERED
 from controllers.program.dtypes import CONDITION, stores
 from controllers.program.fold import FoldKind
 from controllers.program.stage_check import Math
 from hitmap.agreement import on_all_ranks
 from hitmap.comm import Communicator
+from hitmap.layout import Layout
 from hitmap.section import Section
-
-MOST_BOUND = 256        # assignments that are kept
 
 
 class Arrays:
@@ -48,7 +46,7 @@ class Arrays:
     ) -> None:
         self.math: Math = math
         self.owner = owner
-        self._comm, self._messages = comm, messages
+        self.comm, self._messages = comm, messages
         self.living = Living(comm)
         self.is_closed = False
         self._begin(engine)
@@ -57,7 +55,7 @@ class Arrays:
         self._engine, program = engine, engine.plan.program
         self._setting = Setting(engine.plan.periodic, self.math)
         none, here = (False,) * program.n_axes, (0,) * program.n_axes
-        self.fields = {
+        self.fields: dict[str, FieldSource | ArraySource] = {
             field.name: FieldSource(field.name, field.dtype, field.half or none)
             for field in program.fields
         }
@@ -69,8 +67,8 @@ class Arrays:
         }
         self._walls = {name: self._walls_of(name) for name in self.fields}
         self._executors = {place: specialised(one) for place, one in engine.executors.items()}
-        self._bound: OrderedDict[object, OneOff] = OrderedDict()
         self.pending = Pending(self._executors.values())
+        self._bound = Bound(engine, self._executors, self._messages, self.pending)
         self._is_watched = type(engine) is not Engine
         self.store = Store(engine, self._executors, self._messages)
 
@@ -83,10 +81,26 @@ class Arrays:
         """A field as it is now."""
         return self._whole[name]
 
+    def added(self, dtype: str, like: str) -> ArraySource:
+        """An array beside the fields, which lies as one of them does, by its name among them.
+
+        What it holds is undefined.  Collective.
+        """
+        source = cast(ArraySource, self.store.take(dtype, self.fields[like], ArraySource))
+        leaf, frame = self._whole[like]
+        self.fields[source.name] = source
+        self._whole[source.name] = Leaf(source, leaf.start), frame
+        self._walls[source.name] = []
+        return source
+
+    def dropped(self, name: str) -> None:
+        """Nobody can assign such an array any more; expressions may still read it."""
+        for known in (self.fields, self._whole, self._walls):
+            del known[name]
+
     def explain(self) -> str:
         """The expressions that are bound, for people; "" where there is none."""
-        lines = [f"  {one}" for one in dict.fromkeys(map(str, self._bound.values()))]
-        return "\n".join(["", "", "array expressions", *lines]) if lines else ""
+        return str(self._bound)
 
     def check_grid(self, other: Arrays) -> None:
         """ValueError where the fields of another computation lie on another grid."""
@@ -162,6 +176,7 @@ class Arrays:
             self.owner.tear("write", (name,))
             raise
         self._engine.loaded(self._engine.n_steps)
+        target.assigned()
         if rebound and lazy is not None:
             lazy.term = Leaf(target, start)
 
@@ -193,14 +208,23 @@ class Arrays:
 
     def values(self, term: Term, frame: Frame) -> npt.NDArray[Any]:
         """The same as a part of another call."""
-        leaf = term if isinstance(term, Leaf) else self.held(term, frame)
-        if isinstance(leaf, Apply):
-            (leaf, _) = leaf.operands   # of x != 0
-        assert isinstance(leaf, Leaf)
+        leaf = self.leaf(term, frame)
         self.pending.finish()
         whole = self.store.gathered(leaf.source, section_at(leaf.start, frame.extent))
         found = whole.reshape(frame.shape)
         return found.astype(np.bool_) if term.kind == CONDITION else found
+
+    def leaf(self, term: Term, frame: Frame) -> Leaf:
+        """Tiles that hold the values of a term; those of conditions are 0 and 1.  Collective."""
+        leaf = term if isinstance(term, Leaf) else self.held(term, frame)
+        if isinstance(leaf, Apply):
+            (leaf, _) = leaf.operands   # of x != 0
+        assert isinstance(leaf, Leaf)
+        return leaf
+
+    def layout_of(self, source: Source) -> Layout:
+        """Which cells of a source each place has."""
+        return self._engine.plan.layout_of(source.home)
 
     def fold(self, kind: FoldKind, term: Term, frame: Frame, over: Term | None = None) -> Any:
         """A reduction of the values of a term, where a condition holds, on every rank.  Collective.
@@ -213,7 +237,7 @@ class Arrays:
         found = anchor(term)
         assert found is not None, "an expression of fields"
         home, start = found
-        one = self._bound_by((*key, start, self._engine.phase), lambda: self._setting.folding(
+        one = self._bound.get((*key, start, self._engine.phase), lambda: self._setting.folding(
             kind, term, over, frame.cells(start)
         ))  # fmt: skip
         self._do(one, numbers)
@@ -234,7 +258,7 @@ class Arrays:
     ) -> OneOff:
         key = (target.key, start, frame.extent, term.key, self._engine.phase)
         walls = self._walls[target.name] if isinstance(target, FieldSource) else ()
-        return self._bound_by(
+        return self._bound.get(
             key, lambda: self._setting.assignment(term, target, frame.cells(start), walls)
         )
 
@@ -251,25 +275,12 @@ class Arrays:
         if self._is_watched:    # who looks at tiles as soon as they are set
             self.pending.finish()
 
-    def _bound_by(self, key: object, lowered: Callable[[], Lowered]) -> OneOff:
-        found = self._bound.get(key)
-        if found is not None:
-            self._bound.move_to_end(key)
-            return found
-        with failing_together(self._messages):
-            found = OneOff(lowered(), self._engine, self._executors, self._messages)
-        self._bound[key] = found
-        if len(self._bound) > MOST_BOUND:
-            self.pending.finish()
-            self._bound.popitem(last=False)[1].close()
-        return found
-
     def moves(self) -> None:
         """The fields are about to be divided otherwise: what is held goes to the host.  Collective.
         """
         for lazy in self.living.those(lambda one: True):
             lazy.bring()
-        self._unbind()
+        self._bound.close()
 
     def moved(self, engine: Engine) -> None:
         """... and are divided otherwise now."""
@@ -282,11 +293,5 @@ class Arrays:
                 one.outlive()
             except (MemoryError, RuntimeError, ValueError):     # on all ranks alike
                 one.lose()
-        self._unbind()
+        self._bound.close()
         self.is_closed = True
-
-    def _unbind(self) -> None:
-        self.pending.finish()
-        for one in self._bound.values():
-            one.close()
-        self._bound.clear()

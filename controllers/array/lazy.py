@@ -14,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.array.arrays import Arrays
+from controllers.array.by_label import bincount
 from controllers.array.fitting import at_host, fitted, matched, with_whole_exponent
 from controllers.array.operand import Frame, Operand, unit
 from controllers.array.operators import Operators
 from controllers.array.promotion import apply, converted, is_computed
 from controllers.array.reductions import FUNCTIONS, Reduced, dot
-from controllers.array.source import FieldSource, Source
+from controllers.array.source import Source
 from controllers.array.term import Leaf, Term, anchor, slid
 from controllers.array.writing import REFUSED, copy_to, refuse
 from controllers.program.composed import composed
@@ -30,6 +31,7 @@ IN_PLACE = ("byteswap", "fill", "itemset", "partition", "put", "resize", "setfie
             "sort")  # fmt: skip
 LARGEST = 200       # operations of an expression that are computed at once
 _COMPOSED = {np.square, np.clip, np.power, np.positive}
+_MORE: dict[Callable[..., Any], Any] = {np.bincount: bincount, np.copyto: copy_to}
 
 
 class Distributed(Reduced, Operators):
@@ -82,8 +84,6 @@ class Distributed(Reduced, Operators):
         self, func: Callable[..., Any], types: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
         """The same for functions that NumPy does not call universal, as np.where."""
-        if func is np.copyto and isinstance(args[0], Distributed):
-            return copy_to(*args, **kwargs)
         if func in REFUSED and isinstance(args[0], Distributed):
             refuse(func.__name__)
         target = kwargs.get("out")
@@ -92,7 +92,7 @@ class Distributed(Reduced, Operators):
             return target
         if func in (np.where, np.clip) and len(args) == 3 and not kwargs:
             return computed(func, args)
-        known = FUNCTIONS.get(func)
+        known = _MORE.get(func) or FUNCTIONS.get(func)
         if known is not None and isinstance(args[0], Distributed):
             return known(*args, **kwargs)
         return func(*map(at_host, args), **{name: at_host(one) for name, one in kwargs.items()})
@@ -228,7 +228,7 @@ class Lazy(Distributed):
 
     def hold(self) -> Term:
         """Compute it now, into tiles of its own."""
-        if any(isinstance(one, FieldSource) for one in self.term.sources):
+        if any(one.changes for one in self.term.sources):
             self.term = self.arrays.held(self.term, self.frame)
         return self.term
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from controllers.array.one_off import OneOffEngine
 from controllers.device.event import Command, Event
+from controllers.engine import RunLog
 from controllers.executor.executor import Executor
 from controllers.memory.tile import Tile
 from controllers.plan import Plan, TileKey
@@ -114,10 +115,15 @@ class MappedRun:
         """Whether it is nothing but commands in the queues of its devices."""
         return self._commands is not None
 
-    def run(self, numbers: Mapping[str, float]) -> list[Event]:
+    @property
+    def places(self) -> list[int]:
+        """Those of the last events of a run that `is_light`, in order."""
+        return self._engine.launched
+
+    def run(self, numbers: Mapping[str, float], log: RunLog | None = None) -> list[Event]:
         """Do it with these numbers; what is under way then.  Collective.
 
-        Unless it `is_light`, nothing may be under way before.
+        Unless it `is_light`, nothing may be under way before, and `log` is told what is started.
         """
         events = [command(None) for command in self._before]
         if self._commands is not None:
@@ -127,7 +133,7 @@ class MappedRun:
         else:
             for executor in self._executors if self._before else ():
                 executor.wait(keep=self)
-            self._engine.once(numbers)
+            self._engine.once(numbers, log)
             events = []
         for executor in self._executors:
             executor.flush()

@@ -14,9 +14,9 @@ from operator import and_
 import numpy as np
 
 from controllers.array.lowering import FOLD, PREFIX, TARGET, Lowered
-from controllers.array.source import FieldSource, HeldSource, Source
+from controllers.array.source import ArraySource, FieldSource, HeldSource, Source
 from controllers.device.event import Command, Event
-from controllers.engine import Engine
+from controllers.engine import Engine, RunLog
 from controllers.executor.executor import Executor, Folding
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.choices import Choices
@@ -104,11 +104,16 @@ class OneOffEngine(Engine):
         """The scalars of the next step."""
         self._binder.tell(numbers)
 
-    def once(self, numbers: Mapping[str, float]) -> None:
+    @property
+    def launched(self) -> list[int]:
+        """The place of each of the `launches`."""
+        return [task.operation.place for task in self._tasks]
+
+    def once(self, numbers: Mapping[str, float], log: RunLog | None = None) -> None:
         """Run the step: fields have been set since the last time."""
         self.numbers.parameters = {**numbers}
         self.loaded()
-        self.run(1)
+        self.run(1, log=log)
 
 
 class OneOff:
@@ -122,7 +127,8 @@ class OneOff:
         executors: Mapping[int, Executor],
         comm: Communicator,
     ) -> None:
-        self._sources = sources = made.sources
+        sources = made.sources      # not kept: values that nobody looks at any more free tiles
+        self._said = {name: _name(source) for name, source in sources.items()}
         homes = {name: source.home for name, source in sources.items()}
         self.plan = OneOffPlan(made.program, main.plan, homes, comm.rank)
         assert self.plan.n_phases == 1, "a target is written once"
@@ -147,10 +153,10 @@ class OneOff:
 
     def __str__(self) -> str:
         """What it does, and which fields are copied before, for people."""
-        sweep, target = self.plan.sweeps[0], self._sources.get(TARGET)
+        sweep, target = self.plan.sweeps[0], self._said.get(TARGET)
         what = ", ".join(fold.kind for fold in sweep.stage.folds.values())
-        what = f"{what} of" if target is None else f"{_name(target)} ="
-        read = {name: _name(self._sources[name]) for name in sweep.stage.fields_read}
+        what = f"{what} of" if target is None else f"{target} ="
+        read = {name: self._said[name] for name in sweep.stage.fields_read}
         wide = sorted({read[name] for name in self.plan.wide & {*read}})
         copied = f"; first copied, as the tiles have no room for the halo: {', '.join(wide)}"
         reads = ", ".join(dict.fromkeys(read.values()))
@@ -203,7 +209,7 @@ def specialised(executor: Executor) -> Executor:
 
 
 def _name(source: Source) -> str:
-    return source.name if isinstance(source, FieldSource) else "held values"
+    return source.name if isinstance(source, (FieldSource, ArraySource)) else "held values"
 
 
 def _tile(source: Source, main: Engine, place: int) -> Tile:

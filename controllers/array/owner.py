@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Owner(Protocol):
@@ -16,6 +16,11 @@ class Owner(Protocol):
 
         What each of them has as `mine`.
         """
+
+    def apply_each(
+        self, function: Any, arrays: Mapping[str, Any], numbers: Mapping[str, float]
+    ) -> Any:
+        """What a function of items makes of arrays, some of them of this owner.  Collective."""
 
     def tear(self, verb: str, fields: Iterable[str]) -> None:
         """The verb was broken off: some cells of these may be set, others not."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -44,6 +44,12 @@ class Reduced:
     @abstractmethod
     def operand(self) -> Operand | None:
         """What it is in expressions; None where its cells do not follow one another."""
+
+    def apply_each(
+        self, function: Any, arrays: Mapping[str, Any], numbers: Mapping[str, float]
+    ) -> Any:
+        """What a function of items (`controllers.each`) makes of arrays, this being one of them."""
+        return self.arrays.owner.apply_each(function, arrays, numbers)
 
     def chosen(self) -> tuple[Term, Frame, Term | None] | None:
         """The same, and where its cells are; None where NumPy has to bring them together."""

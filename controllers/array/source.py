@@ -14,9 +14,16 @@ Half: TypeAlias = tuple[bool, ...]
 
 
 class Source:
-    """Values by cell.  key: equal for sources that can stand for each other in bound kernels."""
+    """Values by cell.  key: equal for sources that can stand for each other in bound kernels.
+
+    changes: whether they may be assigned, so that expressions are computed before.
+    """
 
     __slots__ = ("dtype", "half", "home", "key")
+    changes = True
+
+    def assigned(self) -> None:
+        """Some cells are others now."""
 
     def __init__(self, key: object, dtype: str, home: str, half: Half) -> None:
         self.key, self.dtype, self.home, self.half = key, dtype, home, half
@@ -39,6 +46,7 @@ class HeldSource(Source):
     """
 
     __slots__ = ("number", "tiles", "_give_back")
+    changes = False
 
     def __init__(
         self,
@@ -53,3 +61,20 @@ class HeldSource(Source):
 
     def __del__(self) -> None:
         self._give_back()
+
+
+class ArraySource(HeldSource):
+    """An array that is no field: in tiles of its own, which are assigned as those of fields are."""
+
+    __slots__ = ("copies",)
+    changes = True
+    copies: object      # of the whole at each place, which are valid until it is assigned
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"array {self.number}"
+
+    def assigned(self) -> None:
+        """Some cells are others now."""
+        self.copies = None

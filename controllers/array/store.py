@@ -2,7 +2,7 @@
 """Tiles for values that no field holds, and values on their way between tiles and all ranks."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,11 +13,13 @@ from controllers.engine import Engine
 from controllers.executor.executor import Executor
 from controllers.memory.tile import Tile
 from controllers.placement.placement import failing_together
+from controllers.placement.relocation import CHUNK_CELLS
 from hitmap.comm import Communicator
-from hitmap.conversion import with_one_nan
+from hitmap.conversion import convert, with_one_nan
 from hitmap.scatter import everywhere, gather, scatter
 from hitmap.section import Section
 from hitmap.shape import Shape
+from hitmap.strided import consecutive
 
 _Tiles: TypeAlias = "tuple[int, Mapping[int, Tile]]"
 
@@ -32,7 +34,9 @@ class Store:
         self._free: dict[tuple[str, str], list[_Tiles]] = {}
         self._n_made = 0
 
-    def take(self, dtype: str, home: Source) -> HeldSource:
+    def take(
+        self, dtype: str, home: Source, kind: type[HeldSource] = HeldSource
+    ) -> HeldSource:
         """Tiles that lie as those of a field do; what they hold is undefined.  Collective."""
         free = self._free.setdefault((dtype, home.home), [])
         if free:
@@ -50,21 +54,61 @@ class Store:
         def give_back() -> None:
             free.append((number, tiles))
 
-        return HeldSource(number, dtype, home, tiles, give_back)
+        return kind(number, dtype, home, tiles, give_back)
 
     def spread(self, array: npt.NDArray[Any], start: tuple[int, ...], home: Source) -> HeldSource:
         """Tiles that hold an array of rank 0, its first element in the cell `start`.  Collective.
         """
         dtype = "uint8" if array.dtype == np.bool_ else array.dtype.name
-        source, section = self.take(dtype, home), section_at(start, array.shape)
-        layout = section.divided(self._engine.plan.layout_of(home.home))
-        whole = array if self._comm.rank == 0 else None
-        parts = scatter(whole, layout, self._ranks, self._comm, 0, dtype)
+        source = self.take(dtype, home)
+        self.put(source, section_at(start, array.shape), array)
+        return source
+
+    def put(
+        self, source: HeldSource, section: Section, whole: npt.NDArray[Any] | None
+    ) -> None:
+        """Set the cells of a section, no axis left out, to an array of rank 0 (None elsewhere).
+
+        ValueError on all ranks, and the cells as they were, if a value does not fit.  Collective.
+        """
+        layout = section.divided(self._engine.plan.layout_of(source.home))
+        given = whole if self._comm.rank == 0 else None
+        parts = scatter(given, layout, self._ranks, self._comm, 0, source.dtype)
         for place, values in parts.items():
             if values.size:
-                box = section.cells(layout.owned[place])
-                self._executors[place].move_to(source.tiles[place], box, values)
-        return source
+                tile, box = source.tiles[place], section.cells(layout.owned[place])
+                if box.n_cells == values.size:
+                    cells = np.empty(box.extent, source.dtype)
+                else:       # what lies between stays as it is
+                    cells = self._executors[place].move_from(tile, box)
+                cells[section.steps] = values
+                self._executors[place].move_to(tile, box, cells)
+
+    def fill(self, source: HeldSource, values: Callable[[Shape], npt.NDArray[Any]]) -> None:
+        """Set all cells, each rank its own, so many at a time as may pass through the host.
+
+        ValueError if a value does not fit the dtype.
+        """
+        layout = self._engine.plan.layout_of(source.home)
+        for place, tile in source.tiles.items():
+            for box in consecutive(layout.owned[place], CHUNK_CELLS):
+                cells = np.empty(box.extent, source.dtype)
+                convert(values(box), cells, box.lower)
+                self._executors[place].move_to(tile, box, cells)
+
+    def pieces(self, source: Source) -> Iterator[tuple[Shape, npt.NDArray[Any]]]:
+        """All cells of the places of this rank, so many at a time as may pass through the host."""
+        layout = self._engine.plan.layout_of(source.home)
+        for place in self._engine.plan.places:
+            for box in consecutive(layout.owned[place], CHUNK_CELLS):
+                yield box, with_one_nan(self.part(source, place, box))
+
+    def part(self, source: Source, place: int, box: Shape) -> npt.NDArray[Any]:
+        """Some cells of a place of this rank, not to be written: in the tile, or a copy."""
+        tile = self.tile(source, place)
+        if tile.host is not None:
+            return tile.view(box)
+        return self._executors[place].move_from(tile, box)
 
     def gathered(self, source: Source, section: Section) -> npt.NDArray[Any]:
         """The cells of a section of a source on every rank, no axis left out.  Collective."""
@@ -87,10 +131,12 @@ class Store:
     ) -> npt.NDArray[Any]:
         if positions.empty:
             return np.empty(positions.extent, source.dtype)
-        tile, box = self.tile(source, place), section.cells(positions)
-        if tile.host is not None:
-            return tile.view(box)[section.steps]
-        return self._executors[place].move_from(tile, box)[section.steps]
+        return self.part(source, place, section.cells(positions))[section.steps]
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Those of this rank that have cells."""
+        return self._engine.plan.places
 
     @property
     def _ranks(self) -> tuple[int, ...]:

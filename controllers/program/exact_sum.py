@@ -50,13 +50,38 @@ def words_of(values: npt.NDArray[Any], dtype: str) -> Words:
             values = values[finite]
     for first in range(0, values.size, _AT_ONCE):
         part = values[first : first + _AT_ONCE]
-        words[N_FLAGS:] += _digits(part, dtype)
+        words[N_FLAGS:] += _digits(part, dtype)[0]
         words = normal(words)
     return words
 
 
-def _digits(values: npt.NDArray[Any], dtype: str) -> Words:
-    """The digits of a sum of finite operands, of any size and sign."""
+def words_by(
+    values: npt.NDArray[Any], groups: npt.NDArray[np.intp], n_groups: int, dtype: str
+) -> Words:
+    """The sums of a flat array of operands by their groups, [n_groups][words], in normal form.
+
+    >>> sums = words_by(np.float64([1e300, 7, -1e300]), np.array([0, 1, 0]), 2, "float64")
+    >>> [value(one, "float64") for one in sums]
+    [0.0, 7.0]
+    """
+    words = np.zeros((n_groups, N_FLAGS + n_digits(dtype)), np.int64)
+    if values.dtype.kind == "f":
+        finite = np.isfinite(values)
+        if not finite.all():
+            for flag, which in enumerate((np.isnan(values), values == np.inf, values == -np.inf)):
+                words[:, flag] = np.bincount(groups[which], minlength=n_groups)
+            values, groups = values[finite], groups[finite]
+    for first in range(0, values.size, _AT_ONCE):
+        part = slice(first, first + _AT_ONCE)
+        words[:, N_FLAGS:] += _digits(values[part], dtype, groups[part], n_groups)
+        words = np.array([normal(one) for one in words])
+    return words
+
+
+def _digits(
+    values: npt.NDArray[Any], dtype: str, groups: npt.NDArray[np.intp] | int = 0, n_groups: int = 1
+) -> Words:
+    """The digits of sums of finite operands, of any size and sign, [n_groups][digits]."""
     if values.dtype.kind == "f":
         fraction, exponent = np.frexp(values.astype(np.float64))
         whole, shift = np.ldexp(fraction, 53).astype(np.int64), exponent.astype(np.int64) - 53
@@ -73,13 +98,15 @@ def _digits(values: npt.NDArray[Any], dtype: str) -> Words:
     upper = (magnitude >> np.uint64(BITS)) << step
     mask, bits32 = np.uint64(_MASK), np.uint64(BITS)
     parts = lower & mask, (lower >> bits32) + (upper & mask), upper >> bits32
-    found = np.zeros(n_digits(dtype) + 2, np.int64)
+    size = n_digits(dtype) + 2
+    found = np.zeros(n_groups * size, np.int64)
     for number, part in enumerate(parts):
         signed = np.where(negative, -part.astype(np.float64), part.astype(np.float64))
-        where = np.broadcast_to(place + number, signed.shape)
+        where = np.broadcast_to(groups * size + place + number, signed.shape)
         found += np.bincount(where, signed, found.size).astype(np.int64)
-    assert not found[n_digits(dtype) :].any(), "no operand is larger than its dtype"
-    return found[: n_digits(dtype)]
+    by_group = found.reshape(n_groups, size)
+    assert not by_group[:, n_digits(dtype) :].any(), "no operand is larger than its dtype"
+    return by_group[:, : n_digits(dtype)]
 
 
 def normal(words: Words) -> Words:

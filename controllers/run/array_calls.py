@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from controllers.program.program import Program
 from controllers.run.call import Calls
 from controllers.run.state import State
+from hitmap.agreement import on_all_ranks
 
 
 class ArrayCalls:
@@ -31,6 +33,15 @@ class ArrayCalls:
                 everyone = self._calls.agree_telling(verb, same, mine)
         self._state.check(verb, "reads")
         return everyone
+
+    def apply_each(
+        self, function: Any, arrays: Mapping[str, Any], numbers: Mapping[str, float]
+    ) -> Any:
+        """TypeError: the fields of a computation are divided otherwise."""
+        raise on_all_ranks(TypeError(
+            f"{function.__name__} is a function of items, and fields of a computation have none; "
+            f"take their arrays, by np.asarray, or those of a workspace"
+        ))  # fmt: skip
 
     def tear(self, verb: str, fields: Iterable[str]) -> None:
         """The verb was broken off: some cells of these may be set, others not."""

@@ -16,15 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.array.arrays import Arrays
-from controllers.array.lazy import Chosen, Distributed, Lazy, with_mask
-from controllers.array.operand import Frame, unit
+from controllers.array.lazy import Distributed
+from controllers.array.operand import Frame
 from controllers.array.term import Leaf
 from controllers.engine import Engine
 from controllers.run.call import collective, refuse_together
 from controllers.run.cells import put_section, section_of
 from controllers.run.data_array import data_array_type
 from controllers.run.field_access import FieldAccess
-from controllers.run.field_slice import FieldSlice, put_where
+from controllers.run.field_slice import FieldSlice
+from controllers.run.indexed import Indexed
 from controllers.run.origin import Origin
 from controllers.settings.domain import place_of
 from controllers.settings.initial import Given, Place, initials
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 Root = int | Literal["all"]
 
 
-class OneField(FieldAccess, Distributed):
+class OneField(FieldAccess, Indexed):
     """One field of a computation: `run.u`, `run["u"]`.
 
     NumPy's functions and operators on it are lazy, and `run.u[...] = 2 * np.sqrt(run.v)` is one
@@ -56,52 +57,12 @@ class OneField(FieldAccess, Distributed):
         self.comm, self.calls, self.state = computation.comm, computation.calls, computation.state
         self._computation, self._field, self.arrays = computation, field, computation._arrays
 
-    def __getitem__(self, index: object) -> Any:
-        """The cells that NumPy's index selects: a number, or a view, which can be written."""
-        index = with_mask(self, index)
-        if isinstance(index, Distributed):
-            return Chosen(self, index)
-        section = self._section("read", index)
-        if all(section.dropped):
-            return section.taken(self.taken(section))
-        return FieldSlice(self, section)
-
-    def __setitem__(self, index: object, values: Any) -> None:
-        """Set the cells that NumPy's index, or a mask, selects.
-
-        ValueError or TypeError where a value does not fit.
-        """
-        if index is ... and type(values) is Lazy and values.arrays is self.arrays:
-            (leaf, own), operand = self.operand(), values.operand()
-            if operand is not None and operand[1] == own:
-                term, frame = operand
-                self.arrays.assign(self._field, leaf.start, frame, term, values)
-                return
-        index = with_mask(self, index)
-        if isinstance(index, Distributed):
-            put_where(self, index, values)
-        else:
-            self.put(self._section("write", index), values)
-
-    def put(self, section: Section, values: Any) -> None:
-        """Set the cells of a section: on the devices, where `values` lie there cell by cell."""
-        if isinstance(values, Distributed):
-            if values is self or (isinstance(values, FieldSlice) and values.shows(self, section)):
-                return      # as after u[1:] += 1
-            operand, target = values.operand(), unit(section)
-            if operand is not None and target is not None and values.arrays is self.arrays:
-                (term, frame), (start, own) = operand, target
-                if own.takes(frame):
-                    lazy = values if isinstance(values, Lazy) else None
-                    self.arrays.assign(self._field, start, own, term, lazy)
-                    return
-            origin = _origin(values)
-            if origin is not None and origin.goes_to(self, section):
-                self._move(section, origin.facts, origin)
-                return
-        if hasattr(values, "__array__") and not isinstance(values, (np.ndarray, np.generic)):
-            values = np.asarray(values)     # all ranks take part where it is distributed
-        self._write(section, values)
+    def _moves(self, section: Section, values: Distributed) -> bool:
+        origin = _origin(values)
+        if origin is None or not origin.goes_to(self, section):
+            return False
+        self._move(section, origin.facts, origin)
+        return True
 
     def taken(self, section: Section) -> npt.NDArray[Any]:
         """The cells of a section on every rank, axes that had a whole number included."""

@@ -20,7 +20,6 @@ Effect = Literal["nothing", "reads", "sets"]
 Beside = Literal["ends", "reads", "goes on"]
 
 _SET_ANEW = "set it anew with set, load, scatter or load_file"
-_START_ANEW = "make a new Computation"      # messages may be under way that nobody expects
 
 
 class Standing(Protocol):
@@ -31,13 +30,15 @@ class Standing(Protocol):
 
 
 class State:
-    """What a computation is in a state for, on this rank.
+    """What a computation, or another `owner`, is in a state for, on this rank.
 
     standing: the run of `steps` that stands still while its user looks; None where there is none.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, owner: str = "Computation") -> None:
         self.closed = False
+        self._owner = owner
+        self._start_anew = f"make a new {owner}"    # messages may be under way that nobody expects
         self.standing: Standing | None = None
         self._verb = ""         # under way
         self._torn: dict[str, str] = {}     # by what which field is
@@ -70,7 +71,9 @@ class State:
                 f"{self._verb} calls: call it when {self._verb} has returned"
             )
         if self.closed and not or_closed:
-            raise RuntimeError(f"{verb}: the computation is closed; {_START_ANEW}")
+            raise RuntimeError(
+                f"{verb}: the {self._owner.lower()} is closed; {self._start_anew}"
+            )
 
     def meet(self, beside: Beside) -> None:
         """A run that stands still ends, or stands so that cells can be read, as a verb needs it."""
@@ -100,7 +103,7 @@ class State:
     def tear(self, verb: str, fields: Iterable[str], *, is_lost: bool = False) -> None:
         """`verb` was broken off; `is_lost`: no other verb can mend that."""
         self._torn.update(dict.fromkeys(fields, verb))
-        self._remedy = _START_ANEW if is_lost else _SET_ANEW
+        self._remedy = self._start_anew if is_lost else _SET_ANEW
 
     @contextmanager
     def setting(
@@ -119,4 +122,4 @@ class State:
 
     @property
     def _is_lost(self) -> bool:
-        return self._remedy == _START_ANEW
+        return self._remedy == self._start_anew

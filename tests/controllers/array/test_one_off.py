@@ -66,3 +66,11 @@ def test_any_mode_computes_expressions_between_steps(options: dict[str, Any]) ->
         run.run(3)
         right = ct.reference_run(HEAT.program("float32"), right, 3, (False, False))
         assert np.array_equal(run.u, right)
+
+
+def test_values_that_nobody_looks_at_any_more_give_their_tiles_to_others() -> None:
+    with ct.Computation([], (6, 8), u=1, v=2, devices="reference", comm=SERIAL) as run:
+        for number in range(6):
+            assert (np.asarray(run.u * run.v + number) == 2 + number).all()
+        store, bound = run._arrays.store, run._arrays._bound
+        assert store._n_made == 1 and len(bound._known) == 1

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: MIT
+"""Functions of items done for the arrays of a workspace, where their rows lie."""
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.array.arrays import Arrays
+from controllers.array.lazy import Distributed
+from controllers.array.local_rows import SplitRows, split_rows, stated
+from controllers.array.mapped import MappedRun, Placed
+from controllers.array.owner import Owner
+from controllers.array.source import ArraySource
+from controllers.executor.executor import Executor
+from controllers.language.each import Each
+from controllers.placement.placement import failing_together
+from controllers.plan import Location
+from controllers.program.items import ArrayKind, ItemProgram
+from controllers.run.array_calls import ArrayCalls
+from controllers.run.call import Calls, refuse_together
+from controllers.run.state import State
+from controllers.space.meter import Meter
+from controllers.space.whole_array import WholeArray
+from controllers.space.whole_tiles import WholeStore, WholeTiles, as_rows
+from hitmap.comm import Communicator
+from hitmap.layout import Layout
+
+MOST_BOUND = 64     # functions on arrays
+
+
+class Space(Protocol):
+    """What functions of items ask of a workspace."""
+
+    @property
+    def comm(self) -> Communicator: ...
+    @property
+    def messages(self) -> Communicator: ...
+    @property
+    def owner(self) -> Owner: ...
+    @property
+    def executors(self) -> Mapping[int, Executor]: ...
+    @property
+    def locations(self) -> tuple[Location, ...]: ...
+    def finish(self) -> None: ...
+    def layout_of(self, extent: tuple[int, ...]) -> Layout: ...
+    def array(
+        self, values: npt.ArrayLike, split: int | None = 0, dtype: npt.DTypeLike | None = None
+    ) -> Any: ...
+    def split_array(self, shape: tuple[int, ...], dtype: str) -> Any: ...
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """An array as a function is given it.
+
+    keep: what holds its tiles.  stale: whose copies are valid afterwards.
+    """
+
+    key: object
+    kind: ArrayKind
+    placed: Placed
+    keep: object
+    arrays: Arrays | None = None
+    stale: tuple[ArraySource, WholeTiles] | None = None
+
+
+class Applying:
+    """What a workspace does with functions of items."""
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self.meter = Meter(space.executors, space.finish)
+        self._wholes = WholeStore(space.executors, space.comm)
+        self._bound: OrderedDict[object, tuple[ItemProgram, MappedRun]] = OrderedDict()
+
+    def __call__(
+        self, function: Each, arrays: Mapping[str, Any], numbers: Mapping[str, float]
+    ) -> Any:
+        """The results as arrays of the workspace, one or by name.  Collective."""
+        space, uses = self._space, function.parameters.uses
+        space.owner.begin("each", lambda: {
+            "function": function.__name__, "numbers": dict(numbers),
+            **{f"argument {name}": stated(one) for name, one in arrays.items()},
+        })  # fmt: skip
+        given = {
+            name: self._row(arrays[name]) if use == "row" else self._all(arrays[name])
+            for name, use in uses.items()
+        }
+        made = refuse_together(
+            space.comm, lambda: function.lowered({n: one.kind for n, one in given.items()})
+        )
+        results = {
+            name: space.split_array(kind.shape, kind.dtype) for name, kind in made.results.items()
+        }
+        given |= {name: self._row(array) for name, array in results.items()}
+        run = self._run(made, given)
+        involved = dict.fromkeys(one.arrays for one in given.values() if one.arrays is not None)
+        if not run.is_light:
+            space.finish()
+        events = self.meter.run(id(run), run, numbers)
+        for some in involved:
+            some.pending.add(events)
+        for one in given.values():
+            if one.stale is not None:
+                one.stale[0].copies = one.stale[1]
+        return results if made.is_named else next(iter(results.values()))
+
+    def _row(self, array: Any) -> _Given:
+        """An array split by rows; one of NumPy's is split first."""
+        rows = self._rows_of(array)
+        if rows is None:
+            values = np.asarray(array)
+            return self._row(self._space.array(values, dtype=values.dtype))
+        kind = ArrayKind(rows.layout.domain.extent, rows.source.dtype)
+        tiles = {place: as_rows(rows.arrays.store.tile(rows.source, place))
+                 for place in rows.arrays.store.places}  # fmt: skip
+        return _Given(
+            rows.source.key, kind, Placed(self._layout(kind), tiles), rows.source, rows.arrays
+        )
+
+    def _rows_of(self, array: Any) -> SplitRows | None:
+        """Those of an array of this workspace; of others NumPy's array is taken."""
+        if isinstance(array, Distributed) and array.arrays.owner is self._space.owner:
+            return split_rows(array)
+        return None
+
+    def _all(self, array: Any) -> _Given:
+        """An array whole at each place: gathered by the function's plan where copies are stale."""
+        rows = self._rows_of(array)
+        if rows is None:
+            return self._everywhere(array)
+        split = self._row(array)
+        source = rows.source if isinstance(rows.source, ArraySource) else None
+        if source is not None and isinstance(source.copies, WholeTiles):
+            kind, known = replace(split.kind, copied=True), source.copies
+            placed = Placed(split.placed.layout, known.tiles)
+            return _Given(known.key, kind, placed, known, split.arrays)
+        wholes = self._wholes.take(split.kind.extent, split.kind.dtype)
+        placed = Placed(split.placed.layout, wholes.tiles, own=split.placed.tiles)
+        return _Given(
+            (split.key, wholes.key), split.kind, placed, (split.keep, wholes), split.arrays,
+            None if source is None else (source, wholes),
+        )  # fmt: skip
+
+    def _everywhere(self, array: Any) -> _Given:
+        """An array that every rank has; that of rank 0 counts."""
+        own = isinstance(array, WholeArray) and array.owner is self._space.owner
+        known = array.copies if own else None
+        if known is None:
+            values = self._space.comm.bcast(np.asarray(array))
+            extent = ArrayKind(values.shape, values.dtype.name).extent
+            known = self._wholes.take(extent, values.dtype.name)
+            self._space.finish()    # somebody may still read the tiles
+            for place, tile in known.tiles.items():
+                self._space.executors[place].move_to(
+                    tile, tile.geometry.box, values.reshape(extent)
+                )
+        if own:
+            array.copies = known
+        kind = ArrayKind(np.shape(array), np.asarray(array).dtype.name, copied=True)
+        return _Given(known.key, kind, Placed(self._layout(kind), known.tiles), known)
+
+    def _layout(self, kind: ArrayKind) -> Layout:
+        return self._space.layout_of(kind.extent)
+
+    def _run(self, made: ItemProgram, given: Mapping[str, _Given]) -> MappedRun:
+        """The function bound to these tiles, now where that is the first use."""
+        key = id(made), *(one.key for one in given.values())
+        found = self._bound.get(key)
+        if found is not None:
+            self._bound.move_to_end(key)
+            return found[1]
+        space, placed = self._space, {name: one.placed for name, one in given.items()}
+        with failing_together(space.comm):
+            run = MappedRun(made, placed, space.executors, space.locations, space.messages)
+        self._bound[key] = made, run
+        if len(self._bound) > MOST_BOUND:
+            space.finish()
+            self._bound.popitem(last=False)[1][1].close()
+        return run
+
+    def close(self) -> None:
+        """Give back what belongs to MPI, when nothing is under way any more."""
+        for _, run in self._bound.values():
+            run.close()
+        self._bound.clear()
+
+
+class SpaceCalls(ArrayCalls):
+    """What a workspace does around each call of array expressions."""
+
+    def __init__(self, calls: Calls, state: State, apply: Applying) -> None:
+        super().__init__(calls, state)
+        self._apply = apply
+
+    def apply_each(
+        self, function: Each, arrays: Mapping[str, Any], numbers: Mapping[str, float]
+    ) -> Any:
+        return self._apply(function, arrays, numbers)

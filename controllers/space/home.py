@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""Where the arrays of one shape lie, and where what is written of them as with NumPy is computed.
+
+That is a plan of one field which has no memory: arrays come and go in tiles that lie as its would.
+"""
+from __future__ import annotations
+
+import numpy as np
+
+from controllers.array.arrays import Arrays
+from controllers.array.owner import Owner
+from controllers.engine import Engine
+from controllers.memory.tile import Tile
+from controllers.placement.placement import Controllers
+from controllers.plan import Plan
+from controllers.program.expression import Read
+from controllers.program.idle import Idle
+from controllers.program.program import Field, Program
+from controllers.program.stage_check import Math
+from controllers.settings.division import Division
+from hitmap.comm import Communicator
+from hitmap.shape import Shape
+
+CELLS = "cells"     # the field without memory
+
+
+def home_program(n_axes: int, math: Math) -> Program:
+    """A program of one field, whose step computes no cell."""
+    same = {CELLS: Read(CELLS, (0,) * n_axes)}
+    stage = Idle("idle", same, ((0, 0),) * n_axes)
+    return Program("workspace", (Field(CELLS, "float32"),), (stage,), math)
+
+
+class Home:
+    """Of the arrays of one shape, whose rows are divided over the places.
+
+    division: with weights for all places, so that arrays of as many rows are cut alike.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        division: Division,
+        controllers: Controllers,
+        comm: Communicator,
+        messages: Communicator,
+        math: Math,
+        owner: Owner,
+    ) -> None:
+        self.shape, n_axes = shape, len(shape)
+        self.layout = division.layout_of(Shape.of_extent(shape), len(controllers.locations))
+        self.placement = controllers.consecutive(division.places_per_controller)
+        plan = Plan(
+            home_program(n_axes, math), self.layout, (False,) * n_axes, self.placement.locations,
+            overlap="off", only_rank=comm.rank,
+        )  # fmt: skip
+        nowhere = {
+            plan.newest(CELLS, 0, place): Tile(
+                plan.geometry(CELLS, place), np.dtype("float32"), None, None
+            )
+            for place in plan.places
+        }
+        self.engine = Engine(plan, self.placement.executors, messages, nowhere)
+        self.arrays = Arrays(self.engine, comm, messages, math, owner)
+
+    def close(self) -> None:
+        """What somebody may still look at goes to the host.  Collective."""
+        self.arrays.close()
