@@ -43,8 +43,8 @@ def check_width_of(execution: Execution, kernel: KernelChoice, program: Program)
     reason = ""
     if execution.checked != "off":
         reason = "the checked mode looks at every step"
-    elif execution.tune:
-        reason = "tune searches with an exchange after each launch"
+    elif execution.tune and execution.halo_width_search:
+        reason = "tune compares the launches of one width"
     elif execution.halo_width_search and execution.chooses:
         reason = 'devices="auto" compares devices with one width'
     elif execution.halo_width_search and execution.balance == "dynamic":

@@ -98,7 +98,7 @@ def two_steps(u: Any, v: Any) -> Any:
         ({"halo_width": "wide"}, "one of auto, auto:dichotomic.*got 'wide'"),
         ({"halo_width": 6, "steps_per_launch": 4}, "a multiple of steps_per_launch"),
         ({"halo_width": 2, "check": True}, "checked mode looks at every step"),
-        ({"halo_width": 2, "tune": 1.0}, "tune searches with an exchange after each launch"),
+        ({"halo_width": "auto", "tune": 1.0}, "tune compares the launches of one width"),
         ({"halo_width": "auto", "balance": "dynamic"}, "shares that always follow"),
     ],
 )
