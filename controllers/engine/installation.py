@@ -96,8 +96,8 @@ class Installation:
         return (self,)
 
     def steps_of(self, n_launches: int) -> int:
-        """In how many time steps there are so many launches of an operation."""
-        return n_launches * self.plan.steps_per_launch
+        """In how many time steps there are so many launches of an operation: one per round."""
+        return n_launches * self.plan.halo_width
 
     @property
     def is_in_order(self) -> bool:

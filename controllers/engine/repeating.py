@@ -67,6 +67,12 @@ class RepeatingEngine(Engine):
         self.run(times, log=log)
         self._asks, self.folds.is_trial = True, False
 
+    def take_over(self, other: Engine) -> None:
+        assert isinstance(other, RepeatingEngine), "the same program"
+        self.loaded(other.n_steps)
+        self._holding = {**other._holding}
+        self.numbers.go_on_from(other.numbers)
+
     def run(
         self,
         n_steps: int,

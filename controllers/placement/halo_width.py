@@ -8,9 +8,8 @@ from typing import Any
 from controllers.kernel.registry import KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.placement.temporal import thickest
-from controllers.plan import Plan, RoundPlan
+from controllers.plan import Plan, RepeatedRounds, RoundPlan
 from controllers.program.program import Program
-from controllers.program.rounds import why_together
 from controllers.settings.execution import Execution
 
 MOST_TRIED = 64     # steps between two exchanges
@@ -22,17 +21,26 @@ def fixed_width(execution: Execution) -> int | None:
     return None if width is None or isinstance(width, str) else width
 
 
-def plan_of_width(width: int, *args: Any, steps_per_launch: int = 1, **options: Any) -> Plan:
-    """A plan with so many steps between two exchanges, a multiple of those of a launch."""
+def plan_of_width(
+    width: int, program: Program, *args: Any, steps_per_launch: int = 1, **options: Any
+) -> Plan:
+    """A plan with so many steps between two exchanges, a multiple of those of a launch.
+
+    Where stages are repeated, with so many turns of them.
+    """
     if width == steps_per_launch:
-        return Plan(*args, steps_per_launch=steps_per_launch, **options)
+        return Plan(program, *args, steps_per_launch=steps_per_launch, **options)
     n_launches, rest = divmod(width, steps_per_launch)
     if rest or not n_launches:
         raise ValueError(
             f"launches of {steps_per_launch} steps do not make up the {width} steps between two "
             f"exchanges; use a halo_width that is a multiple of steps_per_launch"
         )
-    return RoundPlan(*args, n_launches=n_launches, steps_per_launch=steps_per_launch, **options)
+    if program.repeats:
+        return RepeatedRounds(program, *args, n_turns=width, **options)
+    return RoundPlan(
+        program, *args, n_launches=n_launches, steps_per_launch=steps_per_launch, **options
+    )
 
 
 def check_width_of(execution: Execution, kernel: KernelChoice, program: Program) -> None:
@@ -43,8 +51,10 @@ def check_width_of(execution: Execution, kernel: KernelChoice, program: Program)
     reason = ""
     if execution.checked != "off":
         reason = "the checked mode looks at every step"
-    elif execution.tune:
-        reason = "tune searches with an exchange after each launch"
+    elif execution.tune and execution.halo_width_search:
+        reason = "tune compares the launches of one width"
+    elif execution.tune and program.repeats:
+        reason = "tune times all launches of a repeat but the first, which is the widest"
     elif execution.halo_width_search and execution.chooses:
         reason = 'devices="auto" compares devices with one width'
     elif execution.halo_width_search and execution.balance == "dynamic":
@@ -76,7 +86,7 @@ def widths_to_try(plan: Plan, fits: Callable[[Plan, Sequence[Plan]], bool]) -> t
     collectively, for the widest one beside the engines of the others.
     """
     found = [plan.halo_width]
-    if why_together(plan.program) or not plan.bundles:
+    if plan.program.repeats or not plan.bundles:
         return (*found,)
     most = min(MOST_TRIED, thickest(plan.program, plan.layout, plan.periodic))
     while 2 * found[-1] <= most:

@@ -15,7 +15,7 @@ from controllers.plan.operation import (
 )
 from controllers.plan.overlap import Overlap
 from controllers.plan.plan import Plan
-from controllers.plan.round_plan import RoundPlan
+from controllers.plan.round_plan import RepeatedRounds, RoundPlan
 from controllers.plan.way import ExchangeWay
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "PlaceMemory",
     "Plan",
     "PlanMemory",
+    "RepeatedRounds",
     "RoundPlan",
     "StagingKey",
     "TileKey",

@@ -10,7 +10,7 @@ same object.
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,7 +25,6 @@ from controllers.plan.way import ExchangeWay
 from controllers.program.program import Program
 from controllers.program.repeat import Repeat
 from controllers.program.segments import segments
-from hitmap.strided import Geometry
 
 _RECORDED = ("operations", "opening", "places", "memories", "_memories", "parts")
 
@@ -104,8 +103,19 @@ class Plan(Outline):
         if not self.program.repeats:
             return ()
         return tuple(
-            Part(_PartPlan(self, program), repeat) for program, repeat in segments(self.program)
+            Part(self._part(program, repeat), repeat) for program, repeat in segments(self.program)
         )
+
+    def _part(self, program: Program, repeat: Repeat | None) -> Plan:
+        """The plan of a part."""
+        return self._of_stages(Plan, program)
+
+    def _of_stages(self, kind: Callable[..., Plan], program: Program, **more: int) -> Plan:
+        """A plan of some stages, in the tiles of this one."""
+        return kind(
+            program, self.layout, self.periodic, self.locations, way=self.way,
+            only_rank=self.only_rank, in_place=self.in_place, tiles_of=self, **more,
+        )  # fmt: skip
 
     @cached_property
     def n_buffers(self) -> Mapping[str, int]:
@@ -143,17 +153,3 @@ class Plan(Outline):
 
     def __str__(self) -> str:
         return describe(self, self.operations)
-
-
-class _PartPlan(Plan):
-    """Some stages of the program of another plan, in the tiles of that."""
-
-    def __init__(self, whole: Plan, program: Program) -> None:
-        self._whole = whole
-        super().__init__(
-            program, whole.layout, whole.periodic, whole.locations, way=whole.way,
-            only_rank=whole.only_rank, in_place=whole.in_place,
-        )  # fmt: skip
-
-    def geometry(self, field: str, place: int) -> Geometry:
-        return self._whole.geometry(field, place)

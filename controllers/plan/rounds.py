@@ -24,7 +24,6 @@ from controllers.program.rounds import (
     reach_of,
     unrolled,
     unrolled_sweep,
-    why_together,
 )
 from controllers.program.sweep import Sweep, Version
 from hitmap.halo import HaloPattern
@@ -44,13 +43,11 @@ class RoundOutline(Plan):
         self, program: Program, layout: Layout, periodic: tuple[bool, ...], *args: Any,
         n_launches: int, steps_per_launch: int = 1, **options: Any,
     ) -> None:  # fmt: skip
-        reason = why_together(program)
-        if not reason and options.get("host_tasks"):
-            reason = "tasks of the host change what a place owns after each step"
-        if reason:
+        if options.get("host_tasks"):
             raise ValueError(
                 f"halos of {n_launches * steps_per_launch} steps are not for {program.name!r}: "
-                f"{reason}; leave the halo width out"
+                f"tasks of the host change what a place owns after each step; leave the halo width "
+                f"out"
             )
         self.n_launches = n_launches
         self._margin = reach_of(program.stages, n_launches * steps_per_launch)

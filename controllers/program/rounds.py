@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 from controllers.program.expression import Index
 from controllers.program.extension import Extension
 from controllers.program.liveness import Liveness
-from controllers.program.program import Program
 from controllers.program.stage import Stage
 from controllers.program.sweep import Sweep, Version
 from hitmap.region import Region
@@ -140,13 +139,6 @@ def unrolled_sweep(sweep: Sweep, periodic: tuple[bool, ...], by: int) -> Sweep:
 def reach_of(stages: tuple[Stage, ...], n_steps: int) -> int:
     """Cells that so many steps read to one side, at most."""
     return n_steps * sum(max(0, *(max(-low, high) for low, high in s.offsets)) for s in stages)
-
-
-def why_together(program: Program) -> str:
-    """Why places cannot go on for several launches without an exchange; "" where they can."""
-    if program.repeats:
-        return f"the program repeats {program.repeats[0].name!r}, of which each turn is exchanged"
-    return ""
 
 
 def _add(needed: dict[Version, Shape], version: Version, box: Shape) -> None:

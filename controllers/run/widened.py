@@ -37,14 +37,13 @@ class Widened(Overview):
 
     @collective("width", use="reads")
     def _use_halo_width(self, width: int) -> None:
-        self._take_width(width)
+        if width != self.halo_width:
+            self._take_width(width)
         self._chooser = None
 
     def _take_width(self, width: int) -> None:
-        """Let the engine of a width run the steps from now on.  Collective."""
+        """Let the engine of another width run the steps from now on.  Collective."""
         old, relay = self._assembly.engine, self._assembly.relay
-        if width == old.plan.halo_width:
-            return
         new = relay.engine(width)
         self._arrays.moves()
         new.take_over(old)

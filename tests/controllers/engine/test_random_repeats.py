@@ -93,3 +93,13 @@ def test_repeats_give_what_the_reference_gives(number: int, way: str) -> None:
         executors = [rng.choice([one, ReferenceExecutor(reference_device())])
                      for _ in range(n_places)]  # fmt: skip
     check_engine(case, executors, layout_of(case, n_places, rng), WAYS[way])
+
+
+@pytest.mark.parametrize("number", sample(range(60), 10))
+def test_repeats_exchange_wide_halos_after_several_turns(number: int) -> None:
+    rng, case = random.Random(number), random_repeats(number)
+    executors: list[Executor] = [
+        ReferenceExecutor(reference_device()) for _ in range(rng.choice(N_PLACES))
+    ]
+    layout = layout_of(case, len(executors), rng)
+    check_engine(case, executors, layout, RepeatingEngine, n_launches=rng.randint(2, 4))

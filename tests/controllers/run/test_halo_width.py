@@ -10,6 +10,7 @@ from mpi_jobs import helpers_path, run_ranks
 
 import controllers as ct
 from controllers import Computation, Kernel, Stencil, reference_run
+from controllers.program.reference import reference_steps
 
 CROSS = Stencil.of("cross", [(-1, 1)] * 2, [0, 1, 0, 1, 4, 1, 0, 1, 0], 8).program("float32")
 START = np.random.default_rng(0).random((37, 29), dtype=np.float32)
@@ -98,7 +99,7 @@ def two_steps(u: Any, v: Any) -> Any:
         ({"halo_width": "wide"}, "one of auto, auto:dichotomic.*got 'wide'"),
         ({"halo_width": 6, "steps_per_launch": 4}, "a multiple of steps_per_launch"),
         ({"halo_width": 2, "check": True}, "checked mode looks at every step"),
-        ({"halo_width": 2, "tune": 1.0}, "tune searches with an exchange after each launch"),
+        ({"halo_width": "auto", "tune": 1.0}, "tune compares the launches of one width"),
         ({"halo_width": "auto", "balance": "dynamic"}, "shares that always follow"),
     ],
 )
@@ -107,12 +108,38 @@ def test_what_does_not_go_together_is_refused(keywords: Any, message: str) -> No
         Computation(CROSS, START, devices="reference", **keywords)
 
 
-def test_programs_that_repeat_stages_are_refused() -> None:
-    again = ct.repeat(ct.step(lambda u: dict(u=u[1], top=ct.max(u))), until=lambda now: True,
-                      at_most=3)  # fmt: skip
-    with pytest.raises(ValueError, match="repeats .* each turn is exchanged; leave the halo width"):
-        Computation([again], ct.Grid(x=20), boundary="periodic", devices="reference",
-                    halo_width=2, u=0)  # fmt: skip
+def relax(u: Any, f: Any) -> Any:
+    new = (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] + f) * 0.25
+    return {"u": new, "moved": ct.max(abs(new - u))}
+
+
+def heat(u: Any, f: Any) -> Any:
+    return {"f": f * 0.5 + u[0, 1] * 0.01}
+
+
+@pytest.mark.parametrize("boundary", ["periodic", "mirror"])
+@pytest.mark.parametrize("device", ["reference", "cpu"])
+def test_turns_of_a_repeat_are_exchanged_together(boundary: str, device: str) -> None:
+    solve = ct.repeat(ct.step(relax), until=lambda now: now.moved < 0.05, check_every=3, at_most=20)
+    with Computation(
+        [solve, ct.step(heat)], ct.Grid(y=17, x=23), boundary=boundary, devices=device,
+        places_per_controller=3, halo_width=5, u=0, f=lambda y, x: np.sin(y) * np.cos(x),
+    ) as run:  # fmt: skip
+        fields = {name: np.asarray(run[name]) for name in run.fields}
+        right = [*reference_steps(run.program, fields, n_steps=6)]
+        for width, now in zip((5, 1, 3, 3, 2, 5), right):
+            run.use_halo_width(width)
+            run.run(1)
+            assert run.halo_width == width
+            assert {**run.results} == now.results
+            assert all(np.array_equal(np.asarray(run[f]), now.fields[f]) for f in run.fields)
+
+
+def test_what_repeats_is_not_tuned_with_wide_halos() -> None:
+    solve = ct.repeat(ct.step(relax), until=lambda now: now.moved < 0.05, at_most=20)
+    with pytest.raises(ValueError, match="all launches of a repeat but the first"):
+        Computation([solve], ct.Grid(y=17, x=23), devices="cpu", boundary="periodic",
+                    halo_width=5, tune=1.0, u=0, f=0)  # fmt: skip
 
 
 def test_what_is_sent_of_fields_that_are_renamed_is_told() -> None:

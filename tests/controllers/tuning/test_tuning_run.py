@@ -2,6 +2,7 @@
 """Tuning while a run is under way: the same bits, the same number of steps, on all ranks."""
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from mpi_jobs import helpers_path, run_ranks
-from sample import sample
+from sample import cases, sample
 
 from controllers import Computation, Stencil, kgt, reference_run
 from controllers.kernel import stage_kernel
@@ -58,6 +59,27 @@ def test_a_tuned_run_has_the_bits_of_the_reference(parts: list[int]) -> None:
             run.run(n_steps)
         assert np.array_equal(run.gather(), reference_run(LINE, field(), sum(parts), (False,)))
         assert run.report().steps == sum(parts)
+
+
+@pytest.mark.parametrize("number", cases(2, 20))
+def test_halos_of_any_width_are_tuned(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(number)
+    monkeypatch.setattr("controllers.tuning.timing.MAX_LAUNCHES", 2)
+    per_launch = rng.choice([1, 1, 3])
+    with tuned(
+        halo_width=per_launch * rng.randint(2, 5), steps_per_launch=per_launch,
+        places_per_controller=rng.randint(2, 3), boundary=rng.choice(["fixed", "periodic"]),
+    ) as run:  # fmt: skip
+        done, widest = 0, run.halo_width
+        for _ in range(6):
+            run.run(n_steps := rng.randint(1, 3 * STEPS))
+            done += n_steps
+            if rng.random() < 0.5:
+                run.use_halo_width(per_launch * rng.randint(1, widest // per_launch))
+        periodic = (run.plan.periodic[0],)
+        assert np.array_equal(run.gather(), reference_run(LINE, field(), done, periodic))
+        found = run.report().tuning
+        assert found is not None and found.tried > 1
 
 
 def test_progress_counts_all_steps() -> None:
