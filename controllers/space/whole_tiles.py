@@ -2,16 +2,18 @@
 """Tiles that hold all of an array at each place, for functions that read it as a whole."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from controllers.executor.executor import Executor
 from controllers.memory.tile import Tile
 from controllers.placement.placement import failing_together
+from controllers.plan import Location
+from hitmap.agreement import on_all_ranks
 from hitmap.comm import Communicator
 from hitmap.shape import Shape
-from hitmap.strided import Geometry
+from hitmap.strided import PITCH_MULTIPLE, Geometry
 
 
 class WholeTiles:
@@ -50,14 +52,21 @@ class WholeStore:
         return WholeTiles(("whole", number), tiles, lambda: free.append((number, tiles)))
 
 
+def check_rows(shape: Sequence[int], locations: Sequence[Location]) -> None:
+    """ValueError, on all ranks alike, where rows are no runs of cells on one of the devices."""
+    padded = len(shape) == 3 and shape[2] % PITCH_MULTIPLE
+    apart = next((where.device for where in locations if not where.shares_host), None)
+    if padded and apart is not None:
+        raise on_all_ranks(ValueError(
+            f"rows of {(*shape[1:],)} are padded in the memory of {apart}, and functions of items "
+            f"take them without gaps there; reshape the array to 2 axes, or make the last one a "
+            f"multiple of {PITCH_MULTIPLE}"
+        ))  # fmt: skip
+
+
 def as_rows(tile: Tile) -> Tile:
-    """The same memory as rows by columns; ValueError where rows are no runs of cells."""
+    """The same memory as rows by columns, where rows are runs of cells."""
     box, pitches = tile.geometry.box, tile.geometry.pitches
     n_columns = int(np.prod(box.extent[1:], dtype=np.int64))
-    if box.n_axes == 3 and pitches[1] != box.extent[2]:
-        raise ValueError(
-            f"rows of {box.extent[1:]} are padded in the memory of this device, and functions of "
-            f"items take rows of one axis; reshape the array before it is given to the workspace"
-        )
     cells = Shape((box.lower[0], 0), (box.upper[0], n_columns))
     return Tile(Geometry(cells, (pitches[0], 1)), tile.dtype, tile.host, tile.buffer)

@@ -75,6 +75,21 @@ def test_memory_of_results_and_copies_is_used_again() -> None:
         assert space.home((9, 3)).arrays.store._n_made <= 4
 
 
+@pytest.mark.parametrize("device, n_places, more", WAYS)
+def test_rows_of_two_axes(device: str, n_places: int, more: dict[str, Any]) -> None:
+    values = np.random.default_rng(9).normal(size=(7, 3, 8))
+    with on(device, n_places, more) as space:
+        found, right = halves(space.array(values), space.array(-values)), halves(values, -values)
+        assert all(np.array_equal(found[name], right[name]) for name in right)
+        odd = space.array(values[:, :, :5])
+        if more.get("zero_copy", True):
+            assert np.array_equal(halves(odd, odd)["mean"], values[:, :, :5])
+        else:
+            with pytest.raises(ValueError, match="padded.*reshape"):
+                halves(odd, odd)
+            assert np.array_equal(odd + odd, 2 * values[:, :, :5])
+
+
 def test_arrays_of_another_workspace_are_brought_by_the_host() -> None:
     points, few = np.random.default_rng(8).normal(size=(9, 2)), np.arange(6.0).reshape(3, 2)
     with on("cpu", 2, {}) as space, on("reference", 3, {}) as other:
