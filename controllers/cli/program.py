@@ -46,11 +46,11 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
     run = _Run(options)
     with _as_main(options.pattern, options.arguments), overriding(run.overrides()):
         _execute(options.pattern, run)
-    if not run.n_made:
+    if not run.n_made and not run.n_opened:
         raise Failure(
             USAGE,
             f"{options.pattern}: it has made no computation, so no option held; a program makes a "
-            f"controllers.Computation, a pattern file needs --size or --input",
+            f"controllers.Computation or a workspace, a pattern file needs --size or --input",
         )
     for option, what in (("trace", "timeline"), ("plot", "picture")):
         wanted = getattr(options, option) is not None and not options.explain
@@ -72,7 +72,7 @@ class _Run:
     """What is done with the computations of a program."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self.n_made = self.n_closed = self.n_drawn = 0
+        self.n_made = self.n_closed = self.n_drawn = self.n_opened = 0
         self.refusals: list[Exception] = []     # of what the options say
         self._options = options
 
@@ -85,8 +85,11 @@ class _Run:
             execution["devices"] = tuple(options.device)
         return Overrides(
             _known(given, Division), execution, options.iterations,
-            self._made, self._runs, self._closes, self.refusals.append,
+            self._made, self._runs, self._closes, self.refusals.append, opened=self._opened,
         )  # fmt: skip
+
+    def _opened(self, workspace: object) -> None:
+        self.n_opened += 1
 
     def _made(self, computation: Computation) -> None:
         self.n_made += 1

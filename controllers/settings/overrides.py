@@ -32,6 +32,7 @@ class Overrides:
     cells there are along each axis of a grid, whose lower ends and spacing stay.
     made, runs, closes: told of each computation, on all ranks alike: when it is made, before it
     runs steps, before it is closed.  refused: told why one cannot be made as is said here.
+    opened: told of each workspace, when it is made.
     """
 
     division: Mapping[str, Any] = field(default_factory=dict)
@@ -42,6 +43,7 @@ class Overrides:
     closes: Callable[[Any], None] = _nothing
     refused: Callable[[Exception], None] = _nothing
     extent: tuple[int, ...] | None = None
+    opened: Callable[[Any], None] = _nothing
 
     def divided(self, division: Division) -> Division:
         """`division` as it is to be; who says how to cut says all of that.

@@ -54,19 +54,26 @@ def division_of(division: Division) -> Division:
     """As it is said from outside; ValueError where it is no division of rows."""
     said = overrides().divided(division)
     if said.kind not in ("bands", *WEIGHTED[:1]) or said.align != 1:
-        raise ValueError(
-            f"the arrays of a workspace are split by rows, got {said.kind}; give weights, or leave "
-            f"it out"
-        )
+        with overrides().answering():
+            raise ValueError(
+                f"the arrays of a workspace are split by rows, got {said.kind}; give weights, or "
+                f"leave it out"
+            )
     return said
 
 
 def execution_of(execution: Execution) -> Execution:
     """As it is said from outside; ValueError where it is for computations alone."""
     said = overrides().executed(execution)
-    if said.chooses:
-        raise ValueError(
-            "devices='auto' chooses by the steps of a computation, and a workspace has none; name "
-            "the devices, such as devices=['gpu', 'cpu']"
-        )
+    with overrides().answering():
+        if said.checked != "off":
+            raise ValueError(
+                f"check={said.check!r} watches the steps of a computation, and a workspace has "
+                f"none; leave it out"
+            )
+        if said.chooses:
+            raise ValueError(
+                "devices='auto' chooses by the steps of a computation, and a workspace has none; "
+                "name the devices, such as devices=['gpu', 'cpu']"
+            )
     return said

@@ -94,6 +94,7 @@ class Workspace:
             self._watchdog.connect(self.comm, number)
             with overrides().answering():
                 self._begin(division, execution)
+        overrides().opened(self)
 
     def _begin(self, division: Division, execution: Execution) -> None:
         """Open the devices, and divide the rows among them."""

@@ -89,6 +89,20 @@ def test_options_hold_in_place_of_what_the_program_says(
     assert overrides() == Overrides()
 
 
+def test_options_hold_for_workspaces(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "rows.py").write_text(
+        "import controllers as ct\n"
+        "with ct.workspace(devices='cpu') as on:\n"
+        "    x = on.array([1.0, 2.0, 3.0, 4.0])\n"
+        "    print(len(on.report().places), on.report().places[1].share, (x * x).sum())\n"
+    )
+    assert run("rows.py --device reference --device reference --weights 1,3") == 0
+    assert capsys.readouterr().out == "2 0.75 30.0\n"
+    for option, what in (("--partition blocks", "split by rows"), ("--check", "steps of a comp")):
+        assert run(f"rows.py --device reference {option}") == 2
+        assert what in capsys.readouterr().err
+
+
 def test_explain_ends_where_the_first_step_would_begin(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("heat.py --explain") == 0
     out = capsys.readouterr().out
