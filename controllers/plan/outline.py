@@ -264,8 +264,14 @@ class Outline(Halos):
         """The same sweep of `count` time steps."""
         if count == sweep.count:
             return sweep
+        stage = sweep.folding or sweep.stage
         domain, boundaries = self.layout.domain, self.program.boundaries
-        return Sweep.over(sweep.stage, domain, self.periodic, count, boundaries)
+        return Sweep.over(stage, domain, self.periodic, count, boundaries)
+
+    @property
+    def folds_apart(self) -> bool:
+        """Whether folds are those of launches of one step, where others compute several."""
+        return self.steps_per_launch > 1 and bool(self.program.folds)
 
     @cached_property
     def _leaving(self) -> dict[tuple[Version, int], list[Message]]:

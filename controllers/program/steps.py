@@ -2,6 +2,9 @@
 """Several time steps at once: how far they read, and which programs can do them."""
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import lru_cache
+
 from controllers.program.boundary import Mirror
 from controllers.program.expression import Coordinate, Index
 from controllers.program.mirrors import Mirrors
@@ -21,7 +24,8 @@ def why_single(program: Program, domain: Shape) -> str:
 
     A single stage of a field that it reads, too, can.  What lies outside that field must never
     change, or be its mirror image: no step in between could fill it.  No scalar that is used may
-    change from step to step, nor may the stage use indices, coordinates or OpenCL C.
+    change from step to step, nor may the stage use indices, coordinates or OpenCL C.  What it
+    folds is known of the last step of a run alone.
 
     >>> from controllers.language.weights import Stencil
     >>> from controllers.program.boundary import Boundary
@@ -33,8 +37,8 @@ def why_single(program: Program, domain: Shape) -> str:
     'its stage reads 2 cells below and 1 above, where a mirror is on axis 0'
     """
     (stage, *more) = program.stages
-    if program.folds:
-        return f"it folds {', '.join(program.folds)}"
+    if program.rules.time_is_folded:
+        return f"its time step is made of what it folds, {', '.join(program.folds)}"
     if program.repeats:
         return f"it repeats {program.repeats[0].name!r}"
     if more:
@@ -72,6 +76,16 @@ def _why_no_mirrors(stage: Stage, mirrors: Mirrors, domain: Shape) -> str:
         if any(signs) and domain.extent[axis] < low:
             return f"a mirror on axis {axis} shows more cells than there are"
     return ""
+
+
+def without_folds(stage: Stage) -> Stage:
+    """The same stage as it is computed where nobody asks for its folds; it updates fields."""
+    return _without_folds(stage) if stage.folds else stage
+
+
+@lru_cache(maxsize=64)      # stages are compared as objects by those who keep kernels
+def _without_folds(stage: Stage) -> Stage:
+    return replace(stage, folds={})
 
 
 def own_offsets(stage: Stage, field: str) -> tuple[tuple[int, ...], ...]:

@@ -17,7 +17,7 @@ from controllers.program.fold import Fold, within
 from controllers.program.items import items_of
 from controllers.program.mirrors import NO_MIRRORS, Mirrors
 from controllers.program.stage import Boundaries, Stage, around
-from controllers.program.steps import grown, offsets_read, own_offsets
+from controllers.program.steps import grown, offsets_read, own_offsets, without_folds
 from hitmap.shape import Shape
 
 NearOffsets: TypeAlias = tuple[tuple[int, ...], ...]
@@ -150,6 +150,7 @@ class Sweep:
     mirrors: at the ends of `cells`, where several steps copy what lies behind in between.
     completes: whether it makes cells that the sweep before it, or those before it that complete
         that one, left out of the versions that they make; it has none in common with these.
+    folding: of several steps, the stage with its folds, which are those of a launch of one step.
     """
 
     stage: Stage
@@ -159,6 +160,7 @@ class Sweep:
     count: int = 1
     mirrors: Mirrors = NO_MIRRORS
     completes: bool = False
+    folding: Stage | None = None
 
     @classmethod
     def of(
@@ -187,6 +189,9 @@ class Sweep:
             Update(Version(field, known.get(field, 0) + 1), expression)
             for field, expression in stage.updates.items()
         )
+        if count > 1 and stage.folds:
+            plain = without_folds(stage)
+            return cls(plain, uses, updates, cells, count, mirrors, folding=stage)
         return cls(stage, uses, updates, cells, count, mirrors)
 
     @classmethod
@@ -215,7 +220,7 @@ class Sweep:
     @property
     def folds(self) -> Mapping[str, Fold]:
         """The numbers that it makes of all the cells that it computes, by name."""
-        return self.stage.folds
+        return (self.folding or self.stage).folds
 
     @property
     def fields(self) -> tuple[str, ...]:

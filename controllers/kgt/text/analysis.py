@@ -17,6 +17,15 @@ from controllers.program.helpers import WHOLE_NUMBER
 from controllers.program.items import items_of
 from controllers.program.program import Stage
 
+# Fields read by a sweep of volumes: with more, cores follow no more streams by themselves, and what
+# a launch of several steps reads is mostly what all of them read.
+MANY_FIELDS = 8
+
+
+def reads_many(stage: Stage) -> bool:
+    """Whether a stage computes volumes of more fields than cores follow streams."""
+    return len(stage.offsets) > 2 and len(stage.fields_read) > MANY_FIELDS
+
 
 class _Known:
     """What is known of a stage on fields of some dtypes, each computed once."""
