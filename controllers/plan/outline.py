@@ -264,9 +264,8 @@ class Outline(Halos):
         """The same sweep of `count` time steps."""
         if count == sweep.count:
             return sweep
-        stage = sweep.folding or sweep.stage
         domain, boundaries = self.layout.domain, self.program.boundaries
-        return Sweep.over(stage, domain, self.periodic, count, boundaries)
+        return Sweep.over(sweep.whole, domain, self.periodic, count, boundaries)
 
     @property
     def folds_apart(self) -> bool:

@@ -64,8 +64,7 @@ def lowered(
     if reason:
         raise ValueError(
             f"launches of {steps_per_launch} steps are for programs of one stage that reads the "
-            f"field it writes, whose boundary is keep, periodic, mirror or a number, and folds "
-            f"nothing, and uses "
+            f"field it writes, whose boundary is keep, periodic, mirror or a number, and uses "
             f"neither coordinates, indices, half points, OpenCL C nor scalars that change from "
             f"step to step; {program.name!r} needs 1 step per launch: {reason}"
         )

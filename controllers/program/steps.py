@@ -45,8 +45,11 @@ def why_single(program: Program, domain: Shape) -> str:
         return "the program has several stages"
     if program.renames:
         return "the program renames fields"
-    if len(stage.updates) > 1:
-        return f"its stage updates several fields, {', '.join(stage.updates)}"
+    if len(stage.updates) != 1:
+        several = f"several fields, {', '.join(stage.updates)}" if stage.updates else "no field"
+        return f"its stage updates {several}"
+    computed = stage.updated(domain, program.periodic, program.boundaries)
+    stage = without_folds(stage)
     if stage.writes not in stage.fields_read:
         return f"its stage does not read the field that it writes, {stage.writes}"
     if program.changing:
@@ -62,12 +65,17 @@ def why_single(program: Program, domain: Shape) -> str:
         for rule in boundary.side(axis):
             if rule.extends and not rule.is_steady and not isinstance(rule, Mirror):
                 return f"what lies outside of {stage.writes} is {rule}"
-    return _why_no_mirrors(stage, Mirrors.of(boundary, program.n_axes), domain)
+    return _why_no_mirrors(stage, Mirrors.of(boundary, program.n_axes), domain, computed)
 
 
-def _why_no_mirrors(stage: Stage, mirrors: Mirrors, domain: Shape) -> str:
+def _why_no_mirrors(stage: Stage, mirrors: Mirrors, domain: Shape, computed: Shape) -> str:
     """Why a launch cannot copy what lies behind mirrors from cells that it computes itself."""
     for axis, ((low, high), signs) in enumerate(zip(own_reach(stage), mirrors.signs)):
+        keeps = (
+            computed.lower[axis] > domain.lower[axis], computed.upper[axis] < domain.upper[axis]
+        )  # fmt: skip
+        if any(sign and kept for sign, kept in zip(signs, keeps)):
+            return f"cells beside a mirror on axis {axis} keep their value"
         if any(signs) and low != high:
             return (
                 f"its stage reads {low} cells below and {high} above, where a mirror is on axis "

@@ -220,7 +220,12 @@ class Sweep:
     @property
     def folds(self) -> Mapping[str, Fold]:
         """The numbers that it makes of all the cells that it computes, by name."""
-        return (self.folding or self.stage).folds
+        return self.whole.folds
+
+    @property
+    def whole(self) -> Stage:
+        """The stage with all that it folds."""
+        return self.folding or self.stage
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -259,15 +264,15 @@ class Sweep:
 
     def needed(self, over: Shape, n_left: int) -> Shape:
         """The cells to compute in a time step, if `n_left` steps after it are to compute `over`."""
-        return grown(self.stage, over, n_left) & self.cells
+        return grown(self.whole, over, n_left) & self.cells
 
     def read(self, use: Use, over: Shape) -> Shape:
         """A box that holds all cells of a used version that may be read to compute `over`."""
         if self.count == 1:
             return use.map.region(over)
         if use.version.field in self.writes:
-            return grown(self.stage, over, self.count) & grown(self.stage, self.cells, 1)
-        single = _map(self.stage, use.version.field, 1)
+            return grown(self.whole, over, self.count) & grown(self.whole, self.cells, 1)
+        single = _map(self.whole, use.version.field, 1)
         return single.region(self.needed(over, self.count - 1))
 
 
