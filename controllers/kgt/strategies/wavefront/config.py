@@ -32,7 +32,7 @@ from controllers.kgt.strategies.wavefront.levels import Levels
 from controllers.kgt.strategies.wavefront.parameters import WavefrontParameters
 from controllers.kgt.strategies.wavefront.slices import functions
 from controllers.kgt.text import fast, frame
-from controllers.kgt.text.analysis import arithmetic_type, reads_many
+from controllers.kgt.text.analysis import SEVERAL_FIELDS, arithmetic_type, reads_many
 from controllers.kgt.text.lanes import Lanes
 from controllers.kgt.text.terms import loops_over_terms
 from controllers.program.expression import Given, Scalar, reads
@@ -71,7 +71,7 @@ class WavefrontConfig(WavefrontParameters, Config):
             cls(3, lanes, 3, band=192, height=24, segment=25 * line),
             cls(2, lanes, 2, band=48, depth=8, height=8, segment=16 * line),
         )[program.n_axes - 1]
-        if program.n_axes == 3 and reads_many(stage):
+        if program.n_axes == 3 and reads_many(stage, SEVERAL_FIELDS):
             # what the levels share of other fields stays in the cache; vectors of half the length
             # leave room for what addresses need
             config = cls(4, lanes // 2, 1, band=64, height=32, segment=17 * line)

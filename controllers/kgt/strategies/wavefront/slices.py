@@ -178,7 +178,7 @@ def _inside(name: str, levels: Levels) -> str:
 
 def _prefetches(levels: Levels, count: int) -> list[str]:
     """C lines: ask for the slices that the next front will read first."""
-    if count == 1 and not levels.many:
+    if count == 1 and not levels.asks:
         return []
     newest = f"at_{count + len(levels.sources) - 2}"
     slices = [
@@ -186,7 +186,7 @@ def _prefetches(levels: Levels, count: int) -> list[str]:
         for number in range(1, count + 1)
     ]
     places = [f"{levels.in_row(at)} + item_{levels.last}" for at in slices]
-    for field in levels.others if levels.many else ():
+    for field in levels.others if levels.asks else ():
         ahead = (f"{number} * {field}_pitch_0" for number in range(count, 2 * count))
         places += [f"row_{field} + item_{levels.last} + {step}" for step in ahead]
     return block("""
