@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controllers.plan.outline import Outline
+from controllers.plan.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class RunLaunches:
     per_launch: int
 
     @classmethod
-    def of(cls, plan: Outline, n_steps: int) -> RunLaunches:
+    def of(cls, plan: Plan, n_steps: int) -> RunLaunches:
         """Those of a run of `n_steps`, 0 or more."""
         per_launch = plan.steps_per_launch
         folding = int(plan.folds_apart and n_steps > 0)

@@ -267,11 +267,6 @@ class Outline(Halos):
         domain, boundaries = self.layout.domain, self.program.boundaries
         return Sweep.over(sweep.whole, domain, self.periodic, count, boundaries)
 
-    @property
-    def folds_apart(self) -> bool:
-        """Whether folds are those of launches of one step, where others compute several."""
-        return self.steps_per_launch > 1 and bool(self.program.folds)
-
     @cached_property
     def _leaving(self) -> dict[tuple[Version, int], list[Message]]:
         """What leaves the controller, by version and place."""

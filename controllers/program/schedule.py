@@ -15,8 +15,8 @@ import numpy.typing as npt
 from controllers.program.pieces import pieces
 from controllers.program.program import Program
 from controllers.program.stage import sample
-from controllers.program.steps import why_single
-from controllers.program.sweep import Sweep, cells_of, mirrors_of
+from controllers.program.steps import cells_of, mirrors_of, why_single
+from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 
 Arrays: TypeAlias = Mapping[str, "npt.NDArray[Any]"]

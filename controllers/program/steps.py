@@ -7,10 +7,10 @@ from functools import lru_cache
 
 from controllers.program.boundary import Mirror
 from controllers.program.expression import Coordinate, Index
-from controllers.program.mirrors import Mirrors
+from controllers.program.mirrors import NO_MIRRORS, Mirrors
 from controllers.program.offsets import Offsets
 from controllers.program.program import Program
-from controllers.program.stage import Stage
+from controllers.program.stage import Boundaries, Stage
 from hitmap.shape import Shape
 
 
@@ -139,3 +139,20 @@ def grown(stage: Stage, box: Shape, count: int) -> Shape:
     reach = own_reach(stage)
     low, high = tuple(count * low for low, _ in reach), tuple(count * high for _, high in reach)
     return box.grow(low, high)
+
+
+def cells_of(stage: Stage, updated: Shape, periodic: tuple[bool, ...], count: int = 1) -> Shape:
+    """The cells that `count` time steps of `stage` compute, of which one computes `updated`."""
+    if count == 1:
+        return updated
+    beyond = grown(stage, updated, count)
+    lower = (b if p else a for a, b, p in zip(updated.lower, beyond.lower, periodic))
+    upper = (b if p else a for a, b, p in zip(updated.upper, beyond.upper, periodic))
+    return Shape(tuple(lower), tuple(upper))
+
+
+def mirrors_of(stage: Stage, boundaries: Boundaries, count: int) -> Mirrors:
+    """Those of the field that `count` steps of a stage write; none for a single step."""
+    if count == 1 or stage.writes not in boundaries:
+        return NO_MIRRORS
+    return Mirrors.of(boundaries[stage.writes], len(stage.offsets))

@@ -17,7 +17,14 @@ from controllers.program.fold import Fold, within
 from controllers.program.items import items_of
 from controllers.program.mirrors import NO_MIRRORS, Mirrors
 from controllers.program.stage import Boundaries, Stage, around
-from controllers.program.steps import grown, offsets_read, own_offsets, without_folds
+from controllers.program.steps import (
+    cells_of,
+    grown,
+    mirrors_of,
+    offsets_read,
+    own_offsets,
+    without_folds,
+)
 from hitmap.shape import Shape
 
 NearOffsets: TypeAlias = tuple[tuple[int, ...], ...]
@@ -274,23 +281,6 @@ class Sweep:
             return grown(self.whole, over, self.count) & grown(self.whole, self.cells, 1)
         single = _map(self.whole, use.version.field, 1)
         return single.region(self.needed(over, self.count - 1))
-
-
-def cells_of(stage: Stage, updated: Shape, periodic: tuple[bool, ...], count: int = 1) -> Shape:
-    """The cells that `count` time steps of `stage` compute, of which one computes `updated`."""
-    if count == 1:
-        return updated
-    beyond = grown(stage, updated, count)
-    lower = (b if p else a for a, b, p in zip(updated.lower, beyond.lower, periodic))
-    upper = (b if p else a for a, b, p in zip(updated.upper, beyond.upper, periodic))
-    return Shape(tuple(lower), tuple(upper))
-
-
-def mirrors_of(stage: Stage, boundaries: Boundaries, count: int) -> Mirrors:
-    """Those of the field that `count` steps of a stage write; none for a single step."""
-    if count == 1 or stage.writes not in boundaries:
-        return NO_MIRRORS
-    return Mirrors.of(boundaries[stage.writes], len(stage.offsets))
 
 
 def _map(stage: Stage, field: str, count: int, is_shorter: bool = False) -> Map:
