@@ -39,13 +39,17 @@ KGT_CALLED void kgt_lanes_any(
             kgt_sum_any(one, digits, lowest, ((const double *)&left)[lane]);
 }
 
+// where the sum less what was added is the number, and less the number what it was, nothing is
+// rounded off; where the second alone holds, what is rounded off is the number less what was added
 KGT_INLINE void kgt_lanes_add_double(
     kgt_sums_of_lanes *sum, KGT_DOUBLES *further, kgt_sum *one, __global long *digits,
     const int lowest, const KGT_DOUBLES value)
 {
-    KGT_DOUBLES first = sum->first, second = sum->second;
-    const KGT_DOUBLES rest = kgt_lanes_two_sum(&first, value);
-    if (kgt_rests(kgt_lanes_two_sum(&second, rest))) {
+    const KGT_DOUBLES first = sum->first + value, added = first - sum->first, rest = value - added;
+    const KGT_DOUBLES second = sum->second + rest;
+    if (kgt_differ(KGT_UNLIKE(first - added, sum->first)
+                   | KGT_UNLIKE(second - sum->second, rest)
+                   | KGT_UNLIKE(second - rest, sum->second))) {
         kgt_sums_of_lanes other = *sum;     // which has an address
         kgt_lanes_any(&other, further, one, digits, lowest, value);
         *sum = other;
@@ -61,8 +65,8 @@ KGT_INLINE void kgt_lanes_add_float(
     const int lowest, const KGT_FLOATS single)
 {
     const KGT_DOUBLES value = __builtin_convertvector(single, KGT_DOUBLES);
-    KGT_DOUBLES first = sum->first;
-    if (kgt_rests(kgt_lanes_two_sum(&first, value)))
+    const KGT_DOUBLES first = sum->first + value;
+    if (kgt_differ(KGT_UNLIKE(first - sum->first, value) | KGT_UNLIKE(first - value, sum->first)))
         kgt_lanes_add_double(sum, further, one, digits, lowest, value);
     else
         sum->first = first;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The Himeno benchmark of examples/ against C with OpenMP, on the same cores.
 
-    python tools/compare_himeno.py [--sizes M L] [--rounds 7] [--steps 4] [--cpu-time]
+    python tools/compare_himeno.py [--sizes M L] [--rounds 7] [--steps 13] [--cpu-time]
 
 Ours with the residual of each step, and with that of the last step of a turn alone; C with the
 residual of each step, its two levels of the pressure changing roles, and, as the benchmark has it,
@@ -98,7 +98,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--sizes", nargs="+", default=["M", "L"], help="as the benchmark has them")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--steps", type=int, default=4, help="of a turn")
+    parser.add_argument("--steps", type=int, default=13, help="of a turn")
     parser.add_argument("--cpu-time", action="store_true", help="seconds of the CPU, by cores")
     options = parser.parse_args()
     cores = len(os.sched_getaffinity(0))

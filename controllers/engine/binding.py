@@ -19,8 +19,10 @@ from controllers.plan import MemoryCells, Operation, Plan, PlanMemory, StagingKe
 from controllers.plan.folding import combined, folds_at_times
 from controllers.plan.moved import Moved, moved
 from controllers.plan.operation import FoldKey, Memory
+from controllers.program.accumulator import Accumulator
 from controllers.program.application import no_cells
 from controllers.program.surroundings import Surroundings
+from controllers.program.sweep import Sweep
 from hitmap.comm import Communicator
 from hitmap.strided import Strided, elements
 
@@ -114,29 +116,32 @@ class Binder:
         )
 
     def folding_launch(self, operation: Operation) -> Command | None:
-        """The other command of a launch that folds in some steps."""
-        at_times = operation.verb == "launch" and folds_at_times(self.plan, operation)
-        return self.launch(operation) if at_times else None
+        """The other command of a launch that folds in some steps; or of one that folds apart."""
+        is_launch, apart = operation.verb == "launch", self.plan.folds_apart
+        if not is_launch or not (apart or folds_at_times(self.plan, operation)):
+            return None
+        return self.launch(operation, 1 if apart else None)
 
     def combination(self, operation: Operation, comm: Communicator, told: Told) -> Combination:
         """The command that makes folds known to all ranks; `told` is told of them."""
         foldings = [self.folding(key) for key in operation.takes if key.of == "place"]
-        empties = {
-            name: empty
-            for number in combined(operation.gives)
-            for name, empty in no_cells(self.plan.program, self.plan.sweeps[number]).items()
-        }
+        empties: dict[str, Accumulator] = {}
+        for number in combined(operation.gives):
+            empties |= no_cells(self.plan.program, self._folded(number))
         return Combination(comm, foldings, empties, told)
 
     def folding(self, key: FoldKey) -> Folding:
         """What takes the folds of a sweep at a place."""
-        number, place = key.sweep, key.home
-        if (number, place) not in self._foldings:
-            sweep = self.plan.sweeps[number]
+        number, place = at = key.sweep, key.home
+        if at not in self._foldings:
+            sweep, executor = self._folded(number), self.executors[place]
             boxes = [box for box, _ in self.plan.folded(sweep, place)]
-            made = self.executors[place].folding(self.plan.program, sweep, boxes)
-            self._foldings[number, place] = made
-        return self._foldings[number, place]
+            self._foldings[at] = executor.folding(self.plan.program, sweep, boxes)
+        return self._foldings[at]
+
+    def _folded(self, number: int) -> Sweep:
+        """The sweep of a number as it is launched to fold: of one step."""
+        return self.plan.shortened(self.plan.sweeps[number], 1)
 
     def _fill(self, operation: Operation) -> Command:
         (access,) = operation.writes
@@ -236,12 +241,8 @@ class Binder:
 
     def _memory(self, key: Memory) -> npt.NDArray[Any]:
         """A memory as a flat host array."""
-        if isinstance(key, TileKey):
-            host = self.tiles[key].host
-            assert host is not None, "the plan touches host memory alone from the host"
-            return host
-        memory = self._linear(key)
-        assert isinstance(memory, np.ndarray), "staging of the host"
+        memory = self.tiles[key].host if isinstance(key, TileKey) else self._staging[key]
+        assert isinstance(memory, np.ndarray), "the plan touches host memory alone from the host"
         return memory
 
     def _host(self, access: MemoryCells) -> npt.NDArray[Any]:

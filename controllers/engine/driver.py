@@ -17,6 +17,7 @@ from controllers.engine.looks import Lookout, Looks, run_in_pieces
 from controllers.engine.samples import Log, RunLog, by_step
 from controllers.engine.task import Task
 from controllers.memory.tile import Tile
+from controllers.plan.course import RunLaunches
 from controllers.process.waiter import PATIENCE_S
 
 Progress = Callable[[int, int], None]
@@ -82,9 +83,10 @@ class Engine(Installation):
         the last of them is made so long.  looks: who looks on the way, and may end the run.
 
         Collective: all ranks run as many.  What is left over at the end, less than the steps of
-        a launch, is one launch more.  Halos are filled once after fields were set, and by every
-        step.  Returns when all commands of this rank are done.  After an exception places are at
-        unlike steps: the engine is `torn`, until its fields are loaded; not after those of `looks`.
+        a launch, is one launch more, and so is a last step that folds.  Halos are filled once after
+        fields were set, and by every step.  Returns when all commands of this rank are done.  After
+        an exception places are at unlike steps: the engine is `torn`, until its fields are loaded;
+        not after those of `looks`.
         """
         if looks is not None and self.plan.steps_per_launch > 1:
             run_in_pieces(self, n_steps, progress, log, until, looks)
@@ -105,9 +107,9 @@ class Engine(Installation):
         self, n_steps: int, progress: Progress | None, log: RunLog | None, until: float,
         looks: Looks | None,
     ) -> Pausing:  # fmt: skip
-        first, per_launch, before = self._n_done, self.plan.steps_per_launch, self.n_steps
-        last = first + (n_steps - 1) // per_launch
-        self._shorten(last, self.prepare(n_steps))
+        first, before, launches = self._n_done, self.n_steps, RunLaunches.of(self.plan, n_steps)
+        last = first + launches.count - 1
+        self._shorten(last - launches.folding, self.prepare(n_steps))
         lookout = None if looks is None else Lookout(
             looks, self.plan, self.course, self._runs, self._tasks, self._reach
         )  # fmt: skip
@@ -128,8 +130,8 @@ class Engine(Installation):
         if self.drains:
             self.finish()
         self.torn = False
-        n_launches, self._n_done = self.course.last + 1 - first, self.course.last + 1
-        self.n_steps = before + min(n_steps, n_launches * per_launch)
+        self._n_done = self.course.last + 1
+        self.n_steps = before + launches.steps(self._n_done - first)
         if lookout is not None and lookout.error is not None:
             raise lookout.error
         if progress is not None and self.course.last == last:
@@ -182,7 +184,8 @@ class Engine(Installation):
     def warm(self, times: int = 1, log: RunLog | None = None) -> None:
         """Run some periods, before the fields are set, so that steps cost what they always will."""
         self.folds.is_trial = True
-        self.run(times * self.plan.n_phases * self.plan.steps_per_launch, log=log)
+        launched = times * self.plan.n_phases * self.plan.steps_per_launch
+        self.run(launched + self.plan.folds_apart, log=log)
         self.folds.is_trial = False
 
     def begin_anew(self, looks: bool) -> None:
@@ -195,10 +198,12 @@ class Engine(Installation):
 
         By number of the operation, none where `n_steps` are whole launches.
         """
-        rest = n_steps % self.plan.steps_per_launch
+        rest = RunLaunches.of(self.plan, n_steps).rest
         if rest and rest not in self._short:
             launches = [task.operation for task in self._tasks if task.launches]
-            self._short[rest] = {o.number: self._binder.launch(o, rest) for o in launches}
+            self._short[rest] = {
+                o.number: self._binder.launch(o, rest, folds=False) for o in launches
+            }
             phase = self._n_done % self.plan.n_phases
             for operation in launches:      # they write what the next step overwrites
                 if operation.phase == phase:
@@ -216,7 +221,7 @@ class Engine(Installation):
         self, first: int, n_steps: int, progress: Progress | None, lookout: Lookout | None = None
     ) -> Pausing:
         """Advance every place until all their tasks have been started, and all have looked."""
-        active, stuck = self._runs, 0
+        active, stuck, launches = self._runs, 0, RunLaunches.of(self.plan, n_steps)
         while active or (lookout is not None and lookout.is_open):
             moved = False
             for place in active:
@@ -233,7 +238,7 @@ class Engine(Installation):
                 self._flush()
                 if progress is not None and active:
                     done = max(0, min(place.step for place in active) - first)
-                    progress(done * self.plan.steps_per_launch, n_steps)
+                    progress(launches.steps(done), n_steps)
             blockers = [b for place in active for b in place.blockers if b.event is not None]
             blockers += [] if lookout is None else lookout.blockers
             stuck = 0 if moved or blockers else stuck + 1

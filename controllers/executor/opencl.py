@@ -29,12 +29,13 @@ from controllers.kgt.parameter import bind
 from controllers.kgt.strategies.cell.config import work_sizes
 from controllers.kgt.text.fixed import accessors
 from controllers.kgt.text.fold_memory import memory_nbytes, n_slots
-from controllers.kgt.text.fold_values import values_of, with_values, without_folds
+from controllers.kgt.text.fold_values import values_of, with_values
 from controllers.kgt.text.given import Table, tables_nbytes, tables_of
 from controllers.memory.tile import Linear, Tile
 from controllers.program.dtypes import given_dtype
 from controllers.program.extension import Extension
 from controllers.program.program import Program
+from controllers.program.steps import without_folds
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
@@ -218,6 +219,8 @@ class OpenCLExecutor(LaunchingDevice):
     def usual_steps(self, program: Program, sweep: Sweep, placed: Placed) -> int:
         """How many steps of a box are best computed at once; `sweep` computes one."""
         launch = self.launch_of(program, sweep, placed)
+        if sweep.writes:    # folds are those of launches of one step
+            sweep = replace(sweep, stage=without_folds(sweep.stage))
         return self.choices.usual_steps(self.offer(program, sweep), launch)
 
     def offer(self, program: Program, sweep: Sweep) -> Offer:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
 from controllers.kgt.strategies.table import strategies_for, strategy_named
+from controllers.kgt.text.analysis import reads_many
 from controllers.kgt.text.fold_values import with_values
 from controllers.program.program import Program, Stage
 
@@ -77,6 +78,8 @@ def can_vary(program: Program, config: Config) -> bool:
 def usual_steps(program: Program, stage: Stage, kind: str) -> int:
     """How many steps of a large box are best computed by one launch."""
     if program.flops_per_cell > MOST_FLOPS:
+        return 1
+    if program.folds and not (kind == "cpu" and reads_many(stage)):
         return 1
     strategies = strategies_for(kind, *with_values(program, stage))
     return max(strategy.usual_steps(program, stage) for strategy in strategies)

@@ -115,7 +115,8 @@ def folds_nbytes(plan: Plan, executor: Executor, place: int) -> int:
     """Bytes that the folds of the launches at a place take on its device."""
     folding = ((sweep, [*plan.folded(sweep, place)]) for sweep in plan.sweeps if sweep.folds)
     return sum(
-        executor.folding_nbytes(plan.program, sweep, boxes) for sweep, boxes in folding if boxes
+        executor.folding_nbytes(plan.program, plan.shortened(sweep, 1), boxes)
+        for sweep, boxes in folding if boxes
     )
 
 

@@ -17,7 +17,7 @@ from controllers.kernel.variant import Kernel
 from controllers.placement.own_kernel import check_mirrors, declared_steps
 from controllers.plan import Plan
 from controllers.program.program import Program
-from controllers.program.steps import can_combine
+from controllers.program.steps import can_combine, without_folds
 from controllers.settings.execution import check_steps
 from hitmap.comm import Communicator
 from hitmap.layout import Layout
@@ -115,7 +115,8 @@ def _check(wanted: int, choice: KernelChoice, watched: bool) -> None:
 
 
 def _usual_steps(single: Plan) -> int:
-    stage, kinds = single.sweeps[0].stage, {where.kind for where in single.locations}
+    stage = without_folds(single.sweeps[0].stage)
+    kinds = {where.kind for where in single.locations}
     return min(kgt.usual_steps(single.program, stage, kind) for kind in kinds)
 
 

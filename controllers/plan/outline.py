@@ -265,7 +265,7 @@ class Outline(Halos):
         if count == sweep.count:
             return sweep
         domain, boundaries = self.layout.domain, self.program.boundaries
-        return Sweep.over(sweep.stage, domain, self.periodic, count, boundaries)
+        return Sweep.over(sweep.whole, domain, self.periodic, count, boundaries)
 
     @cached_property
     def _leaving(self) -> dict[tuple[Version, int], list[Message]]:

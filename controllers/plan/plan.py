@@ -126,6 +126,11 @@ class Plan(Outline):
                 found[field] = max(found[field], count)
         return found
 
+    @property
+    def folds_apart(self) -> bool:
+        """Whether folds are those of launches of one step, where others compute several."""
+        return self.steps_per_launch > 1 and bool(self.program.folds)
+
     @cached_property
     def keeps_fields(self) -> bool:
         """Whether no step writes on the tiles that hold the fields as it begins."""

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from controllers.program.pieces import pieces
 from controllers.program.program import Program
 from controllers.program.stage import sample
-from controllers.program.steps import why_single
-from controllers.program.sweep import Sweep, cells_of, mirrors_of
+from controllers.program.steps import cells_of, mirrors_of, why_single
+from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 
 Arrays: TypeAlias = Mapping[str, "npt.NDArray[Any]"]
@@ -64,8 +64,7 @@ def lowered(
     if reason:
         raise ValueError(
             f"launches of {steps_per_launch} steps are for programs of one stage that reads the "
-            f"field it writes, whose boundary is keep, periodic, mirror or a number, and folds "
-            f"nothing, and uses "
+            f"field it writes, whose boundary is keep, periodic, mirror or a number, and uses "
             f"neither coordinates, indices, half points, OpenCL C nor scalars that change from "
             f"step to step; {program.name!r} needs 1 step per launch: {reason}"
         )

@@ -2,12 +2,15 @@
 """Several time steps at once: how far they read, and which programs can do them."""
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import lru_cache
+
 from controllers.program.boundary import Mirror
 from controllers.program.expression import Coordinate, Index
-from controllers.program.mirrors import Mirrors
+from controllers.program.mirrors import NO_MIRRORS, Mirrors
 from controllers.program.offsets import Offsets
 from controllers.program.program import Program
-from controllers.program.stage import Stage
+from controllers.program.stage import Boundaries, Stage
 from hitmap.shape import Shape
 
 
@@ -21,7 +24,8 @@ def why_single(program: Program, domain: Shape) -> str:
 
     A single stage of a field that it reads, too, can.  What lies outside that field must never
     change, or be its mirror image: no step in between could fill it.  No scalar that is used may
-    change from step to step, nor may the stage use indices, coordinates or OpenCL C.
+    change from step to step, nor may the stage use indices, coordinates or OpenCL C.  What it
+    folds is known of the last step of a run alone.
 
     >>> from controllers.language.weights import Stencil
     >>> from controllers.program.boundary import Boundary
@@ -33,16 +37,19 @@ def why_single(program: Program, domain: Shape) -> str:
     'its stage reads 2 cells below and 1 above, where a mirror is on axis 0'
     """
     (stage, *more) = program.stages
-    if program.folds:
-        return f"it folds {', '.join(program.folds)}"
+    if program.rules.time_is_folded:
+        return f"its time step is made of what it folds, {', '.join(program.folds)}"
     if program.repeats:
         return f"it repeats {program.repeats[0].name!r}"
     if more:
         return "the program has several stages"
     if program.renames:
         return "the program renames fields"
-    if len(stage.updates) > 1:
-        return f"its stage updates several fields, {', '.join(stage.updates)}"
+    if len(stage.updates) != 1:
+        several = f"several fields, {', '.join(stage.updates)}" if stage.updates else "no field"
+        return f"its stage updates {several}"
+    computed = stage.updated(domain, program.periodic, program.boundaries)
+    stage = without_folds(stage)
     if stage.writes not in stage.fields_read:
         return f"its stage does not read the field that it writes, {stage.writes}"
     if program.changing:
@@ -58,12 +65,17 @@ def why_single(program: Program, domain: Shape) -> str:
         for rule in boundary.side(axis):
             if rule.extends and not rule.is_steady and not isinstance(rule, Mirror):
                 return f"what lies outside of {stage.writes} is {rule}"
-    return _why_no_mirrors(stage, Mirrors.of(boundary, program.n_axes), domain)
+    return _why_no_mirrors(stage, Mirrors.of(boundary, program.n_axes), domain, computed)
 
 
-def _why_no_mirrors(stage: Stage, mirrors: Mirrors, domain: Shape) -> str:
+def _why_no_mirrors(stage: Stage, mirrors: Mirrors, domain: Shape, computed: Shape) -> str:
     """Why a launch cannot copy what lies behind mirrors from cells that it computes itself."""
     for axis, ((low, high), signs) in enumerate(zip(own_reach(stage), mirrors.signs)):
+        keeps = (
+            computed.lower[axis] > domain.lower[axis], computed.upper[axis] < domain.upper[axis]
+        )  # fmt: skip
+        if any(sign and kept for sign, kept in zip(signs, keeps)):
+            return f"cells beside a mirror on axis {axis} keep their value"
         if any(signs) and low != high:
             return (
                 f"its stage reads {low} cells below and {high} above, where a mirror is on axis "
@@ -72,6 +84,16 @@ def _why_no_mirrors(stage: Stage, mirrors: Mirrors, domain: Shape) -> str:
         if any(signs) and domain.extent[axis] < low:
             return f"a mirror on axis {axis} shows more cells than there are"
     return ""
+
+
+def without_folds(stage: Stage) -> Stage:
+    """The same stage as it is computed where nobody asks for its folds; it updates fields."""
+    return _without_folds(stage) if stage.folds else stage
+
+
+@lru_cache(maxsize=64)      # stages are compared as objects by those who keep kernels
+def _without_folds(stage: Stage) -> Stage:
+    return replace(stage, folds={})
 
 
 def own_offsets(stage: Stage, field: str) -> tuple[tuple[int, ...], ...]:
@@ -117,3 +139,20 @@ def grown(stage: Stage, box: Shape, count: int) -> Shape:
     reach = own_reach(stage)
     low, high = tuple(count * low for low, _ in reach), tuple(count * high for _, high in reach)
     return box.grow(low, high)
+
+
+def cells_of(stage: Stage, updated: Shape, periodic: tuple[bool, ...], count: int = 1) -> Shape:
+    """The cells that `count` time steps of `stage` compute, of which one computes `updated`."""
+    if count == 1:
+        return updated
+    beyond = grown(stage, updated, count)
+    lower = (b if p else a for a, b, p in zip(updated.lower, beyond.lower, periodic))
+    upper = (b if p else a for a, b, p in zip(updated.upper, beyond.upper, periodic))
+    return Shape(tuple(lower), tuple(upper))
+
+
+def mirrors_of(stage: Stage, boundaries: Boundaries, count: int) -> Mirrors:
+    """Those of the field that `count` steps of a stage write; none for a single step."""
+    if count == 1 or stage.writes not in boundaries:
+        return NO_MIRRORS
+    return Mirrors.of(boundaries[stage.writes], len(stage.offsets))

@@ -17,7 +17,14 @@ from controllers.program.fold import Fold, within
 from controllers.program.items import items_of
 from controllers.program.mirrors import NO_MIRRORS, Mirrors
 from controllers.program.stage import Boundaries, Stage, around
-from controllers.program.steps import grown, offsets_read, own_offsets
+from controllers.program.steps import (
+    cells_of,
+    grown,
+    mirrors_of,
+    offsets_read,
+    own_offsets,
+    without_folds,
+)
 from hitmap.shape import Shape
 
 NearOffsets: TypeAlias = tuple[tuple[int, ...], ...]
@@ -150,6 +157,7 @@ class Sweep:
     mirrors: at the ends of `cells`, where several steps copy what lies behind in between.
     completes: whether it makes cells that the sweep before it, or those before it that complete
         that one, left out of the versions that they make; it has none in common with these.
+    folding: of several steps, the stage with its folds, which are those of a launch of one step.
     """
 
     stage: Stage
@@ -159,6 +167,7 @@ class Sweep:
     count: int = 1
     mirrors: Mirrors = NO_MIRRORS
     completes: bool = False
+    folding: Stage | None = None
 
     @classmethod
     def of(
@@ -187,6 +196,9 @@ class Sweep:
             Update(Version(field, known.get(field, 0) + 1), expression)
             for field, expression in stage.updates.items()
         )
+        if count > 1 and stage.folds:
+            plain = without_folds(stage)
+            return cls(plain, uses, updates, cells, count, mirrors, folding=stage)
         return cls(stage, uses, updates, cells, count, mirrors)
 
     @classmethod
@@ -215,7 +227,12 @@ class Sweep:
     @property
     def folds(self) -> Mapping[str, Fold]:
         """The numbers that it makes of all the cells that it computes, by name."""
-        return self.stage.folds
+        return self.whole.folds
+
+    @property
+    def whole(self) -> Stage:
+        """The stage with all that it folds."""
+        return self.folding or self.stage
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -254,33 +271,16 @@ class Sweep:
 
     def needed(self, over: Shape, n_left: int) -> Shape:
         """The cells to compute in a time step, if `n_left` steps after it are to compute `over`."""
-        return grown(self.stage, over, n_left) & self.cells
+        return grown(self.whole, over, n_left) & self.cells
 
     def read(self, use: Use, over: Shape) -> Shape:
         """A box that holds all cells of a used version that may be read to compute `over`."""
         if self.count == 1:
             return use.map.region(over)
         if use.version.field in self.writes:
-            return grown(self.stage, over, self.count) & grown(self.stage, self.cells, 1)
-        single = _map(self.stage, use.version.field, 1)
+            return grown(self.whole, over, self.count) & grown(self.whole, self.cells, 1)
+        single = _map(self.whole, use.version.field, 1)
         return single.region(self.needed(over, self.count - 1))
-
-
-def cells_of(stage: Stage, updated: Shape, periodic: tuple[bool, ...], count: int = 1) -> Shape:
-    """The cells that `count` time steps of `stage` compute, of which one computes `updated`."""
-    if count == 1:
-        return updated
-    beyond = grown(stage, updated, count)
-    lower = (b if p else a for a, b, p in zip(updated.lower, beyond.lower, periodic))
-    upper = (b if p else a for a, b, p in zip(updated.upper, beyond.upper, periodic))
-    return Shape(tuple(lower), tuple(upper))
-
-
-def mirrors_of(stage: Stage, boundaries: Boundaries, count: int) -> Mirrors:
-    """Those of the field that `count` steps of a stage write; none for a single step."""
-    if count == 1 or stage.writes not in boundaries:
-        return NO_MIRRORS
-    return Mirrors.of(boundaries[stage.writes], len(stage.offsets))
 
 
 def _map(stage: Stage, field: str, count: int, is_shorter: bool = False) -> Map:

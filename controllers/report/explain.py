@@ -74,7 +74,7 @@ def _program(plan: Plan) -> str:
     lines = [f"program {program.name}: {program.dtype_text}{math}, {_axes(program)}, {fields}"]
     lines += [f"  {text}" for text in points(plan)]
     groups = ([plan.sweeps[number] for number in numbers] for numbers in plan.liveness.groups)
-    for (stage, *_), alike in groupby(groups, key=lambda group: [one.stage for one in group]):
+    for (stage, *_), alike in groupby(groups, key=lambda group: [one.whole for one in group]):
         (sweep, *rest), *more = alike
         updated, domain = plan.shortened(sweep, 1).cells, plan.layout_of(stage.home).domain
         count = 1 + len(more)

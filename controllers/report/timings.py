@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from controllers.engine import Engine, Looks, Progress, RunLog, Several, configurations
+from controllers.plan.course import RunLaunches
 from controllers.report.exchange_time import PlaceTime, place_times
 from controllers.report.report import DeviceReport, PlaceReport, Report, Wait
 from controllers.report.trace import Trace
@@ -108,7 +109,7 @@ class Timings:
         self._steps_of_places += n_steps
         engine.read_clocks(older_than_ns=CLOCK_AGE_NS)
         pairs = engine.samples.pairs(engine.on_host_clock)
-        n_launches = -(-n_steps // engine.plan.steps_per_launch)
+        n_launches = RunLaunches.of(engine.plan, n_steps).count
         n_exchanges = n_launches / engine.plan.n_launches
         for place, sample in place_times(engine.plan, engine.ends, pairs).items():
             self._sums.setdefault(place, _Sum()).add(sample, n_launches, n_exchanges, seconds)

@@ -155,6 +155,8 @@ def _folds_nbytes(plan: Plan, kernel: KernelChoice, place: int) -> int:
     """Bytes on its device that the launches of a place fold into."""
     kind = plan.locations[place].kind
     return sum(
-        planned_folds_nbytes(plan.program, sweep, kernel, [*plan.folded(sweep, place)], kind)
+        planned_folds_nbytes(
+            plan.program, plan.shortened(sweep, 1), kernel, [*plan.folded(sweep, place)], kind
+        )
         for sweep in plan.sweeps if sweep.folds
     )

@@ -64,12 +64,13 @@ class Bench:
         self.key = executor.choices.key(self.offer, self.launch)
         self._box, geometries = placed
         self._around = Surroundings.usual(program, self._box)
+        read = [use.version.field for use in sweep.uses]    # those of its folds as well
         self._read, self._new, self._right = (
             {
                 field: executor.tile(geometries[field], np.dtype(program.dtypes[field]))
                 for field in fields
             }
-            for fields in (sweep.stage.fields_read, sweep.writes, sweep.writes)
+            for fields in (read, sweep.writes, sweep.writes)
         )
         self._commands: dict[Candidate, Command] = {}
         is_own = isinstance(self.offer, Own)

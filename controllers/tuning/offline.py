@@ -32,7 +32,8 @@ from controllers.placement.places import divide
 from controllers.placement.temporal import plan_with_steps
 from controllers.plan import Location, Plan
 from controllers.program.program import Program
-from controllers.program.steps import can_combine
+from controllers.program.steps import can_combine, without_folds
+from controllers.program.sweep import Sweep
 from controllers.settings.division import Division
 from controllers.settings.domain import Boundaries, domain_of
 from controllers.settings.execution import Execution
@@ -172,7 +173,8 @@ def _plans(
         return plans
     kinds = {where.kind for where in locations}
     (sweep,) = plans[1].sweeps
-    counts = [set(kgt.step_counts(program, sweep.stage, kind)) for kind in kinds]
+    stage = without_folds(sweep.stage)
+    counts = [set(kgt.step_counts(program, stage, kind)) for kind in kinds]
     for n_steps in sorted(set.intersection(*counts) - {1}):
         try:
             plans[n_steps] = plan_with_steps(plan_of, kernel, n_steps)
@@ -245,7 +247,7 @@ class _Search:
         """
         found: dict[int, float] = {}
         plan = self._plans[min(self._plans)]
-        usual = self._executor.offer(plan.program, plan.sweeps[self._number]).usual_steps()
+        usual = self._executor.offer(plan.program, self._sweep(plan)).usual_steps()
         for n_steps in sorted(self._plans, key=lambda n: abs(n - usual)):
             if found and not spending.fits:
                 break
@@ -261,10 +263,17 @@ class _Search:
     def _bench(self, n_steps: int) -> Bench:
         """One with the largest box that the device computes."""
         plan = self._plans[n_steps]
-        sweep = plan.sweeps[self._number]
+        sweep = self._sweep(plan)
         boxes = [placed for place in self._places for placed in plan.launched(sweep, place)]
         placed = max(boxes, key=lambda placed: placed[0].n_cells)
         return Bench(self._executor, plan.program, sweep, placed)
+
+
+    def _sweep(self, plan: Plan) -> Sweep:
+        """The stage's; where several steps are tried, as launches compute it that do not fold."""
+        sweep = plan.sweeps[self._number]
+        several = len(self._plans) > 1 and bool(sweep.writes)
+        return replace(sweep, stage=without_folds(sweep.stage)) if several else sweep
 
 
 def _tried(trials: Trials[Candidate], config: Candidate) -> Tried:

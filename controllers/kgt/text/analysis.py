@@ -17,6 +17,14 @@ from controllers.program.helpers import WHOLE_NUMBER
 from controllers.program.items import items_of
 from controllers.program.program import Stage
 
+MANY_FIELDS = 8     # read by a sweep of volumes: more streams than a core follows by itself
+SEVERAL_FIELDS = 3  # ... of which the steps of a launch share most
+
+
+def reads_many(stage: Stage, least: int = MANY_FIELDS) -> bool:
+    """Whether a stage computes volumes of so many fields at the least."""
+    return len(stage.offsets) > 2 and len(stage.fields_read) >= least
+
 
 class _Known:
     """What is known of a stage on fields of some dtypes, each computed once."""

@@ -52,18 +52,28 @@ def lanes_helpers(stage: Stage, width: int) -> list[str]:
 
 def _rests(width: int) -> list[str]:
     """C lines: the function that tells whether a lane is not 0, by one mask of all."""
-    bits = f"as_long{width}(value)"
-    part = min(width, 8)
+    part, halves = width, []
+    while part > 4:
+        whole = "bits" if part == width else f"half_{part}"
+        part //= 2
+        halves.append(f"const long{part} half_{part} = {whole}.lo | {whole}.hi;")
     return block("""
-        // whether a number is not +0
-        KGT_INLINE int kgt_rests(const double$width value)
+        // the bits in which numbers differ; and whether they do in any lane, but for their signs
+        #define KGT_UNLIKE(one, other) (as_long$width(one) ^ as_long$width(other))
+        KGT_INLINE int kgt_differ(const long$width bits)
         {
-            const long$part bits = $bits;
-            return as_$mask(__builtin_convertvector(bits != 0, char$part)) != 0;
+            $halves
+            return as_$mask(__builtin_convertvector($any << 1 != 0, char$part)) != 0;
         }
 
-    """, width=width, part=part, bits=f"{bits}.lo | {bits}.hi" if part < width else bits,
-        mask={2: "ushort", 4: "uint", 8: "ulong"}[part])  # fmt: skip
+        // whether a number is not 0
+        KGT_INLINE int kgt_rests(const double$width value)
+        {
+            return kgt_differ(as_long$width(value));
+        }
+
+    """, width=width, part=part, halves=halves, any=f"half_{part}" if halves else "bits",
+        mask={2: "ushort", 4: "uint"}[part])  # fmt: skip
 
 
 def _most(dtype: str, width: int) -> list[str]:

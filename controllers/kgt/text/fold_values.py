@@ -80,16 +80,6 @@ def with_values(program: Program, stage: Stage) -> tuple[Program, Stage]:
     return _with_values(_Known(stage, program.fields, program.temporaries, program.math, program))
 
 
-def without_folds(stage: Stage) -> Stage:
-    """The same stage as it is computed where nobody asks for its folds; it updates fields."""
-    return _without_folds(stage) if stage.folds else stage
-
-
-@lru_cache(maxsize=64)
-def _without_folds(stage: Stage) -> Stage:
-    return replace(stage, folds={})
-
-
 @dataclass(frozen=True)
 class _Known:
     """What the values depend on, and a program that has it."""

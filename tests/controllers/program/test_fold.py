@@ -35,7 +35,7 @@ def test_a_fold_is_a_scalar_of_later_stages_and_dt_may_be_made_of_it():
     known = one.rules.at({}, 0.0)
     assert known == {"t": 0.0}
     assert one.rules.after(known, {"fastest": 4.0})["dt"] == 0.125
-    assert why_single(one, Shape((0,), (9,))) == "it folds fastest"
+    assert why_single(one, Shape((0,), (9,))) == "its time step is made of what it folds, fastest"
     assert pickle.loads(pickle.dumps(one.rules.folds)) == ("fastest",)
     assert repr(one) == (
         "<Program p: u float64, v float32; look folds fastest, move sets u; 1 axes, math strict>"

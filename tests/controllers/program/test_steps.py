@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,11 @@ from controllers.kernel.registry import GENERIC, SPECIALISED
 from controllers.language.weights import Stencil
 from controllers.placement.temporal import plan_with_steps
 from controllers.plan import Location, Plan
-from controllers.program.expression import Constant, Read
+from controllers.program.boundary import Boundary
+from controllers.program.expression import Constant, Expression, Index, Read, where
+from controllers.program.fold import Fold
 from controllers.program.program import Field, Program, Stage
-from controllers.program.steps import can_combine, offsets_read
+from controllers.program.steps import can_combine, offsets_read, why_single
 from controllers.program.sweep import Sweep
 from hitmap import Layout, Shape
 
@@ -162,3 +165,20 @@ def test_a_number_that_is_wanted_is_taken_or_refused() -> None:
     ):
         with pytest.raises(ValueError, match=why):
             plan_with_steps(plan, choice_, wanted, watched=watched)
+
+
+def test_several_steps_are_refused_where_they_would_be_wrong() -> None:
+    domain, mirror = Shape((0, 0), (9, 9)), Boundary.of("mirror", 2)
+    here, beside = Read("u", (0, 0)), Read("u", (0, 1)) + Read("u", (0, -1))
+    fields = (Field("u", "float32", mirror), Field("a", "float32"))
+
+    def why(tree: Expression, **more: Any) -> str:
+        stage = Stage("s", {"u": tree}, ((0, 0), (-1, 1)), **more)
+        return why_single(Program("p", fields, (stage,)), domain)
+
+    assert why(beside + Read("a", (0, 0))) == ""
+    assert why(beside + Read("a", (0, 1))) == "cells beside a mirror on axis 1 keep their value"
+    assert why(beside, folds={"some": Fold("sum", where(Index(0) > 2, here, 0))}) == ""
+    assert "does not read" in why(Read("a", (0, 0)), folds={"some": Fold("sum", here)})
+    look = Stage("look", {}, ((0, 0), (0, 0)), {"some": Fold("sum", here)})
+    assert "updates no field" in why_single(Program("p", fields, (look,)), domain)

@@ -34,7 +34,7 @@ from controllers.kgt.strategies.rows.body import rows_body
 from controllers.kgt.strategies.rows.parameters import RowsParameters, shares_rows
 from controllers.kgt.strategies.rows.row_value import row_value
 from controllers.kgt.text import element, fast, frame
-from controllers.kgt.text.analysis import arithmetic_type, in_vectors
+from controllers.kgt.text.analysis import arithmetic_type, in_vectors, reads_many
 from controllers.kgt.text.elsewhere import elsewhere
 from controllers.kgt.text.fold_lanes import lanes_helpers
 from controllers.kgt.text.fold_values import values_of
@@ -45,9 +45,6 @@ from controllers.program.program import Program, Stage
 # Cells read for one, times fields written: with more, the values of four rows exceed the registers,
 # and those of two.
 _FEW, _MANY = 4, 24
-# Fields read by a sweep of volumes: with more, the planes of a block share little of what they
-# read and ask for more streams than a core follows, and asking in advance costs more than waiting.
-_MANY_FIELDS = 8
 _LOW = 8    # cells of a band that is no lower, where cores lack work
 _SEGMENTS = (4096, 16384, 65536)
 _BYTES = {"int": 4, "long": 8, "ulong": 8, "float": 4, "double": 8}
@@ -99,8 +96,9 @@ class RowsConfig(RowsParameters, Config):
             elif rows == 2:     # the next block's last row, as of four rows
                 ahead = min(ahead, 2)
             return cls(lanes, rows, ahead=ahead, streaming=streaming)
-        many = len(stage.fields_read) > _MANY_FIELDS
-        planes, ahead = (1, 0) if many else (2 if stage.overwrites else 3, ahead)
+        # of many fields the planes of a block share little of what they read and ask for more
+        # streams than a core follows, and asking in advance costs more than waiting
+        planes, ahead = (1, 0) if reads_many(stage) else (2 if stage.overwrites else 3, ahead)
         return cls(lanes, 1, planes, band=64, depth=48, streaming=streaming, ahead=ahead)
 
     @classmethod

@@ -32,7 +32,7 @@ from controllers.kgt.strategies.wavefront.levels import Levels
 from controllers.kgt.strategies.wavefront.parameters import WavefrontParameters
 from controllers.kgt.strategies.wavefront.slices import functions
 from controllers.kgt.text import fast, frame
-from controllers.kgt.text.analysis import arithmetic_type
+from controllers.kgt.text.analysis import SEVERAL_FIELDS, arithmetic_type, reads_many
 from controllers.kgt.text.lanes import Lanes
 from controllers.kgt.text.terms import loops_over_terms
 from controllers.program.expression import Given, Scalar, reads
@@ -71,6 +71,10 @@ class WavefrontConfig(WavefrontParameters, Config):
             cls(3, lanes, 3, band=192, height=24, segment=25 * line),
             cls(2, lanes, 2, band=48, depth=8, height=8, segment=16 * line),
         )[program.n_axes - 1]
+        if program.n_axes == 3 and reads_many(stage, SEVERAL_FIELDS):
+            # what the levels share of other fields stays in the cache; vectors of half the length
+            # leave room for what addresses need
+            config = cls(4, lanes // 2, 1, band=64, height=32, segment=17 * line)
         reach, most = own_reach(stage), LOCAL_BYTES // 64 * line
         while config.rings(reach).n_elements > most and config != config._smaller(line):
             config = config._smaller(line)
@@ -96,6 +100,7 @@ class WavefrontConfig(WavefrontParameters, Config):
             return None
         config = cls.default(program, stage, launch.exceeds_cache)
         config = replace(config, steps_per_launch=launch.n_steps).within(launch.extent)
+        config = config.shared(launch.extent, launch.units)
         fitting = config.fitting(program, stage, launch.local_bytes or LEAST_LOCAL_BYTES)
         return fitting if fitting and fitting.suits(launch.fields.values()) else None
 
@@ -149,6 +154,19 @@ class WavefrontConfig(WavefrontParameters, Config):
         others = prod(-(-n // most) for n, most in zip(extent[1:], config.tile(len(extent))[1:]))
         band = max(MIN_BAND, -(-extent[0] // -(-MIN_ITEMS // others)))
         return replace(config, slices=min(self.slices, extent[0]), band=min(self.band, band))
+
+    def shared(self, extent: tuple[int, ...], units: int) -> WavefrontConfig:
+        """The same for a volume of this extent with as many tiles for each of so many cores.
+
+        >>> config = WavefrontConfig(band=64, height=62, segment=136)
+        >>> config.shared((62, 62, 126), 2).height, config.shared((62, 62, 126), 1).height
+        (31, 62)
+        """
+        if len(extent) != 3 or units < 2:
+            return self
+        band, height, row = (-(-n // most) for n, most in zip(extent, self.tile(3)))
+        counts = (n for n in range(height, 2 * height + 1) if not band * n * row % units)
+        return replace(self, height=-(-extent[1] // next(counts, height)))
 
     def fitting(
         self, program: Program, stage: Stage, local_bytes: int

@@ -17,6 +17,7 @@ from functools import cached_property
 
 from controllers.kgt.strategies.wavefront.parameters import WavefrontParameters
 from controllers.kgt.strategies.wavefront.rings import Rings
+from controllers.kgt.text.analysis import SEVERAL_FIELDS, reads_many
 from controllers.kgt.text.c_lines import called
 from controllers.kgt.text.c_text import plus
 from controllers.kgt.text.emitter import OPENCL_TYPES
@@ -71,6 +72,11 @@ class Levels:
     def others(self) -> list[str]:
         """The fields that are read and not written."""
         return [field for field in self.stage.fields_read if field != self.own]
+
+    @property
+    def asks(self) -> bool:
+        """Whether the first level asks for what the next front reads of other fields."""
+        return reads_many(self.stage, SEVERAL_FIELDS)
 
     @cached_property
     def mirrors(self) -> Mirrors:

@@ -73,7 +73,7 @@ def _value(levels: Levels, source: str) -> list[str]:
     kind = f"{levels.space(source)} const {levels.cell} *const"
     parameters = [*(f"{kind} {name}" for name in levels.sources), "const long item_at"]
     for field in levels.others:
-        parameters += [f"__global const {levels.cell} *const {field}", f"const long c_{field}"]
+        parameters.append(f"__global const {levels.cell} *const {field}")
     parameters += [*levels.given, *(f"const long {name}" for name in levels.value_pitches(source))]
     what = f"// {levels.rings.lanes} cells of a row, from slices of a {source}"
     return [what, *function(f"{INLINE} kgt_cells kgt_{source}_value", parameters, body)]
@@ -82,7 +82,7 @@ def _value(levels: Levels, source: str) -> list[str]:
 def _near(levels: Levels, source: str, read: Read) -> str:
     """C text: a vector of cells around those that are computed."""
     if read.field != levels.own:
-        return f"KGT_NEAR({read.field} + {element(read, f'c_{read.field}')})"
+        return f"KGT_NEAR({element(read, read.field)})"
     number = read.offset[0] + levels.rings.reach[0][0] if levels.last else 0
     inside = Read(read.field, (0, *read.offset[1:])) if levels.last else read
     macro = "KGT_NEAR" if source == "field" else "KGT_KEPT"
@@ -178,17 +178,21 @@ def _inside(name: str, levels: Levels) -> str:
 
 def _prefetches(levels: Levels, count: int) -> list[str]:
     """C lines: ask for the slices that the next front will read first."""
-    if count == 1:
+    if count == 1 and not levels.asks:
         return []
     newest = f"at_{count + len(levels.sources) - 2}"
     slices = [
         element(Read(levels.own, (number, *(0,) * levels.last)), newest)
         for number in range(1, count + 1)
     ]
+    places = [f"{levels.in_row(at)} + item_{levels.last}" for at in slices]
+    for field in levels.others if levels.asks else ():
+        ahead = (f"{number} * {field}_pitch_0" for number in range(count, 2 * count))
+        places += [f"row_{field} + item_{levels.last} + {step}" for step in ahead]
     return block("""
         // what the next front reads; the processor foresees too little of it
         $asked
-    """, asked=[f"KGT_PREFETCH({levels.in_row(at)} + item_{levels.last});" for at in slices])
+    """, asked=[f"KGT_PREFETCH({place});" for place in places])
 
 
 def _streamed(levels: Levels, count: int) -> list[str]:
@@ -245,8 +249,8 @@ def _row_start(levels: Levels, where: str) -> str:
 
 def _start_of_other(levels: Levels, field: str) -> str:
     """A C line: where the row is in a field that is only read."""
-    terms = [f"item_{axis} * {field}_pitch_{axis}" for axis in range(levels.last)]
-    return f"const long start_{field} = {' + '.join(terms) or '0'};"
+    terms = [field, *(f"item_{axis} * {field}_pitch_{axis}" for axis in range(levels.last))]
+    return f"__global const {levels.cell} *const row_{field} = {' + '.join(terms)};"
 
 
 def _vectors(levels: Levels, source: str, into: str, count: int, streaming: bool = False
@@ -258,7 +262,7 @@ def _vectors(levels: Levels, source: str, into: str, count: int, streaming: bool
         arguments.append(f"item_row + item_{x}" if x > 1 else f"item_{x}")
         for field in levels.others:
             step = f" + {number} * {field}_pitch_0" if number else ""
-            arguments += [field, f"start_{field} + item_{x}{step}"]
+            arguments.append(f"row_{field} + item_{x}{step}")
         arguments += [*levels.scalars, *levels.value_pitches(source)]
         head = f"const kgt_cells item_value_{number} = kgt_{source}_value"
         yield from called(head, arguments)
