@@ -403,6 +403,7 @@ def test_an_error_on_all_ranks_is_said_once(command: str, code: int) -> None:
     assert "Traceback" not in job.stderr
 
 
+@pytest.mark.whole
 def test_an_error_on_one_rank_names_it_and_ends_the_job() -> None:
     np.save("in.npy", np.array([[1.0] * 8] * 4 + [[1e300] * 8] * 4))
     command = "run star.py --input in.npy --dtype float32 --iterations 1000 --device reference"

@@ -31,8 +31,8 @@ from hitmap import Layout, SerialCommunicator, Shape
 N_PLACES = (1, 2, 3, 5)
 RING = ct.Grid(y=11, x=13)
 MOST = 5            # launches of a round
-PROGRAMS = range(100)
-STEPS = range(100)
+PROGRAMS = range(60)
+STEPS = range(60)
 
 
 @pytest.mark.parametrize("number", sample(PROGRAMS, 10))
@@ -76,15 +76,16 @@ def test_random_steps_of_wide_halos_give_the_bits_of_the_reference(number: int) 
         check_engine(case, executors, layout, n_launches=count)
 
 
-@pytest.mark.parametrize("number", sample(PROGRAMS, 10))
+# few, on few places: where operations may be done in any order, each case takes long
+@pytest.mark.parametrize("number", sample(PROGRAMS[:40], 10))
 def test_devices_that_run_at_any_time_give_the_bits_of_the_reference(number: int) -> None:
     case, rng = random_program(number), random.Random(number)
     world = World(number, eagerness=[0.07, 0.2, 0.6][number % 3])
     executors = [
-        LazyExecutor(world, shares_host=rng.random() < 0.5, name=str(place)) for place in range(4)
+        LazyExecutor(world, shares_host=rng.random() < 0.5, name=str(place)) for place in range(2)
     ]
-    layout = layout_of(case, 5, rng)
-    check_engine(case, [*executors, executors[0]], layout, n_launches=rng.randint(2, MOST))
+    layout = layout_of(case, 3, rng)
+    check_engine(case, [*executors, executors[0]], layout, n_launches=rng.randint(2, 3))
 
 
 @pytest.mark.parametrize("number", sample(STEPS, 10))

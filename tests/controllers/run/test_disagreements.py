@@ -67,7 +67,8 @@ def test_a_rank_that_leaves_early_ends_the_job(how: str) -> None:
     assert "the end of the program" in job.stderr or "while other ranks go on" in job.stderr
 
 
-@pytest.mark.parametrize("code", sample([3, 0], 2))
+@pytest.mark.whole
+@pytest.mark.parametrize("code", [3, 0])
 def test_ranks_that_leave_together_end_as_they_say(code: int) -> None:
     late = "import time\nif comm.rank == 1: time.sleep(0.5)\n"
     program = HEAD + f"made().run(2)\n{late}sys.exit({code})"

@@ -195,6 +195,7 @@ def test_only_the_header_of_the_input_is_read(pattern: str) -> None:
     assert time.process_time() - start < 20     # 8 GB would take longer
 
 
+@pytest.mark.whole
 def test_ranks_of_a_job_print_once(pattern: str) -> None:
     job = run_ranks(2, ["-m", "controllers", "run", pattern, "--size", "9", "9", "--dry-run", "3"])
     assert job.returncode == 0, job.stderr
