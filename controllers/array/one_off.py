@@ -16,7 +16,7 @@ import numpy as np
 from controllers.array.lowering import FOLD, PREFIX, TARGET, Lowered
 from controllers.array.source import ArraySource, FieldSource, HeldSource, Source
 from controllers.device.event import Command, Event
-from controllers.engine import Engine, RunLog
+from controllers.engine import ChunkEngine, Engine, RunLog
 from controllers.executor.executor import Executor, Folding
 from controllers.executor.opencl import OpenCLExecutor
 from controllers.kernel.choices import Choices
@@ -26,6 +26,7 @@ from controllers.plan import Plan, TileKey
 from controllers.program.accumulator import Accumulator, Result
 from controllers.program.application import no_cells
 from controllers.program.program import Program
+from hitmap.agreement import on_all_ranks
 from hitmap.comm import Communicator
 from hitmap.region import Region
 from hitmap.shape import Shape
@@ -127,6 +128,11 @@ class OneOff:
         executors: Mapping[int, Executor],
         comm: Communicator,
     ) -> None:
+        if isinstance(main, ChunkEngine):
+            raise on_all_ranks(ValueError(
+                "array expressions are computed on fields that stay on their devices, and these "
+                "pass through in chunks; take the cells as an array first, by np.asarray"
+            ))  # fmt: skip
         sources = made.sources      # not kept: values that nobody looks at any more free tiles
         self._said = {name: _name(source) for name, source in sources.items()}
         homes = {name: source.home for name, source in sources.items()}

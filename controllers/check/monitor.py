@@ -20,8 +20,7 @@ from controllers.check.ordering import HOST, Clocks, Traced, VectorClock, traced
 from controllers.check.part import Array, Touched, content_of, joined, put
 from controllers.check.versions import Versions
 from controllers.device.event import AllOf, Command, Event
-from controllers.engine.binding import message_tags
-from controllers.engine.network import MessageEnd
+from controllers.engine.network import MessageEnd, message_tags
 from controllers.executor.executor import Executor
 from controllers.plan import MemoryCells, Operation, Plan, TileKey
 from controllers.plan.moved import moved

@@ -16,6 +16,7 @@ from controllers.cli.words import (
     kernel_word,
     memory_cap,
     n_cells,
+    n_chunks,
     n_places,
     n_steps,
     watchdog_limit,
@@ -45,6 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     _field_options(parser)
     _division_options(parser)
     _execution_options(parser)
+    _memory_options(parser)
     _balance_option(parser)
     _inspection_options(parser)
     _report_options(parser)
@@ -135,10 +137,21 @@ def _execution_options(parser: argparse.ArgumentParser) -> None:
         help="time steps between two exchanges of halos, a multiple of the steps per launch; "
         "places compute more cells in the meantime; or auto, which finds out while steps run what "
         "is the fastest: see controllers docs halos (default: the steps of one launch)")
+
+
+def _memory_options(parser: argparse.ArgumentParser) -> None:
+    """What is where while it does not fit."""
+    add = parser.add_argument
     add("--memory-cap", metavar="BYTES", type=memory_cap,
-        help="the most that the run may take of the memory of each device, such as 4g or 512m; a "
-        "field that does not fit is refused before anything is allocated (default: the "
-        f"environment variable {ENVIRONMENT}, else all of the device's memory)")
+        help="the most that the run may take of the memory of each device, such as 4g or 512m; "
+        "fields that do not fit stay on the host and pass through in chunks, or are refused before "
+        "anything is allocated: see controllers docs chunks (default: the environment variable "
+        f"{ENVIRONMENT}, else all of the device's memory)")
+    add("--chunks", metavar="N", type=n_chunks,
+        help="in how many parts at least the fields pass through each device, while they live on "
+        "the host (default: as many as the memory needs, or none where all fits)")
+    add("--slots", metavar="N", type=n_chunks,
+        help="how many chunks there is room for on a device at once (default: 3)")
 
 
 def _balance_option(parser: argparse.ArgumentParser) -> None:

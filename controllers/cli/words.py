@@ -57,6 +57,11 @@ def n_places(text: str) -> int:
     return _at_least_one(text, "place")
 
 
+def n_chunks(text: str) -> int:
+    """A number of chunks or slots, 1 or more."""
+    return _at_least_one(text, "chunk")
+
+
 def _at_least_one(text: str, noun: str) -> int:
     value = count(text)
     if value == 0:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The engine that replays plans; there is no second one."""
+from controllers.engine.chunked import ChunkEngine
 from controllers.engine.course import Course
 from controllers.engine.driver import Engine, Progress
 from controllers.engine.installation import Configurable
@@ -9,5 +10,6 @@ from controllers.engine.samples import Log, RunLog, Runner, Several, Timed
 from controllers.engine.state import activity, describe
 from controllers.engine.uses import configurations
 
-__all__ = ["Configurable", "Course", "Engine", "Log", "Looks", "Progress", "RepeatingEngine",
-           "RunLog", "Runner", "Several", "Timed", "activity", "configurations", "describe"]
+__all__ = ["ChunkEngine", "Configurable", "Course", "Engine", "Log", "Looks", "Progress",
+           "RepeatingEngine", "RunLog", "Runner", "Several", "Timed", "activity",
+           "configurations", "describe"]

@@ -5,29 +5,32 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from controllers.device.event import Command, Event, HostEvent, in_order
 from controllers.engine.combination import Combination, Told
-from controllers.engine.network import MessageEnd
-from controllers.executor.executor import DeviceExecutor, Executor, Folding
-from controllers.memory.tile import Linear, Tile
-from controllers.plan import MemoryCells, Operation, Plan, PlanMemory, StagingKey, TileKey
+from controllers.engine.memories import Memories
+from controllers.engine.network import MessageEnd, message_tags
+from controllers.executor.executor import Executor, Folding
+from controllers.memory.tile import Tile
+from controllers.plan import (
+    MemoryCells,
+    Operation,
+    Plan,
+    TileKey,
+)
 from controllers.plan.folding import combined, folds_at_times
-from controllers.plan.moved import Moved, moved
-from controllers.plan.operation import FoldKey, Memory
+from controllers.plan.moved import moved
+from controllers.plan.operation import FoldKey
 from controllers.program.accumulator import Accumulator
 from controllers.program.application import no_cells
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.comm import Communicator
-from hitmap.strided import Strided, elements
 
 
-class Binder:
+class Binder(Memories):
     """Binds the operations of one rank; owns its tiles, staging memory and MPI requests."""
 
     def __init__(
@@ -38,21 +41,30 @@ class Binder:
         tiles: Mapping[TileKey, Tile] | None = None,
     ) -> None:
         """`tiles` are there already; the others are allocated."""
-        self.plan = plan
-        self.executors = executors
+        super().__init__(plan, executors, tiles)
         self.messages: list[MessageEnd] = []
         self._comm = comm
         self._tags = message_tags(plan)
-        self.around = {place: self.surroundings() for place in plan.places}
-        self.tiles: dict[TileKey, Tile] = {**(tiles or {})}
-        self._staging: dict[StagingKey, Linear] = {}
+        self.turns = {
+            place: tuple(self.surroundings() for _ in range(plan.n_turns)) for place in plan.places
+        }
+        self.around = {place: first for place, (first, *_) in self.turns.items()}
+        self._shared: dict[int, Command] = {}   # by the number in the first step
         self._foldings: dict[tuple[int, int], Folding] = {}     # by sweep and place
-        for memory in plan.memories:
-            if memory.key not in self.tiles:
-                self._allocate(memory)
 
     def command(self, operation: Operation) -> Command:
-        """The command of `operation`, with all its arguments set; a launch that need not fold."""
+        """The command of `operation`, with all its arguments set; a launch that need not fold.
+
+        Where steps of the period compute alike it is the same in all of them.
+        """
+        if not self.plan.computes_alike or operation.lane != "compute":
+            return self._command(operation)
+        number = operation.number % len(self.plan.computed_operations)
+        if number not in self._shared:
+            self._shared[number] = self._command(operation)
+        return self._shared[number]
+
+    def _command(self, operation: Operation) -> Command:
         if operation.verb == "launch":
             return self.launch(operation, folds=not folds_at_times(self.plan, operation))
         if operation.verb == "fold":
@@ -73,13 +85,9 @@ class Binder:
 
     def tell(self, numbers: Mapping[str, float]) -> None:
         """The scalars with which all places begin a run."""
-        for around in self.around.values():
-            around.change(numbers)
-
-    @property
-    def staging(self) -> Mapping[StagingKey, Linear]:
-        """The memories for packed cells."""
-        return self._staging
+        for turns in self.turns.values():
+            for around in turns:
+                around.change(numbers)
 
     def close(self) -> None:
         """Free the MPI requests."""
@@ -89,9 +97,9 @@ class Binder:
 
     def release(self) -> None:
         """Let go of all memory."""
-        self.tiles.clear()
-        self._staging.clear()
+        super().release()
         self._foldings.clear()
+        self._shared.clear()
 
     def launch(
         self, operation: Operation, n_steps: int | None = None, *, folds: bool = True
@@ -102,15 +110,15 @@ class Binder:
         """
         assert operation.sweep is not None
         sweep = self.plan.sweeps[operation.sweep]
-        read = [self.tiles[_tile_key(access)] for access in operation.reads]
-        written = [self.tiles[_tile_key(access)] for access in operation.writes]
+        read = [self._tile(_tile_key(access)) for access in operation.reads]
+        written = [self._tile(_tile_key(access)) for access in operation.writes]
         return self.executors[operation.place].launch_command(
             self.plan.program,
             sweep if n_steps is None else self.plan.shortened(sweep, n_steps),
             dict(zip((use.version.field for use in sweep.uses), read, strict=True)),
             dict(zip(sweep.writes, written, strict=True)),
             operation.launched,
-            self.around[operation.place],
+            self.turns[operation.place][operation.turn],
             self.folding(operation.gives[0]) if folds and operation.gives else None,
             operation.part,
         )
@@ -148,15 +156,15 @@ class Binder:
         tile, extension = _tile_key(access), self.plan.extension(_tile_key(access).field)
         assert extension is not None, "a field that goes on outside"
         fill = self.executors[operation.place].fill_command
-        around = self.around[operation.place]
-        return fill(self.plan.program, extension, self.tiles[tile], access.cells, around)
+        around = self.turns[operation.place][operation.turn]
+        return fill(self.plan.program, extension, self._tile(tile), access.cells, around)
 
     def _host_task(self, operation: Operation) -> Command:
         task = operation.task
         assert task is not None
         fields, accesses = (*task.reads, *task.writes), (*operation.reads, *operation.writes)
         cells = {
-            field: self.tiles[_tile_key(access)].view(access.cells[0])
+            field: self._tile(_tile_key(access)).view(access.cells[0])
             for field, access in zip(fields, accesses, strict=True)
         }
         return _by_host(lambda: task.work(cells))
@@ -195,6 +203,8 @@ class Binder:
         device, is_up = self._device(operation.place), operation.verb == "upload"
         ends = operation.reads, operation.writes
         here, there = ends if is_up else ends[::-1]
+        if all(isinstance(access.memory, TileKey) for access in (*here, *there)):
+            return self._way(operation, here, there)
         if all(not isinstance(access.memory, TileKey) for access in there):
             pairs = [(self._linear(there[0].memory), self._run(there[0]), self._host(here[0]))]
         else:
@@ -212,9 +222,20 @@ class Binder:
             for linear, run, host in pairs
         ])  # fmt: skip
 
-    def _cells(self, what: Moved, run: Strided) -> npt.NDArray[Any]:
-        """Cells of a field in host memory, as a view."""
-        return run.view(elements(self._memory(what.memory), self.plan.program.dtypes[what.field]))
+    def _way(
+        self, operation: Operation, here: Sequence[MemoryCells], there: Sequence[MemoryCells]
+    ) -> Command:
+        """Between images on the host and a slot of the device, box by box."""
+        device, is_up = self._device(operation.place), operation.verb == "upload"
+        pairs = [
+            (self._memory(image.memory), self._linear(slot.memory), host, device_run)
+            for image, slot in zip(
+                moved(self.plan, operation, here), moved(self.plan, operation, there), strict=True
+            )
+            for host, device_run in zip(image.runs, slot.runs, strict=True)
+        ]
+        bring = device.bring_command if is_up else device.retrieve_command
+        return in_order([bring(*pair) for pair in pairs])
 
     def _message(self, operation: Operation) -> Command:
         assert operation.bundle is not None
@@ -235,44 +256,6 @@ class Binder:
         self.messages.append(message)
         return message
 
-    def _linear(self, key: Memory) -> Linear:
-        """A memory, as commands of its controller want it."""
-        return self.tiles[key].linear if isinstance(key, TileKey) else self._staging[key]
-
-    def _memory(self, key: Memory) -> npt.NDArray[Any]:
-        """A memory as a flat host array."""
-        memory = self.tiles[key].host if isinstance(key, TileKey) else self._staging[key]
-        assert isinstance(memory, np.ndarray), "the plan touches host memory alone from the host"
-        return memory
-
-    def _host(self, access: MemoryCells) -> npt.NDArray[Any]:
-        """The cells of `access`, one contiguous run, as a flat host array."""
-        run = self._run(access)
-        return self._memory(access.memory)[run.first : run.first + run.n_cells]
-
-    def _run(self, access: MemoryCells) -> Strided:
-        """Where the cells of `access`, one contiguous run, lie: of staging memory all its parts."""
-        if isinstance(access.memory, TileKey):
-            return self.tiles[access.memory].strided(access.cells[0])
-        (first,), (end,) = access.cells[0].lower, access.cells[-1].upper
-        return Strided(first, (1,), (end - first,))
-
-    def _allocate(self, memory: PlanMemory) -> None:
-        key, place, dtype = memory.key, memory.home, np.dtype(memory.dtype)
-        if isinstance(key, TileKey):
-            self.tiles[key] = self.executors[place].tile(memory.geometry, dtype)
-        elif key.on_device:
-            n_cells = memory.geometry.n_elements
-            self._staging[key] = self._device(place).device_staging(n_cells, dtype)
-        else:
-            self._staging[key] = self.executors[place].staging(memory.geometry.n_elements, dtype)
-
-    def _device(self, place: int) -> DeviceExecutor:
-        executor = self.executors[place]
-        assert not executor.shares_host, "transfers belong to devices with memory of their own"
-        return executor  # type: ignore[return-value]
-
-
 def _by_host(work: Callable[[], None]) -> Command:
     def command(wait_for: Sequence[Event] | None = None) -> Event:
         start = time.perf_counter_ns()
@@ -285,14 +268,3 @@ def _by_host(work: Callable[[], None]) -> Command:
 def _tile_key(access: MemoryCells) -> TileKey:
     assert isinstance(access.memory, TileKey), "kernels work on tiles"
     return access.memory
-
-
-def message_tags(plan: Plan) -> dict[int, int]:
-    """Message tags: the position among the messages between the same two ranks."""
-    used: dict[tuple[int, int], int] = {}
-    tags: dict[int, int] = {}
-    for bundle in plan.bundles:
-        ranks = (plan.locations[bundle.source].rank, plan.locations[bundle.target].rank)
-        tags[bundle.number] = used.get(ranks, 0)
-        used[ranks] = tags[bundle.number] + 1
-    return tags

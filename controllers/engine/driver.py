@@ -88,7 +88,7 @@ class Engine(Installation):
         an exception places are at unlike steps: the engine is `torn`, until its fields are loaded;
         not after those of `looks`.
         """
-        if looks is not None and self.plan.steps_per_launch > 1:
+        if looks is not None and self.plan.span > 1:
             run_in_pieces(self, n_steps, progress, log, until, looks)
         elif n_steps > 0:
             for _ in self._run(n_steps, progress, log, until, looks):
@@ -97,7 +97,7 @@ class Engine(Installation):
     @property
     def can_pause(self) -> bool:
         """Whether a run can stand still where somebody looks, with all that it has begun."""
-        return type(self) is Engine and self.plan.steps_per_launch == 1
+        return type(self) is Engine and self.plan.span == 1
 
     def pausing(self, n_steps: int, progress: Progress | None, looks: Looks) -> PausingRun:
         """The same, of 1 step or more, which stands still where `looks` say so.  Collective."""
@@ -122,7 +122,7 @@ class Engine(Installation):
             self._patience.until_all(chain(self._messages, self.course.left))
             if lookout is not None:
                 lookout.end()
-            self.numbers.end(self.course.last)
+            self.numbers.end(self._last_turn(self.course.last))
         except BaseException:   # what is under way uses memory that must not be freed
             for executor in self._executors:
                 executor.wait(PATIENCE_S, keep=self)
@@ -141,7 +141,8 @@ class Engine(Installation):
         """All that places need before they set out for the steps `first` to `last`."""
         logs = by_step([self.samples] if log is None else [self.samples, log], first, last)
         if self.plan.program.scalars:
-            self._binder.tell(self.numbers.begin(first, last, self.n_steps, until))
+            begin, end = first * self.plan.n_turns, self._last_turn(last)
+            self._binder.tell(self.numbers.begin(begin, end, self.n_steps, until))
         if not self._is_open:
             self._open(first, n_steps, logs)
         self.course.begin(first, last)
@@ -151,10 +152,14 @@ class Engine(Installation):
     def _reach(self, step: int, n_steps: int, whole: bool) -> None:
         """Somebody looks at the engine as it is after a step; at fields, where they are `whole`."""
         self._n_done, self.n_steps = step + 1, n_steps
-        self.numbers.reach(step)
+        self.numbers.reach(self._last_turn(step))
         if whole:
             self._patience.until_all(self._messages)
             self.finish()
+
+    def _last_turn(self, step: int) -> int:
+        """By the number of steps whose scalars there are, the last one of a step of the plan."""
+        return (step + 1) * self.plan.n_turns - 1
 
     def finish(self) -> None:
         """Wait until the devices have nothing left to do."""
@@ -184,7 +189,7 @@ class Engine(Installation):
     def warm(self, times: int = 1, log: RunLog | None = None) -> None:
         """Run some periods, before the fields are set, so that steps cost what they always will."""
         self.folds.is_trial = True
-        launched = times * self.plan.n_phases * self.plan.steps_per_launch
+        launched = times * self.plan.n_phases * self.plan.span
         self.run(launched + self.plan.folds_apart, log=log)
         self.folds.is_trial = False
 

@@ -63,13 +63,13 @@ class Installation:
                 [task for task in self._tasks if task.operation.place == place],
                 [[t for t in tasks if t.operation.place == place] for tasks in self._opening],
                 self.course,
-                self.numbers.telling(self._binder.around[place]),
+                self.numbers.telling(self._binder.turns[place]),
                 executors[place].time_commands,
             )
             for place in plan.places
         }
         # without places, a rank takes part in what the others agree on
-        told = self.numbers.telling(self._binder.surroundings()) if not plan.places else None
+        told = self.numbers.telling([self._binder.surroundings()]) if not plan.places else None
         everywhere = [task for task in self._tasks if task.operation.place == NOWHERE]
         self._runs = [*self.places.values()] or [
             PlaceRun(everywhere, [[] for _ in self._opening], self.course, told)

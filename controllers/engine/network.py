@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.device.event import COMPLETE, UNDER_WAY, CommandFailed, Event, Noticed
+from controllers.plan import Plan
 from hitmap.comm import Communicator, message_status
 
 LARGEST_TAG = 32767     # what every MPI library allows
@@ -94,3 +95,14 @@ class MessageEnd(Noticed):
             f"{self._name} must have {self._nbytes} bytes by the plan, got {got}; "
             f"do all ranks run the same program with the same arguments?"
         )
+
+
+def message_tags(plan: Plan) -> dict[int, int]:
+    """Message tags: the position among the messages between the same two ranks."""
+    used: dict[tuple[int, int], int] = {}
+    tags: dict[int, int] = {}
+    for bundle in plan.bundles:
+        ranks = (plan.locations[bundle.source].rank, plan.locations[bundle.target].rank)
+        tags[bundle.number] = used.get(ranks, 0)
+        used[ranks] = tags[bundle.number] + 1
+    return tags

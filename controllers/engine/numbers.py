@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from controllers.device.event import COMPLETE, UNDER_WAY, Noticed
+from controllers.engine.block import Block
 from controllers.engine.task import Awaited
 from controllers.program.expression import Application, walk
 from controllers.program.functions import FUNCTIONS
@@ -26,7 +26,7 @@ from controllers.program.surroundings import Surroundings
 from hitmap.comm import Communicator
 
 if TYPE_CHECKING:
-    from mpi4py import MPI
+    pass
 
 BLOCK = 64      # steps that rank 0 computes at once
 _KEPT = 64      # steps whose scalars are kept, at least
@@ -56,7 +56,7 @@ class Numbers:
         self._last = 0              # the step of the plan in which it ends, or earlier
         self._first: Mapping[str, float] = {}   # the scalars of that step
         self._latest: Mapping[str, float] = {}  # ... of the last one that was run
-        self._blocks: list[_Block] = []
+        self._blocks: list[Block] = []
         self._stop, self._until = stop, math.inf
         self._awaited: Sequence[Awaited] = ()   # what makes folds known
         self._times: dict[int, float] = {}      # of steps of the plan, where steps compute `dt`
@@ -80,6 +80,7 @@ class Numbers:
     def go_on_from(self, other: Numbers) -> None:
         """With the parameters and the time of another engine."""
         self.parameters, self._origin = other.parameters, other._origin
+        self._latest = other._latest
 
     def go_back(self, n_steps: int, time: float) -> None:
         """To a step of this engine, at the time that it had."""
@@ -133,12 +134,25 @@ class Numbers:
         self._latest = self._first
         return self._first
 
-    def telling(self, around: Surroundings) -> Callable[[int], Awaited | None] | None:
-        """What tells a place the scalars of each step; None where they do not change in a run."""
+    def telling(
+        self, turns: Sequence[Surroundings]
+    ) -> Callable[[int], Awaited | None] | None:
+        """What tells a place the scalars of each step; None where they do not change in a run.
+
+        turns: of the time steps that a step of the plan is, one for each; the steps of all other
+        calls are these time steps.
+        """
         if not self._names and not self.by_steps:
             return None
-        self._arounds.append(around)
-        return partial(self._tell, around)
+        self._arounds += turns
+        if len(turns) == 1:
+            return partial(self._tell, turns[0])
+
+        def tell(step: int) -> Awaited | None:
+            missing = (self._tell(one, step * len(turns) + n) for n, one in enumerate(turns))
+            return next((one for one in missing if one is not None), None)
+
+        return tell
 
     def folded(
         self, step: int, values: Mapping[str, float]
@@ -267,23 +281,7 @@ class Numbers:
             for row in range(len(values)):
                 now = self._scalars(self._time_step(first + row))
                 values[row] = [now[name] for name in self._first_names]
-        self._blocks.append(_Block(self._comm, values))
-
-
-class _Block(Noticed, Awaited):
-    """The scalars of some steps, which rank 0 sends to all; its event is what it is asked by."""
-
-    __slots__ = ("values", "_request")
-
-    def __init__(self, comm: Communicator, values: npt.NDArray[np.float64]) -> None:
-        super().__init__(blocks=False)
-        self.values = values
-        self._request = cast("MPI.Intracomm", comm).Ibcast(values)
-        self.event = self
-
-    @property
-    def command_execution_status(self) -> int:
-        return COMPLETE if self._request.Test() else UNDER_WAY
+        self._blocks.append(Block(self._comm, values))
 
 
 def _is_rounded_by_hosts(rules: ScalarRules) -> bool:

@@ -86,6 +86,8 @@ class PlaceRun:
         self.recent = deque(maxlen=2 * self.lead * max(1, per_step))
 
     def _steps_between_marks(self) -> int:
+        if any(task.operation.lane == "retrieve" for task in self.tasks):
+            return 1    # a pass takes all of the field
         launched = (task.operation.launched for task in self.tasks if task.launches)
         n_cells = sum(box.n_cells for box in launched) // len(self._phases)
         return min(max(LEAD, MARK_CELLS // max(1, n_cells)), MOST_LEAD)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 from weakref import WeakSet, WeakValueDictionary
 
@@ -21,7 +22,13 @@ from controllers.device.event import Command, in_order
 from controllers.executor.clearing import Clearing
 from controllers.executor.clock import Clock
 from controllers.executor.lane import Lane
-from controllers.executor.transfer import box_command, clock_reading, copy_box, run_command
+from controllers.executor.transfer import (
+    between_command,
+    box_command,
+    clock_reading,
+    copy_box,
+    run_command,
+)
 from controllers.kernel.build import where
 from controllers.kernel.crash import labelled
 from controllers.memory.allocation import device_memory, pinned_memory
@@ -37,7 +44,7 @@ _OPENED: WeakSet[OpenedDevice] = WeakSet()
 
 
 class OpenedDevice:
-    """One device: a lane for kernels, another one for transfers, and memory.
+    """One device: a lane for kernels, others for transfers, and memory.
 
     Where the device shares the host's memory, tiles are host arrays that kernels use in
     place; elsewhere they are internal, and `staging` is pinned.  All that is allocated is in
@@ -52,7 +59,7 @@ class OpenedDevice:
         self.ledger = Ledger(device.name, cap_bytes, device.max_allocation_bytes)
         self.context = cl.Context([device.handle])
         self.compute_lane, self.transfer_lane = Lane(self.context), Lane(self.context)
-        self._lanes = self.compute_lane, self.transfer_lane
+        self._lanes = [self.compute_lane, self.transfer_lane]
         profiling = cl.command_queue_properties.PROFILING_ENABLE
         # for what the host waits for while the lanes go on
         self.results = (
@@ -85,6 +92,13 @@ class OpenedDevice:
         """The queue that transfers go through now."""
         return self.transfer_lane.queue
 
+    @cached_property
+    def retrieve_lane(self) -> Lane:
+        """A lane for what leaves the device beside what is on its way to it."""
+        lane = Lane(self.context)
+        self._lanes.append(lane)
+        return lane
+
     def tile(self, geometry: Geometry, dtype: np.dtype[Any]) -> Tile:
         """A new tile, zeroed."""
         self._n_tiles += 1
@@ -109,6 +123,10 @@ class OpenedDevice:
         array = self._host_memory(n_elements, dtype, "host images")
         array[...] = 0
         return array
+
+    def image_memory(self, n_elements: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        """Host memory for cells that pass through the device, as it comes."""
+        return self._host_memory(max(1, n_elements), dtype, "host images")
 
     def _host_memory(
         self, n_elements: int, dtype: np.dtype[Any], purpose: HostPurpose
@@ -149,6 +167,18 @@ class OpenedDevice:
     ) -> Command:
         """Copy `source`, contiguous host memory, to cells of a buffer, one after another."""
         return run_command(self.transfer_lane, target, cells, source, to_device=True)
+
+    def bring_command(
+        self, image: npt.NDArray[Any], slot: Linear, here: Strided, there: Strided
+    ) -> Command:
+        """Copy a box, which lies `here` in host memory and `there` in a buffer, to the buffer."""
+        return between_command(self.transfer_lane, slot, image, there, here, to_device=True)
+
+    def retrieve_command(
+        self, image: npt.NDArray[Any], slot: Linear, here: Strided, there: Strided
+    ) -> Command:
+        """The same to host memory, in a lane of its own."""
+        return between_command(self.retrieve_lane, slot, image, there, here, to_device=False)
 
     def move_command(
         self, tile: Tile, image: npt.NDArray[Any], boxes: Sequence[Shape], *, to_device: bool
@@ -209,9 +239,10 @@ class OpenedDevice:
         """
 
         def finish() -> object:
-            compute, transfer = self._lanes
+            compute, *others = self._lanes
             labelled(f"kernels are waited for on {where(self.device)}", compute.finish)()
-            transfer.finish()
+            for lane in others:
+                lane.finish()
             if self.results is not None:
                 self.results.finish()
             return keep

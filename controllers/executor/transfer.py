@@ -53,6 +53,17 @@ def box_command(
     return _rectangles(lane, buffer, image, cells, cells, to_device=to_device)
 
 
+def between_command(
+    lane: Lane, buffer: Linear, array: npt.NDArray[Any], there: Strided, here: Strided,
+    *, to_device: bool,
+) -> Command:  # fmt: skip
+    """Copy a box between a buffer, where it lies `there`, and a flat array, where `here`."""
+    if here.contiguous:
+        part = array[here.first : here.first + here.n_cells]
+        return run_command(lane, buffer, there, part, to_device=to_device)
+    return _rectangles(lane, buffer, array, there, here, to_device=to_device)
+
+
 def _rectangles(
     lane: Lane, buffer: Linear, array: npt.NDArray[Any], there: Strided, here: Strided,
     *, to_device: bool,

@@ -88,11 +88,11 @@ def _nbytes_beside_tiles(plan: Plan, executor: Executor, places: Sequence[int]) 
     )
     launches = sum(     # those that fold at times are two commands
         (tables[one.sweep] + _given_nbytes(plan, executor, one)) * (1 + folds_at_times(plan, one))
-        for one in plan.operations
+        for one in plan.computed_operations
         if one.sweep is not None and one.place in here
     )
     folds = sum(folds_nbytes(plan, executor, place) for place in places)
-    every = {one.number: one for one in chain(plan.operations, *plan.opening)}
+    every = {one.number: one for one in chain(plan.computed_operations, *plan.opening)}
     fills = sum(
         _fill_nbytes(plan, executor, one)
         for one in every.values()

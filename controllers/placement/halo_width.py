@@ -8,7 +8,7 @@ from typing import Any
 from controllers.kernel.registry import KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.placement.temporal import thickest
-from controllers.plan import Plan, RepeatedRounds, RoundPlan
+from controllers.plan import ChunkPlan, Plan, RepeatedRounds, RoundPlan
 from controllers.program.program import Program
 from controllers.settings.execution import Execution
 
@@ -72,10 +72,22 @@ def replanned(plan: Plan, width: int, tiles_of: Plan | None = None) -> Plan:
     """The same plan with another halo width, and perhaps with the tiles of a wider one."""
     if width == plan.halo_width:
         return plan
+    if isinstance(plan, ChunkPlan):
+        return replanned_pass(plan, width)
     return plan_of_width(
         width, plan.program, plan.layout, plan.periodic, plan.locations, way=plan.way,
         only_rank=plan.only_rank, steps_per_launch=plan.steps_per_launch, in_place=plan.in_place,
         halo_capacity=plan.halo_capacity, host_tasks=plan.host_tasks, tiles_of=tiles_of,
+    )  # fmt: skip
+
+
+def replanned_pass(plan: ChunkPlan, span: int) -> ChunkPlan:
+    """The same chunks with passes of so many steps, in launches of as many as before, or of one."""
+    per_launch = 1 if span % plan.steps_per_launch else plan.steps_per_launch
+    return ChunkPlan(
+        plan.program, plan.layout, plan.periodic, plan.locations, way=plan.way,
+        only_rank=plan.only_rank, steps_per_launch=per_launch, in_place=plan.in_place,
+        n_launches=span // per_launch, n_slots=plan.n_slots, why=plan.why,
     )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Plans: recorded once, then executed, printed and tested as one and the same object."""
 from controllers.plan.bundle import Bundle
+from controllers.plan.chunk_plan import ChunkPlan
 from controllers.plan.ends import ExchangeEnds
 from controllers.plan.memory import PlaceMemory, PlanMemory
 from controllers.plan.operation import (
@@ -9,6 +10,8 @@ from controllers.plan.operation import (
     Location,
     MemoryCells,
     Operation,
+    RoomKey,
+    SlotKey,
     StagingKey,
     TileKey,
     Transfer,
@@ -20,6 +23,7 @@ from controllers.plan.way import ExchangeWay
 
 __all__ = [
     "Bundle",
+    "ChunkPlan",
     "MemoryCells",
     "Edge",
     "ExchangeEnds",
@@ -32,7 +36,9 @@ __all__ = [
     "Plan",
     "PlanMemory",
     "RepeatedRounds",
+    "RoomKey",
     "RoundPlan",
+    "SlotKey",
     "StagingKey",
     "TileKey",
     "Transfer",

@@ -75,12 +75,14 @@ class PlaceMemory:
     tiles: the fields, their doubles and the halos.
     alignment: what tiles in host memory take beside their cells, to begin where they should.
     device_staging, host_staging: borders and halos on their way.
+    host_images: fields on the host, of which chunks pass through the device (docs/chunks.md).
     """
 
     tiles: int = 0
     alignment: int = 0
     device_staging: int = 0
     host_staging: int = 0
+    host_images: int = 0
 
     @property
     def on_device(self) -> int:
@@ -90,7 +92,7 @@ class PlaceMemory:
     @property
     def nbytes(self) -> int:
         """All of it."""
-        return self.on_device + self.host_staging
+        return self.on_device + self.host_staging + self.host_images
 
 
 def plan_memories(plan: Outline) -> Iterator[PlanMemory]:
@@ -117,7 +119,7 @@ def place_memories(memories: Iterable[PlanMemory]) -> Mapping[int, PlaceMemory]:
     sums: dict[int, dict[str, int]] = {}
     for memory in memories:
         found = sums.setdefault(memory.home, {})
-        kind = "tiles"
+        kind = "host_images" if memory.kind == "image" else "tiles"
         if memory.kind == "staging":
             kind = "device_staging" if memory.on_device else "host_staging"
         found[kind] = found.get(kind, 0) + memory.nbytes

@@ -41,6 +41,6 @@ def moved(plan: Outline, operation: Operation, accesses: Sequence[MemoryCells]) 
 def _in_tile(plan: Outline, access: MemoryCells) -> Moved:
     key = access.memory
     assert isinstance(key, TileKey), "tiles and staging memory are not read at once"
-    geometry = plan.geometry(key.field, key.place)
+    geometry = plan.lies(key)
     runs = tuple(geometry.strided(box) for box in access.cells)
     return Moved(key, key.field, access.cells, runs)

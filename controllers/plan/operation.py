@@ -20,7 +20,7 @@ Verb = Literal[
     "launch", "copy", "fill", "pack", "download", "send", "receive", "upload", "unpack", "host",
     "fold", "combine",
 ]  # fmt: skip
-Lane = Literal["compute", "transfer", "host", "network"]
+Lane = Literal["compute", "transfer", "retrieve", "host", "network"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,29 @@ class TileKey:
 
     def __str__(self) -> str:
         return f"{self.field}.{self.buffer}"
+
+
+@dataclass(frozen=True)
+class RoomKey(TileKey):
+    """Device memory through which the cells of one place after another pass.
+
+    place: the first of these.
+    """
+
+    slot: int
+
+    def __str__(self) -> str:
+        return f"slot {self.slot} of {self.field}.{self.buffer}"
+
+
+@dataclass(frozen=True)
+class SlotKey(TileKey):
+    """One buffer of a field at one place, while the cells of the place are in a room."""
+
+    room: RoomKey
+
+    def __str__(self) -> str:
+        return f"slot {self.room.slot} of {self.field}.{self.buffer}"
 
 
 @dataclass(frozen=True)
@@ -151,11 +174,12 @@ class Operation:
     gives: tuple[FoldKey, ...] = ()     # ... and what it makes known of them
     part: int = 0                   # of a launch, among those of its sweep at its place
     occasional: bool = False        # left out of steps after which nobody looks at its folds
+    turn: int = 0                   # of a step that is several time steps: with whose scalars
 
     @property
     def on_device(self) -> bool:
         """Whether it is a command in one of a controller's queues."""
-        return self.lane in ("compute", "transfer")
+        return self.lane in ("compute", "transfer", "retrieve")
 
     @property
     def launched(self) -> Shape:

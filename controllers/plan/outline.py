@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 
 from controllers.plan.bundle import Bundle, bundles
+from controllers.plan.cadence import Cadence
 from controllers.plan.halos import Halos
 from controllers.plan.host_task import check_host_tasks
 from controllers.plan.operation import HostTask, Location, StagingKey, TileKey, Transfer
@@ -25,7 +26,7 @@ from hitmap.shape import Shape
 from hitmap.strided import Geometry
 
 
-class Outline(Halos):
+class Outline(Cadence, Halos):
     """A program on places: where its versions lie, what is launched and what is sent.
 
     `locations` says where each place lives.  With `only_rank` only the places of that rank are
@@ -35,8 +36,6 @@ class Outline(Halos):
     tiles this one does, too; its halos are as wide at the least.
     ValueError where the program cannot be planned: that is so on all ranks.
     """
-
-    n_launches = 1      # between two exchanges
 
     def __init__(
         self,
@@ -97,21 +96,6 @@ class Outline(Halos):
         """How many buffers there are of what, fields or pools of them."""
         return self.liveness.n_buffers
 
-    @property
-    def halo_width(self) -> int:
-        """Time steps between two exchanges."""
-        return self.n_launches * self.steps_per_launch
-
-    @property
-    def step_name(self) -> str:
-        """What a step of the plan is, for people."""
-        return "step" if self.steps_per_launch == 1 else f"launch of {self.steps_per_launch} steps"
-
-    @property
-    def round_name(self) -> str:
-        """What comes between two exchanges, for people."""
-        return self.step_name if self.n_launches == 1 else f"round of {self.halo_width} steps"
-
     def cells_before(self, sweep: Sweep, place: int) -> int:
         """How many cells a sweep computes in the launches of a round before the last one."""
         return 0
@@ -164,6 +148,10 @@ class Outline(Halos):
             first = min(self.full(each, place).lower[-1] for each in self.patterns)
             full = Shape((*full.lower[:-1], min(full.lower[-1], first)), full.upper)
         return Geometry.padded(full)
+
+    def lies(self, key: TileKey) -> Geometry:
+        """How the cells of a tile lie in memory."""
+        return self.geometry(key.field, key.place)
 
     def full(self, field: str, place: int) -> Shape:
         """The hull of the cells of `field` that a place owns, receives, or computes around them.

@@ -10,7 +10,7 @@ same object.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,6 +54,13 @@ class Plan(Outline):
             self._record_step(recorder, step % self.n_phases)
         recorder.step += 1
         return recorder.second_half()
+
+    @property
+    def computed_operations(self) -> Sequence[Operation]:
+        """The operations of all steps of which each place computes something else."""
+        if not self.computes_alike:
+            return self.operations
+        return self.operations[: len(self.operations) // self.n_phases]
 
     @cached_property
     def opening(self) -> tuple[tuple[Operation, ...], ...]:

@@ -15,6 +15,7 @@ from controllers.plan.operation import (
     Memory,
     MemoryCells,
     Operation,
+    SlotKey,
     Transfer,
     Verb,
 )
@@ -34,7 +35,7 @@ class Recorder:
     """
 
     def __init__(self) -> None:
-        self.step = 0
+        self.step = self.turn = 0
         self._operations: list[Operation] = []
         self._earlier: list[int] = []      # per operation, as bits: all that it follows
         self._histories: dict[Memory | FoldKey, History[int]] = {}
@@ -68,6 +69,7 @@ class Recorder:
             Operation(
                 number, self.step, place, verb, lane, reads, writes, edges,
                 sweep, bundle, transfers, task, version, over, takes, gives, part, occasional,
+                self.turn,
             )
         )
         self._earlier.append(0)
@@ -140,7 +142,9 @@ class Recorder:
 
 
 def _cells(access: MemoryCells) -> _Access:
-    return access.memory, access.cells
+    """What is accessed; of a room all, as it holds cells of several places in turn."""
+    key = access.memory
+    return (key.room, (_WHOLE,)) if isinstance(key, SlotKey) else (key, access.cells)
 
 
 def _part(key: FoldKey, number: int) -> Shape:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from controllers.kernel.configuration import KernelUse
 from controllers.kgt.text.comment import cost
-from controllers.plan import Plan
+from controllers.plan import ChunkPlan, Plan
 from controllers.plan.folding import needed
 from controllers.plan.needed import cells_needed
 from controllers.plan.size import PlaceSize, place_sizes
@@ -22,6 +22,7 @@ from controllers.program.program import Program
 from controllers.program.scalars import Folded, Parameter
 from controllers.program.steps import why_single
 from controllers.program.sweep import Sweep, Version
+from controllers.report.chunks import chunks_text
 from controllers.report.locations import beyond, divisions, points
 from controllers.report.memories import memory_table, numbers
 from controllers.report.report import format_table
@@ -45,16 +46,17 @@ def explain(
     why: the places are where they are, if there is something to say of it.
     Long lists are cut; of a plan with very many messages the operations of one rank are shown.
     """
-    sections = [
+    sections: list[str] = [
         _program(plan),
         _layout(plan) + f"\n{why}" * bool(why),
         _messages(plan),
+        *([chunks_text(plan)] if isinstance(plan, ChunkPlan) else []),
         _plan(plan),
         _kernels(configurations),
         memory_table(plan),
         size_table(plan, place_sizes(plan) if sizes is None else sizes),
     ]
-    return "\n\n".join(sections)
+    return "\n\n".join(filter(None, sections))
 
 
 def _repeats(program: Program) -> Iterator[str]:
@@ -179,7 +181,7 @@ def _messages(plan: Plan) -> str:
         lines += [f"messages of field {field}{times} {when}", *listed]
     exchanged = {plan.begun_as(version).field for version in plan.exchanges}
     exchanged |= {field.name for field in plan.program.temporaries}     # of which nothing is sent
-    for field in plan.patterns:
+    for field in () if isinstance(plan, ChunkPlan) else plan.patterns:
         if field not in exchanged:
             lines.append(f"messages of field {field}: none, {staleness(plan, Version(field, 1))}")
     return "\n".join(lines)

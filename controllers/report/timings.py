@@ -110,7 +110,7 @@ class Timings:
         engine.read_clocks(older_than_ns=CLOCK_AGE_NS)
         pairs = engine.samples.pairs(engine.on_host_clock)
         n_launches = RunLaunches.of(engine.plan, n_steps).count
-        n_exchanges = n_launches / engine.plan.n_launches
+        n_exchanges = n_launches * engine.plan.span / engine.plan.halo_width
         for place, sample in place_times(engine.plan, engine.ends, pairs).items():
             self._sums.setdefault(place, _Sum()).add(sample, n_launches, n_exchanges, seconds)
 

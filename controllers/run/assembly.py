@@ -18,6 +18,7 @@ from controllers.engine.relay import Relay
 from controllers.kernel.registry import KernelChoice, agreed_kernel, check_math
 from controllers.kernel.user_kernel import with_domain
 from controllers.kernel.variant import Kernel
+from controllers.memory.ledger import MemoryCapError
 from controllers.memory.tile import Tile
 from controllers.placement.capacity import check_capacity, fits
 from controllers.placement.halo_width import (
@@ -41,6 +42,7 @@ from controllers.plan.rate import Rate
 from controllers.program.idle import Idle
 from controllers.program.program import Program
 from controllers.run.bound import relay_of
+from controllers.run.chunking import Chunking
 from controllers.run.watchdog import Watched
 from controllers.settings.division import Division
 from controllers.settings.domain import domain_of
@@ -163,7 +165,14 @@ def drafted(
         terms.controllers, terms.planned, terms.domain, begun.division,
         lambda: links_of(terms.controllers, comm),
     )  # fmt: skip
-    plan, fits_beside = plan_on(layout, placement, terms, comm, old)
+    try:
+        if terms.execution.chunks is not None and old is None:
+            return _in_chunks(terms, layout, placement, comm, begun, start)
+        plan, fits_beside = plan_on(layout, placement, terms, comm, old)
+    except MemoryCapError as error:     # on all ranks
+        if old is not None or any(where.shares_host for where in placement.locations):
+            raise
+        return _in_chunks(terms, layout, placement, comm, begun, start, error)
     widths: tuple[int, ...] = (plan.halo_width,)
     if terms.execution.halo_width_search is not None:
         homes, largest = placement.executors, terms.controllers.largest_bytes
@@ -172,6 +181,20 @@ def drafted(
         )
     wide = replanned(plan, widths[-1])
     return Draft(terms, layout, placement, wide, widths, begun, fits_beside, start)
+
+
+def _in_chunks(
+    terms: Terms, layout: Layout, placement: Placement, comm: Communicator, begun: First,
+    start: float, error: MemoryCapError | None = None,
+) -> Draft:  # fmt: skip
+    """With fields that live on the host and pass through; refused where they cannot."""
+    chunking = Chunking(
+        terms.program, layout, placement, terms.execution, terms.kernel, comm,
+        terms.controllers.largest_bytes,
+    )  # fmt: skip
+    layout, placement, plan = chunking.draft(error)
+    check_boxes(terms.kernel, plan, placement.executors, comm)
+    return Draft(terms, layout, placement, plan, (plan.halo_width,), begun, False, start)
 
 
 def keep_rates(terms: Terms, rates: Sequence[Rate | None]) -> None:

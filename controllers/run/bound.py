@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from controllers import check
-from controllers.engine import Engine, RepeatingEngine
+from controllers.engine import ChunkEngine, Engine, RepeatingEngine
 from controllers.engine.relay import Relay
 from controllers.kernel.crash import labelled
 from controllers.memory.tile import Tile
-from controllers.placement.halo_width import replanned
+from controllers.placement.halo_width import replanned, replanned_pass
 from controllers.placement.placement import Placement, failing_together
-from controllers.plan import Plan, TileKey
+from controllers.plan import ChunkPlan, Plan, TileKey
 from controllers.run.watchdog import Watched
 from controllers.settings.execution import Execution
 from controllers.tuning.settling import settle
@@ -50,7 +50,12 @@ def bind(
     if execution.checked != "off":
         kind = check.CheckedRepeatingEngine if plan.parts else check.CheckedEngine
     with failing_together(messages):    # one driver may fail to compile
-        engine = kind(plan, placement.executors, messages, tiles)
+        if isinstance(plan, ChunkPlan):
+            engine: Engine = ChunkEngine(
+                plan, placement.executors, messages, tiles, shorter=replanned_pass
+            )
+        else:
+            engine = kind(plan, placement.executors, messages, tiles)
     watched.engine = engine
     if execution.limit_s is not None:
         engine.watch()
@@ -61,5 +66,5 @@ def warm(engine: Engine, placement: Placement, execution: Execution) -> None:
     """Every kernel launched and all memory touched, so that steps cost what they always will."""
     if execution.checked == "off":    # a checked engine wants cells that have been set
         labelled(placement.first_launches, engine.warm)()
-        if not engine.plan.parts:
+        if not engine.plan.parts and not isinstance(engine, ChunkEngine):
             settle(engine)

@@ -16,6 +16,7 @@ from controllers.kernel.configuration import KernelUse
 from controllers.language.half_points import Locations
 from controllers.language.kinds import DTypes
 from controllers.placement.capacity import folds_nbytes
+from controllers.plan import ChunkPlan
 from controllers.plan.size import place_sizes
 from controllers.program.structure import described
 from controllers.report.explain import explain
@@ -164,6 +165,11 @@ class Computation(Stepping):
 
     @collective("division", use="reads")
     def _redistribute(self, division: Division) -> Redistribution:
+        if isinstance(self.plan, ChunkPlan):
+            raise ValueError(
+                "fields that pass through their devices in chunks are not divided anew; make a "
+                "computation with the other division, and give it these"
+            )
         request = replace(self._request, division=division)
         moves = self._divide(request, self._drafted(request))
         self._choice = None     # who says how to cut says for how many

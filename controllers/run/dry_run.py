@@ -102,6 +102,7 @@ def dry_run(
     if n_controllers < 1:
         raise ValueError(f"a dry run is for at least 1 place, got {n_controllers}")
     division, execution = request.division, request.execution
+    _check_no_chunks(execution)
     kernel = find_kernel(execution.kernel)
     check_math(execution.math, kernel)
     asked = request.program.with_math(execution.math)
@@ -131,6 +132,14 @@ def dry_run(
     plan = plan_with_steps(plan_of, kernel, execution.steps_per_launch, width=width)
     folds = {place: _folds_nbytes(plan, kernel, place) for place in plan.places}
     return DryRun(plan, _configurations(plan, kernel), place_sizes(plan, folds), why)
+
+
+def _check_no_chunks(execution: Execution) -> None:
+    if execution.chunks is not None:
+        raise ValueError(
+            f"a dry run plans fields that stay on their devices, got chunks={execution.chunks}; "
+            f"leave it out, or make the Computation and ask it to explain"
+        )
 
 
 def _location(rank: int, selector: str) -> Location:

@@ -29,6 +29,7 @@ WIDTH_SEARCHES = {
     "auto:exhaustive": "exhaustive",
 }  # fmt: skip
 MOST_WIDTH = 1024   # steps between two exchanges; a plan lists the operations of all of them
+MOST_CHUNKS = 1024  # of a place; a plan lists the operations of each
 MOST_STEPS = 256    # of a launch; no kernel has room for what so many reach
 
 
@@ -50,6 +51,8 @@ class ExecutionKeywords(TypedDict, total=False):
     watchdog: float | str | None
     trace: bool
     memory_cap: str | int | None
+    chunks: int | None
+    slots: int | None
     zero_copy: bool
 
 
@@ -91,7 +94,13 @@ class Execution:
     trace: record a timeline of the runs, for `save_trace`.
     memory_cap: the most that a run may take of the memory of each device, in bytes or such as
         "4g"; by default what the environment variable CONTROLLERS_MEMORY_CAP says, else all.
-        What does not fit is refused, by a `MemoryCapError`, before anything is allocated.
+        What does not fit passes through in chunks, or is refused, by a `MemoryCapError`, before
+        anything is allocated.
+    chunks: in how many parts, at least, the cells of each place pass through its device, while the
+        fields live on the host (docs/chunks.md); by default as many as the memory of the device
+        needs, or none.  Time steps of a pass are those of `halo_width`.
+    slots: how many chunks there is room for in the memory of a device at once, 1 or more; by
+        default 3: one on its way there, one that is computed, one on its way back.
     zero_copy: use host memory in place on devices that share it; False treats them like
         devices with memory of their own.
     """
@@ -111,6 +120,8 @@ class Execution:
     watchdog: float | str | None = None
     trace: bool = False
     memory_cap: str | int | None = None
+    chunks: int | None = None
+    slots: int | None = None
     zero_copy: bool = True
 
     def __post_init__(self) -> None:
@@ -141,6 +152,9 @@ class Execution:
         if self.memory_cap is not None:
             cap = self.memory_cap
             parse_cap(cap if isinstance(cap, str) else whole(cap, "memory_cap"))
+        for what, count in (("chunks", self.chunks), ("slots", self.slots)):
+            if count is not None and not 1 <= whole(count, what) <= MOST_CHUNKS:
+                raise ValueError(f"{what}: 1 to {MOST_CHUNKS}, got {short(count)}; or leave it out")
         _flag(self.zero_copy, "zero_copy")
 
     @property
@@ -178,6 +192,8 @@ class Execution:
             "tune": self.tune,
             "balance": self.balance,
             "check": self.checked,
+            "chunks": self.chunks,
+            "slots": self.slots,
             "watchdog": self.limit_s,
             "trace": self.trace,
         }

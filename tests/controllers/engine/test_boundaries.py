@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 from engine_runs import check_engine, check_orders, check_two_ranks, layout_of
-from lazy_executor import LazyExecutor, World
+from lazy_executor import LazyExecutor
+from lazy_world import World
 from random_boundaries import bounded_program
 from random_programs import ProgramCase
 from sample import sample

@@ -9,7 +9,8 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 import pytest
-from lazy_executor import Handle, LazyExecutor, World
+from lazy_executor import LazyExecutor
+from lazy_world import Handle, World
 from sample import cases, sample
 
 from controllers.device import assign, choose, find_devices, reference_device

@@ -8,7 +8,8 @@ from itertools import product
 
 import pytest
 from engine_runs import check_engine, layout_of
-from lazy_executor import LazyExecutor, World
+from lazy_executor import LazyExecutor
+from lazy_world import World
 from random_programs import random_program
 from sample import sample
 from small_kernels import opencl

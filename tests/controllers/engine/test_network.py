@@ -71,7 +71,8 @@ if comm.rank == 0:
 """
 
 LAZY = HEAD + """
-from lazy_executor import LazyExecutor, World
+from lazy_executor import LazyExecutor
+from lazy_world import World
 from controllers.engine import Engine
 from controllers.plan import Location, Plan
 from controllers.program.reference import reference_run

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from engine_runs import check_engine, check_two_ranks, layout_of
-from lazy_executor import LazyExecutor, World
+from lazy_executor import LazyExecutor
+from lazy_world import World
 from random_options import N_CASES, OPTIONS, all_pairs, choices, pairs_of
 from random_steps import planned, random_steps
 from sample import sample

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from engine_runs import check_engine, compare, fill, layout_of
 from fold_programs import random_folds
-from lazy_executor import LazyExecutor, World
+from lazy_executor import LazyExecutor
+from lazy_world import World
 from random_options import choices
 from random_programs import ProgramCase, random_program
 from random_steps import random_steps

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from engine_runs import check_engine, check_orders, compare, fill, layout_of
-from lazy_executor import LazyExecutor, World
+from lazy_executor import LazyExecutor
+from lazy_world import World
 from mpi_jobs import helpers_path, run_ranks
 from random_programs import ProgramCase, random_program
 from sample import sample

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+"""Plans of fields that live on the host and pass through their devices in chunks."""
+from __future__ import annotations
+
+from controllers.plan.chunk_recording import record_pass
+from controllers.plan.chunks import ChunkOutline
+from controllers.plan.recorder import Recorder
+
+
+class ChunkPlan(ChunkOutline):
+    """A plan whose steps are passes of all chunks."""
+
+    def _record_step(self, recorder: Recorder, phase: int) -> None:
+        record_pass(self, recorder, phase)
+
+    def _record_opening(self, recorder: Recorder, phase: int) -> None:
+        """Nothing: what is around a chunk comes with it."""

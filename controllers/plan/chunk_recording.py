@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""What a plan of chunks records for a pass: of each one its way up, launches, its way down."""
+from __future__ import annotations
+
+from controllers.plan.chunks import ChunkOutline
+from controllers.plan.folding import record_folds, record_occasional
+from controllers.plan.operation import MemoryCells, TileKey
+from controllers.plan.recorder import Recorder
+from controllers.plan.recording import record_carry, record_fill, record_launch
+from controllers.program.sweep import Version
+
+
+def record_pass(plan: ChunkOutline, recorder: Recorder, phase: int) -> None:
+    """All of one pass; `phase` says which images it begins with."""
+    for place in plan.places:
+        for field in plan.kept_fields:
+            _upload(plan, recorder, field, phase, place)
+            _spread(plan, recorder, field, place)
+        _fill_steady(plan, recorder, place)
+        for launch in range(plan.n_launches):
+            recorder.turn = launch % plan.n_turns
+            _fill_first(plan, recorder, launch, place)
+            for numbers in plan.liveness.groups:
+                _record_sweeps(plan, recorder, numbers, launch, place)
+        recorder.turn = 0
+        for field in plan.kept_fields:
+            if plan.liveness.writings(field):
+                _download(plan, recorder, field, phase, place)
+    for number in range(len(plan.sweeps)):
+        record_folds(plan, recorder, number)
+    record_occasional(plan, recorder)
+
+
+def _upload(plan: ChunkOutline, recorder: Recorder, field: str, phase: int, place: int) -> None:
+    """What a place owns and what is around it; beyond the end of a ring, of its own, by a copy."""
+    first = Version(field, 0)
+    room = plan.tile(first, 0, place)
+    own = plan.brought(field, place)
+    sources, targets, wrapped = [], [], []
+    if not own.empty:
+        sources.append(MemoryCells(plan.image(field, phase, place), (own,)))
+        targets.append(MemoryCells(room, (own,)))
+    for message in plan.around(field, place):
+        if message.source == place:
+            wrapped.append(message)
+            continue
+        sources.append(MemoryCells(plan.image(field, phase, message.source), message.border))
+        targets.append(MemoryCells(room, message.halo))
+    if sources:
+        recorder.add(place, "upload", "transfer", sources, targets)
+    for message in wrapped:
+        cells = [MemoryCells(room, message.border)], [MemoryCells(room, message.halo)]
+        recorder.add(place, "copy", "compute", *cells)
+
+
+def _spread(plan: ChunkOutline, recorder: Recorder, field: str, place: int) -> None:
+    """Copy what no sweep computes to the buffers in which nothing has been brought."""
+    region = plan.steady_cells(field, place)
+    room = plan.tile(Version(field, 0), 0, place)
+    for buffer in range(plan.liveness.n_buffers[field]) if not region.empty else ():
+        if buffer != room.buffer:
+            source = MemoryCells(room, region.boxes)
+            target = MemoryCells(plan.slot(field, buffer, place), region.boxes)
+            recorder.add(place, "copy", "compute", [source], [target])
+
+
+def _fill_steady(plan: ChunkOutline, recorder: Recorder, place: int) -> None:
+    """Make the cells outside the domain that never change, in all buffers."""
+    for field, n_buffers in plan.liveness.n_buffers.items():
+        extension = plan.extension(field)
+        if extension is None or not extension.boundary.is_steady:
+            continue
+        outside = plan.ever_outside(field, place)
+        for buffer in range(n_buffers) if outside else ():
+            written: TileKey = plan.slot(field, buffer, place)
+            cells = [MemoryCells(written, outside)]
+            recorder.add(place, "fill", "compute", [], cells, version=Version(field, 0))
+
+
+def _fill_first(plan: ChunkOutline, recorder: Recorder, launch: int, place: int) -> None:
+    """Make the cells outside the domain of what a launch begins with."""
+    for field in plan.patterns:
+        extension = plan.extension(field)
+        if extension is None or extension.boundary.is_steady:
+            continue
+        if launch and not (extension.is_timed or plan.liveness.writings(field)):
+            continue    # as it was when it was brought
+        first = Version(field, 0)
+        outside = plan.made_outside(first, launch, place)
+        record_fill(plan, recorder, first, launch, place, outside)
+
+
+def _record_sweeps(
+    plan: ChunkOutline, recorder: Recorder, numbers: tuple[int, ...], launch: int, place: int
+) -> None:
+    """A sweep, and those that complete it."""
+    made = dict.fromkeys(
+        update.version for number in numbers for update in plan.sweeps[number].updates
+    )
+    for version in made:
+        region = plan.kept(version, launch, place)
+        record_carry(plan, recorder, version, launch, place, region)
+    for number in numbers:
+        parts, _ = plan.parts_of(number, launch, place)
+        for part, (over, folds) in enumerate(parts):
+            record_launch(plan, recorder, number, launch, place, over, part, folds=folds)
+    read = {use.version for sweep in plan.sweeps for use in sweep.uses}
+    for version in made:
+        extension = plan.extension(version.field)
+        if version in read and extension is not None and not extension.boundary.is_steady:
+            outside = plan.made_outside(version, launch, place)
+            record_fill(plan, recorder, version, launch, place, outside)
+
+
+def _download(plan: ChunkOutline, recorder: Recorder, field: str, phase: int, place: int) -> None:
+    """What a place owns, to the other image: all of it, which is one run of memory."""
+    own = plan.owned(field, place)
+    room = plan.tile(Version(field, 0), plan.n_launches, place)
+    target = plan.image(field, phase + 1, place)
+    if not own.empty:
+        cells = [MemoryCells(room, (own,))], [MemoryCells(target, (own,))]
+        recorder.add(place, "download", "retrieve", *cells)

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""What chunks move between host and device in a pass, and how little would do."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from controllers.plan.chunks import ChunkOutline
+from hitmap.shape import Shape
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes of a pass over the links of all devices together.
+
+    least: each cell that is read once up, each that is computed once down.
+    """
+
+    up: int
+    down: int
+    least: int
+
+    @property
+    def excess(self) -> int:
+        """What is moved beyond the least: margins of chunks, and cells that keep their value."""
+        return self.up + self.down - self.least
+
+
+def traffic(plan: ChunkOutline) -> Traffic:
+    """The bytes of a pass of `plan`."""
+    up = down = least = 0
+    for field in plan.kept_fields:
+        itemsize = np.dtype(plan.program.field(field).dtype).itemsize
+        changes = bool(plan.liveness.writings(field))
+        for place in plan.places:
+            own = plan.owned(field, place)
+            computed = plan.changing(field) & own
+            brought = plan.brought(field, place)
+            margin = _cells(
+                box for message in plan.around(field, place) for box in message.halo
+                if message.source != place
+            )  # fmt: skip
+            up += itemsize * (brought.n_cells + margin)
+            down += itemsize * own.n_cells * changes
+            is_read = plan.round(place).first(field) is not None
+            least += itemsize * (brought.n_cells * is_read + computed.n_cells)
+    return Traffic(up, down, least)
+
+
+def _cells(boxes: Iterable[Shape]) -> int:
+    return sum(box.n_cells for box in boxes)
