@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 
@@ -12,7 +12,7 @@ import numpy as np
 from controllers.check.finding import Complaint, raise_first
 from controllers.check.memory import TileMemory, differ, junk, unlike_bits
 from controllers.check.monitor import Monitor
-from controllers.check.part import Array
+from controllers.check.part import Array, Reader
 from controllers.check.sweep import SweepLaunch
 from controllers.check.task import TaskWatch
 from controllers.device.event import Command, Event
@@ -23,6 +23,7 @@ from controllers.engine.task import Task
 from controllers.executor.executor import Executor
 from controllers.memory.tile import Tile
 from controllers.plan import Operation, Plan, StagingKey, TileKey
+from controllers.plan.fill import fills_of
 from controllers.plan.plan import Part
 from controllers.program.application import cells_outside
 from hitmap.comm import Communicator
@@ -154,21 +155,20 @@ class CheckedEngine(Engine):
         launch = SweepLaunch(self._monitor, executor, self.tiles, operation, command, around)
         return self._monitor.launch(operation, launch)
 
-    def _reader(self, operation: Operation) -> Callable[[Shape], Array]:
+    def _reader(self, operation: Operation) -> Reader:
         """What reads cells that an operation has made outside the domain; they must be right."""
-        (written,) = operation.writes
-        assert isinstance(written.memory, TileKey)
-        key, executor = written.memory, self.executors[operation.place]
-        tile, extension = self.tiles[key], self.plan.extension(key.field)
-        assert extension is not None, "a field that goes on outside"
+        names, executor = (v.field for v in operation.versions), self.executors[operation.place]
+        around, fills = self._binder.around[operation.place], fills_of(self.plan, operation)
+        each = dict(zip(names, fills.items(), strict=True))
 
-        def cells_of(cells: Shape) -> Array:
-            return executor.move_from(tile, cells)
+        def read(field: str, box: Shape) -> Array:
+            key, (extension, dtype, *_) = each[field]
 
-        def read(box: Shape) -> Array:
-            values, around = cells_of(box), self._binder.around[operation.place]
-            right = cells_outside(extension, cells_of, box, str(tile.dtype), around)
-            unlike = unlike_bits(values, right)
+            def cells_of(cells: Shape) -> Array:
+                return executor.move_from(self.tiles[key], cells)
+
+            values = cells_of(box)
+            unlike = unlike_bits(values, cells_outside(extension, cells_of, box, dtype, around))
             if unlike.any():
                 at = np.unravel_index(int(np.argmax(unlike)), unlike.shape)
                 cell = tuple(int(n) + lower for n, lower in zip(at, box.lower))

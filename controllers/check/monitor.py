@@ -17,7 +17,7 @@ from controllers.check.cells import NEVER, Bits, Elements, Numbers, bits_of
 from controllers.check.complaints import first_cell, garbled, misplaced, unordered
 from controllers.check.finding import Complaint
 from controllers.check.ordering import HOST, Clocks, Traced, VectorClock, traced, untraced
-from controllers.check.part import Array, Touched, content_of, joined, put
+from controllers.check.part import Array, Reader, Touched, content_of, joined, put
 from controllers.check.versions import Versions
 from controllers.device.event import AllOf, Command, Event
 from controllers.engine.network import MessageEnd, message_tags
@@ -176,28 +176,28 @@ class Monitor:
         """The command that merges what was folded, of no cell."""
         return partial(traced, self.clocks, self._thread(operation), real)
 
-    def fill(self, operation: Operation, real: Command, read: Callable[[Shape], Array]) -> Command:
+    def fill(self, operation: Operation, real: Command, read: Reader) -> Command:
         """The command that makes cells outside the domain; `read` says what is there then."""
-        assert operation.version is not None
-        version, thread = operation.version, self._thread(operation)
+        versions, thread = {v.field: v for v in operation.versions}, self._thread(operation)
+        fields = dict(zip((access.memory for access in operation.writes), versions, strict=True))
         is_before = operation.number >= len(self.plan.operations)   # what opens a step
         sources, targets = (
-            [part for access in accesses for part in self.parts(access, version.field)]
-            for accesses in (operation.reads, operation.writes)
+            [part for access in each for part in self.parts(access, fields[access.memory])]
+            for each in (operation.reads, operation.writes)
         )
 
         def command(wait_for: Sequence[Event] | None = None) -> Event:
             events, after = untraced(wait_for)
-            clock = self.clocks.tick(thread, after)
-            time = self.versions.time(self.step + is_before, version)
+            clock, now = self.clocks.tick(thread, after), self.step + is_before
+            times = {field: self.versions.time(now, one) for field, one in versions.items()}
             self._read(operation, sources, clock)
             for part in sources:
-                self.expect(part, time, f"the fill of place {operation.place} reads")
+                self.expect(part, times[part.field], f"the fill of place {operation.place} reads")
             event = real(events)
             event.wait()
-            stamps = [self.versions.stamps(part.field, part.box, time) for part in targets]
-            content = joined(stamps, [read(part.box) for part in targets])
-            self._write(operation, targets, clock, content)
+            parts = [(part.field, part.box) for part in targets]
+            stamps = [self.versions.stamps(field, box, times[field]) for field, box in parts]
+            self._write(operation, targets, clock, joined(stamps, [read(*part) for part in parts]))
             return Traced(event, clock, self.clocks)
 
         return command

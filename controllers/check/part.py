@@ -2,7 +2,7 @@
 """Cells that an operation touches, in the shadow of their memory."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from hitmap.shape import Shape
 from hitmap.strided import Strided
 
 Array = npt.NDArray[Any]
+Reader = Callable[[str, Shape], Array]      # the cells of a field in a box
 
 
 @dataclass(frozen=True)

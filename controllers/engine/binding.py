@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 
@@ -20,6 +21,7 @@ from controllers.plan import (
     Plan,
     TileKey,
 )
+from controllers.plan.fill import fills_of
 from controllers.plan.folding import combined, folds_at_times
 from controllers.plan.moved import moved
 from controllers.plan.operation import FoldKey
@@ -152,12 +154,9 @@ class Binder(Memories):
         return self.plan.shortened(self.plan.sweeps[number], 1)
 
     def _fill(self, operation: Operation) -> Command:
-        (access,) = operation.writes
-        tile, extension = _tile_key(access), self.plan.extension(_tile_key(access).field)
-        assert extension is not None, "a field that goes on outside"
-        fill = self.executors[operation.place].fill_command
+        fills = [(fill, self._tile(key)) for key, fill in fills_of(self.plan, operation).items()]
         around = self.turns[operation.place][operation.turn]
-        return fill(self.plan.program, extension, self._tile(tile), access.cells, around)
+        return self.executors[operation.place].fill_command(self.plan.program, fills, around)
 
     def _host_task(self, operation: Operation) -> Command:
         task = operation.task
@@ -181,15 +180,14 @@ class Binder(Memories):
             for run in zip(taken.runs, given.runs, strict=True)
         ]
         if operation.lane == "compute":
-            copy = self.executors[operation.place].copy_command
-            alike = groupby(ends, lambda end: (end[0].memory, end[1].memory, end[0].field))
-            return in_order([
-                copy(
-                    self._linear(a), self._linear(b), self.plan.program.itemsize(field),
-                    *(run for _, _, run in each),
-                )
-                for (a, b, field), each in alike
-            ])  # fmt: skip
+            copies = defaultdict(list)
+            pairs = groupby(ends, lambda end: (end[0].memory, end[1].memory, end[0].field))
+            for (a, b, field), each in pairs:
+                runs = [run for _, _, run in each]
+                itemsize = self.plan.program.itemsize(field)
+                copies[itemsize].append((self._linear(a), self._linear(b), runs))
+            copy = self.executors[operation.place].copies_command
+            return in_order([copy(itemsize, alike) for itemsize, alike in copies.items()])
         moves = [(self._cells(a, run[0]), self._cells(b, run[1])) for a, b, run in ends]
 
         def move() -> None:

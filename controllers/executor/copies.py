@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ from hitmap.strided import Strided
 
 # The OpenCL types that copies take cells as, by their size: bits are moved, not numbers.
 CELL_TYPES = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
+MOST_PAIRS = 8      # of buffers, that copy_boxes.cl takes
 Sizes: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 Launch: TypeAlias = tuple[Built, Sequence[object], Sizes]      # with its arguments
 Move: TypeAlias = tuple[Strided, Strided]
@@ -37,32 +39,35 @@ class Copies:
         self._built: dict[tuple[str, int], Built] = {}
 
     def launches(
-        self, source: Linear, target: Linear, itemsize: int, moves: Sequence[Move]
+        self, itemsize: int, copies: Sequence[tuple[Linear, Linear, Sequence[Move]]]
     ) -> Iterator[Launch]:
-        """Those that copy boxes between two buffers.
+        """Those that copy boxes between pairs of buffers.
 
-        One for each on a CPU, where cells cost more than launches; elsewhere one for all.
+        One for each box on a CPU, where cells cost more than launches; elsewhere one for all.
         """
-        if not self._is_cpu and len(moves) > 1:
-            yield self._together(source, target, itemsize, moves)
+        if not self._is_cpu and sum(len(moves) for _, _, moves in copies) > 1:
+            for first in range(0, len(copies), MOST_PAIRS):
+                yield self._together(itemsize, copies[first : first + MOST_PAIRS])
             return
-        for move in moves:
-            four = [four_axes(end) for end in move]
-            extent = four[0].extent
-            scalars = [value for end in four for value in (end.first, *end.pitches)]
-            sizes = work_sizes((extent[0] * extent[1], *extent[2:]), self._is_cpu)
-            arguments = [source, target, *map(np.int64, (*scalars, *extent))]
-            yield self._kernel("copy_box", itemsize), arguments, sizes
+        for source, target, moves in copies:
+            for move in moves:
+                four = [four_axes(end) for end in move]
+                extent = four[0].extent
+                scalars = [value for end in four for value in (end.first, *end.pitches)]
+                sizes = work_sizes((extent[0] * extent[1], *extent[2:]), self._is_cpu)
+                arguments = [source, target, *map(np.int64, (*scalars, *extent))]
+                yield self._kernel("copy_box", itemsize), arguments, sizes
 
     def _together(
-        self, source: Linear, target: Linear, itemsize: int, moves: Sequence[Move]
+        self, itemsize: int, copies: Sequence[tuple[Linear, Linear, Sequence[Move]]]
     ) -> Launch:
-        found = boxes_of(moves)
-        n_cells = int(found[:, 0].sum())
-        (local,) = work_sizes((n_cells,), is_cpu=False)[1]
-        arguments = [source, target, self._constants(found.reshape(-1)), np.int64(n_cells)]
-        sizes = (-(-n_cells // local) * local,), (local,)
-        return self._kernel("copy_boxes", itemsize), arguments, sizes
+        most = max(sum(move[0].n_cells for move in moves) for _, _, moves in copies)
+        (local,) = work_sizes((most,), is_cpu=False)[1]
+        buffers = [(source, target) for source, target, _ in copies]
+        buffers += buffers[:1] * (MOST_PAIRS - len(buffers))
+        table = self._constants(boxes_of([moves for _, _, moves in copies]))
+        sizes = (-(-most // local) * local, len(copies)), (local, 1)
+        return self._kernel("copy_boxes", itemsize), [*chain(*buffers), table], sizes
 
     def _kernel(self, name: str, itemsize: int) -> Built:
         """For cells of so many bytes."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +18,15 @@ from controllers.kernel.configuration import KernelUse, Placed
 from controllers.memory.ledger import Ledger
 from controllers.memory.tile import Linear, Tile
 from controllers.program.accumulator import Accumulator
-from controllers.program.extension import Extension
+from controllers.program.extension import Fill
 from controllers.program.program import Program
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
+
+# Boxes of cells from one memory to another: these, and where each box lies in both.
+Copied: TypeAlias = tuple[Linear, Linear, Sequence[tuple[Strided, Strided]]]
 
 
 class Folding(Protocol):
@@ -68,23 +71,17 @@ class Executor(Protocol):
     ) -> Command: ...
     def folding(self, program: Program, sweep: Sweep, boxes: Sequence[Shape]) -> Folding: ...
     def fill_command(
-        self,
-        program: Program,
-        extension: Extension,
-        tile: Tile,
-        boxes: Sequence[Shape],
-        around: Surroundings,
+        self, program: Program, fills: Sequence[tuple[Fill, Tile]], around: Surroundings
     ) -> Command: ...
     def copy_command(
         self, source: Linear, target: Linear, itemsize: int, *moves: tuple[Strided, Strided]
     ) -> Command: ...
+    def copies_command(self, itemsize: int, copies: Sequence[Copied]) -> Command: ...
     def constants_nbytes(self, program: Program, sweep: Sweep) -> int: ...
     def folding_nbytes(
         self, program: Program, sweep: Sweep, boxes: Sequence[Placed]
     ) -> int: ...
-    def fill_nbytes(
-        self, extension: Extension, dtype: str, geometry: Geometry, boxes: Sequence[Shape]
-    ) -> int: ...
+    def fill_nbytes(self, fills: Sequence[Fill]) -> int: ...
     def clear(self, tile: Tile) -> None: ...
     def move_to(self, tile: Tile, cells: Shape, values: npt.NDArray[Any]) -> None: ...
     def move_from(self, tile: Tile, cells: Shape) -> npt.NDArray[Any]: ...

@@ -11,7 +11,7 @@ import pyopencl as cl
 from controllers.device import Device
 from controllers.device.event import Command, in_order
 from controllers.executor.copies import Copies
-from controllers.executor.executor import Folding
+from controllers.executor.executor import Copied, Folding
 from controllers.executor.folding import DeviceFolding
 from controllers.executor.launching_device import LaunchingDevice
 from controllers.executor.scalar_arguments import ScalarArguments
@@ -33,13 +33,13 @@ from controllers.kgt.text.fold_values import values_of, with_values
 from controllers.kgt.text.given import Table, tables_nbytes, tables_of
 from controllers.memory.tile import Linear, Tile
 from controllers.program.dtypes import given_dtype
-from controllers.program.extension import Extension
+from controllers.program.extension import Fill
 from controllers.program.program import Program
 from controllers.program.steps import without_folds
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
-from hitmap.strided import Geometry, Strided
+from hitmap.strided import Strided
 
 
 class OpenCLExecutor(LaunchingDevice):
@@ -120,16 +120,19 @@ class OpenCLExecutor(LaunchingDevice):
         return DeviceFolding(self, values_of(with_values(program, sweep.stage)[1]), boxes)
 
     def fill_command(
-        self,
-        program: Program,
-        extension: Extension,
-        tile: Tile,
-        boxes: Sequence[Shape],
-        around: Surroundings,
+        self, program: Program, fills: Sequence[tuple[Fill, Tile]], around: Surroundings
     ) -> Command:
-        """Make the cells `boxes`, outside the domain, of others of the same tile."""
-        dtype, name = str(tile.dtype), outside.NAME
-        kernel = outside_kernel(extension, dtype)
+        """Make cells outside the domain, each of others of the same tile; alike fields at once."""
+        return in_order([
+            self._fill(program, [fills[number] for number in numbers], around)
+            for numbers in outside.together([fill for fill, _ in fills])
+        ])  # fmt: skip
+
+    def _fill(
+        self, program: Program, fills: Sequence[tuple[Fill, Tile]], around: Surroundings
+    ) -> Command:
+        name, ((_, dtype, geometry, _), _) = outside.NAME, fills[0]
+        kernel = outside_kernel([fill.extension for fill, _ in fills], dtype)
         key = (name, kernel.source)
         if key not in self._kernels:
             options = options_of(kernel.stage, dtype, program.math, self.device, kernel.divides)
@@ -137,13 +140,13 @@ class OpenCLExecutor(LaunchingDevice):
             self._kernels[key] = Built(name, made, kernel.parameters)
         real = given_dtype(kernel.stage, dtype)
         built, numbers = self._kernels[key], ScalarArguments.of(kernel.parameters, around)
-        table = self.constants(outside.table(tile.geometry, extension.domain, boxes))
-        given = self._tables(tables_of(kernel.stage), tile.geometry.box, around, real)
-        values = {**given, **numbers.values}
-        values |= box_values(tile.geometry.box) | {"u": tile.buffer, "layout": table}
-        n_cells = sum(box.n_cells for box in boxes)
-        (local,) = work_sizes((n_cells,), self.device.kind == "cpu")[1]
-        sizes = (-(-n_cells // local) * local,), (local,)
+        values = self._tables(tables_of(kernel.stage), geometry.box, around, real)
+        values |= {**numbers.values, **box_values(geometry.box)}
+        values |= {f"u_{number}": tile.buffer for number, (_, tile) in enumerate(fills)}
+        values["layout"] = self.constants(outside.tables([fill for fill, _ in fills]))
+        most = max(sum(box.n_cells for box in fill.boxes) for fill, _ in fills)
+        (local,) = work_sizes((most,), self.device.kind == "cpu")[1]
+        sizes = (-(-most // local) * local, len(fills)), (local, 1)
         arguments = bind(name, built.parameters, values, {})
         return self.kernel_command(built, arguments, sizes, numbers)
 
@@ -162,7 +165,11 @@ class OpenCLExecutor(LaunchingDevice):
         self, source: Linear, target: Linear, itemsize: int, *moves: tuple[Strided, Strided]
     ) -> Command:
         """Copy boxes of cells between two buffers of this controller."""
-        launches = self._copies.launches(source, target, itemsize, moves)
+        return self.copies_command(itemsize, [(source, target, moves)])
+
+    def copies_command(self, itemsize: int, copies: Sequence[Copied]) -> Command:
+        """Copy boxes of cells between several pairs of buffers of this controller."""
+        launches = self._copies.launches(itemsize, copies)
         return in_order([self.kernel_command(*launch) for launch in launches])
 
     def build(
@@ -244,14 +251,16 @@ class OpenCLExecutor(LaunchingDevice):
             return 0
         return sum(array.nbytes for array in tables((1,) * program.n_axes).values())
 
-    def fill_nbytes(
-        self, extension: Extension, dtype: str, geometry: Geometry, boxes: Sequence[Shape]
-    ) -> int:
+    def fill_nbytes(self, fills: Sequence[Fill]) -> int:
         """Bytes of tables that filling takes: where the cells are, and what they are made of."""
-        stage = outside_kernel(extension, dtype).stage
-        itemsize = np.dtype(given_dtype(stage, dtype)).itemsize
-        where = outside.table(geometry, extension.domain, boxes)
-        return where.nbytes + tables_nbytes(stage, geometry.box.extent, itemsize)
+        nbytes = 0
+        for numbers in outside.together(fills):
+            alike = [fills[number] for number in numbers]
+            stage = outside_kernel([fill.extension for fill in alike], alike[0].dtype).stage
+            itemsize = np.dtype(given_dtype(stage, alike[0].dtype)).itemsize
+            nbytes += outside.tables(alike).nbytes
+            nbytes += tables_nbytes(stage, alike[0].geometry.box.extent, itemsize)
+        return nbytes
 
     def folding_nbytes(self, program: Program, sweep: Sweep, boxes: Sequence[Placed]) -> int:
         """Bytes on the device for the folds of launches of `sweep` over these boxes of a place."""

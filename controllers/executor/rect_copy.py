@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate, chain
 
 import numpy as np
 import numpy.typing as npt
@@ -28,18 +29,24 @@ def four_axes(where: Strided) -> Strided:
     return Strided(where.first, (0,) * missing + where.pitches, (1,) * missing + where.extent)
 
 
-def boxes_of(moves: Sequence[tuple[Strided, Strided]]) -> npt.NDArray[np.int64]:
-    """What copy_boxes.cl must know of boxes and where they go, a row for each.
+def boxes_of(copies: Sequence[Sequence[tuple[Strided, Strided]]]) -> npt.NDArray[np.int64]:
+    """What copy_boxes.cl must know of the boxes of some copies, and where they go.
 
-    >>> boxes_of([(Strided(8, (1,), (3,)), Strided(2, (5,), (3,)))]).tolist()
-    [[3, 8, 0, 0, 0, 1, 2, 0, 0, 0, 5, 1, 1, 1, 3]]
+    Where each copy begins; from there on how many cells it has, then a row for each box.
+
+    >>> boxes_of([[(Strided(8, (1,), (3,)), Strided(2, (5,), (3,)))]]).tolist()
+    [1, 3, 3, 8, 0, 0, 0, 1, 2, 0, 0, 0, 5, 1, 1, 1, 3]
     """
-    rows = []
-    for move in moves:
-        source, target = map(four_axes, move)
-        ends = (value for end in (source, target) for value in (end.first, *end.pitches))
-        rows.append([source.n_cells, *ends, *source.extent])
-    return np.array(rows, np.int64)
+    parts = []
+    for moves in copies:
+        rows: list[int] = []
+        for move in moves:
+            source, target = map(four_axes, move)
+            ends = (value for end in (source, target) for value in (end.first, *end.pitches))
+            rows += [source.n_cells, *ends, *source.extent]
+        parts.append([sum(rows[::15]), *rows])
+    starts = accumulate(map(len, parts[:-1]), initial=len(parts))
+    return np.array([*starts, *chain.from_iterable(parts)], np.int64)
 
 
 def rectangles(buffer: Strided, host: Strided, itemsize: int) -> Iterator[dict[str, object]]:

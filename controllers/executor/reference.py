@@ -11,15 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.device import Device
-from controllers.device.event import Command, Event, HostEvent
+from controllers.device.event import Command, Event, HostEvent, in_order
 from controllers.executor.clock import Clock
-from controllers.executor.executor import Folding
+from controllers.executor.executor import Copied, Folding
 from controllers.kernel.configuration import KernelUse, Placed, own_configurations
 from controllers.memory.ledger import Ledger, cap_for
 from controllers.memory.tile import Linear, Tile, host_tile_memory
 from controllers.program.accumulator import Accumulator
 from controllers.program.application import apply_sweep, cells_outside, folded, no_cells
-from controllers.program.extension import Extension
+from controllers.program.extension import Fill
 from controllers.program.program import Program
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
@@ -88,21 +88,20 @@ class ReferenceExecutor:
         return HostFolding(no_cells(program, sweep), len(boxes))
 
     def fill_command(
-        self,
-        program: Program,
-        extension: Extension,
-        tile: Tile,
-        boxes: Sequence[Shape],
-        around: Surroundings,
+        self, program: Program, fills: Sequence[tuple[Fill, Tile]], around: Surroundings
     ) -> Command:
-        """Make the cells `boxes`, outside the domain, of others of the same tile."""
-        dtype = str(tile.dtype)
+        """Make cells outside the domain, each of others of the same tile."""
 
         def compute() -> None:
-            for box in boxes:
-                tile.view(box)[...] = cells_outside(extension, tile.view, box, dtype, around)
+            for (extension, dtype, _, boxes), tile in fills:
+                for box in boxes:
+                    tile.view(box)[...] = cells_outside(extension, tile.view, box, dtype, around)
 
         return _at_once(compute)
+
+    def copies_command(self, itemsize: int, copies: Sequence[Copied]) -> Command:
+        """Copy boxes of cells between several pairs of arrays."""
+        return in_order([self.copy_command(a, b, itemsize, *moves) for a, b, moves in copies])
 
     def copy_command(
         self, source: Linear, target: Linear, itemsize: int, *moves: tuple[Strided, Strided]
@@ -128,9 +127,7 @@ class ReferenceExecutor:
         """None; folds are made where the cells are computed."""
         return 0
 
-    def fill_nbytes(
-        self, extension: Extension, dtype: str, geometry: Geometry, boxes: Sequence[Shape]
-    ) -> int:
+    def fill_nbytes(self, fills: Sequence[Fill]) -> int:
         """None, as for launches."""
         return 0
 

@@ -12,7 +12,8 @@ from controllers.executor.executor import Executor
 from controllers.kgt.text.given import tables_nbytes
 from controllers.memory.ledger import MemoryCapError, sizes
 from controllers.placement.turns import fit_in_turns
-from controllers.plan import Operation, Plan, TileKey
+from controllers.plan import Operation, Plan
+from controllers.plan.fill import fills_of
 from controllers.plan.folding import folds_at_times
 from controllers.program.dtypes import given_dtype
 from hitmap.comm import Communicator
@@ -94,21 +95,11 @@ def _nbytes_beside_tiles(plan: Plan, executor: Executor, places: Sequence[int]) 
     folds = sum(folds_nbytes(plan, executor, place) for place in places)
     every = {one.number: one for one in chain(plan.computed_operations, *plan.opening)}
     fills = sum(
-        _fill_nbytes(plan, executor, one)
+        executor.fill_nbytes([*fills_of(plan, one).values()])
         for one in every.values()
         if one.verb == "fill" and one.place in here
     )
     return sum(one.nbytes + one.slack for one in memories) + launches + folds + fills
-
-
-def _fill_nbytes(plan: Plan, executor: Executor, fill: Operation) -> int:
-    """Bytes of the tables that making cells outside takes."""
-    (written,) = fill.writes
-    assert isinstance(written.memory, TileKey), "cells outside are those of a tile"
-    pool = written.memory.field
-    extension, dtype = plan.extension(pool), plan.program.field(pool).dtype
-    assert extension is not None, "a field that goes on outside"
-    return executor.fill_nbytes(extension, dtype, plan.geometry(pool, fill.place), written.cells)
 
 
 def folds_nbytes(plan: Plan, executor: Executor, place: int) -> int:

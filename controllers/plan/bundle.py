@@ -2,8 +2,8 @@
 """Bundles: the transfers that go to one neighbour in one message.
 
 What one sweep is the first to read goes together, fields of unlike dtypes too: their cells are
-packed one field after another.  What is copied from place to place without the host is no message,
-and is never bundled.
+packed one field after another.  What is copied from one place to another without the host is no
+message, and is never bundled.
 """
 # docs/decisions/0034-one-message-per-neighbour.md
 from __future__ import annotations
@@ -88,14 +88,15 @@ def bundles(
     """All transfers, each in one bundle; `is_alone` says which go by themselves, as copies do.
 
     sent_after: the sweep after which a version can be sent, -1 where that is no sweep's.
-    What a place copies to its own halo of a field, where an axis is periodic, is one bundle.
+    What a place copies to its own halo of all that a sweep makes, where an axis is periodic, is one
+    bundle.
     """
     groups: dict[object, list[Transfer]] = {}
     for transfer in transfers:
         message, version = transfer.message, transfer.version
         key: object = transfer.number
         if message.source == message.target:
-            key = message.source, version
+            key = message.source, sent_after(version)
         elif not is_alone(message):
             key = message.source, message.target, message.shift, first_reader(version)
         groups.setdefault(key, []).append(transfer)

@@ -74,20 +74,20 @@ def _fill_steady(plan: ChunkOutline, recorder: Recorder, place: int) -> None:
         for buffer in range(n_buffers) if outside else ():
             written: TileKey = plan.slot(field, buffer, place)
             cells = [MemoryCells(written, outside)]
-            recorder.add(place, "fill", "compute", [], cells, version=Version(field, 0))
+            recorder.add(place, "fill", "compute", [], cells, versions=[Version(field, 0)])
 
 
 def _fill_first(plan: ChunkOutline, recorder: Recorder, launch: int, place: int) -> None:
     """Make the cells outside the domain of what a launch begins with."""
+    outside = {}
     for field in plan.patterns:
-        extension = plan.extension(field)
+        extension, first = plan.extension(field), Version(field, 0)
         if extension is None or extension.boundary.is_steady:
             continue
         if launch and not (extension.is_timed or plan.liveness.writings(field)):
             continue    # as it was when it was brought
-        first = Version(field, 0)
-        outside = plan.made_outside(first, launch, place)
-        record_fill(plan, recorder, first, launch, place, outside)
+        outside[first] = plan.made_outside(first, launch, place)
+    record_fill(plan, recorder, launch, place, outside)
 
 
 def _record_sweeps(
@@ -105,11 +105,10 @@ def _record_sweeps(
         for part, (over, folds) in enumerate(parts):
             record_launch(plan, recorder, number, launch, place, over, part, folds=folds)
     read = {use.version for sweep in plan.sweeps for use in sweep.uses}
-    for version in made:
-        extension = plan.extension(version.field)
-        if version in read and extension is not None and not extension.boundary.is_steady:
-            outside = plan.made_outside(version, launch, place)
-            record_fill(plan, recorder, version, launch, place, outside)
+    record_fill(plan, recorder, launch, place, {
+        version: plan.made_outside(version, launch, place) for version in made
+        if version in read and not plan.program.field(version.field).boundary.is_steady
+    })  # fmt: skip
 
 
 def _download(plan: ChunkOutline, recorder: Recorder, field: str, phase: int, place: int) -> None:

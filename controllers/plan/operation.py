@@ -168,7 +168,7 @@ class Operation:
     bundle: int | None = None       # of a part of an exchange
     transfers: tuple[Transfer, ...] = ()    # ... those of the bundle whose cells it moves
     task: HostTask | None = None    # of the host's work
-    version: Version | None = None  # of which a fill makes cells outside the domain
+    versions: tuple[Version, ...] = ()  # whose cells outside the domain a fill writes, in order
     over: Shape | None = None       # the cells that a launch computes
     takes: tuple[FoldKey, ...] = ()     # what it needs of folds
     gives: tuple[FoldKey, ...] = ()     # ... and what it makes known of them

@@ -52,7 +52,7 @@ class Recorder:
         bundle: int | None = None,
         transfers: tuple[Transfer, ...] = (),
         task: HostTask | None = None,
-        version: Version | None = None,
+        versions: Iterable[Version] = (),
         over: Shape | None = None,
         takes: Iterable[FoldKey] = (),
         gives: Iterable[FoldKey] = (),
@@ -61,6 +61,7 @@ class Recorder:
     ) -> None:
         """Add one operation of the current step; it waits for what its cells and folds need."""
         number, reads, writes = len(self._operations), tuple(reads), tuple(writes)
+        versions = tuple(versions)
         takes, gives = tuple(takes), tuple(gives)
         taken = [*map(_cells, reads), *((key, (_WHOLE,)) for key in takes)]
         given = [*map(_cells, writes), *((key, (_part(key, part),)) for key in gives)]
@@ -68,7 +69,7 @@ class Recorder:
         self._operations.append(
             Operation(
                 number, self.step, place, verb, lane, reads, writes, edges,
-                sweep, bundle, transfers, task, version, over, takes, gives, part, occasional,
+                sweep, bundle, transfers, task, versions, over, takes, gives, part, occasional,
                 self.turn,
             )
         )

@@ -2,7 +2,7 @@
 """What a plan records for each sweep: launches, exchanges, fills, and what is carried elsewhere."""
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from controllers.plan import exchange
 from controllers.plan.bundle import Bundle
@@ -56,11 +56,13 @@ def _record_sweeps(
     for version in made:
         _carry(plan, recorder, version, phase)
     record_launches(plan, recorder, numbers, phase, bundles_with(plan, numbers))
+    outside = {}
     for version in plan.settled[numbers[-1]]:
         extension = plan.extension(version.field)
         # what depends on scalars is those of the step that reads it, and a step begins with its own
         if extension is not None and (not extension.is_timed or _is_read(plan, version)):
-            _fill(plan, recorder, version, version, phase)
+            outside[version] = version
+    _fill(plan, recorder, outside, phase)
 
 
 def made_by(plan: Outline, numbers: Iterable[int]) -> list[Version]:
@@ -116,35 +118,43 @@ def _is_read(plan: Outline, version: Version) -> bool:
 
 def _fill_opened(plan: Outline, recorder: Recorder, phase: int, *, timed: bool) -> None:
     """Make cells outside the domain of what a step begins with: those that are `timed`, or not."""
+    made = {}
     for field, version in plan.liveness.opened.items():
         extension = plan.extension(field)
         if extension is not None and extension.is_timed == timed:
-            _fill(plan, recorder, version, Version(field, 0), phase)
+            made[version] = Version(field, 0)
+    _fill(plan, recorder, made, phase)
 
 
 def _fill(
-    plan: Outline, recorder: Recorder, version: Version, made: Version, phase: int
+    plan: Outline, recorder: Recorder, made: Mapping[Version, Version], phase: int
 ) -> None:
-    """Make cells of `made` outside the domain: what readers of `version` need, if it changes."""
-    extension = plan.extension(version.field)
-    if extension is None or extension.boundary.is_steady:
-        return
+    """Make cells outside the domain: what readers of some versions need, if it changes.
+
+    made: what has them, by the version that is read.
+    """
     for place in plan.places:
-        record_fill(plan, recorder, made, phase, place, plan.outside(version, place))
+        record_fill(plan, recorder, phase, place, {
+            one: plan.outside(version, place) for version, one in made.items()
+            if not plan.program.field(version.field).boundary.is_steady
+        })  # fmt: skip
 
 
 def record_fill(
-    plan: Outline, recorder: Recorder, made: Version, phase: int, place: int,
-    outside: tuple[Shape, ...],
+    plan: Outline, recorder: Recorder, phase: int, place: int,
+    outside: Mapping[Version, tuple[Shape, ...]],
 ) -> None:  # fmt: skip
-    """Make these cells outside the domain, if there are any."""
-    extension = plan.extension(made.field)
-    if extension is not None and outside:
-        tile = plan.tile(made, phase, place)
-        sources = Region.of(part for box in outside for part in extension.sources(box))
-        read = [] if sources.empty else [MemoryCells(tile, sources.boxes)]
-        written = [MemoryCells(tile, outside)]
-        recorder.add(place, "fill", "compute", read, written, version=made)
+    """Make these cells of some versions outside the domain, if there are any, all at once."""
+    read, written = [], {}
+    for made, boxes in outside.items():
+        extension = plan.extension(made.field)
+        if extension is not None and boxes:
+            tile = plan.tile(made, phase, place)
+            sources = Region.of(part for box in boxes for part in extension.sources(box))
+            read += [] if sources.empty else [MemoryCells(tile, sources.boxes)]
+            written[made] = MemoryCells(tile, boxes)
+    if written:
+        recorder.add(place, "fill", "compute", read, written.values(), versions=written)
 
 
 def fill_once(plan: Outline, recorder: Recorder) -> None:
@@ -157,7 +167,7 @@ def fill_once(plan: Outline, recorder: Recorder) -> None:
                 for buffer in range(n_buffers) if outside else ():
                     written = MemoryCells(TileKey(field, buffer, place), outside)
                     version = Version(field, 0)
-                    recorder.add(place, "fill", "compute", [], [written], version=version)
+                    recorder.add(place, "fill", "compute", [], [written], versions=[version])
 
 
 def record_launch(

@@ -59,16 +59,17 @@ def _fill_first(
     plan: RoundOutline, recorder: Recorder, phase: int, *, timed: bool, opens: bool = False
 ) -> None:
     """Make cells outside the domain of what a step begins with: those that are `timed`, or not."""
+    made = []
     for field in plan.patterns:
         extension = plan.extension(field)
         if extension is None or extension.boundary.is_steady or extension.is_timed != timed:
             continue
         if not (timed or opens or plan.changes(field)):
             continue    # as it was filled when it was opened
-        first = Version(field, 0)
-        for place in plan.places:
-            outside = plan.made_outside(first, phase, place, opens=opens)
-            record_fill(plan, recorder, first, phase, place, outside)
+        made.append(Version(field, 0))
+    for place in plan.places:
+        outside = {one: plan.made_outside(one, phase, place, opens=opens) for one in made}
+        record_fill(plan, recorder, phase, place, outside)
 
 
 def _record_sweeps(
@@ -84,9 +85,10 @@ def _record_sweeps(
     leaving = bundles_with(plan, numbers) if is_last else ()
     record_launches(plan, recorder, numbers, phase, leaving)
     read = {use.version for sweep in plan.sweeps for use in sweep.uses}
-    for version in made:
-        extension = plan.extension(version.field)
-        if version in read and extension is not None and not extension.boundary.is_steady:
-            for place in plan.places:
-                outside = plan.made_outside(version, phase, place)
-                record_fill(plan, recorder, version, phase, place, outside)
+    changing = [
+        version for version in made
+        if version in read and not plan.program.field(version.field).boundary.is_steady
+    ]  # fmt: skip
+    for place in plan.places:
+        outside = {version: plan.made_outside(version, phase, place) for version in changing}
+        record_fill(plan, recorder, phase, place, outside)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
+from typing import NamedTuple
 
 from controllers.program.boundary import Boundary, Mirror, Rule, Side
 from controllers.program.expression import Constant, Expression, Node, Read, walk
@@ -18,6 +19,7 @@ from controllers.program.stage import Stage
 from hitmap.argument import number, whole, wrong
 from hitmap.region import Region
 from hitmap.shape import Shape
+from hitmap.strided import Geometry
 
 MOST_CHECKED = 4    # distances at which a rule is tried as a program is made
 
@@ -229,6 +231,18 @@ class Extension:
             upper = box.upper[axis] if high.extends else min(last, box.upper[axis])
             box = box.slab(axis, lower, upper)
         return box
+
+
+class Fill(NamedTuple):
+    """Cells of a field outside its domain, which are made: those of `boxes`, in a tile.
+
+    geometry: of the tile.  dtype: of its cells.
+    """
+
+    extension: Extension
+    dtype: str
+    geometry: Geometry
+    boxes: tuple[Shape, ...]
 
 
 def _joined(cells: Iterable[int], runs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -16,15 +16,15 @@ import numpy.typing as npt
 from lazy_world import Handle, LazyEvent, World
 
 from controllers.check.memory import junk
-from controllers.device.event import Command, Event
+from controllers.device.event import Command, Event, in_order
 from controllers.executor.clock import Clock
-from controllers.executor.executor import Folding
+from controllers.executor.executor import Copied, Folding
 from controllers.executor.reference import HostFolding
 from controllers.kernel.configuration import KernelUse
 from controllers.memory.tile import Linear, Tile
 from controllers.program.accumulator import Accumulator
 from controllers.program.application import apply_sweep, cells_outside, folded, no_cells
-from controllers.program.extension import Extension
+from controllers.program.extension import Fill
 from controllers.program.program import Program
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
@@ -108,21 +108,24 @@ class LazyExecutor:
         return LazyFolding(self, no_cells(program, sweep), len(boxes))
 
     def fill_command(
-        self, program: Program, extension: Extension, tile: Tile, boxes: Sequence[Shape],
-        around: Surroundings,
-    ) -> Command:  # fmt: skip
-        def view(cells: Shape) -> npt.NDArray[Any]:
-            return tile.strided(cells).view(array(tile.linear))
-
+        self, program: Program, fills: Sequence[tuple[Fill, Tile]], around: Surroundings
+    ) -> Command:
         def work(given: Surroundings) -> None:
-            for box in boxes:
-                view(box)[...] = cells_outside(extension, view, box, str(tile.dtype), given)
+            for (extension, dtype, _, boxes), tile in fills:
+                def view(cells: Shape, tile: Tile = tile) -> npt.NDArray[Any]:
+                    return tile.strided(cells).view(array(tile.linear))
+
+                for box in boxes:
+                    view(box)[...] = cells_outside(extension, view, box, dtype, given)
 
         def command(wait_for: Sequence[Event] | None = None) -> Event:
             now = Surroundings(around.positions, around.numbers)    # kept, as arguments are
             return self._command(self.compute, "fill", lambda: work(now))(wait_for)
 
         return command
+
+    def copies_command(self, itemsize: int, copies: Sequence[Copied]) -> Command:
+        return in_order([self.copy_command(a, b, itemsize, *moves) for a, b, moves in copies])
 
     def copy_command(
         self, source: Linear, target: Linear, itemsize: int, *moves: tuple[Strided, Strided]

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.plan import Operation, Plan, TileKey
+from controllers.plan.fill import fills_of
 from controllers.plan.moved import moved
 from controllers.program.application import apply_sweep, cells_outside
 from controllers.program.surroundings import Surroundings
@@ -108,20 +109,15 @@ class Simulation:
             self._tile(access.memory, over)[...] = cells
 
     def _fill(self, operation: Operation) -> None:
-        (written,) = operation.writes
-        key = written.memory
-        assert isinstance(key, TileKey)
-        readable = Region.of(box for access in operation.reads for box in access.cells)
+        reads = {access.memory: Region.of(access.cells) for access in operation.reads}
+        for key, (extension, dtype, _, boxes) in fills_of(self.plan, operation).items():
+            def cells_of(box: Shape, key: TileKey = key) -> Array:
+                assert box in reads[key], f"{box} is read, the plan says {reads[key]}"
+                return self._tile(key, box)
 
-        def cells_of(box: Shape) -> Array:
-            assert box in readable, f"{box} is read, the plan says {readable}"
-            return self._tile(key, box)
-
-        dtype = self.plan.program.field(key.field).dtype
-        for box in written.cells:
-            extension = self.plan.extension(key.field)
-            assert extension is not None
-            self._tile(key, box)[...] = cells_outside(extension, cells_of, box, dtype, self.around)
+            for box in boxes:
+                values = cells_outside(extension, cells_of, box, dtype, self.around)
+                self._tile(key, box)[...] = values
 
     def _tile(self, key: Any, cells: Shape) -> Array:
         where = key.field, key.place

@@ -45,7 +45,7 @@ from controllers.executor.opencl import OpenCLExecutor
 from controllers.executor.reference import ReferenceExecutor
 from controllers.memory.tile import Tile
 from controllers.plan import Location, Plan
-from controllers.program.extension import Extension
+from controllers.program.extension import Fill
 from controllers.program.surroundings import Surroundings
 from hitmap import Layout, Shape
 
@@ -104,9 +104,8 @@ class Forgetful(ReferenceExecutor):
     """Makes no cell outside the domain."""
 
     def fill_command(
-        self, program: Program, extension: Extension, tile: Tile, boxes: Sequence[Shape],
-        around: Surroundings,
-    ) -> Command:  # fmt: skip
+        self, program: Program, fills: Sequence[tuple[Fill, Tile]], around: Surroundings
+    ) -> Command:
         return lambda wait_for=None: HostEvent(0, 0)
 
 
@@ -143,6 +142,50 @@ def test_a_plan_says_what_is_made_outside_the_domain() -> None:
     assert all(operation.verb != "fill" for operation in plan.operations)
     assert str(plan).endswith("once u is set: 8 cells outside the domain, in all buffers")
     assert [[o.verb for o in opening].count("fill") for opening in plan.opening] == [4, 4]
+
+
+def several(dtypes: Sequence[str]) -> Program:
+    """A stage that moves each field along both axes, by the cells of the next one."""
+    rules: list[Any] = [
+        "mirror", {0: (fixed(0.5), mirror()), 1: extrapolate(1)},
+        {0: (mirror(-1), custom(lambda inside, k: inside(0) - k)), 1: mirror()},
+    ]  # fmt: skip
+    names = [f"f{n}" for n in range(len(dtypes))]
+    updates = {
+        name: Read(name, (-1, 0)) / 2 + Read(other, (1, 2)) / 4
+        for name, other in zip(names, [*names[1:], names[0]])
+    }
+    fields = [
+        Field(name, dtype, Boundary.of(rules[n % 3], 2))
+        for n, (name, dtype) in enumerate(zip(names, dtypes))
+    ]
+    return Program("several", tuple(fields), (Stage("move", updates, ((-1, 1), (0, 2))),))
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "n_launches"),
+    [(["float32"] * 3, 1), (["float32", "float64", "float32"], 2), (["float64"] * 18, 2)],
+)
+def test_cells_outside_alike_fields_are_made_by_one_launch(
+    pocl: OpenCLExecutor, monkeypatch: pytest.MonkeyPatch, dtypes: list[str], n_launches: int
+) -> None:
+    program, rng = several(dtypes), np.random.default_rng(len(dtypes))
+    start = {f.name: rng.random((9, 7)).astype(f.dtype) for f in program.fields}
+    layout = Layout.bands(Shape.of_extent((9, 7)), 1)
+    plan = Plan(program, layout, (False, False), [Location()])
+    fills = [o for part in (plan.operations, *plan.opening) for o in part if o.verb == "fill"]
+    assert all(len(fill.writes) == len(dtypes) for fill in fills)
+    assert [o.phase for o in plan.operations if o.verb == "fill"] == [0, 1]
+    made: list[str] = []
+    kernel_command = OpenCLExecutor.kernel_command
+
+    def counted(self: OpenCLExecutor, built: Any, *arguments: Any) -> Command:
+        made.append(built.name)
+        return kernel_command(self, built, *arguments)
+
+    monkeypatch.setattr(OpenCLExecutor, "kernel_command", counted)
+    check_engine(ProgramCase(program, (), start, (False, False), 3), [pocl], layout)
+    assert made.count("make_outside") == len(fills) * n_launches
 
 
 def test_computations_take_rules_for_all_fields_or_field_by_field() -> None:

@@ -217,25 +217,30 @@ def test_a_box_is_copied_between_tiles(
     assert np.array_equal(executor.move_from(target, far), expected)
 
 
-@pytest.mark.parametrize("n_axes", [1, 3])
-def test_several_boxes_are_copied_within_a_tile_by_one_launch(
-    internal: OpenCLExecutor, n_axes: int
+@pytest.mark.parametrize(("n_axes", "n_tiles", "n_launches"), [(1, 1, 1), (3, 1, 1), (2, 10, 2)])
+def test_several_boxes_are_copied_within_tiles_by_one_launch_for_eight(
+    internal: OpenCLExecutor, n_axes: int, n_tiles: int, n_launches: int
 ) -> None:
-    inside = Shape.of_extent((5, 4, 7)[-n_axes:])
-    dtype = np.dtype("float32")
-    tile = internal.tile(Geometry.dense(inside.grow((1,) * n_axes, (2,) * n_axes)), dtype)
-    expected = upload_all(internal, tile, dtype).copy()
-    moves = []
-    for axis, n in enumerate(inside.extent):
-        for at, from_ in ((-1, n - 1), (n, 0), (n + 1, 1)):
-            target, source = inside.slab(axis, at, at + 1), inside.slab(axis, from_, from_ + 1)
-            origin = tile.geometry.box.lower
-            expected[target.slices(origin)] = expected[source.slices(origin)]
-            moves.append((tile.strided(source), tile.strided(target)))
-    copies = Copies(internal.context, False, internal.constants)
-    (launch,) = copies.launches(tile.linear, tile.linear, 4, moves)
-    internal.kernel_command(*launch)(None).wait()
-    assert np.array_equal(internal.move_from(tile, tile.geometry.box), expected)
+    inside, dtype, copies = Shape.of_extent((5, 4, 7)[-n_axes:]), np.dtype("float32"), []
+    geometry = Geometry.dense(inside.grow((1,) * n_axes, (2,) * n_axes))
+    tiles = [internal.tile(geometry, dtype) for _ in range(n_tiles)]
+    expected = [upload_all(internal, tile, dtype).copy() + n for n, tile in enumerate(tiles)]
+    for number, (tile, values) in enumerate(zip(tiles, expected)):
+        internal.move_to(tile, geometry.box, values)
+        moves = []
+        for axis, n in enumerate(inside.extent[number % n_axes :], number % n_axes):
+            for at, from_ in ((-1, n - 1), (n, 0), (n + 1, 1)):
+                target, source = inside.slab(axis, at, at + 1), inside.slab(axis, from_, from_ + 1)
+                origin = geometry.box.lower
+                values[target.slices(origin)] = values[source.slices(origin)]
+                moves.append((tile.strided(source), tile.strided(target)))
+        copies.append((tile.linear, tile.linear, moves))
+    launches = [*Copies(internal.context, False, internal.constants).launches(4, copies)]
+    assert len(launches) == n_launches
+    for launch in launches:
+        internal.kernel_command(*launch)(None).wait()
+    for tile, values in zip(tiles, expected):
+        assert np.array_equal(internal.move_from(tile, geometry.box), values)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
