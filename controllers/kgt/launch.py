@@ -32,6 +32,11 @@ class Launch:
         """The cells of the box per axis."""
         return next(iter(self.fields.values())).extent
 
+    @property
+    def alike(self) -> bool:
+        """Whether the cells lie at the same elements of all fields."""
+        return len({(cells.first, cells.pitches) for cells in self.fields.values()}) == 1
+
     def aligned(self, lanes: int) -> bool:
         """Whether all rows of all fields start at the same place in vectors of so many cells."""
         firsts = {cells.first % lanes for cells in self.fields.values()}

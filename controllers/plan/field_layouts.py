@@ -2,10 +2,15 @@
 """Which cells of each field the places own: of fields at half points the last places have more."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
+
 from controllers.program.boundary import closed
 from controllers.program.program import Program
 from hitmap.layout import Layout
 from hitmap.shape import Shape
+
+MOST_ROOM = 1.125   # cells of a tile over those that are used, where fields lie alike
 
 
 class FieldLayouts:
@@ -53,3 +58,24 @@ class FieldLayouts:
         ends = self.program.field(field).boundary.walls
         at = [domain.upper[axis] - 1 if upper else domain.lower[axis] for axis, upper in ends]
         return tuple(domain.slab(axis, one, one + 1) for (axis, _), one in zip(ends, at))
+
+
+def alike(own: Shape, every: Sequence[Shape]) -> Shape:
+    """The box of a field's tile in a device's own memory: `own`, with room that nobody uses.
+
+    It is as large as that of all fields, so that cells lie at the same elements of all and one
+    index tells where, unless that is much larger; then rows start with the same cell at least, as
+    kernels of several fields ask for rows that are aligned alike.
+
+    >>> u, v = Shape((-1, -1), (40, 41)), Shape((0, 0), (40, 40))
+    >>> str(alike(v, [u, v]))
+    '[-1:40, -1:41]'
+    >>> str(alike(v, [u.grow((30, 1), (0, 0)), v]))
+    '[0:40, -2:40]'
+    """
+    if own.empty:
+        return own
+    hull = reduce(Shape.hull, every, own)
+    if hull.n_cells <= own.n_cells * MOST_ROOM:
+        return hull
+    return Shape((*own.lower[:-1], hull.lower[-1]), own.upper)

@@ -10,6 +10,7 @@ from functools import cached_property, reduce
 
 from controllers.plan.bundle import Bundle, bundles
 from controllers.plan.cadence import Cadence
+from controllers.plan.field_layouts import alike
 from controllers.plan.halos import Halos
 from controllers.plan.host_task import check_host_tasks
 from controllers.plan.operation import HostTask, Location, StagingKey, TileKey, Transfer
@@ -133,8 +134,8 @@ class Outline(Cadence, Halos):
         """How the tiles of `field` at `place` lie in memory: owned cells and halo.
 
         In host memory without padding, so that rows are one message; in a device's with rows
-        that start at multiples of PITCH_MULTIPLE elements, as kernels read vectors there; and all
-        fields with the same cell, as kernels of several fields ask for rows that are aligned alike.
+        that start at multiples of PITCH_MULTIPLE elements, as kernels read vectors there, and all
+        fields `alike`.
         """
         if self.tiles_of is not None:
             return self.tiles_of.geometry(field, place)
@@ -144,10 +145,7 @@ class Outline(Cadence, Halos):
             full = full.hull(owned.grow(low, high))
         if self.locations[place].shares_host:
             return Geometry.dense(full)
-        if not full.empty:
-            first = min(self.full(each, place).lower[-1] for each in self.patterns)
-            full = Shape((*full.lower[:-1], min(full.lower[-1], first)), full.upper)
-        return Geometry.padded(full)
+        return Geometry.padded(alike(full, [self.full(each, place) for each in self.patterns]))
 
     def lies(self, key: TileKey) -> Geometry:
         """How the cells of a tile lie in memory."""

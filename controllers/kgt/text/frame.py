@@ -40,16 +40,19 @@ def kernel(
     steps_per_launch: int = 1,
     scalars: Mapping[str, int] | None = None,
     folds_by_group: bool = False,
+    alike: bool = False,
 ) -> StageKernel:
     """The kernel of `stage` with this body; `how` says in a few words how it goes about it.
 
     `helpers` are lines before the kernel; `steps_per_launch` as in `StageKernel`; `group` is a
     fixed size of work-groups.  `scalars` are values of whole numbers that the body takes besides.
     own_functions: clang computes what it can without OpenCL's library.  folds_by_group: as in
-    `StageKernel`.
+    `StageKernel`.  alike: the cells lie at the same elements of all fields.
     """
     types = {field: OPENCL_TYPES[program.dtypes[field]] for field in used_fields(stage)}
-    body = [*_overwritten(stage, types), *body]
+    placed = used_fields(stage)[:1] if alike else used_fields(stage)
+    as_first = _as_first(used_fields(stage), program.n_axes) if alike else []
+    body = [*_overwritten(stage, types), *as_first, *body]
     helpers = [*_exact(program, fold_helpers(stage)), *helpers]
     real = OPENCL_TYPES[given_dtype(stage, program.dtypes)]
     name = _free(f"kgt_{stage.name}", [*helpers, *body, *given.declarations(stage, real)])
@@ -60,13 +63,13 @@ def kernel(
         *_functions(stage, program, helpers, body, lanes, own_functions),
         *(_fixed_group(group) if group else ()),
         f"__kernel void {name}(",
-        *indented(_declared(program, stage, types, real, steps_per_launch, scalars or ())),
+        *indented(_declared(program, stage, types, real, steps_per_launch, scalars or (), placed)),
         "{",
         *(line.rstrip() for line in indented(body)),
         "}",
         "",
     ]
-    parameters = _parameters(program, stage, types, real, steps_per_launch, scalars or ())
+    parameters = _parameters(program, stage, types, real, steps_per_launch, scalars or (), placed)
     return StageKernel(
         name, "\n".join(lines), parameters, work_sizes, steps_per_launch,
         divides(stage, program.dtypes), scalars or {},
@@ -87,12 +90,12 @@ def _functions(
 
 def _parameters(
     program: Program, stage: Stage, types: Mapping[str, str], real: str, steps_per_launch: int,
-    scalars: Iterable[str],
+    scalars: Iterable[str], placed: tuple[str, ...],
 ) -> tuple[Parameter, ...]:  # fmt: skip
     """The parameters, which are those that `_declared` writes."""
     whole = (Parameter(each, "long", "scalar") for each in scalars)
     return stage_parameters(
-        _buffers(stage), used_fields(stage), types, program.n_axes,
+        _buffers(stage), placed, types, program.n_axes,
         steps_per_launch=steps_per_launch,
         data=(*given.parameters(stage, real), *fold_parameters(stage), *whole),
     )  # fmt: skip
@@ -100,7 +103,7 @@ def _parameters(
 
 def _declared(
     program: Program, stage: Stage, types: Mapping[str, str], real: str, steps_per_launch: int,
-    scalars: Iterable[str],
+    scalars: Iterable[str], placed: tuple[str, ...],
 ) -> list[str]:  # fmt: skip
     """C lines: the parameters, up to the closing bracket."""
     return [
@@ -108,7 +111,7 @@ def _declared(
         *given.declarations(stage, real),
         *fold_declarations(stage),
         *(f"const long {name}," for name in scalars),
-        *_scalar_parameters(used_fields(stage), program.n_axes, steps_per_launch),
+        *_scalar_parameters(placed, program.n_axes, steps_per_launch),
     ]
 
 
@@ -126,6 +129,16 @@ def _overwritten(stage: Stage, types: Mapping[str, str]) -> list[str]:
     return [
         f"__global const {types[old]} *const {old} = {new}_new;  // each cell is read, then written"
         for new, old in stage.overwrites.items()
+    ]
+
+
+def _as_first(fields: Sequence[str], n_axes: int) -> list[str]:
+    """C lines: where cells lie in all fields but the first one, which has them there, too."""
+    words = ["first", *(f"pitch_{axis}" for axis in range(n_axes - 1))]
+    first, *others = fields
+    return [
+        f"const long {', '.join(f'{other}_{word} = {first}_{word}' for word in words)};"
+        for other in others
     ]
 
 

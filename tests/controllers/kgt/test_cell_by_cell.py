@@ -187,8 +187,9 @@ def faces(n_axes: int, dtype: str) -> Program:
 
 
 HANDING = [
-    (MarchingConfig(2, 4, 0, (32, 2, 1), looped=True, hands=True), "float32"),
+    (MarchingConfig(2, 4, 0, (32, 2, 1), looped=True, hands=True, one_index=True), "float32"),
     (MarchingConfig(1, 3, 0, (32, 2, 1), hands=True), "float64"),
+    (MarchingConfig(4, 4, 1, (16, 2, 1), one_index=True, rows=2), "float32"),
     (MarchingConfig(4, 8, 0, (16, 2, 1), looped=True, hands=True), "float64"),
 ]
 

@@ -74,6 +74,22 @@ def test_each_field_has_its_own_buffers_and_pitches() -> None:
         assert "16 bytes, each field read once or written once" in kernel.source
 
 
+def test_fields_that_lie_alike_have_one_index() -> None:
+    where = Strided(4112, (528, 1), (512, 512))
+    alike = choose(PROGRAM, STAGE, "gpu", Launch({"u": where, "v": where}))
+    assert isinstance(alike, MarchingConfig) and alike.one_index
+    apart = {"u": where, "v": Strided(4112, (536, 1), (512, 512))}
+    config = choose(PROGRAM, STAGE, "gpu", Launch(apart))
+    assert isinstance(config, MarchingConfig) and not config.one_index
+    assert config.suits(apart.values()) and not alike.suits(apart.values())
+    kernel = generate(PROGRAM, STAGE, alike)
+    assert [one.name for one in kernel.parameters] == [
+        "u", "v", "u_new", "v_new", "u_first", "u_pitch_0", "extent_0", "extent_1",
+    ]  # fmt: skip
+    assert "const long v_first = u_first, v_pitch_0 = u_pitch_0;" in kernel.source
+    assert re.findall(r"c_v = .*", kernel.source) == ["c_v = c_u;"] * 2     # ... in each step
+
+
 def test_all_is_computed_before_the_first_is_stored() -> None:
     turn = Stage("turn", {"u": at("v", 0, 0), "v": 1 - at("u", 0, 0)}, ((0, 0), (0, 0)))
     program = Program("turn", PROGRAM.fields, (turn,))

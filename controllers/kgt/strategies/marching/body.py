@@ -109,17 +109,25 @@ def _position(program: Program, stage: Stage, config: MarchingParameters) -> lis
         $elements
     """,
         along_row=_along_row(stage, last, config.lanes),
-        others=[
-            line for axis, number in numbers.items()
-            for line in _along(axis, number, counts[axis])
-        ],
+        others=[line for axis, n in numbers.items() for line in _along(axis, n, counts[axis])],
         ends=_ends(stage, " || ".join(tests)),
         elements=[
             f"{moves}long {cell_index(field, stage)} = "
             f"{field}_first{pitches.format(field)} + start_{last};"
-            for field in used_fields(stage)
-        ],
+            for field in _indexed(stage, config)
+        ] + _alike(stage, config),
     )  # fmt: skip
+
+
+def _indexed(stage: Stage, config: MarchingParameters) -> tuple[str, ...]:
+    """The fields that have an index of their own."""
+    return used_fields(stage)[:1] if config.one_index else used_fields(stage)
+
+
+def _alike(stage: Stage, config: MarchingParameters) -> list[str]:
+    """C lines: the indices of the others."""
+    first, *others = (cell_index(field, stage) for field in used_fields(stage))
+    return [f"const long {index} = {first};" for index in others] if config.one_index else []
 
 
 def _ends(stage: Stage, outside: str) -> list[str]:
@@ -194,13 +202,17 @@ def _march(program: Program, stage: Stage, config: MarchingParameters) -> list[s
         before += _handed(program, config, kept(handing.first.reads), handing)
         after = [*after, *handing.hand_on(config.lanes)]
     if config.steps > 1:
-        moves = [f"{cell_index(field, stage)} += {field}_pitch_{config.axis};" for field in fields]
+        moves = [
+            f"{cell_index(field, stage)} += {field}_pitch_{config.axis};"
+            for field in _indexed(stage, config)
+        ]
         step = block("""
             #pragma unroll$times
             for (int item = 0; item < $steps; ++item) {
                 $step
             }
-        """, times=" 1" if config.looped else "", steps=config.steps, step=[*step, *after, *moves])
+        """, times=" 1" if config.looped else "", steps=config.steps,
+            step=[*_alike(stage, config), *step, *after, *moves])  # fmt: skip
     ready = before_steps(program, stage, config)
     made = after_steps(program, stage, config)
     sides = kept(stage.reads).sides(program.n_axes - 1)

@@ -17,7 +17,7 @@ cells are written twice with the same value.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -35,12 +35,14 @@ from controllers.kgt.strategies.marching.parameters import MarchingParameters
 from controllers.kgt.strategies.marching.registers import Registers
 from controllers.kgt.text import element, fast, frame
 from controllers.kgt.text.analysis import in_vectors
+from controllers.kgt.text.emitter import used_fields
 from controllers.kgt.text.fold_text import needs_doubles
 from controllers.kgt.text.fold_values import is_folding, values_of
 from controllers.kgt.text.lanes import SCALAR, WIDTHS, Lanes
 from controllers.kgt.text.literals import OPENCL_TYPES
 from controllers.program.expression import Coordinate, Given, Index, Outcome, Scalar
 from controllers.program.program import Program, Stage
+from hitmap.strided import Strided
 
 NARROW = 64     # vectors in a row below which work-groups are half empty
 ROWS = (1, 2, 4)    # of an item
@@ -139,7 +141,8 @@ class MarchingConfig(MarchingParameters, Config):
             return None     # nothing is loaded
         if not launch.aligned(config.lanes):
             config = replace(config, lanes=1, steps=4 if program.n_axes > 1 else 1)
-        return config.within(launch.extent)
+        one_index = launch.alike and len(used_fields(stage)) > 1
+        return replace(config, one_index=one_index).within(launch.extent)
 
     def space(self, n_axes: int) -> Iterator[MarchingConfig]:
         """What may be tried on a device instead; `fits` says which a box is large enough for."""
@@ -161,6 +164,12 @@ class MarchingConfig(MarchingParameters, Config):
         while len(extent) > 2 and rows > extent[self.across(len(extent))]:
             rows //= 2
         return replace(self, steps=steps, rows=rows)
+
+    def suits(self, fields: Iterable[Strided]) -> bool:
+        """Whether the rows are aligned, as many as there are steps, and fields as it says."""
+        where = [*fields]
+        is_alike = len({(cells.first, cells.pitches) for cells in where}) == 1
+        return (is_alike or not self.one_index) and super().suits(where)
 
     @property
     def multiple(self) -> int:
@@ -197,6 +206,7 @@ class MarchingConfig(MarchingParameters, Config):
             helpers=[*helpers, *marching_helpers(program, stage, self)],
             lanes=Lanes(self.lanes) if whole else SCALAR,
             group=(*self.group[: min(3, n_axes)], 1, 1)[:3], folds_by_group=True,
+            alike=self.one_index,
         )  # fmt: skip
         return replace(kernel, hint=element.hint(stage))
 

@@ -17,7 +17,8 @@ class MarchingParameters:
     `division`, where fma is fast.  looped: steps stay a loop, which takes fewer registers.
     rows: cells of an item along the third of these axes, in each step: neighbours along it share
     what they read; 1 where there are fewer than three axes.  hands: values that two cells along
-    `axis` share are handed on from step to step, where functions are computed.
+    `axis` share are handed on from step to step, where functions are computed.  one_index: cells
+    lie at the same elements of all fields, so that one index tells where.
     """
 
     lanes: int = 4
@@ -28,6 +29,7 @@ class MarchingParameters:
     looped: bool = False
     rows: int = 1
     hands: bool = False
+    one_index: bool = False
 
     def __post_init__(self) -> None:
         if self.lanes not in WIDTHS:
