@@ -25,7 +25,7 @@ def launch_line(config: Config) -> str:
 
     >>> from controllers.kgt.strategies.marching import MarchingConfig
     >>> launch_line(MarchingConfig())    # doctest: +ELLIPSIS
-    '// launch: {"strategy": "marching", "lanes": 4, "steps": 2, ..."hands": false}\n'
+    '// launch: {"strategy": "marching", "lanes": 4, "steps": 2, ..."one_index": false}\n'
     """
     return f"{HEAD}{json.dumps(plain(config))}\n" if config.parameters() else ""
 
