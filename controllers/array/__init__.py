@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Array expressions: what is written as with NumPy of distributed fields, as sweeps on their tiles.
 
-`controllers.run` makes fields and their slices `Distributed`; what is computed of them is `Lazy`.
+Fields and their slices (`controllers.fields`) are `Distributed`; what is computed of them `Lazy`.
 """

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from controllers import tuning
 from controllers.balance.first import First, first_division
 from controllers.balance.remembered import Remembered
+from controllers.calls.watchdog import Watched
 from controllers.engine import Engine
 from controllers.engine.relay import Relay
 from controllers.kernel.registry import KernelChoice, agreed_kernel, check_math
@@ -43,7 +44,6 @@ from controllers.program.idle import Idle
 from controllers.program.program import Program
 from controllers.run.bound import relay_of
 from controllers.run.chunking import Chunking
-from controllers.run.watchdog import Watched
 from controllers.settings.division import Division
 from controllers.settings.domain import domain_of
 from controllers.settings.execution import Execution

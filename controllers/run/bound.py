@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from controllers import check
+from controllers.calls.watchdog import Watched
 from controllers.engine import ChunkEngine, Engine, RepeatingEngine
 from controllers.engine.relay import Relay
 from controllers.kernel.crash import labelled
@@ -12,7 +13,6 @@ from controllers.memory.tile import Tile
 from controllers.placement.halo_width import replanned, replanned_pass
 from controllers.placement.placement import Placement, failing_together
 from controllers.plan import ChunkPlan, Plan, TileKey
-from controllers.run.watchdog import Watched
 from controllers.settings.execution import Execution
 from controllers.tuning.settling import settle
 from hitmap.comm import Communicator

@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Any
 import controllers
 from controllers import tuning
 from controllers.array.arrays import Arrays
+from controllers.calls.array_calls import ArrayCalls
+from controllers.calls.call import Calls, check_communicator, collective, refuse_together
+from controllers.calls.state import State
+from controllers.calls.watchdog import Watchdog, Watched
 from controllers.engine import configurations
 from controllers.kernel.configuration import KernelUse
 from controllers.language.half_points import Locations
@@ -24,12 +28,8 @@ from controllers.report.report import Report
 from controllers.report.timings import Timings
 from controllers.report.trace import Trace
 from controllers.report.trace_file import save_timeline
-from controllers.run.array_calls import ArrayCalls
-from controllers.run.call import Calls, check_communicator, collective, refuse_together
 from controllers.run.parameters import Parameters
-from controllers.run.state import State
 from controllers.run.stepping import Stepping
-from controllers.run.watchdog import Watchdog, Watched
 from controllers.settings.division import Division
 from controllers.settings.domain import Boundaries
 from controllers.settings.execution import Execution

@@ -8,12 +8,12 @@ from typing import Any
 
 from controllers.array.arrays import Arrays
 from controllers.engine import Engine
+from controllers.fields.field_access import FieldAccess
+from controllers.fields.one_field import OneField
 from controllers.placement.placement import Placement
 from controllers.plan import Plan
 from controllers.program.program import Program
 from controllers.run.assembly import Assembly
-from controllers.run.field_access import FieldAccess
-from controllers.run.one_field import OneField
 from controllers.run.results import Results
 from controllers.settings.request import Request
 from hitmap.layout import Layout

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.engine import Engine
-from controllers.run.cells import cells_of, dtype_of
-from controllers.run.data_array import data_array_type
+from controllers.fields.cells import cells_of, dtype_of
+from controllers.fields.data_array import data_array_type
 from controllers.run.results import Results
 from controllers.settings.initial import Place
 from hitmap.argument import short

@@ -9,11 +9,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from controllers.calls.array_calls import changed
+from controllers.calls.call import collective, refuse_together
 from controllers.engine import Progress
 from controllers.placement.own_kernel import check_rest
 from controllers.report.trace import Trace
-from controllers.run.array_calls import changed
-from controllers.run.call import collective, refuse_together
 from controllers.run.ending import Ending, Until
 from controllers.run.exchanging import Exchanging
 from controllers.run.finite import not_finite, watched_fields

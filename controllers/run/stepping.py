@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from controllers.run.array_calls import changed
-from controllers.run.call import collective, refuse_together
+from controllers.calls.array_calls import changed
+from controllers.calls.call import collective, refuse_together
 from controllers.run.ending import Ending
 from controllers.run.interruption import Interruption
 from controllers.run.looks import Pause

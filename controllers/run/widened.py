@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from controllers.balance.balancer import Balancer
-from controllers.run.call import collective, refuse_together
+from controllers.calls.call import collective, refuse_together
+from controllers.calls.watchdog import Watched
 from controllers.run.interruption import Interruption
 from controllers.run.overview import Overview
-from controllers.run.watchdog import Watched
 from controllers.tuning.widths import WidthChooser
 from hitmap.argument import whole
 

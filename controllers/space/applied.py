@@ -16,14 +16,14 @@ from controllers.array.local_rows import SplitRows, split_rows, stated
 from controllers.array.mapped import MappedRun, Placed
 from controllers.array.owner import Owner
 from controllers.array.source import ArraySource
+from controllers.calls.array_calls import ArrayCalls
+from controllers.calls.call import Calls, refuse_together
+from controllers.calls.state import State
 from controllers.executor.executor import Executor
 from controllers.language.each import Each
 from controllers.placement.placement import failing_together
 from controllers.plan import Location
 from controllers.program.items import ArrayKind, ItemProgram
-from controllers.run.array_calls import ArrayCalls
-from controllers.run.call import Calls, refuse_together
-from controllers.run.state import State
 from controllers.space.meter import Meter
 from controllers.space.whole_array import WholeArray
 from controllers.space.whole_tiles import WholeStore, WholeTiles, as_rows, check_rows

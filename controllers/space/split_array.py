@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from controllers.array.operand import Frame
 from controllers.array.term import Leaf
-from controllers.run.call import Calls, collective, refuse_together
-from controllers.run.indexed import Indexed
-from controllers.run.state import State
+from controllers.calls.call import Calls, collective, refuse_together
+from controllers.calls.state import State
+from controllers.fields.indexed import Indexed
 from controllers.space.home import CELLS, Home
 from hitmap.agreement import on_all_ranks, raise_together
 from hitmap.argument import file_name

@@ -13,13 +13,13 @@ import numpy.typing as npt
 import controllers
 from controllers.array.lazy import Distributed
 from controllers.balance.first import First, first_division
+from controllers.calls.call import Calls, check_communicator, collective, refuse_together
+from controllers.calls.state import State
+from controllers.calls.watchdog import Watchdog, Watched
+from controllers.fields.given_values import of_file
 from controllers.kernel.registry import SPECIALISED
 from controllers.placement.placement import open_controllers
 from controllers.program.stage_check import Math
-from controllers.run.call import Calls, check_communicator, collective, refuse_together
-from controllers.run.given_values import of_file
-from controllers.run.state import State
-from controllers.run.watchdog import Watchdog, Watched
 from controllers.settings.division import Division
 from controllers.settings.execution import Execution
 from controllers.settings.overrides import overrides

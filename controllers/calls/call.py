@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import wraps
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from controllers.run.state import Beside, Effect, State
+from controllers.calls.state import Beside, Effect, State
 from hitmap.agreement import (
     agree_on_call,
     agree_on_call_telling,

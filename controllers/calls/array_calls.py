@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from controllers.calls.call import Calls
+from controllers.calls.state import State
 from controllers.program.program import Program
-from controllers.run.call import Calls
-from controllers.run.state import State
 from hitmap.agreement import on_all_ranks
 
 

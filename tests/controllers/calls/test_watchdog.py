@@ -11,18 +11,18 @@ import pytest
 from mpi_jobs import run_ranks
 from sample import sample
 
+from controllers.calls.call import Calls, noted
+from controllers.calls.state import State
 from controllers.cli import main
-from controllers.run.call import Calls, noted
-from controllers.run.state import State
 from controllers.settings.watchdog import limit
 from hitmap.comm import SerialCommunicator
 
 HEAD = """
 import ctypes, gc, os, signal, time
-import controllers, controllers.run.watchdog
+import controllers, controllers.calls.watchdog
 from controllers.process.errand import errand
 from hitmap import default_communicator
-controllers.run.watchdog.ANSWER_S = controllers.run.watchdog.GRACE_S = 1
+controllers.calls.watchdog.ANSWER_S = controllers.calls.watchdog.GRACE_S = 1
 comm = default_communicator()
 mean = controllers.Stencil.of("mean", [(-1, 1), (-1, 1)], [1] * 9, 9).program("float32")
 def made(device="reference", **options):
@@ -121,10 +121,10 @@ def test_no_alarm_while_a_rank_works_between_calls_or_builds_or_goes_on() -> Non
 
 def test_without_a_limit_each_rank_says_once_where_it_is_and_goes_on() -> None:
     program = (
-        "import controllers.run.watchdog\n" + HEAD + "it = made(watchdog=None)\n"
+        "import controllers.calls.watchdog\n" + HEAD + "it = made(watchdog=None)\n"
         "def slow(done, total):\n"
         "    start = time.monotonic()\n"
-        "    if done >= 3: controllers.run.watchdog.NOTICE_S = 0.4\n"
+        "    if done >= 3: controllers.calls.watchdog.NOTICE_S = 0.4\n"
         "    while done >= 3 and not it._watchdog._is_noticed:\n"
         "        assert time.monotonic() - start < 60\n"
         "        time.sleep(0.01)\n"

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.engine import Engine
-from controllers.run.cells import dtype_of
+from controllers.fields.cells import dtype_of
 from controllers.settings.domain import place_of
 from controllers.settings.initial import Initial
 from hitmap.agreement import agree_on_call, on_all_ranks, raise_together

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from controllers.array.operand import Frame
 from controllers.engine import Engine
+from controllers.fields.cells import dtype_of, put_section, section_of
+from controllers.fields.field_access import FieldAccess
 from controllers.memory.tile import Tile
-from controllers.run.cells import dtype_of, put_section, section_of
-from controllers.run.field_access import FieldAccess
 from hitmap.conversion import with_one_nan
 from hitmap.redistribute import Move, Redistribution
 from hitmap.section import Section

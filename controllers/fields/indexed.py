@@ -12,7 +12,7 @@ from controllers.array.arrays import Arrays
 from controllers.array.lazy import Chosen, Distributed, Lazy, with_mask
 from controllers.array.operand import Frame, unit
 from controllers.array.term import Leaf
-from controllers.run.field_slice import FieldSlice, put_where
+from controllers.fields.field_slice import FieldSlice, put_where
 from hitmap.section import Section
 
 

@@ -16,4 +16,5 @@ def data_array_type() -> type[xarray.DataArray]:
         raise ImportError(
             'to_xarray needs xarray; pip install "opencl-controllers[xarray]"'
         ) from None
-    return DataArray    # type: ignore[no-any-return]
+    data_array: type[xarray.DataArray] = DataArray
+    return data_array

@@ -66,7 +66,7 @@ def moved_about(seed: int, comm: Any, n_places: int, **more: Any) -> None:
 
 @pytest.mark.parametrize("seed", cases(2, 40))
 def test_slices_go_from_place_to_place(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("controllers.run.one_field.OneField._write", None)  # nothing comes whole
+    monkeypatch.setattr("controllers.fields.one_field.OneField._write", None)  # nothing comes whole
     moved_about(seed, SerialCommunicator(), 1 + seed % 5)
 
 

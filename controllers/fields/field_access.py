@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.array.arrays import Arrays
+from controllers.calls.call import Calls, collective, noted, together
+from controllers.calls.state import State
 from controllers.engine import Engine
+from controllers.fields.cells import cells_of, dtype_of, pieces, put_by, put_values, tile_view
+from controllers.fields.given_values import given_values, of_file, opened_together
 from controllers.memory.tile import TileView
 from controllers.process.errand import errand
-from controllers.run.call import Calls, collective, noted, together
-from controllers.run.cells import cells_of, dtype_of, pieces, put_by, put_values, tile_view
-from controllers.run.given_values import given_values, of_file, opened_together
-from controllers.run.state import State
 from controllers.settings.initial import Initial
 from hitmap.agreement import on_all_ranks, raise_together
 from hitmap.argument import file_name, function

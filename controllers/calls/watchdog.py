@@ -22,10 +22,10 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
+from controllers.calls.alarm import Alarm, Word
+from controllers.calls.call import Calls
 from controllers.engine import Engine, activity, describe
 from controllers.process.errand import errands
-from controllers.run.alarm import Alarm, Word
-from controllers.run.call import Calls
 from controllers.settings.watchdog import VARIABLE
 from hitmap.abort import FAILED, end_job, this_rank
 from hitmap.comm import Communicator

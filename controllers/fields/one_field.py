@@ -19,14 +19,14 @@ from controllers.array.arrays import Arrays
 from controllers.array.lazy import Distributed
 from controllers.array.operand import Frame
 from controllers.array.term import Leaf
+from controllers.calls.call import collective, refuse_together
 from controllers.engine import Engine
-from controllers.run.call import collective, refuse_together
-from controllers.run.cells import put_section, section_of
-from controllers.run.data_array import data_array_type
-from controllers.run.field_access import FieldAccess
-from controllers.run.field_slice import FieldSlice
-from controllers.run.indexed import Indexed
-from controllers.run.origin import Origin
+from controllers.fields.cells import put_section, section_of
+from controllers.fields.data_array import data_array_type
+from controllers.fields.field_access import FieldAccess
+from controllers.fields.field_slice import FieldSlice
+from controllers.fields.indexed import Indexed
+from controllers.fields.origin import Origin
 from controllers.settings.domain import place_of
 from controllers.settings.initial import Given, Place, initials
 from hitmap.agreement import on_all_ranks, raise_together
