@@ -10,7 +10,7 @@
 //                   cells per step on four axes, the last one being the fastest; the same in the target; its extent,
 //                   leading ones of 1 where it has fewer axes.
 // Work-items:       one cell of a pair each, of one box after another, the pair by the second axis; those beyond the last
-//                   box have none.
+//                   box have none.  Fewer than 2^32 of a pair, as devices divide so many faster.
 
 __kernel void copy_boxes(__global const CELL *source_0, __global CELL *target_0,
                          __global const CELL *source_1, __global CELL *target_1,
@@ -34,21 +34,22 @@ __kernel void copy_boxes(__global const CELL *source_0, __global CELL *target_0,
     case 7: source = source_7; target = target_7; break;
     }
     __global const long *box = boxes + boxes[get_global_id(1)];
-    long left = get_global_id(0);
+    uint left = get_global_id(0);
     if (left >= *box++)
         return;
     while (left >= box[0]) {
-        left -= box[0];
+        left -= (uint)box[0];
         box += 15;
     }
     long from = box[1];
     long to = box[6];
-    for (int axis = 3; axis >= 0; --axis) {
-        const long rows = left / box[11 + axis];
-        const long i = left - rows * box[11 + axis];    // of / and % clang makes what Oclgrind does not know
+    for (int axis = 3; axis > 0; --axis) {
+        const uint extent = box[11 + axis];
+        const uint rows = left / extent;
+        const uint i = left - rows * extent;    // of / and % clang makes what Oclgrind does not know
         left = rows;
         from += i * box[2 + axis];
         to += i * box[7 + axis];
     }
-    target[to] = source[from];
+    target[to + left * box[7]] = source[from + left * box[2]];
 }

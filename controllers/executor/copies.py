@@ -20,6 +20,7 @@ from hitmap.strided import Strided
 # The OpenCL types that copies take cells as, by their size: bits are moved, not numbers.
 CELL_TYPES = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 MOST_PAIRS = 8      # of buffers, that copy_boxes.cl takes
+MOST_CELLS = 2**32 - 2**16  # of a pair, rounded up to work-groups
 Sizes: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 Launch: TypeAlias = tuple[Built, Sequence[object], Sizes]      # with its arguments
 Move: TypeAlias = tuple[Strided, Strided]
@@ -45,7 +46,8 @@ class Copies:
 
         One for each box on a CPU, where cells cost more than launches; elsewhere one for all.
         """
-        if not self._is_cpu and sum(len(moves) for _, _, moves in copies) > 1:
+        n_boxes = sum(len(moves) for _, _, moves in copies)
+        if not self._is_cpu and n_boxes > 1 and _most_cells(copies) < MOST_CELLS:
             for first in range(0, len(copies), MOST_PAIRS):
                 yield self._together(itemsize, copies[first : first + MOST_PAIRS])
             return
@@ -61,7 +63,7 @@ class Copies:
     def _together(
         self, itemsize: int, copies: Sequence[tuple[Linear, Linear, Sequence[Move]]]
     ) -> Launch:
-        most = max(sum(move[0].n_cells for move in moves) for _, _, moves in copies)
+        most = _most_cells(copies)
         (local,) = work_sizes((most,), is_cpu=False)[1]
         buffers = [(source, target) for source, target, _ in copies]
         buffers += buffers[:1] * (MOST_PAIRS - len(buffers))
@@ -76,3 +78,8 @@ class Copies:
             built = build(self._context, name, fixed_source(name), options)
             self._built[name, itemsize] = Built(name, built, ())
         return self._built[name, itemsize]
+
+
+def _most_cells(copies: Sequence[tuple[Linear, Linear, Sequence[Move]]]) -> int:
+    """That are copied for one pair of buffers."""
+    return max((sum(move[0].n_cells for move in moves) for _, _, moves in copies), default=0)

@@ -74,20 +74,25 @@ def test_each_field_has_its_own_buffers_and_pitches() -> None:
         assert "16 bytes, each field read once or written once" in kernel.source
 
 
-def test_fields_that_lie_alike_have_one_index() -> None:
+def test_more_than_two_fields_that_lie_alike_have_one_index() -> None:
     where = Strided(4112, (528, 1), (512, 512))
-    alike = choose(PROGRAM, STAGE, "gpu", Launch({"u": where, "v": where}))
+    two = choose(PROGRAM, STAGE, "gpu", Launch({"u": where, "v": where}))
+    assert isinstance(two, MarchingConfig) and not two.one_index
+    grow = Stage("grow", {"u": at("u", 0, 1) * at("w", 0, 0) + at("v", 1, 0)}, BOX)
+    program = Program("grow", tuple(Field(name, "float32") for name in "uwv"), (grow,))
+    alike = choose(program, grow, "gpu", Launch(dict.fromkeys("uwv", where)))
     assert isinstance(alike, MarchingConfig) and alike.one_index
-    apart = {"u": where, "v": Strided(4112, (536, 1), (512, 512))}
-    config = choose(PROGRAM, STAGE, "gpu", Launch(apart))
+    apart = {"u": where, "w": where, "v": Strided(4112, (536, 1), (512, 512))}
+    config = choose(program, grow, "gpu", Launch(apart))
     assert isinstance(config, MarchingConfig) and not config.one_index
     assert config.suits(apart.values()) and not alike.suits(apart.values())
-    kernel = generate(PROGRAM, STAGE, alike)
+    kernel = generate(program, grow, alike)
     assert [one.name for one in kernel.parameters] == [
-        "u", "v", "u_new", "v_new", "u_first", "u_pitch_0", "extent_0", "extent_1",
+        "u", "w", "v", "u_new", "u_first", "u_pitch_0", "extent_0", "extent_1",
     ]  # fmt: skip
-    assert "const long v_first = u_first, v_pitch_0 = u_pitch_0;" in kernel.source
-    assert re.findall(r"c_v = .*", kernel.source) == ["c_v = c_u;"] * 2     # ... in each step
+    for other in "wv":
+        assert f"const long {other}_first = u_first, {other}_pitch_0 = u_pitch_0;" in kernel.source
+        assert kernel.source.count(f"c_{other} = c_u;") == 2    # before the steps, and in each
 
 
 def test_all_is_computed_before_the_first_is_stored() -> None:
