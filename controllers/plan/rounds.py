@@ -214,6 +214,11 @@ class RoundOutline(Plan):
     def _number(self, sweep: Sweep) -> int:
         return next(number for number, one in enumerate(self.sweeps) if one is sweep)
 
+    def shortened(self, sweep: Sweep, count: int) -> Sweep:
+        if count == sweep.count:
+            return sweep
+        return unrolled_sweep(super().shortened(sweep, count), self.periodic, self._margin)
+
     def _lowered(self) -> list[Sweep]:
         return [unrolled_sweep(one, self.periodic, self._margin) for one in super()._lowered()]
 

@@ -61,6 +61,14 @@ def test_launches_of_several_steps_make_up_a_width() -> None:
         assert (run.plan.steps_per_launch, run.plan.halo_width) == (3, 6)
 
 
+def test_a_shorter_launch_amid_a_round_goes_on_along_rings() -> None:
+    with Computation(CROSS, START, boundary="periodic", devices="reference",
+                     places_per_controller=2, halo_width=6, steps_per_launch=3) as run:  # fmt: skip
+        for n_steps in (1, 3, 2, 4):
+            run.run(n_steps)
+        assert np.array_equal(run.gather(), expected(10, periodic=True))
+
+
 def test_report_and_explanation_say_the_width() -> None:
     with Computation(CROSS, START, devices="reference", places_per_controller=2,
                      halo_width=3) as run:  # fmt: skip
