@@ -108,7 +108,8 @@ class Applying:
         for one in given.values():
             if one.stale is not None:
                 one.stale[0].copies = one.stale[1]
-        return results if made.is_named else next(iter(results.values()))
+        found = {**results, **(made.summed(run.folds) if made.sums else {})}
+        return made.returned(found)
 
     def _row(self, array: Any) -> _Given:
         """An array split by rows; one of NumPy's is split first."""
