@@ -42,6 +42,7 @@ from controllers.program.items import (
     ArrayKind,
     ItemProgram,
     Items,
+    ItemUse,
     item_program,
     items_of,
     stored_as,
@@ -130,15 +131,7 @@ class Each:
     def _traced(self, kinds: Mapping[str, ArrayKind]) -> ItemProgram:
         uses = self.parameters.uses
         count = self._checked(kinds)
-        given: list[ItemValue] = []
-        for name, use in uses.items():
-            kind, held = kinds[name], Kind(kinds[name].dtype)
-            columns = tuple(Axis(size) for size in kind.shape[1:])
-            if use == "row":
-                given.append(ItemValue(Own(name, columns, held)))
-            else:
-                rows = Axis(kind.shape[0], name)
-                given.append(ItemValue(Whole(name, (rows, *columns), held)))
+        given = [_value(name, use, kinds[name]) for name, use in uses.items()]
         numbers = {
             name: ItemValue(Number(1.0, WEAK_FLOAT, name)) for name in self.parameters.numbers
         }
@@ -211,6 +204,14 @@ class Each:
                 )
             nodes[name] = node
         return nodes
+
+
+def _value(name: str, use: ItemUse, kind: ArrayKind) -> ItemValue:
+    """What stands for an array in the function."""
+    held, columns = Kind(kind.dtype), tuple(Axis(size) for size in kind.shape[1:])
+    if use == "row":
+        return ItemValue(Own(name, columns, held))
+    return ItemValue(Whole(name, (Axis(kind.shape[0], name), *columns), held))
 
 
 def _of_reference(made: ItemProgram, given: Arrays, numbers: Mapping[str, float]) -> dict[str, Any]:
