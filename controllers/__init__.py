@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from controllers.kernel.build import BuildError
     from controllers.kernel.registry import register_stencil
     from controllers.kernel.variant import Kernel
+    from controllers.language.accumulated import accumulate
     from controllers.language.derivatives import derivative, gradient, laplacian
     from controllers.language.each import Each, each
     from controllers.language.folds import all as all
@@ -106,6 +107,7 @@ _HOMES = {
     "TiedTile": "controllers.controller.tied_tile",
     "TileView": "controllers.memory.tile",
     "Time": "controllers.language.step",
+    "accumulate": "controllers.language.accumulated",
     "all": "controllers.language.folds",
     "any": "controllers.language.folds",
     "argmax": "controllers.language.folds",
@@ -161,8 +163,8 @@ __all__ = [     # not those of Python's own names: all, any, max, min, sum
     "ControllersError", "Coordinate", "Coordinates", "Device", "Division", "Each", "Execution",
     "Field", "Grid", "Index", "Kernel", "KernelError", "MemoryCapError", "NoDeviceError",
     "Parameter", "PatternFileError", "Plan", "Program", "Read", "Report", "Row", "Scalar",
-    "Selection", "Stage", "Stencil", "Step", "TiedTile", "TileView", "Time", "argmax", "argmin",
-    "custom", "derivative", "devices", "dot", "dry_run", "each", "extrapolate", "fixed",
+    "Selection", "Stage", "Stencil", "Step", "TiedTile", "TileView", "Time", "accumulate", "argmax",
+    "argmin", "custom", "derivative", "devices", "dot", "dry_run", "each", "extrapolate", "fixed",
     "float32", "float64", "gradient", "heun", "int16", "int32", "int64", "keep", "laplacian",
     "leapfrog", "mean", "mirror", "norm", "opencl_c", "parity", "point", "read_patterns",
     "reading", "reference_run", "reference_steps", "register_stencil", "repeat", "rk3",

@@ -19,6 +19,7 @@ from controllers.executor.executor import Executor
 from controllers.memory.tile import Tile
 from controllers.plan import Plan, TileKey
 from controllers.plan.operation import Location
+from controllers.program.accumulator import Result
 from controllers.program.items import ItemProgram
 from hitmap.comm import Communicator
 from hitmap.layout import Layout
@@ -48,7 +49,7 @@ class MappedPlan(Plan):
         only_rank: int | None = None,
     ) -> None:  # fmt: skip
         self._given = given
-        layout = given[next(iter(made.results))].layout
+        layout = given[made.program.stages[0].home].layout
         super().__init__(
             made.program, layout, (False,) * layout.domain.n_axes, locations, overlap="off",
             only_rank=only_rank,
@@ -114,6 +115,11 @@ class MappedRun:
     def is_light(self) -> bool:
         """Whether it is nothing but commands in the queues of its devices."""
         return self._commands is not None
+
+    @property
+    def folds(self) -> Mapping[str, Result]:
+        """What the last run has folded, on every rank."""
+        return self._engine.folds.results
 
     @property
     def places(self) -> list[int]:

@@ -10,13 +10,13 @@ by name, is the item's row of new arrays.  The function is traced once per shape
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from controllers.language.accumulated import Accumulated, ItemText, sums_of
 from controllers.language.dtype import dtype_name
 from controllers.language.element_text import ElementText
 from controllers.language.item_parameters import All as All
@@ -27,13 +27,22 @@ from controllers.language.location import line_of, located
 from controllers.language.opencl_c import found_text
 from controllers.language.source import KernelSource, SourceLike
 from controllers.program.dtypes import WEAK_FLOAT, Kind, given_dtype, stores
+from controllers.program.fold_values import exact_sum
 from controllers.program.identifier import check_field_name, check_identifier
-from controllers.program.item_node import Axis, ItemNode, Number, Own, Place, Whole
+from controllers.program.item_node import (
+    Axis,
+    ItemNode,
+    Number,
+    Own,
+    Place,
+    Whole,
+)
 from controllers.program.item_values import item_values, numbers_given
 from controllers.program.items import (
     ArrayKind,
     ItemProgram,
     Items,
+    ItemUse,
     item_program,
     items_of,
     stored_as,
@@ -44,15 +53,6 @@ from hitmap.argument import number, whole
 RESULT = "result"
 Private: TypeAlias = Mapping[str, "tuple[npt.DTypeLike, int]"]
 Arrays = Mapping[str, "npt.NDArray[Any]"]
-
-
-@dataclass(frozen=True)
-class ItemText:
-    """OpenCL C of an item, where it stands, and the arrays that it has for itself."""
-
-    text: ElementText
-    where: str
-    private: tuple[tuple[str, str, int], ...] = ()
 
 
 class Each:
@@ -92,8 +92,7 @@ class Each:
         given = {name: np.asarray(array) for name, array in arrays.items()}
         kinds = {name: ArrayKind(array.shape, array.dtype.name) for name, array in given.items()}
         made = self.lowered(kinds)
-        found = _of_reference(made, given, numbers)
-        return found if made.is_named else found[RESULT]
+        return made.returned(_of_reference(made, given, numbers))
 
     def bound(
         self, args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -132,22 +131,15 @@ class Each:
     def _traced(self, kinds: Mapping[str, ArrayKind]) -> ItemProgram:
         uses = self.parameters.uses
         count = self._checked(kinds)
-        given: list[ItemValue] = []
-        for name, use in uses.items():
-            kind, held = kinds[name], Kind(kinds[name].dtype)
-            columns = tuple(Axis(size) for size in kind.shape[1:])
-            if use == "row":
-                given.append(ItemValue(Own(name, columns, held)))
-            else:
-                rows = Axis(kind.shape[0], name)
-                given.append(ItemValue(Whole(name, (rows, *columns), held)))
+        given = [_value(name, use, kinds[name]) for name, use in uses.items()]
         numbers = {
             name: ItemValue(Number(1.0, WEAK_FLOAT, name)) for name in self.parameters.numbers
         }
         numbers |= {name: ItemValue(Place()) for name in self.parameters.places}
         found = self.function(*given, **numbers)
         is_named = isinstance(found, Mapping)
-        nodes = self._results(found if is_named else {RESULT: found})
+        returned = found if is_named else {RESULT: found}
+        nodes, sums = self._results(returned), sums_of(returned, self.parameters.dtype, self.text)
         dtype = self.parameters.dtype
         results = {name: stored_as(name, node, count, dtype) for name, node in nodes.items()}
         for name, node in nodes.items():
@@ -166,10 +158,10 @@ class Each:
                 (name, "copy" if kinds[name].copied else use) for name, use in uses.items()
             ),
             kinds=(*kinds.items(), *results.items()), results=tuple(nodes.values()),
-            private=text.private,
+            private=text.private, sums=tuple(sums.items()),
         )  # fmt: skip
         defaults = {name: value or 0.0 for name, value in self.parameters.numbers.items()}
-        return item_program(items, results, defaults, is_named, self.math)
+        return item_program(items, results, defaults, [*returned] if is_named else [], self.math)
 
     def _checked(self, kinds: Mapping[str, ArrayKind]) -> int:
         """How many items there are; ValueError where arrays do not agree on that."""
@@ -193,6 +185,7 @@ class Each:
         return next(iter(rows.values()))
 
     def _results(self, found: Mapping[str, Any]) -> dict[str, ItemNode]:
+        """What is returned for each item; ValueError where that is refused."""
         if not found or any(value is None for value in found.values()):
             raise ValueError("nothing is returned; return a value, or several by name")
         nodes: dict[str, ItemNode] = {}
@@ -202,6 +195,8 @@ class Each:
                     f"{name!r} is returned, and a parameter is called so, too; rename one of them"
                 )
             check_field_name(name)
+            if isinstance(value, Accumulated):
+                continue
             node = value_of(value).node
             if len(node.axes) > 2:
                 raise ValueError(
@@ -211,20 +206,28 @@ class Each:
         return nodes
 
 
+def _value(name: str, use: ItemUse, kind: ArrayKind) -> ItemValue:
+    """What stands for an array in the function."""
+    held, columns = Kind(kind.dtype), tuple(Axis(size) for size in kind.shape[1:])
+    if use == "row":
+        return ItemValue(Own(name, columns, held))
+    return ItemValue(Whole(name, (Axis(kind.shape[0], name), *columns), held))
+
+
 def _of_reference(made: ItemProgram, given: Arrays, numbers: Mapping[str, float]) -> dict[str, Any]:
     """The results in NumPy, as the reference has them."""
     (stage,) = made.program.stages
     items = items_of(stage)
     assert items is not None, "a program of items"
     arrays = {name: array.reshape(items.kind_of[name].extent) for name, array in given.items()}
-    kinds = [*made.results.values()]
     real = given_dtype(stage, made.program.dtypes)
     found = item_values(
-        items, range(kinds[0].shape[0]), lambda name: arrays[name], numbers_given(numbers, real)
+        items, range(items.count), lambda name: arrays[name], numbers_given(numbers, real)
     )
-    return {
+    sums = {part: exact_sum(values) for part, values in found.summed.items()}
+    return made.summed(sums) | {
         name: values.reshape(kind.shape)
-        for (name, kind), values in zip(made.results.items(), found, strict=True)
+        for (name, kind), values in zip(made.results.items(), found.results, strict=True)
     }
 
 

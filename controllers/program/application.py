@@ -14,7 +14,7 @@ from controllers.program.dtypes import Dtypes, dtype_of, given_dtype
 from controllers.program.expression import Given, Read
 from controllers.program.extension import Extension
 from controllers.program.fold_values import operand_dtypes, operands
-from controllers.program.item_values import item_values
+from controllers.program.item_values import ItemValues, item_values
 from controllers.program.items import Items, items_of
 from controllers.program.program import Program
 from controllers.program.reference import values_of
@@ -64,13 +64,36 @@ def _of_items(
     dtypes: Dtypes,
     around: Surroundings,
 ) -> Mapping[str, Values]:
+    found = _values_of(sweep, items, cells_of, over, dtypes, around).results
+    return {items.field_of[name]: values for name, values in zip(items.writes, found)}
+
+
+def _folded_items(
+    sweep: Sweep,
+    items: Items,
+    cells_of: Callable[[str, Shape], Values],
+    over: Shape,
+    dtypes: Dtypes,
+    around: Surroundings,
+) -> dict[str, Accumulator]:
+    summed = _values_of(sweep, items, cells_of, over, dtypes, around).summed
+    return {part: Accumulator.of("sum", values) for part, values in summed.items()}
+
+
+def _values_of(
+    sweep: Sweep,
+    items: Items,
+    cells_of: Callable[[str, Shape], Values],
+    over: Shape,
+    dtypes: Dtypes,
+    around: Surroundings,
+) -> ItemValues:
     real = given_dtype(sweep.stage, dtypes)
     rows = range(over.lower[0], over.upper[0])
-    found = item_values(
+    return item_values(
         items, rows, lambda field: cells_of(field, sweep.where(field, over)),
         lambda name: around.scalar(name, real),
     )  # fmt: skip
-    return {items.field_of[name]: values for name, values in zip(items.writes, found)}
 
 
 def folded(
@@ -82,6 +105,9 @@ def folded(
 ) -> dict[str, Accumulator]:
     """What `sweep` folds of the cells `over`, by name; `cells_of` as for `apply_sweep`."""
     stage, dtypes = sweep.stage, program.dtypes
+    items = items_of(stage)
+    if items is not None:
+        return _folded_items(sweep, items, cells_of, over, dtypes, around)
 
     def read(node: Read) -> Values:
         return cells_of(node.field, over.shift(node.offset))

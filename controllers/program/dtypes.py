@@ -53,6 +53,11 @@ def dtype_of(dtypes: Dtypes, field: str) -> str:
     return dtypes if isinstance(dtypes, str) else dtypes[field]
 
 
+def dtype_of_outcome(dtypes: Dtypes, node: Outcome) -> str:
+    """That of what an element function sets: of its field, or of what it makes for folds alone."""
+    return node.element.folded.get(node.name) or dtype_of(dtypes, node.field)
+
+
 def given_dtype(stage: Stage, dtypes: Dtypes) -> str:
     """That of the scalars and coordinates of a stage: float32 where it computes in that alone.
 
@@ -210,7 +215,7 @@ def _all_applied(
         return Value(result)
 
     def outcome(node: Outcome, operands: object) -> Value:
-        dtype = dtype_of(dtypes, node.field)
+        dtype = dtype_of_outcome(dtypes, node)
         if node.specification is not None:
             (right,) = applied((node.specification,), dtypes, floats)[1]
             if right.kind.dtype != dtype and not (right.kind.weak and stores(right.kind, dtype)):

@@ -58,6 +58,11 @@ class Element:
             found.setdefault(name, []).append(offset)
         return {name: tuple(offsets) for name, offsets in found.items()}
 
+    @property
+    def folded(self) -> Mapping[str, str]:
+        """The dtypes of what it makes for folds alone, by name; no field holds that."""
+        return {}
+
     def renamed(self, names: Mapping[str, str]) -> Element:
         """The same on fields of other names."""
         fields = tuple((name, names.get(field, field)) for name, field in self.fields)

@@ -182,6 +182,13 @@ def applied(name: str, *operands: ItemNode) -> Applied:
     return Applied(function, operands, common_axes(operands), result)
 
 
+def number_of(node: ItemNode) -> ItemNode:
+    """The same as numbers: a condition is 1 or 0, in int64."""
+    if node.kind != CONDITION:
+        return node
+    return applied("where", node, Number(1, Kind("int64")), Number(0, Kind("int64")))
+
+
 def reduced(how: Reduction, operand: ItemNode, axis: int) -> Reduced:
     """A reduction of one axis, counted from the first or, below 0, from the last."""
     if not -len(operand.axes) <= axis < len(operand.axes):
@@ -189,9 +196,7 @@ def reduced(how: Reduction, operand: ItemNode, axis: int) -> Reduced:
             f".{how}() is along one of {len(operand.axes)} axes of the shape "
             f"{shape_of(operand.axes)}, got axis={axis}"
         )
-    if operand.kind == CONDITION:
-        operand = applied("where", operand, Number(1, Kind("int64")), Number(0, Kind("int64")))
-    axis %= len(operand.axes)
+    operand, axis = number_of(operand), axis % len(operand.axes)
     kind = operand.kind
     if how.startswith("arg"):
         kind = Kind("int64")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,10 +26,21 @@ from controllers.program.item_node import (
     operands_of,
     shape_of,
 )
-from controllers.program.items import Items
+from controllers.program.items import Items, parts_of
 from controllers.program.values import KindValues, in_dtype, operation
 
 Array = npt.NDArray[Any]
+
+
+class ItemValues(NamedTuple):
+    """What some items give.
+
+    results: each of them, [rows, columns] in the dtype of its field.  summed: by part of what is
+    summed over all items, [rows].
+    """
+
+    results: list[Array]
+    summed: dict[str, Array]
 
 
 def item_values(
@@ -36,8 +48,8 @@ def item_values(
     rows: Sequence[int],
     array_of: Callable[[str], Array],
     number: Callable[[str], Any],
-) -> list[Array]:
-    """Each result of the items of these numbers, [rows, columns] in the dtype of its field.
+) -> ItemValues:
+    """What the items of these numbers give.
 
     array_of: of a field that is given whole all rows, [rows, columns], and of one that is given row
     by row those of `rows`.  number: what is given with the call, as it is rounded.
@@ -45,13 +57,25 @@ def item_values(
     evaluator = _Evaluator(items, array_of, number)
     kinds = [items.kind_of[items.field_of[name]] for name in items.writes]
     found = [np.empty((len(rows), kind.extent[1]), kind.dtype) for kind in kinds]
+    rooms = {
+        name: np.empty((len(rows), prod(shape_of(node.axes))), node.kind.dtype)
+        for name, node in items.sums
+    }
     with np.errstate(all="ignore"):
         for at, row in enumerate(rows):
             evaluator.at(at, row)
             for room, node, kind in zip(found, items.results, kinds, strict=True):
                 values = in_dtype(evaluator.value(node), kind.dtype)
                 room[at] = np.broadcast_to(values, kind.shape[1:]).reshape(-1)
-    return found
+            for name, node in items.sums:
+                values = in_dtype(evaluator.value(node), node.kind.dtype)
+                rooms[name][at] = np.broadcast_to(values, shape_of(node.axes)).reshape(-1)
+    summed = {
+        part: np.ascontiguousarray(rooms[name][:, number])
+        for name, node in items.sums
+        for number, part in enumerate(parts_of(name, shape_of(node.axes)))
+    }
+    return ItemValues(found, summed)
 
 
 class _Evaluator:

@@ -11,16 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from controllers.program import dtypes
+from controllers.program.accumulator import Result
 from controllers.program.boundary import Boundary
 from controllers.program.dtypes import CONDITION
 from controllers.program.element import Element, Outcome
 from controllers.program.expression import Expression, Scalar
 from controllers.program.field import Field
+from controllers.program.fold import Fold
 from controllers.program.functions import DTYPES, FLOATS, FUNCTIONS, Function
 from controllers.program.item_node import (
     Applied,
@@ -69,12 +71,14 @@ class Items(Element):
     text: what devices compute instead, in OpenCL C; "" where that is made of the nodes.
     private: arrays that each item has for itself there: name, dtype and number of elements.
     item_uses: by field of the program, as what it is given.  kinds: of all its fields.
+    sums: what is summed over all items, by name; each element is a fold of the stage.
     """
 
     item_uses: tuple[tuple[str, ItemUse], ...] = ()
     kinds: tuple[tuple[str, ArrayKind], ...] = ()
     results: tuple[ItemNode, ...] = field(default=(), repr=False)
     private: tuple[tuple[str, str, int], ...] = ()
+    sums: tuple[tuple[str, ItemNode], ...] = field(default=(), repr=False)
 
     @cached_property
     def use_of(self) -> Mapping[str, ItemUse]:
@@ -91,7 +95,13 @@ class Items(Element):
     @cached_property
     def nodes(self) -> tuple[ItemNode, ...]:
         """All that is computed for an item, operands first."""
-        return tuple(nodes_of(self.results))
+        return tuple(nodes_of([*self.results, *dict(self.sums).values()]))
+
+    @cached_property
+    def count(self) -> int:
+        """How many items there are."""
+        kinds = dict(self.kinds)
+        return next(kinds[name].shape[0] for name, use in self.item_uses if use == "row")
 
     @cached_property
     def computed_in(self) -> tuple[str, ...]:
@@ -117,6 +127,13 @@ class Items(Element):
         applied = (one.function for one in self.nodes if isinstance(one, Applied))
         return tuple(dict.fromkeys(applied))
 
+    @cached_property
+    def folded(self) -> Mapping[str, str]:
+        return {
+            part: node.kind.dtype
+            for name, node in self.sums for part in parts_of(name, shape_of(node.axes))
+        }
+
     @property
     def private_nbytes(self) -> int:
         """Bytes of the arrays that an item has for itself."""
@@ -128,34 +145,70 @@ class ItemProgram:
     """An item function as a program of one stage.
 
     results: what each is called, and its kind.  uses: of each array that it is given.
-    is_named: whether the function names its results.
+    names: of all that is returned, in order; () where that is one value without.  sums: shapes
+    of what is summed over all items, by name.
     """
 
     program: Program
     results: Mapping[str, ArrayKind]
     uses: Mapping[str, ItemUse]
-    is_named: bool
+    names: tuple[str, ...]
+    sums: Mapping[str, tuple[int, ...]]
+
+    def returned(self, found: Mapping[str, Any]) -> Any:
+        """What a call gives, of results and sums by name."""
+        if not self.names:
+            (value,) = found.values()
+            return value
+        return {name: found[name] for name in self.names}
+
+    def summed(self, folds: Mapping[str, Result]) -> dict[str, Any]:
+        """The sums by name, of the folds of the program: floats, or arrays of float64."""
+        found: dict[str, Any] = {}
+        for name, shape in self.sums.items():
+            numbers = [folds[part] for part in parts_of(name, shape)]
+            found[name] = np.array(numbers, np.float64).reshape(shape) if shape else numbers[0]
+        return found
+
+
+def parts_of(name: str, shape: Sequence[int]) -> list[str]:
+    """What the elements of a sum are called, in C order.
+
+    >>> parts_of("total", (2,))
+    ['total_part_0', 'total_part_1']
+    """
+    return [f"{name}_part_{number}" for number in range(prod(shape))]
 
 
 def item_program(
     items: Items, results: Mapping[str, ArrayKind], numbers: Mapping[str, float],
-    is_named: bool, math: Math,
+    names: Sequence[str], math: Math,
 ) -> ItemProgram:  # fmt: skip
-    """The program that does it for all rows; ValueError where arithmetic refuses it."""
+    """The program that does it for all rows; ValueError where arithmetic refuses it.
+
+    names: what is returned, if it has names, in order.
+    """
     _check(items, math)
     arguments = tuple(Scalar(name) for name in items.arguments)
     updates: dict[str, Expression] = {
         name: Outcome(items, name, arguments) for name in results
     }
+    sums = {name: shape_of(node.axes) for name, node in items.sums}
+    folds = {
+        part: Fold("sum", Outcome(items, part, arguments))
+        for name, shape in sums.items() for part in parts_of(name, shape)
+    }
+    like = "" if updates else next(name for name, use in items.item_uses if use == "row")
+    stage = Stage(items.name, updates, ((0, 0), (0, 0)), folds, like)
     fields = tuple(
         Field(name, kind.dtype, Boundary(extent=kind.extent))
         for name, kind in items.kinds
     )
     program = Program(
-        items.name, fields, (Stage(items.name, updates, ((0, 0), (0, 0))),), math,
+        items.name, fields, (stage,), math,
         scalars={name: Parameter(numbers[name]) for name in items.arguments},
     )  # fmt: skip
-    return ItemProgram(program, dict(results), dict(items.item_uses), is_named)
+    return ItemProgram(program, dict(results), dict(items.item_uses), tuple(names), sums)
 
 
 def items_of(stage: Stage) -> Items | None:

@@ -22,7 +22,9 @@ def check_stage(stage: Stage, dtypes: Mapping[str, str], math: Math) -> None:
             )
     used = {field: dtypes[field] for field in (*stage.fields_read, *stage.updates)}
     for node in stage.given:
-        if isinstance(node, Outcome) and node.field not in used:
+        if not isinstance(node, Outcome) or node.name in node.element.folded:
+            continue
+        if node.field not in used:
             raise ValueError(
                 f"stage {stage.name!r} takes {node.name!r} of {node.element.name!r}, in OpenCL C, "
                 f"on the field {node.field!r}, which it neither reads nor updates; let it do one"

@@ -26,7 +26,7 @@ from controllers.plan import Location
 from controllers.program.items import ArrayKind, ItemProgram
 from controllers.space.meter import Meter
 from controllers.space.whole_array import WholeArray
-from controllers.space.whole_tiles import WholeStore, WholeTiles, as_rows, check_rows
+from controllers.space.whole_tiles import WholeStore, WholeTiles, as_rows
 from hitmap.comm import Communicator
 from hitmap.layout import Layout
 
@@ -108,7 +108,8 @@ class Applying:
         for one in given.values():
             if one.stale is not None:
                 one.stale[0].copies = one.stale[1]
-        return results if made.is_named else next(iter(results.values()))
+        found = {**results, **(made.summed(run.folds) if made.sums else {})}
+        return made.returned(found)
 
     def _row(self, array: Any) -> _Given:
         """An array split by rows; one of NumPy's is split first."""
@@ -117,7 +118,6 @@ class Applying:
             values = np.asarray(array)
             return self._row(self._space.array(values, dtype=values.dtype))
         kind = ArrayKind(rows.layout.domain.extent, rows.source.dtype)
-        check_rows(kind.shape, self._space.locations)
         tiles = {place: as_rows(rows.arrays.store.tile(rows.source, place))
                  for place in rows.arrays.store.places}  # fmt: skip
         return _Given(

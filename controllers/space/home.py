@@ -20,6 +20,7 @@ from controllers.program.stage_check import Math
 from controllers.settings.division import Division
 from hitmap.comm import Communicator
 from hitmap.shape import Shape
+from hitmap.strided import Geometry
 
 CELLS = "cells"     # the field without memory
 
@@ -29,6 +30,15 @@ def home_program(n_axes: int, math: Math) -> Program:
     same = {CELLS: Read(CELLS, (0,) * n_axes)}
     stage = Idle("idle", same, ((0, 0),) * n_axes)
     return Program("workspace", (Field(CELLS, "float32"),), (stage,), math)
+
+
+class HomePlan(Plan):
+    """The plan of the home program, in whose tiles a row is a run of elements."""
+
+    def geometry(self, field: str, place: int) -> Geometry:
+        """As usual, but for rows of several axes in a device's own memory, which are not padded."""
+        usual = super().geometry(field, place)
+        return usual if usual.box.n_axes < 3 else Geometry.dense(usual.box)
 
 
 class Home:
@@ -50,7 +60,7 @@ class Home:
         self.shape, n_axes = shape, len(shape)
         self.layout = division.layout_of(Shape.of_extent(shape), len(controllers.locations))
         self.placement = controllers.consecutive(division.places_per_controller)
-        plan = Plan(
+        plan = HomePlan(
             home_program(n_axes, math), self.layout, (False,) * n_axes, self.placement.locations,
             overlap="off", only_rank=comm.rank,
         )  # fmt: skip

@@ -2,18 +2,16 @@
 """Tiles that hold all of an array at each place, for functions that read it as a whole."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from controllers.executor.executor import Executor
 from controllers.memory.tile import Tile
 from controllers.placement.placement import failing_together
-from controllers.plan import Location
-from hitmap.agreement import on_all_ranks
 from hitmap.comm import Communicator
 from hitmap.shape import Shape
-from hitmap.strided import PITCH_MULTIPLE, Geometry
+from hitmap.strided import Geometry
 
 
 class WholeTiles:
@@ -50,18 +48,6 @@ class WholeStore:
                     for place, executor in self._executors.items()
                 }
         return WholeTiles(("whole", number), tiles, lambda: free.append((number, tiles)))
-
-
-def check_rows(shape: Sequence[int], locations: Sequence[Location]) -> None:
-    """ValueError, on all ranks alike, where rows are no runs of cells on one of the devices."""
-    padded = len(shape) == 3 and shape[2] % PITCH_MULTIPLE
-    apart = next((where.device for where in locations if not where.shares_host), None)
-    if padded and apart is not None:
-        raise on_all_ranks(ValueError(
-            f"rows of {(*shape[1:],)} are padded in the memory of {apart}, and functions of items "
-            f"take them without gaps there; reshape the array to 2 axes, or make the last one a "
-            f"multiple of {PITCH_MULTIPLE}"
-        ))  # fmt: skip
 
 
 def as_rows(tile: Tile) -> Tile:

@@ -72,7 +72,7 @@ class ItemRun:
         )
 
     def results(self, **numbers: float) -> dict[str, Array]:
-        """Do it once; the rows of this rank, those of others being 0."""
+        """Do it once; the rows of this rank, those of others being 0, and the sums."""
         _, known = self.function.bound([None] * len(self.made.uses), numbers)
         self.run.run(known)
         for executor in self.executors.values():
@@ -85,7 +85,8 @@ class ItemRun:
                 box = one.layout.owned[place]
                 whole[box.slices((0, 0))] = self.executors[place].move_from(tile, box)
             found[name] = whole.reshape(kind.shape)
-        return found
+        sums = self.made.summed(self.run.folds) if self.made.sums else {}
+        return found | {name: np.asarray(value) for name, value in sums.items()}
 
     def _given(self, name: str, array: Array, kind: ArrayKind) -> Placed:
         whole = self.made.uses[name] != "row"

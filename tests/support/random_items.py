@@ -47,7 +47,11 @@ class RandomItems:
         def made(
             x: ct.Row, at: ct.Row, every: ct.All, line: ct.All, *, a: float = 2, i: ct.Index
         ) -> ct.Row:
-            return computed(steps, x, at, every, line, a, i)
+            found = computed(steps, x, at, every, line, a, i)
+            return {
+                name: ct.accumulate(one) if is_summed(name, one) else one
+                for name, one in found.items()
+            }
 
         return ct.each(made)
 
@@ -58,7 +62,16 @@ class RandomItems:
             computed(self.steps, x[i], at[i], every, line, a, np.int64(i))
             for i in range(self.n_items)
         ]
-        return {name: np.stack([np.asarray(one[name]) for one in found]) for name in found[0]}
+        rows = {name: np.stack([np.asarray(one[name]) for one in found]) for name in found[0]}
+        return {
+            name: one.sum(axis=0, dtype="float64") if is_summed(name, one[0]) else one
+            for name, one in rows.items()
+        }
+
+
+def is_summed(name: str, value: Any) -> bool:
+    """Whether a function returns the sum of a value over all items."""
+    return name[-1] in "258" and value.size <= 8
 
 
 def computed(

@@ -19,6 +19,7 @@ from controllers.program.dtypes import (
     Value,
     computed_number,
     dtype_of,
+    dtype_of_outcome,
     kind_of_given,
     kind_of_number,
     signature,
@@ -92,7 +93,7 @@ class _Ranges:
         return self._ranged(kind_of_given(node, "float64"), (-_MOST_CELLS, _MOST_CELLS))
 
     def outcome(self, node: Outcome, operands: object) -> _Ranged:
-        dtype = dtype_of(self._dtypes, node.field)
+        dtype = dtype_of_outcome(self._dtypes, node)
         return self._ranged(Kind(dtype), _all_of(dtype))
 
     def number(self, value: float) -> _Ranged:

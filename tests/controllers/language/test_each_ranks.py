@@ -28,6 +28,18 @@ for name in ("pull", "nearest", "gather", "outer"):
             whole = sum(comm.allgather(found))
             assert np.array_equal(whole, right), (name, weights)
         run.run.close()
+
+@ct.each
+def moments(x: ct.Row, every: ct.All) -> ct.Row:
+    return dict(centre=ct.accumulate(x / 3), near=ct.accumulate(((every - x) ** 2).sum(axis=1) < 1))
+
+arrays = arrays_for(moments, "float64")
+right = moments(*arrays.values())
+for weights in ((1, 2), (2, 1, 0, 1), (0, 1)):
+    found = ItemRun(
+        moments, arrays, [opened("cpu", zero_copy)], ranks=(0, 1), weights=weights, comm=comm
+    ).results()
+    assert all(np.array_equal(found[name], one) for name, one in right.items()), weights
 print("done")
 """
 

@@ -8,15 +8,17 @@ from typing import ClassVar
 from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.launch import Launch
 from controllers.kgt.strategies.config import Config
-from controllers.kgt.strategies.items.body import item_body
+from controllers.kgt.strategies.items.body import item_body, summing_body
 from controllers.kgt.strategies.items.item_text import FIRST, rows_name
 from controllers.kgt.text import frame
+from controllers.kgt.text.fold_values import is_folding
 from controllers.program.expression import Given, Outcome, Scalar
 from controllers.program.item_node import Place
 from controllers.program.items import Items, items_of
 from controllers.program.program import Program, Stage
 
 CPU_GROUP, GPU_GROUP = 16, 128
+CPU_SUMS, GPU_SUMS = 64, 1024      # work-items, or groups, that sum
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class ItemsConfig(Config):
     about: ClassVar[str] = "functions of one item (ct.each), one item per work-item"
     several: ClassVar[bool] = True
     items: ClassVar[bool] = True
+    folds: ClassVar[bool] = True
+    most_items: ClassVar[int] = GPU_GROUP   # of a work-group that sums together; 0: items sum alone
     own_functions: ClassVar[bool] = False   # clang computes what it can without OpenCL's library
     given: ClassVar[tuple[type[Given], ...]] = (Scalar, Outcome)
 
@@ -44,8 +48,8 @@ class ItemsConfig(Config):
         return cls()
 
     def work_sizes(self, program: Program, stage: Stage) -> WorkSizes:
-        """One work-item per row."""
-        return work_sizes
+        """One work-item per row, or for many where they are summed."""
+        return summing_sizes if is_folding(stage) else work_sizes
 
     def origin(self, stage: Stage) -> str:
         """Which function it was made of, and what an item has for itself."""
@@ -64,9 +68,12 @@ class ItemsConfig(Config):
         }
         if items.text or any(isinstance(one, Place) for one in items.nodes):
             rows[FIRST] = 0     # it is told by the launch
+        how, body = "one item per work-item", item_body(program, stage, items)
+        if is_folding(stage):
+            how, body = "item by item", summing_body(program, stage, items, self.most_items)
         return frame.kernel(
-            program, stage, "one item per work-item", item_body(program, stage, items),
-            work_sizes, scalars=rows, own_functions=self.own_functions,
+            program, stage, how, body, self.work_sizes(program, stage), scalars=rows,
+            own_functions=self.own_functions, folds_by_group=self.most_items > 0,
         )  # fmt: skip
 
 
@@ -78,6 +85,7 @@ class ItemsOnCpuConfig(ItemsConfig):
     kind: ClassVar[str] = "cpu"
     about: ClassVar[str] = "the same with clang's own functions"
     own_functions: ClassVar[bool] = True
+    most_items: ClassVar[int] = 0
 
 
 def items_in(stage: Stage) -> Items:
@@ -99,3 +107,16 @@ def work_sizes(extent: tuple[int, ...], is_cpu: bool) -> tuple[tuple[int, ...], 
     """
     group = CPU_GROUP if is_cpu else GPU_GROUP
     return (-(-extent[0] // group) * group,), (group,)
+
+
+def summing_sizes(
+    extent: tuple[int, ...], is_cpu: bool
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Global and local size of kernels that sum, whose work-items compute several of so many rows.
+
+    >>> summing_sizes((100, 3), is_cpu=True), summing_sizes((200, 3), is_cpu=False)
+    (((64,), (1,)), ((256,), (128,)))
+    """
+    if is_cpu:
+        return (min(extent[0], CPU_SUMS),), (1,)
+    return (min(-(-extent[0] // GPU_GROUP), GPU_SUMS) * GPU_GROUP,), (GPU_GROUP,)
