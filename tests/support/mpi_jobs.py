@@ -18,9 +18,11 @@ from pathlib import Path
 HANGS_S = 300   # a job that has not ended by then, on however busy a machine, never will
 SOON_S = 60     # what ends at once, and not after somebody's time limit, has ended by then
 
-# What Open MPI (4: OMPI_*, 5: PRTE_*) needs as root in a container with few cores; and ranks that
-# wait leave these to the others (MPICH: MPIR_*), which several jobs at a time share with the tests.
+# What Open MPI (4: OMPI_*, 5: PRTE_*) needs as root in a container with few cores; ranks that wait
+# leave these to the others (MPICH: MPIR_*), which several jobs at a time share with the tests; and
+# ranks write whole lines (PYTHON*), where this process writes each word at once.
 _LAUNCHER_ENVIRONMENT = {
+    "PYTHONUNBUFFERED": "",
     "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1",
     "OMPI_MCA_mpi_yield_when_idle": "1",
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
