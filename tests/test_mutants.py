@@ -33,10 +33,10 @@ def test_a_fault_that_is_nowhere_is_an_error() -> None:
         Mutant("none", "f.py", (), "old", "new").applied("text")
 
 
-@pytest.mark.parametrize("part", sample([
-    "a read waits for the newest write only", "memory/history.py", "hitmap/halo.py",
-    "plan/recording.py",
-], 4))  # fmt: skip
+# one fault, and those of a module; .ci/nightly tries all
+@pytest.mark.parametrize(
+    "part", sample(["a read waits for the newest write only", "memory/history.py"], 2)
+)
 def test_the_script_finds_the_faults_of_a_part(part: str) -> None:
     command = [sys.executable, str(ROOT / "tools" / "find_mutants.py"), part]
     job = subprocess.run(command, capture_output=True, text=True, check=False)

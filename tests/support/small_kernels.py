@@ -91,8 +91,12 @@ class FirstThatSuits(Choices):
 
 
 def of_strategy(strategy: str, number: int) -> list[OpenCLExecutor]:
-    """The CPU with memory of the host's and, as another kind of device, without, for a case."""
-    devices = [opencl(True, "cpu"), opencl(False, "other")]
+    """Devices for a case: the CPU with memory of the host's, as another kind of device without.
+
+    Every third case has both; of the others each has one, as each kind has kernels to be built.
+    """
+    kinds = [(True, "cpu"), (False, "other")]
+    devices = [opencl(*kind) for kind in (kinds, kinds[:1], kinds[1:])[number % 3]]
     for one in devices:
-        one.choices = FirstThatSuits(one.device, strategy, number)
+        one.choices = FirstThatSuits(one.device, strategy, number // 3)
     return devices

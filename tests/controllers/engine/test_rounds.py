@@ -121,6 +121,6 @@ def test_cells_beyond_the_ends_of_a_ring_are_those_that_they_show(name: str, str
     start = np.random.default_rng(0).random((11, 13), dtype=np.float32)
     traced = program_of([RESTRICTED[name]], RING, dtype="float32", boundary="periodic")
     case = ProgramCase(traced.program, (), {"u": start}, (True, True), 9)
-    device, _ = of_strategy(strategy, 1)
+    device, _ = of_strategy(strategy, 3)
     layout = Layout.blocks(Shape.of_extent(start.shape), 4)
     check_engine(case, [device] * 4, layout, n_launches=4)
