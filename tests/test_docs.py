@@ -23,7 +23,9 @@ SLOW = {    # what takes long
         "README", "balance", "checking", "explain", "failures", "kernels", "performance",
         "reductions", "troubleshooting", "tuning",
     ),
-    "python": ("arrays", "controllers", "failures", "kernels", "programs", "reductions"),
+    "python": (     # the README's go through on two ranks by default
+        "README", "arrays", "controllers", "failures", "kernels", "programs", "reductions",
+    ),
     "pycon": (),
 }
 
