@@ -14,7 +14,7 @@ from controllers.placement.halo_width import fixed_width, replanned_pass
 from controllers.placement.own_kernel import as_planned, in_place, overlap_for
 from controllers.placement.placement import Placement
 from controllers.placement.temporal import agreed_steps, plan_with_steps
-from controllers.plan import ChunkPlan, Plan
+from controllers.plan import ChunkPlan, Plan, SkewedPlan
 from controllers.program.program import Program
 from controllers.program.steps import can_combine
 from controllers.settings.execution import Execution
@@ -75,7 +75,7 @@ class Chunking:
 
         def make(n_steps: int) -> Plan:
             return self._plan(
-                ChunkPlan, layout, placement, steps_per_launch=n_steps,
+                SkewedPlan if cutting.is_skewed else ChunkPlan, layout, placement, steps_per_launch=n_steps,
                 n_launches=span // n_steps, n_slots=cutting.n_slots, why=cutting.why,
             )  # fmt: skip
 

@@ -13,7 +13,7 @@ import pytest
 import controllers as ct
 from controllers import Computation, MemoryCapError, Stencil, reference_run
 from controllers.memory.ledger import Ledger
-from controllers.placement.chunking import least_chunks
+from controllers.placement.chunk_model import least_chunks
 from controllers.placement.placement import Placement
 from controllers.plan import ChunkPlan, Location, Plan
 from controllers.plan.chunk_size import traffic
