@@ -100,7 +100,8 @@ def depth_of(plan: Plan, span: int) -> int:
 
 def ends(plan: Plan, placement: Placement, span: int) -> tuple[int, int]:
     """Rows around all that a device computes that come with its first and its last chunk."""
-    several = len({*placement.executors.values()}) > 1
+    first, *others = placement.executors.values()
+    several = any(one is not first for one in others)
     return margins(plan.program, span)[0] if several or plan.periodic[0] else (0, 0)
 
 

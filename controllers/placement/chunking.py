@@ -109,6 +109,7 @@ def cuttings(
     reason = why_overlapped(single.program, single.layout, single.locations)
     best: list[tuple[float, Cutting]] = []
     for span in spans:
+        at_once = max(n for n in range(1, per_launch + 1) if not span % n)
         for skewed in (False,) if reason else (True, False):
             least = (least_skewed if skewed else least_chunks)(single, placement, span, n_slots)
             if least is None:
@@ -116,7 +117,7 @@ def cuttings(
             wanted = n_slots + 1 if execution.chunks is None else execution.chunks
             cutting = Cutting(max(least, wanted), span, n_slots, skewed)
             link_s, kernels_s = expected_s(
-                single, placement, cutting.n_chunks, span, min(span, per_launch), skewed=skewed
+                single, placement, cutting.n_chunks, span, at_once, skewed=skewed
             )
             seconds = max(link_s, kernels_s)
             if not best or seconds < WORTH * best[-1][0]:
