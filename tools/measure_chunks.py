@@ -4,8 +4,8 @@
     python tools/measure_chunks.py [--device gpu] [--case 2d4|3d7|wave] [--cap 2g] [--times 4]
         [--spans auto,1,16,64] [--slots 3] [--passes 4]
 
-The fields together have `--times` the bytes of the cap.  A row for each number of steps per pass: what was
-chosen, seconds of a pass, bytes per second over the link both ways together, cells per second,
+The fields together have `--times` the bytes of the cap.  A row for each number of steps per pass:
+what was chosen, seconds of a pass, bytes per second over the link both ways together, cells per second,
 and times the rate of single sweeps, and of the usual ones, on a field that fits under the cap.
 A small field is computed both ways before, whose bits have to be the same.
 """
@@ -55,7 +55,8 @@ def main() -> None:
             print(
                 f"{word:>5}: {plan.span} steps in launches of {plan.steps_per_launch}, "
                 f"{plan.layout.n_places} chunks"
-                f"{', skewed' * isinstance(plan, SkewedPlan)}, ready in {ready_s:.1f} s, a pass {pass_s:.4f} s, "
+                f"{', skewed' * isinstance(plan, SkewedPlan)}, "
+                f"ready in {ready_s:.1f} s, a pass {pass_s:.4f} s, "
                 f"{(moved.up + moved.down) / pass_s * 1e-9:.1f} GB/s, excess "
                 f"{moved.excess / moved.least:.1%}, {cells:.4g} cells/s, {cells / single:.2f} of "
                 f"single sweeps, {cells / usual:.2f} of the usual ones", flush=True,
@@ -97,8 +98,10 @@ def check(options: argparse.Namespace, program: Program) -> None:
     start = {name: rng.random(shape, dtype=np.float32) for name in names}
     found = []
     for chunks in (None, 7):
-        with Computation(program, shape, **start, devices=options.device, zero_copy=False,
+        with Computation(program, shape, devices=options.device, zero_copy=False,
                          chunks=chunks) as run:  # fmt: skip
+            for name in names:
+                run[name].set(start[name])
             run.run(37)
             found.append([np.asarray(run[name].gather()) for name in names])
     same = all(map(np.array_equal, *found))

@@ -38,7 +38,8 @@ def take(plan: SkewedPlan, recorder: Recorder, field: str, phase: int, place: in
 def _arrive(plan: SkewedPlan, recorder: Recorder, field: str, phase: int, place: int) -> None:
     """What a place owns and, at the ends of what its device has, what is around it."""
     parcel, own = plan.arrival(field, place), plan.brought(field, place)
-    moves = [] if own.empty else [(plan.image(field, phase, place), (own,), (own,))]
+    boxes = () if own.empty else (own,)
+    moves = [(plan.image(field, phase, place), boxes, boxes)] if boxes else []
     moves += [
         (plan.image(field, phase, message.source), message.border, message.halo)
         for message in plan.around(field, place) if message.source != place

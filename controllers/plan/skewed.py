@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property, reduce
 
-from controllers.plan.chunk_recording import record_pass
 from controllers.plan.chunk_plan import ChunkPlan
+from controllers.plan.chunk_recording import record_pass
 from controllers.plan.field_layouts import alike
 from controllers.plan.operation import Location, Parcel, RoomKey, SlotKey, TileKey
 from controllers.plan.recorder import Recorder
