@@ -5,8 +5,9 @@
         [--spans auto,1,16,64] [--slots 3] [--passes 4]
 
 The fields together have `--times` the bytes of the cap.  A row for each number of steps per pass:
-what was chosen, seconds of a pass, bytes per second over the link both ways together, cells per second,
-and times the rate of single sweeps, and of the usual ones, on a field that fits under the cap.
+what was chosen, seconds of a pass, bytes per second over the link both ways together, cells per
+second, and times the rate of single sweeps, and of the usual ones, on a field that fits under the
+cap.
 A small field is computed both ways before, whose bits have to be the same.
 """
 from __future__ import annotations

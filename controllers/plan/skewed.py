@@ -2,10 +2,11 @@
 """Plans of skewed chunks: no cell is computed, and none is uploaded, for two chunks.
 
 The chunks of a device pass through one *window* of its memory in order, from the lowest rows to the
-highest.  Each launch lags behind the one before it (`program/skew.py`); the rows that the next chunk
-needs of all buffers, its *edge*, stay in the window and are moved to its beginning.  Rows come to a
-*parcel* beside the window, and leave it in another one, while the window is computed.  Margins are
-left around all that a device computes: towards rows of another device, and beyond ends of rings.
+highest.  Each launch lags behind the one before it (`program/skew.py`); the rows that the next
+chunk needs of all buffers, its *edge*, stay in the window and are moved to its beginning.  Rows
+come to a *parcel* beside the window, and leave it in another one, while the window is computed.
+Margins are left around all that a device computes: towards rows of another device, and beyond ends
+of rings.
 """
 # docs/decisions/0065-skewed-chunks.md
 from __future__ import annotations

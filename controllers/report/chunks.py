@@ -12,11 +12,11 @@ def chunks_text(plan: ChunkPlan) -> str:
     """What is split and how, chunks, slots and steps of a pass, and what goes over the link."""
     found, n_chunks = traffic(plan), len(plan.places)
     launches = f"{plan.n_launches} launch{'es' * (plan.n_launches > 1)}"
-    ways = f"{plan.n_slots} slots"
+    ways = f"in {plan.n_slots} slots of each device"
     if isinstance(plan, SkewedPlan):
         beside = f"{plan.n_parcels} parcel{'s' * (plan.n_parcels > 1)} each way"
-        ways = f"a window of skewed rows, {plan.skew.depth} of them kept, and {beside}"
-    lines = [f"chunks: {n_chunks} in {ways} of each device, {plan.step_name} in {launches}"]
+        ways = f"skewed, {plan.skew.depth} rows kept for the next one, {beside} on each device"
+    lines = [f"chunks: {n_chunks} {ways}, {plan.step_name} in {launches}"]
     lines += [f"  {plan.why}"] if plan.why else []
     lines += [f"  field {field}: {_split(plan, field)}" for field in plan.kept_fields]
     share = f", {found.excess / found.least:.1%}" if found.least else ""
@@ -37,4 +37,5 @@ def _split(plan: ChunkPlan, field: str) -> str:
             above = max(above, box.upper[0] - own.upper[0])
     what = "up and down" if changes else "only read, up alone"
     on_host = f"{images} image{'s' * (images > 1)} on the host"
-    return f"split, {what}, with up to {below} rows below and {above} above, {on_host}"
+    around = f"with up to {below} rows below and {above} above" if below or above else "each row once"
+    return f"split, {what}, {around}, {on_host}"
