@@ -8,18 +8,27 @@ from typing import TYPE_CHECKING
 from controllers.plan.operation import MemoryCells
 from controllers.plan.recorder import Recorder
 from controllers.program.sweep import Version
+from hitmap.shape import Shape
 
 if TYPE_CHECKING:
     from controllers.plan.skewed import SkewedPlan
 
 
 def bring(plan: SkewedPlan, recorder: Recorder, phase: int, place: int) -> None:
-    """Keep the edge of the chunk before; bring the rows that are new, by a parcel."""
-    for field in plan.kept_fields:
-        _arrive(plan, recorder, field, phase, place)
+    """Keep the edge of the chunk before; bring the rows that are new, by a parcel.
+
+    The next chunk's are sent for as soon as there is a parcel, before anything is computed: what is
+    enqueued after launches waits for all of these in some drivers, whatever it is told to wait for.
+    """
+    chunks = plan.chunks(plan.locations[place])
+    at = chunks.index(place)
+    for early in chunks[: plan.n_parcels] if not at else ():
+        _arrive_all(plan, recorder, phase, place, early)
     _move_edges(plan, recorder, place)
     for field in plan.kept_fields:
         _unpack(plan, recorder, field, place)
+    for late in chunks[at + plan.n_parcels : at + plan.n_parcels + 1]:
+        _arrive_all(plan, recorder, phase, place, late)
 
 
 def take(plan: SkewedPlan, recorder: Recorder, field: str, phase: int, place: int) -> None:
@@ -35,10 +44,20 @@ def take(plan: SkewedPlan, recorder: Recorder, field: str, phase: int, place: in
         recorder.add(place, "download", "retrieve", sources, targets)
 
 
-def _arrive(plan: SkewedPlan, recorder: Recorder, field: str, phase: int, place: int) -> None:
+def _arrive_all(
+    plan: SkewedPlan, recorder: Recorder, phase: int, now: int, place: int
+) -> None:  # fmt: skip
+    """All fields of a chunk, while another one is in the window."""
+    for field in plan.kept_fields:
+        _arrive(plan, recorder, field, phase, now, place)
+
+
+def _arrive(
+    plan: SkewedPlan, recorder: Recorder, field: str, phase: int, now: int, place: int
+) -> None:  # fmt: skip
     """What a place owns and, at the ends of what its device has, what is around it."""
     parcel, own = plan.arrival(field, place), plan.brought(field, place)
-    boxes = () if own.empty else (own,)
+    boxes: tuple[Shape, ...] = () if own.empty else (own,)
     moves = [(plan.image(field, phase, place), boxes, boxes)] if boxes else []
     moves += [
         (plan.image(field, phase, message.source), message.border, message.halo)
@@ -47,7 +66,7 @@ def _arrive(plan: SkewedPlan, recorder: Recorder, field: str, phase: int, place:
     if moves:
         sources = [MemoryCells(image, boxes) for image, boxes, _ in moves]
         targets = [MemoryCells(parcel, boxes) for _, _, boxes in moves]
-        recorder.add(place, "upload", "transfer", sources, targets)
+        recorder.add(now, "upload", "transfer", sources, targets)
 
 
 def _move_edges(plan: SkewedPlan, recorder: Recorder, place: int) -> None:
