@@ -84,6 +84,7 @@ class SkewedPlan(ChunkPlan):
         box = self._whole(self.locations[place]).first(field)
         if box is None:
             return None
+        box &= self._unrolled[field]    # rules make the others, of rows that may come later
         box = _rows(box, *self._ends(place, 0, held=False))
         return None if box.empty else box
 

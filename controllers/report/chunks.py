@@ -37,5 +37,7 @@ def _split(plan: ChunkPlan, field: str) -> str:
             above = max(above, box.upper[0] - own.upper[0])
     what = "up and down" if changes else "only read, up alone"
     on_host = f"{images} image{'s' * (images > 1)} on the host"
-    around = f"with up to {below} rows below and {above} above" if below or above else "each row once"
+    around = "each row once"
+    if below or above:
+        around = f"with up to {below} rows below and {above} above"
     return f"split, {what}, {around}, {on_host}"

@@ -106,7 +106,7 @@ def test_what_is_explained() -> None:
     with Computation(CROSS, START, memory_cap=NEEDED // 3, halo_width=2, **INTERNAL) as run:
         text = run.explain()
         moved = traffic(run.plan)
-    assert "chunks: 8 skewed, 4 rows kept for the next one, 1 parcel each way on each device" in text
+    assert "chunks: 8 skewed, 4 rows kept for the next one, 1 parcel each way on each" in text
     assert "pass of 2 steps in 1 launch" in text and "so that the link should be" in text
     assert "at least 8 of each place are needed; estimated per step" in text
     assert "field u: split, up and down, each row once, 1 image on the host" in text
