@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyopencl as cl
 
 from controllers.device import Device
-from controllers.device.event import Command, in_order
+from controllers.device.event import Command, Event, in_order
 from controllers.executor.clearing import Clearing
 from controllers.executor.clock import Clock
 from controllers.executor.lane import Lane

@@ -40,6 +40,8 @@ def why_overlapped(program: Program, layout: Layout, locations: Sequence[Locatio
             return f"field {field.name!r} has an extent of its own"
         if not written and field.boundary.extends and not field.boundary.is_steady:
             return f"rules make cells outside of field {field.name!r}, which no step computes"
+    if len({where.rank for where in locations}) > 1:
+        return "chunks of several ranks hand over margins"
     last: dict[tuple[int, int], int] = {}
     for box, where in zip(layout.owned, locations):
         key, (low, high) = (where.rank, where.controller), (box.lower[0], box.upper[0])
