@@ -186,7 +186,7 @@ class ChunkOutline(RoundOutline):
                             key, largest, dtype, "tile", chunks[0], "step", on_device=True
                         )
 
-    def launch_of(self, phase: int) -> int:
+    def launch_of(self, phase: int, place: int) -> int:
         return phase
 
     def parts_of(
