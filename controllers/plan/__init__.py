@@ -19,7 +19,7 @@ from controllers.plan.operation import (
 from controllers.plan.overlap import Overlap
 from controllers.plan.plan import Plan
 from controllers.plan.round_plan import PacedPlan, RepeatedRounds, RoundPlan
-from controllers.plan.skewed import SkewedPlan
+from controllers.plan.skewed_plan import SkewedPlan
 from controllers.plan.way import ExchangeWay
 
 __all__ = [
