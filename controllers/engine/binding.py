@@ -111,7 +111,7 @@ class Binder(Memories):
         folds: whether it makes the folds of its sweep, too.
         """
         assert operation.sweep is not None
-        sweep = self.plan.sweeps[operation.sweep]
+        sweep = self.plan.sweep_at(operation.sweep, operation.launch, operation.place)
         read = [self._tile(_tile_key(access)) for access in operation.reads]
         written = [self._tile(_tile_key(access)) for access in operation.writes]
         return self.executors[operation.place].launch_command(
@@ -128,9 +128,23 @@ class Binder(Memories):
     def folding_launch(self, operation: Operation) -> Command | None:
         """The other command of a launch that folds in some steps; or of one that folds apart."""
         is_launch, apart = operation.verb == "launch", self.plan.folds_apart
-        if not is_launch or not (apart or folds_at_times(self.plan, operation)):
+        is_later = self.plan.steps_are_rounds and operation.launch > 0
+        if not is_launch or is_later or not (apart or folds_at_times(self.plan, operation)):
             return None
         return self.launch(operation, 1 if apart else None)
+
+    def turned(self, operation: Operation) -> Command:
+        """The command of a launch that computes no step: what it would compute stays as it was."""
+        (update,) = self.plan.sweeps[0].updates
+        field, box = update.version.field, operation.launched
+        number = [use.version.field for use in self.plan.sweeps[0].uses].index(field)
+        source, target = (
+            self._tile(_tile_key(one)) for one in (operation.reads[number], operation.writes[0])
+        )
+        return self.executors[operation.place].copy_command(
+            source.linear, target.linear, self.plan.program.itemsize(field),
+            (source.strided(box), target.strided(box)),
+        )  # fmt: skip
 
     def combination(self, operation: Operation, comm: Communicator, told: Told) -> Combination:
         """The command that makes folds known to all ranks; `told` is told of them."""
