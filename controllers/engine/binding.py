@@ -30,6 +30,7 @@ from controllers.program.application import no_cells
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.comm import Communicator
+from hitmap.shape import Shape
 
 
 class Binder(Memories):
@@ -104,11 +105,12 @@ class Binder(Memories):
         self._shared.clear()
 
     def launch(
-        self, operation: Operation, n_steps: int | None = None, *, folds: bool = True
-    ) -> Command:
+        self, operation: Operation, n_steps: int | None = None, *, folds: bool = True,
+        over: Shape | None = None,
+    ) -> Command:  # fmt: skip
         """The command of a launch, of as many time steps as the plan has or of `n_steps`.
 
-        folds: whether it makes the folds of its sweep, too.
+        folds: whether it makes the folds of its sweep, too.  over: these of its cells alone.
         """
         assert operation.sweep is not None
         sweep = self.plan.sweep_at(operation.sweep, operation.launch, operation.place)
@@ -119,7 +121,7 @@ class Binder(Memories):
             sweep if n_steps is None else self.plan.shortened(sweep, n_steps),
             dict(zip((use.version.field for use in sweep.uses), read, strict=True)),
             dict(zip(sweep.writes, written, strict=True)),
-            operation.launched,
+            operation.launched if over is None else over,
             self.turns[operation.place][operation.turn],
             self.folding(operation.gives[0]) if folds and operation.gives else None,
             operation.part,
@@ -128,8 +130,10 @@ class Binder(Memories):
     def folding_launch(self, operation: Operation) -> Command | None:
         """The other command of a launch that folds in some steps; or of one that folds apart."""
         is_launch, apart = operation.verb == "launch", self.plan.folds_apart
-        is_later = self.plan.steps_are_rounds and operation.launch > 0
-        if not is_launch or is_later or not (apart or folds_at_times(self.plan, operation)):
+        if is_launch and self.plan.steps_are_rounds:    # it ends a run
+            own = self.plan.updated(self.plan.sweeps[0], operation.place)
+            return self.launch(operation, 1, over=own) if operation.gives else None
+        if not is_launch or not (apart or folds_at_times(self.plan, operation)):
             return None
         return self.launch(operation, 1 if apart else None)
 

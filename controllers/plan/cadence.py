@@ -13,6 +13,12 @@ class Cadence:
     lengths: tuple[int, ...] | None = None  # steps of a launch that suit each place, if unlike
 
     @property
+    def longest(self) -> tuple[int, ...]:
+        """The time steps of the longest launch at each place, where places are unlike; else none.
+        """
+        return ()
+
+    @property
     def halo_width(self) -> int:
         """Time steps between two exchanges."""
         return self.n_launches * self.steps_per_launch
@@ -38,6 +44,10 @@ class Cadence:
     def last_of(self, phase: int, place: int) -> int:
         """The step of the period, as tiles turn at a place, in which a step hands over there."""
         return phase
+
+    def launches_text(self, place: int) -> str:
+        """The launches of a round at a place, for people, where places are unlike; else nothing."""
+        return ""
 
     @property
     def step_name(self) -> str:

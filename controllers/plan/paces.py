@@ -19,6 +19,7 @@ from controllers.program.program import Program
 from controllers.program.sweep import Sweep, Version
 from hitmap.cut import split_even
 from hitmap.layout import Layout
+from hitmap.shape import Shape
 
 Steps: TypeAlias = Union[int, Sequence[int]]    # of a launch, at all places or at each
 Pace: TypeAlias = "tuple[int, ...]"     # the time steps of each launch of a round at a place
@@ -82,12 +83,19 @@ class PacedOutline(RoundOutline):
         return sum(self.paces[0])
 
     @property
+    def longest(self) -> tuple[int, ...]:
+        return tuple(max(pace) for pace in self.paces)
+
+    @property
     def span(self) -> int:
         return self.halo_width
 
     @property
     def step_name(self) -> str:
         return self.round_name
+
+    def launches_text(self, place: int) -> str:
+        return f", launches of {', '.join(map(str, self.paces[place]))} steps"
 
     def launches_of(self, place: int) -> int:
         return len(self.paces[place])
@@ -112,9 +120,15 @@ class PacedOutline(RoundOutline):
         counts = dict.fromkeys(count for place in places for count in self.paces[place])
         return [self._of_steps(count) for count in counts]
 
-    def is_folding(self, sweep: Sweep, phase: int, place: int) -> bool:
-        """In the first launch of a round, in whose place one of one step ends a run."""
-        return bool(sweep.folds) and self.launch_of(phase, place) == 0
+    def parts_of(
+        self, number: int, phase: int, place: int
+    ) -> tuple[list[tuple[Shape, bool]], Shape]:
+        """The first launch folds what the place owns, where it is the step that ends a run."""
+        sweep, over = self.sweeps[number], self.computed(number, phase, place)
+        if over.empty or not sweep.folds:
+            return super().parts_of(number, phase, place)
+        folds = self.launch_of(phase, place) == 0 and not self.updated(sweep, place).empty
+        return [(over, folds)], Shape(over.lower, over.lower)
 
     def _of_steps(self, count: int) -> Sweep:
         if count not in self._shorter:

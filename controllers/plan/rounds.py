@@ -172,7 +172,7 @@ class RoundOutline(Plan):
         nothing = Shape(over.lower, over.lower)
         if over.empty:
             return [], nothing
-        if self.is_folding(sweep, phase, place):
+        if sweep.folds:
             own = self.updated(sweep, place)
             rest = Region.of([over]) - own
             folding = [] if own.empty else [(own, True)]
@@ -181,10 +181,6 @@ class RoundOutline(Plan):
             return [(over, False)], nothing
         first, inner = self._split(sweep, over, place)
         return [(box, False) for box in first], inner
-
-    def is_folding(self, sweep: Sweep, phase: int, place: int) -> bool:
-        """Whether launches of a sweep fold."""
-        return bool(sweep.folds)
 
     def sent_after(self, version: Version) -> int:
         """Of what gets another name in the last launch, the first sweep, which leaves it."""
