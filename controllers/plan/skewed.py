@@ -233,7 +233,8 @@ class SkewedPlan(ChunkPlan):
                 field: reduce(Shape.hull, (self.owned(field, one) for one in self.chunks(where)))
                 for field in self._unrolled
             }
-            self._wholes[key] = self._surveyor.round(owned, self.n_launches)
+            launches = [self.sweeps] * self.n_launches
+            self._wholes[key] = self._surveyor.round(owned, launches)
         return self._wholes[key]
 
     @cached_property
