@@ -61,10 +61,10 @@ class Accumulator:
     words: Words
 
     def __post_init__(self) -> None:
-        words = np.array(self.words, np.int64)
+        words = exact_sum.normal(self.words) if self.kind == "sum" else np.array(self.words, np.int64)
         assert words.shape == (n_words(self.kind, self.dtype),), "as many as the kind has"
-        object.__setattr__(self, "words", exact_sum.normal(words) if self.kind == "sum" else words)
-        self.words.flags.writeable = False
+        words.setflags(write=False)
+        object.__setattr__(self, "words", words)
 
     def __eq__(self, other: object) -> bool:
         return (

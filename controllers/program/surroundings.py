@@ -15,6 +15,7 @@ from controllers.program.program import Program
 from hitmap.shape import Shape
 
 Array: TypeAlias = npt.NDArray[Any]
+_LEAST, _MOST = (float(size) for size in (np.finfo("float32").tiny, np.finfo("float32").max))
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,11 @@ class Surroundings:
 
     def scalar(self, name: str, dtype: str) -> np.generic:
         """A scalar, rounded once to `dtype`; what is beyond its range becomes infinite."""
+        number, to = self.numbers[name], np.dtype(dtype).type
+        if not number or _LEAST <= abs(number) <= _MOST:    # mostly: NumPy has nothing to say
+            return to(number)
         with np.errstate(all="ignore"):
-            rounded: np.generic = np.dtype(dtype).type(self.numbers[name])
-        return rounded
+            return to(number)
 
     def value(self, node: Given, box: Shape, dtype: str) -> Any:
         """What the cells of `box` are given: a number, or an array that is broadcast over them.
