@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from controllers.array.term import Apply, Number, Term
 from controllers.program.dtypes import (
@@ -69,6 +70,12 @@ def apply(function: Callable[..., Any], operands: Sequence[Any], math: Math) -> 
     made = [_operand(*one, rule.constant) for one in zip(operands, kinds, rule.ways)]
     term = Apply(rule.symbol, rule.kind, tuple(made))
     return Apply(rule.cast, Kind(rule.cast), (term,)) if rule.cast else term
+
+
+@lru_cache(maxsize=256)
+def name_of(dtype: npt.DTypeLike) -> str:
+    """The name of a dtype, which NumPy makes anew each time."""
+    return np.dtype(dtype).name
 
 
 def converted(term: Term, dtype: str) -> Term:

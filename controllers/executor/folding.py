@@ -197,14 +197,14 @@ class DeviceFolding:
     def _merged(self) -> tuple[Words, Words]:
         """The words of all sums, and the extremes as those of one box, from all vectors."""
         vectors = self._result.reshape(COPIES, -1)
+        halves = vectors.view(np.uint32)    # little-endian
         slots, at = np.zeros((1, self._n_extremes, OF_SLOT), np.int64), self._n_words
         for number, one in enumerate(each for each in self._values if each.kind != "sum"):
-            word = np.ascontiguousarray(vectors[:, at])
             if words_of(one) == 1:
-                low, high = word.view(np.uint32).reshape(-1, 2).max(axis=0).tolist()
+                low, high = halves[:, 2 * at : 2 * at + 2].max(axis=0).tolist()
                 slots[0, number, :2] = low if is_most(one) else high, low - (1 << 31)
             else:
-                most = int(word.view(np.uint64).max())
+                most = int(vectors.view(np.uint64)[:, at].max())
                 slots[0, number, :2] = most != 0, most - (1 << 63)
             at += words_of(one)
         return vectors[:, : self._n_words].sum(axis=0), slots

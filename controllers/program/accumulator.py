@@ -21,6 +21,7 @@ from hitmap.shape import Shape
 KINDS = ("sum", "min", "max", "argmin", "argmax", "any", "all")
 NUMBERED = ("argmin", "argmax")
 _N_WORDS = {"min": 2, "max": 2, "argmin": 3, "argmax": 3, "any": 1, "all": 1}
+_SIGNED = {4: np.int32, 8: np.int64}
 NONE, SOME, NAN = range(3)      # the states of an extreme: no cell yet, a value, a NaN among them
 Result = Union[float, int, bool, np.generic]
 
@@ -180,9 +181,8 @@ def of_key(key: int, dtype: str) -> np.generic:
     """
     kind = np.dtype(dtype)
     if kind.kind == "f":
-        signed = np.dtype(f"i{kind.itemsize}").type(key)
-        bits = signed ^ np.iinfo(signed.dtype).max if key < 0 else signed
-        found: np.generic = np.array([bits]).view(kind)[0]
+        bits = key ^ ((1 << (8 * kind.itemsize - 1)) - 1) if key < 0 else key
+        found: np.generic = _SIGNED[kind.itemsize](bits).view(kind)
         return found
     whole: np.generic = kind.type(key + (1 << 63) if kind == np.uint64 else key)
     return whole
