@@ -72,6 +72,49 @@ KGT_INLINE void kgt_lanes_add_float(
         sum->first = first;
 }
 
+// Where the processor tells whether any addition was rounded, many numbers are added without a test,
+// and in the usual way where it says so.  Of a float64 two parts of half the bits are added.
+#ifdef __x86_64__
+#define KGT_WATCHED 2048    // cells of a block
+typedef struct { KGT_DOUBLES high, low; } kgt_parts_of_lanes;
+
+// from now on it notes what is rounded; the parts are told, so that nothing is added before
+KGT_INLINE void kgt_watch(kgt_parts_of_lanes *parts)
+{
+    uint state;
+    __asm__ volatile("stmxcsr %0" : "=m"(state));
+    state &= ~0x3fU;
+    __asm__ volatile("ldmxcsr %1" : "+m"(*parts) : "m"(state));
+}
+
+KGT_INLINE void kgt_part_float(kgt_parts_of_lanes *parts, const KGT_FLOATS value)
+{
+    parts->high += __builtin_convertvector(value, KGT_DOUBLES);
+}
+
+KGT_INLINE void kgt_part_double(kgt_parts_of_lanes *parts, const KGT_DOUBLES value)
+{
+    const KGT_DOUBLES high = KGT_MASKED(value, ~0x3ffffffL);
+    parts->high += high;
+    parts->low += value - high;
+}
+
+// the parts to the sums, unless something was rounded since, or is not finite
+KGT_INLINE int kgt_lanes_add_parts(
+    kgt_sums_of_lanes *sum, KGT_DOUBLES *further, kgt_sum *one, __global long *digits,
+    const int lowest, kgt_parts_of_lanes *parts)
+{
+    uint state;
+    __asm__ volatile("stmxcsr %0" : "=m"(state), "+m"(*parts));
+    const KGT_DOUBLES high = parts->high, low = parts->low;
+    if (state & 0x20 || kgt_rests(high - high) || kgt_rests(low - low))
+        return 0;
+    kgt_lanes_add_double(sum, further, one, digits, lowest, high);
+    kgt_lanes_add_double(sum, further, one, digits, lowest, low);
+    return 1;
+}
+#endif
+
 // the sums of all lanes to one of them
 KGT_CALLED void kgt_lanes_join(
     const KGT_DOUBLES *sums, const int n, kgt_sum *one, __global long *digits, const int lowest)

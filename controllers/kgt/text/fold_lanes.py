@@ -22,6 +22,7 @@ from controllers.kgt.text.fold_values import FoldValue, values_of
 from controllers.kgt.text.fold_words import is_most
 from controllers.kgt.text.lanes import WIDE
 from controllers.kgt.text.literals import OPENCL_TYPES
+from controllers.program.expression import Read
 from controllers.program.functions import FLOATS
 from controllers.program.program import Stage
 
@@ -59,6 +60,7 @@ def _rests(width: int) -> list[str]:
         halves.append(f"const long{part} half_{part} = {whole}.lo | {whole}.hi;")
     return block("""
         // the bits in which numbers differ; and whether they do in any lane, but for their signs
+        #define KGT_MASKED(value, bits) as_double$width(as_long$width(value) & (bits))
         #define KGT_UNLIKE(one, other) (as_long$width(one) ^ as_long$width(other))
         KGT_INLINE int kgt_differ(const long$width bits)
         {
@@ -183,6 +185,43 @@ def _taken_one_by_one(
         }
     """, arrays=arrays, first=first, end=end,
         take=take_cell(one, lambda field: f"kgt_each_{field}[kgt_lane]"))  # fmt: skip
+
+
+def is_watched(stage: Stage) -> bool:
+    """Whether a sum of numbers that are read, and nothing else, is all that a stage computes."""
+    return (
+        not stage.stored
+        and all(isinstance(update, Read) for update in stage.updates.values())
+        and [one.kind == "sum" and in_lanes(one) and not one.over for one in values_of(stage)]
+        == [True]
+    )
+
+
+def lanes_take_blocks(stage: Stage, value: str, width: int) -> list[str]:
+    """C lines: take the whole vectors of a row block by block, where the processor tells of each
+    whether an addition was rounded.
+
+    value: C text of the vector at `item_x`.
+    """
+    (one,) = values_of(stage)
+    digits, lowest = sum_of(stage, one)
+    real = OPENCL_TYPES[one.dtype]
+    sums = f"&{_lanes(one)}, {_further(one)}, &{held(one)}, {digits}, {lowest}"
+    return block("""
+        while (item_x <= item_cells - $two) {
+            const long kgt_first = item_x;
+            const long kgt_end = item_x + min(item_cells - $most - item_x & -${width}L, KGT_WATCHED + 0L);
+            kgt_parts_of_lanes kgt_watched = {0};
+            kgt_watch(&kgt_watched);
+            kgt_parts_of_lanes kgt_parts = kgt_watched;     // in registers
+            for (; item_x < kgt_end; item_x += $width)
+                kgt_part_$real(&kgt_parts, $value);
+            kgt_watched = kgt_parts;
+            if (!kgt_lanes_add_parts($sums, &kgt_watched))
+                for (item_x = kgt_first; item_x < kgt_end; item_x += $width)
+                    kgt_lanes_add_$real($sums, $value);
+        }
+    """, two=2 * width - 1, most=width - 1, width=width, real=real, value=value, sums=sums)
 
 
 def lanes_end(stage: Stage, width: int) -> list[str]:
