@@ -3,6 +3,7 @@
 typedef struct { KGT_DOUBLES first, second; } kgt_sums_of_lanes;
 
 #define KGT_FURTHER 10
+#define KGT_KEPT (1024 / KGT_LANES)      // vectors that are added together
 
 // as kgt_two_sum
 KGT_INLINE KGT_DOUBLES kgt_lanes_two_sum(KGT_DOUBLES *sum, const KGT_DOUBLES value)
@@ -114,6 +115,43 @@ KGT_INLINE int kgt_lanes_add_parts(
     return 1;
 }
 #endif
+
+// `n` vectors
+KGT_CALLED void kgt_lanes_add_kept_float(
+    kgt_sums_of_lanes *sum, KGT_DOUBLES *further, kgt_sum *one, __global long *digits,
+    const int lowest, const KGT_FLOATS *kept, const int n)
+{
+#ifdef KGT_WATCHED
+    kgt_parts_of_lanes watched = {0};
+    kgt_watch(&watched);
+    kgt_parts_of_lanes parts = watched;     // in registers
+    for (int i = 0; i < n; ++i)
+        kgt_part_float(&parts, kept[i]);
+    watched = parts;
+    if (kgt_lanes_add_parts(sum, further, one, digits, lowest, &watched))
+        return;
+#endif
+    for (int i = 0; i < n; ++i)
+        kgt_lanes_add_float(sum, further, one, digits, lowest, kept[i]);
+}
+
+KGT_CALLED void kgt_lanes_add_kept_double(
+    kgt_sums_of_lanes *sum, KGT_DOUBLES *further, kgt_sum *one, __global long *digits,
+    const int lowest, const KGT_DOUBLES *kept, const int n)
+{
+#ifdef KGT_WATCHED
+    kgt_parts_of_lanes watched = {0};
+    kgt_watch(&watched);
+    kgt_parts_of_lanes parts = watched;     // in registers
+    for (int i = 0; i < n; ++i)
+        kgt_part_double(&parts, kept[i]);
+    watched = parts;
+    if (kgt_lanes_add_parts(sum, further, one, digits, lowest, &watched))
+        return;
+#endif
+    for (int i = 0; i < n; ++i)
+        kgt_lanes_add_double(sum, further, one, digits, lowest, kept[i]);
+}
 
 // the sums of all lanes to one of them
 KGT_CALLED void kgt_lanes_join(

@@ -104,6 +104,8 @@ def lanes_start(stage: Stage, width: int) -> list[str]:
         if in_lanes(one) and one.kind == "sum":
             lines.append(f"kgt_sums_of_lanes {_lanes(one)} = {{0}};")
             lines.append(f"KGT_DOUBLES {_further(one)}[KGT_FURTHER] = {{0}};")
+            lines.append(f"KGT_{OPENCL_TYPES[one.dtype].upper()}S {_kept(one)}[KGT_KEPT];")
+            lines.append(f"int {_count(one)} = 0;")
         elif in_lanes(one):
             real, whole = OPENCL_TYPES[one.dtype], _WHOLE[one.dtype]
             least = f"({whole}{width})({whole.upper()}_MIN)"
@@ -151,16 +153,17 @@ def _taken_at_once(
                 kgt_lanes_take_$real(&$held, $value, kgt_taken);
             }
         """, whole=whole, taken=taken, real=real, held=_lanes(one), value=sign + value(one.value))
-    digits, lowest = sum_of(stage, one)
     numbers = value(one.value)
     if tests:
         real = f"as_{OPENCL_TYPES[one.dtype]}{width}"
         numbers = f"{real}(as_{whole}({numbers}) & ({taken}))"
-    return [
-        f"kgt_lanes_add_{OPENCL_TYPES[one.dtype]}(",
-        f"    &{_lanes(one)}, {_further(one)}, &{held(one)}, {digits}, {lowest},",
-        f"    {numbers});",
-    ]
+    return block("""
+        $kept[$count] = $numbers;
+        if (++$count == KGT_KEPT) {
+            $add
+            $count = 0;
+        }
+    """, kept=_kept(one), count=_count(one), numbers=numbers, add=_add_kept(stage, one))
 
 
 def _taken_one_by_one(
@@ -204,9 +207,7 @@ def lanes_take_blocks(stage: Stage, value: str, width: int) -> list[str]:
     value: C text of the vector at `item_x`.
     """
     (one,) = values_of(stage)
-    digits, lowest = sum_of(stage, one)
-    real = OPENCL_TYPES[one.dtype]
-    sums = f"&{_lanes(one)}, {_further(one)}, &{held(one)}, {digits}, {lowest}"
+    real, sums = OPENCL_TYPES[one.dtype], _sums(stage, one)
     return block("""
         while (item_x <= item_cells - $two) {
             const long kgt_first = item_x;
@@ -229,11 +230,7 @@ def lanes_end(stage: Stage, width: int) -> list[str]:
     lines = []
     for one in values_of(stage):
         if in_lanes(one) and one.kind == "sum":
-            digits, lowest = sum_of(stage, one)
-            lines += block("""
-                kgt_lanes_end(&$lanes, $further, &$held, $digits, $lowest);
-            """, lanes=_lanes(one), further=_further(one), held=held(one), digits=digits,
-                lowest=lowest)  # fmt: skip
+            lines += [*_add_kept(stage, one), f"kgt_lanes_end({_sums(stage, one)});"]
         elif in_lanes(one):
             lines += block("""
                 const kgt_lanes_$real ${lanes}_all = $lanes;
@@ -245,6 +242,28 @@ def lanes_end(stage: Stage, width: int) -> list[str]:
             """, real=OPENCL_TYPES[one.dtype], whole=_WHOLE[one.dtype], lanes=_lanes(one),
                 held=held(one), width=width)  # fmt: skip
     return [*lines, *fold_end(stage)]
+
+
+def _add_kept(stage: Stage, one: FoldValue) -> list[str]:
+    """C lines: add the vectors that are kept."""
+    return block("""
+        kgt_lanes_add_kept_$real(
+            $sums, $kept, $count);
+    """, real=OPENCL_TYPES[one.dtype], sums=_sums(stage, one), kept=_kept(one), count=_count(one))
+
+
+def _sums(stage: Stage, one: FoldValue) -> str:
+    """C text: the arguments that say what an item has of a sum so far."""
+    digits, lowest = sum_of(stage, one)
+    return f"&{_lanes(one)}, {_further(one)}, &{held(one)}, {digits}, {lowest}"
+
+
+def _kept(one: FoldValue) -> str:
+    return f"{held(one)}_kept"
+
+
+def _count(one: FoldValue) -> str:
+    return f"{held(one)}_n"
 
 
 def _lanes(one: FoldValue) -> str:
