@@ -77,6 +77,11 @@ KGT_INLINE void kgt_lanes_add_float(
 // and in the usual way where it says so.  Of a float64 two parts of half the bits are added.
 #ifdef __x86_64__
 #define KGT_WATCHED 2048    // cells of a block
+// a processor that foresees what such a loop reads; what is asked for besides keeps it from it
+#if defined(__znver1__) || defined(__znver2__) || defined(__znver3__) || defined(__znver4__) \
+    || defined(__znver5__)
+#define KGT_FORESEEN
+#endif
 typedef struct { KGT_DOUBLES high, low; } kgt_parts_of_lanes;
 
 // from now on it notes what is rounded; the parts are told, so that nothing is added before

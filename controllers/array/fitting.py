@@ -8,7 +8,7 @@ at, and go the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -145,9 +145,9 @@ def _weakened(terms: Sequence[Any]) -> list[Term | float]:
     return [one.item() if isinstance(one, np.generic) else one for one in terms]
 
 
-@lru_cache(maxsize=256)
+@cache
 def _common_dtype(dtypes: tuple[str, ...], others: tuple[np.dtype[Any], ...]) -> str:
-    return np.result_type(*map(np.dtype, dtypes), *others).name
+    return str(np.result_type(*map(np.dtype, dtypes), *others).name)
 
 
 def with_whole_exponent(

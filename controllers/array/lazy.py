@@ -109,7 +109,7 @@ class Distributed(Reduced, Operators):
 
         What is beyond the least or the largest integer becomes these, and NaN 0.
         """
-        name, operand = name_of(dtype), self.operand()
+        name, operand = name_of(np.dtype(dtype)), self.operand()
         if operand is None:
             return np.asarray(self).astype(dtype)
         if name not in (*DTYPES, "bool"):

@@ -11,7 +11,6 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from controllers.array.term import Apply, Number, Term
 from controllers.program.dtypes import (
@@ -72,10 +71,10 @@ def apply(function: Callable[..., Any], operands: Sequence[Any], math: Math) -> 
     return Apply(rule.cast, Kind(rule.cast), (term,)) if rule.cast else term
 
 
-@lru_cache(maxsize=256)
-def name_of(dtype: npt.DTypeLike) -> str:
+@cache
+def name_of(dtype: np.dtype[Any]) -> str:
     """The name of a dtype, which NumPy makes anew each time."""
-    return np.dtype(dtype).name
+    return str(dtype.name)
 
 
 def converted(term: Term, dtype: str) -> Term:

@@ -62,7 +62,8 @@ class Accumulator:
     words: Words
 
     def __post_init__(self) -> None:
-        words = exact_sum.normal(self.words) if self.kind == "sum" else np.array(self.words, np.int64)
+        is_sum = self.kind == "sum"
+        words = exact_sum.normal(self.words) if is_sum else np.array(self.words, np.int64)
         assert words.shape == (n_words(self.kind, self.dtype),), "as many as the kind has"
         words.setflags(write=False)
         object.__setattr__(self, "words", words)

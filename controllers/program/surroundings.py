@@ -71,11 +71,14 @@ class Surroundings:
 
     def scalar(self, name: str, dtype: str) -> np.generic:
         """A scalar, rounded once to `dtype`; what is beyond its range becomes infinite."""
-        number, to = self.numbers[name], np.dtype(dtype).type
+        number, kind = self.numbers[name], np.dtype(dtype).type
+        rounded: np.generic
         if not number or _LEAST <= abs(number) <= _MOST:    # mostly: NumPy has nothing to say
-            return to(number)
-        with np.errstate(all="ignore"):
-            return to(number)
+            rounded = kind(number)
+        else:
+            with np.errstate(all="ignore"):
+                rounded = kind(number)
+        return rounded
 
     def value(self, node: Given, box: Shape, dtype: str) -> Any:
         """What the cells of `box` are given: a number, or an array that is broadcast over them.

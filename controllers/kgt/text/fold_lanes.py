@@ -104,8 +104,9 @@ def lanes_start(stage: Stage, width: int) -> list[str]:
         if in_lanes(one) and one.kind == "sum":
             lines.append(f"kgt_sums_of_lanes {_lanes(one)} = {{0}};")
             lines.append(f"KGT_DOUBLES {_further(one)}[KGT_FURTHER] = {{0}};")
-            lines.append(f"KGT_{OPENCL_TYPES[one.dtype].upper()}S {_kept(one)}[KGT_KEPT];")
-            lines.append(f"int {_count(one)} = 0;")
+            if stage.stored:    # what is computed besides is rounded, which would be heard
+                lines.append(f"KGT_{OPENCL_TYPES[one.dtype].upper()}S {_kept(one)}[KGT_KEPT];")
+                lines.append(f"int {_count(one)} = 0;")
         elif in_lanes(one):
             real, whole = OPENCL_TYPES[one.dtype], _WHOLE[one.dtype]
             least = f"({whole}{width})({whole.upper()}_MIN)"
@@ -157,6 +158,9 @@ def _taken_at_once(
     if tests:
         real = f"as_{OPENCL_TYPES[one.dtype]}{width}"
         numbers = f"{real}(as_{whole}({numbers}) & ({taken}))"
+    if not stage.stored:
+        add = f"kgt_lanes_add_{OPENCL_TYPES[one.dtype]}"
+        return [f"{add}(", f"    {_sums(stage, one)},", f"    {numbers});"]
     return block("""
         $kept[$count] = $numbers;
         if (++$count == KGT_KEPT) {
@@ -200,29 +204,34 @@ def is_watched(stage: Stage) -> bool:
     )
 
 
-def lanes_take_blocks(stage: Stage, value: str, width: int) -> list[str]:
+def lanes_take_blocks(stage: Stage, value: str, width: int, ahead: list[str]) -> list[str]:
     """C lines: take the whole vectors of a row block by block, where the processor tells of each
     whether an addition was rounded.
 
-    value: C text of the vector at `item_x`.
+    value: C text of the vector at `item_x`.  ahead: C lines that ask for what comes later.
     """
     (one,) = values_of(stage)
     real, sums = OPENCL_TYPES[one.dtype], _sums(stage, one)
     return block("""
         while (item_x <= item_cells - $two) {
-            const long kgt_first = item_x;
-            const long kgt_end = item_x + min(item_cells - $most - item_x & -${width}L, KGT_WATCHED + 0L);
+            const long kgt_first = item_x, kgt_left = item_cells - $most - item_x;
+            const long kgt_end = item_x + min(kgt_left & -${width}L, (long)KGT_WATCHED);
             kgt_parts_of_lanes kgt_watched = {0};
             kgt_watch(&kgt_watched);
             kgt_parts_of_lanes kgt_parts = kgt_watched;     // in registers
-            for (; item_x < kgt_end; item_x += $width)
+            for (; item_x < kgt_end; item_x += $width) {
+        #ifndef KGT_FORESEEN
+                $ahead
+        #endif
                 kgt_part_$real(&kgt_parts, $value);
+            }
             kgt_watched = kgt_parts;
             if (!kgt_lanes_add_parts($sums, &kgt_watched))
                 for (item_x = kgt_first; item_x < kgt_end; item_x += $width)
                     kgt_lanes_add_$real($sums, $value);
         }
-    """, two=2 * width - 1, most=width - 1, width=width, real=real, value=value, sums=sums)
+    """, two=2 * width - 1, most=width - 1, width=width, real=real, value=value, sums=sums,
+        ahead=ahead)  # fmt: skip
 
 
 def lanes_end(stage: Stage, width: int) -> list[str]:
@@ -230,7 +239,8 @@ def lanes_end(stage: Stage, width: int) -> list[str]:
     lines = []
     for one in values_of(stage):
         if in_lanes(one) and one.kind == "sum":
-            lines += [*_add_kept(stage, one), f"kgt_lanes_end({_sums(stage, one)});"]
+            lines += _add_kept(stage, one) if stage.stored else []
+            lines.append(f"kgt_lanes_end({_sums(stage, one)});")
         elif in_lanes(one):
             lines += block("""
                 const kgt_lanes_$real ${lanes}_all = $lanes;

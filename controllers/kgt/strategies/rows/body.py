@@ -195,7 +195,7 @@ def _vectors(program: Program, stage: Stage, config: RowsParameters) -> list[str
         $end
     """,
         lanes=config.lanes, two=2 * config.lanes - 1, n_rows=n_rows,
-        if_watched=_watched(stage, value, config) if is_plain else [],
+        if_watched=_watched(program, stage, value, config) if is_plain else [],
         end=["#endif"] if is_plain else [],
         compute=_for_rows(n_rows, [*outer, f"item_values[item] = {value};"]),
         ahead=_ahead(program, stage, config),
@@ -204,9 +204,10 @@ def _vectors(program: Program, stage: Stage, config: RowsParameters) -> list[str
     )
 
 
-def _watched(stage: Stage, value: str, config: RowsParameters) -> list[str]:
+def _watched(program: Program, stage: Stage, value: str, config: RowsParameters) -> list[str]:
     """C lines: the loop over the vectors of one row, where the processor tells what is rounded."""
-    blocks = lanes_take_blocks(stage, value.replace("[item]", "[0]"), config.lanes)
+    ahead = _ahead(program, stage, config)
+    blocks = lanes_take_blocks(stage, value.replace("[item]", "[0]"), config.lanes, ahead)
     return ["#ifdef KGT_WATCHED", *blocks, "#else"]
 
 
