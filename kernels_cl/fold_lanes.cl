@@ -119,14 +119,12 @@ KGT_INLINE int kgt_lanes_add_parts(
     kgt_lanes_add_double(sum, further, one, digits, lowest, low);
     return 1;
 }
-#endif
 
 // `n` vectors
 KGT_CALLED void kgt_lanes_add_kept_float(
     kgt_sums_of_lanes *sum, KGT_DOUBLES *further, kgt_sum *one, __global long *digits,
     const int lowest, const KGT_FLOATS *kept, const int n)
 {
-#ifdef KGT_WATCHED
     kgt_parts_of_lanes watched = {0};
     kgt_watch(&watched);
     kgt_parts_of_lanes parts = watched;     // in registers
@@ -135,7 +133,6 @@ KGT_CALLED void kgt_lanes_add_kept_float(
     watched = parts;
     if (kgt_lanes_add_parts(sum, further, one, digits, lowest, &watched))
         return;
-#endif
     for (int i = 0; i < n; ++i)
         kgt_lanes_add_float(sum, further, one, digits, lowest, kept[i]);
 }
@@ -144,7 +141,6 @@ KGT_CALLED void kgt_lanes_add_kept_double(
     kgt_sums_of_lanes *sum, KGT_DOUBLES *further, kgt_sum *one, __global long *digits,
     const int lowest, const KGT_DOUBLES *kept, const int n)
 {
-#ifdef KGT_WATCHED
     kgt_parts_of_lanes watched = {0};
     kgt_watch(&watched);
     kgt_parts_of_lanes parts = watched;     // in registers
@@ -153,10 +149,10 @@ KGT_CALLED void kgt_lanes_add_kept_double(
     watched = parts;
     if (kgt_lanes_add_parts(sum, further, one, digits, lowest, &watched))
         return;
-#endif
     for (int i = 0; i < n; ++i)
         kgt_lanes_add_double(sum, further, one, digits, lowest, kept[i]);
 }
+#endif
 
 // the sums of all lanes to one of them
 KGT_CALLED void kgt_lanes_join(

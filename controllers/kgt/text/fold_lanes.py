@@ -105,8 +105,12 @@ def lanes_start(stage: Stage, width: int) -> list[str]:
             lines.append(f"kgt_sums_of_lanes {_lanes(one)} = {{0}};")
             lines.append(f"KGT_DOUBLES {_further(one)}[KGT_FURTHER] = {{0}};")
             if stage.stored:    # what is computed besides is rounded, which would be heard
-                lines.append(f"KGT_{OPENCL_TYPES[one.dtype].upper()}S {_kept(one)}[KGT_KEPT];")
-                lines.append(f"int {_count(one)} = 0;")
+                lines += block("""
+                    #ifdef KGT_WATCHED
+                    KGT_${real}S $kept[KGT_KEPT];
+                    int $count = 0;
+                    #endif
+                """, real=OPENCL_TYPES[one.dtype].upper(), kept=_kept(one), count=_count(one))
         elif in_lanes(one):
             real, whole = OPENCL_TYPES[one.dtype], _WHOLE[one.dtype]
             least = f"({whole}{width})({whole.upper()}_MIN)"
@@ -158,16 +162,22 @@ def _taken_at_once(
     if tests:
         real = f"as_{OPENCL_TYPES[one.dtype]}{width}"
         numbers = f"{real}(as_{whole}({numbers}) & ({taken}))"
+    add = f"kgt_lanes_add_{OPENCL_TYPES[one.dtype]}"
+    tested = [f"{add}(", f"    {_sums(stage, one)},", f"    {numbers});"]
     if not stage.stored:
-        add = f"kgt_lanes_add_{OPENCL_TYPES[one.dtype]}"
-        return [f"{add}(", f"    {_sums(stage, one)},", f"    {numbers});"]
+        return tested
     return block("""
+        #ifdef KGT_WATCHED
         $kept[$count] = $numbers;
         if (++$count == KGT_KEPT) {
             $add
             $count = 0;
         }
-    """, kept=_kept(one), count=_count(one), numbers=numbers, add=_add_kept(stage, one))
+        #else
+        $tested
+        #endif
+    """, kept=_kept(one), count=_count(one), numbers=numbers, add=_add_kept(stage, one),
+        tested=tested)  # fmt: skip
 
 
 def _taken_one_by_one(
@@ -239,7 +249,8 @@ def lanes_end(stage: Stage, width: int) -> list[str]:
     lines = []
     for one in values_of(stage):
         if in_lanes(one) and one.kind == "sum":
-            lines += _add_kept(stage, one) if stage.stored else []
+            if stage.stored:
+                lines += ["#ifdef KGT_WATCHED", *_add_kept(stage, one), "#endif"]
             lines.append(f"kgt_lanes_end({_sums(stage, one)});")
         elif in_lanes(one):
             lines += block("""
