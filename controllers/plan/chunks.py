@@ -15,6 +15,7 @@ from functools import cached_property, reduce
 from typing import Any
 
 from controllers.plan.folding import needed
+from controllers.plan.images import Images
 from controllers.plan.memory import PlanMemory
 from controllers.plan.operation import Location, RoomKey, SlotKey, TileKey
 from controllers.plan.rounds import RoundOutline
@@ -51,10 +52,10 @@ class ChunkOutline(RoundOutline):
 
     def __init__(
         self, program: Program, layout: Layout, periodic: tuple[bool, ...], *args: Any,
-        n_slots: int = SLOTS, why: str = "", **options: Any,
+        n_slots: int = SLOTS, why: str = "", images: Images = Images(), **options: Any,
     ) -> None:  # fmt: skip
         """`why`: what the number of chunks and the steps of a pass were chosen by, for people."""
-        self.n_slots, self.why = n_slots, why
+        self.n_slots, self.why, self.images = n_slots, why, images
         reason = why_as_a_whole(program)
         if not reason and program.folds and options.get("steps_per_launch", 1) > 1:
             reason = "a launch that folds computes one step"
@@ -99,8 +100,8 @@ class ChunkOutline(RoundOutline):
         return self.image(field, n_done, place)
 
     def to_set(self, field: str, n_done: int, place: int) -> tuple[TileKey, ...]:
-        others = range(n_done + 1, n_done + self.n_images(field))
-        return tuple(self.image(field, n, place) for n in (n_done, *others))
+        """The newest image alone: a pass writes all of the other one."""
+        return (self.image(field, n_done, place),)
 
     def tile(self, version: Version, phase: int, place: int) -> SlotKey:
         pool = self.liveness.pools[version.field]
@@ -161,7 +162,7 @@ class ChunkOutline(RoundOutline):
 
     @property
     def memories(self) -> tuple[PlanMemory, ...]:
-        return tuple(self._memories_of_chunks())
+        return tuple(self.images.placed(self._memories_of_chunks(), self.locations))
 
     def _memories_of_chunks(self) -> Iterator[PlanMemory]:
         """Images on the host, and slots as large as the largest chunk that passes through."""

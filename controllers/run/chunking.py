@@ -11,6 +11,7 @@ from controllers.memory.ledger import MemoryCapError
 from controllers.placement.capacity import fits
 from controllers.placement.chunking import Cutting, cut, cuttings, refused, why_whole
 from controllers.placement.halo_width import fixed_width, replanned_pass
+from controllers.placement.images import check_disk, images_for
 from controllers.placement.own_kernel import as_planned, in_place, overlap_for
 from controllers.placement.placement import Placement
 from controllers.placement.temporal import agreed_steps, plan_with_steps
@@ -41,6 +42,7 @@ class Chunking:
         self._kinds = {where.kind for where in placement.locations}
         wide = replace(execution, halo_width=WIDE, steps_per_launch=None)
         self._program = as_planned(program, kernel, wide, self._kinds)
+        self._images = images_for(execution, comm)
         self._wanted = 1 if program.folds else execution.steps_per_launch    # of a launch
 
     def draft(self, error: MemoryCapError | None) -> tuple[Layout, Placement, ChunkPlan]:
@@ -65,6 +67,7 @@ class Chunking:
                 plan = self._chunks(cutting, layout, placement)
                 homes, comm = placement.executors, self._comm
                 if fits(plan, homes, self._largest_bytes, comm, on_same_tiles=_ends(plan)):
+                    check_disk(plan, comm)
                     return layout, placement, plan
                 n_chunks += -(-n_chunks // 8)
         raise refused(error, f"a row of cells with its margins has no room in {_slots(execution)}")
@@ -77,6 +80,7 @@ class Chunking:
             return self._plan(
                 ChunkPlan, layout, placement, steps_per_launch=n_steps,
                 n_launches=span // n_steps, n_slots=cutting.n_slots, why=cutting.why,
+                images=self._images,
             )  # fmt: skip
 
         plan = plan_with_steps(
