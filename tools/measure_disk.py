@@ -62,7 +62,8 @@ def ours(
         assert isinstance(run.plan, ChunkPlan)
         in_files = sum(one.nbytes for one in run.plan.memories if one.in_file)
         share = in_files / (2 * nbytes)     # of an image
-        print(f"{size(nbytes)} in {run.plan.layout.n_places} chunks, {share:.0%} of images in files")
+        n_chunks = run.plan.layout.n_places
+        print(f"{size(nbytes)} in {n_chunks} chunks, {share:.0%} of images in files")
         moved = round(nbytes * share)
         found["load"] = timed(lambda: run.load_file(start)), nbytes, moved
         for _ in range(options.passes):

@@ -16,7 +16,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, TypeAlias
@@ -130,11 +130,12 @@ def _write_back(file: int, uses: SimpleQueue[Use | None], flag: _Flag) -> None:
     os.close(file)
 
 
-def _uses(queue: SimpleQueue[Use | None]) -> Iterable[Use]:
-    return iter(queue.get, None)  # type: ignore[arg-type]
+def _uses(queue: SimpleQueue[Use | None]) -> Iterator[Use]:
+    while (use := queue.get()) is not None:
+        yield use
 
 
-def _pieces(runs: Iterable[Run]) -> Iterable[Run]:
+def _pieces(runs: Iterable[Run]) -> Iterator[Run]:
     for first, nbytes in runs:
         for begin in range(first, first + nbytes, READ_NBYTES):
             yield begin, min(READ_NBYTES, first + nbytes - begin)

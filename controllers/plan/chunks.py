@@ -15,7 +15,7 @@ from functools import cached_property, reduce
 from typing import Any
 
 from controllers.plan.folding import needed
-from controllers.plan.images import Images
+from controllers.plan.images import IN_MEMORY, Images
 from controllers.plan.memory import PlanMemory
 from controllers.plan.operation import Location, RoomKey, SlotKey, TileKey
 from controllers.plan.rounds import RoundOutline
@@ -52,7 +52,7 @@ class ChunkOutline(RoundOutline):
 
     def __init__(
         self, program: Program, layout: Layout, periodic: tuple[bool, ...], *args: Any,
-        n_slots: int = SLOTS, why: str = "", images: Images = Images(), **options: Any,
+        n_slots: int = SLOTS, why: str = "", images: Images = IN_MEMORY, **options: Any,
     ) -> None:  # fmt: skip
         """`why`: what the number of chunks and the steps of a pass were chosen by, for people."""
         self.n_slots, self.why, self.images = n_slots, why, images

@@ -39,3 +39,6 @@ class Images:
                 continue
             taken[rank] += memory.nbytes * (memory.kind == "image")
             yield memory
+
+
+IN_MEMORY = Images()

@@ -77,8 +77,8 @@ class PlaceMemory:
     tiles: the fields, their doubles and the halos.
     alignment: what tiles in host memory take beside their cells, to begin where they should.
     device_staging, host_staging: borders and halos on their way.
-    host_images: fields on the host, of which chunks pass through the device (docs/chunks.md); image_files: those
-        of them that lie in files, which take no memory.
+    host_images: fields on the host, of which chunks pass through the device (docs/chunks.md).
+    image_files: those that lie in files, which take no memory.
     """
 
     tiles: int = 0
