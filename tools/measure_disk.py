@@ -7,7 +7,7 @@
 The field has `--times` the bytes of the budget.  It is loaded from a .npy file, runs `--passes`
 passes of `--span` steps through a device of `--cap` bytes, and is saved to another file.  Beside
 the time of each of the three stands what plain reads and writes with fsync of as many bytes take
-on the same disk, measured before and after.  Files are dropped from the system's cache before they
+on the same disk, measured before and after; images are written anew until the first pass ends.  Files are dropped from the system's cache before they
 are read; what the system keeps of images while passes run is its choice, so start it where memory
 is limited, to the budget, the cap and some 300 MiB, or with a field larger than the memory.
 """
@@ -38,13 +38,13 @@ def main() -> None:
             before = plain(Path(folder), nbytes)
             found = ours(options, Path(folder), (n_rows, ROW))
             after = plain(Path(folder), nbytes)
-            tell(nbytes, found, [(a + b) / 2 for a, b in zip(before, after)])
+            tell(found, [(a + b) / 2 for a, b in zip(before, after)])
 
 
 def ours(
     options: argparse.Namespace, folder: Path, extent: tuple[int, int]
-) -> dict[str, tuple[float, int, int]]:
-    """Seconds, and bytes read and written, of what is done with the field."""
+) -> dict[str, tuple[float, int, int, bool]]:
+    """Seconds, bytes read and written, and whether for the first time, of what is done."""
     start, end = folder / "start.npy", folder / "end.npy"
     made = np.lib.format.open_memmap(start, "w+", np.float32, extent)
     for row in range(0, extent[0], PIECE_NBYTES // (4 * ROW)):
@@ -65,26 +65,28 @@ def ours(
         n_chunks = run.plan.layout.n_places
         print(f"{size(nbytes)} in {n_chunks} chunks, {share:.0%} of images in files")
         moved = round(nbytes * share)
-        found["load"] = timed(lambda: run.load_file(start)), nbytes, moved
-        for _ in range(options.passes):
+        found["load"] = timed(lambda: run.load_file(start)), nbytes, moved, True
+        for number in range(options.passes):
             seconds = timed(lambda: run.run(run.plan.span))
-            found[f"pass {len(found)}"] = seconds, moved, moved
-        found["save"] = timed(lambda: run.save(end)), moved, nbytes
+            found[f"pass {number + 1}"] = seconds, moved, moved, not number
+        found["save"] = timed(lambda: run.save(end)), moved, nbytes, True
     drop(end)
     start.unlink()
     end.unlink()
     return found
 
 
-def plain(folder: Path, nbytes: int) -> tuple[float, float]:
-    """Seconds that a byte takes to be read, and to be written, by plain calls."""
+def plain(folder: Path, nbytes: int) -> tuple[float, ...]:
+    """Seconds that a byte takes by plain calls: read, written over another, written anew."""
+    written_s = []
     path, piece = folder / "plain", np.random.default_rng(0).bytes(PIECE_NBYTES)
-    begin = time.perf_counter()
-    with open(path, "wb", buffering=0) as file:
-        for _ in range(nbytes // PIECE_NBYTES):
-            file.write(piece)
-        os.fsync(file.fileno())
-    written_s = time.perf_counter() - begin
+    for mode in ("wb", "rb+"):
+        begin = time.perf_counter()
+        with open(path, mode, buffering=0) as file:
+            for _ in range(nbytes // PIECE_NBYTES):
+                file.write(piece)
+            os.fsync(file.fileno())
+        written_s.append((time.perf_counter() - begin) / nbytes)
     drop(path)
     room = bytearray(PIECE_NBYTES)
     begin = time.perf_counter()
@@ -93,7 +95,7 @@ def plain(folder: Path, nbytes: int) -> tuple[float, float]:
             pass
     read_s = time.perf_counter() - begin
     path.unlink()
-    return read_s / nbytes, written_s / nbytes
+    return read_s / nbytes, written_s[1], written_s[0]
 
 
 def drop(path: Path) -> None:
@@ -112,14 +114,15 @@ def timed(work: object) -> float:
 
 
 def tell(
-    nbytes: int, found: dict[str, tuple[float, int, int]], plain_s: list[float]
+    found: dict[str, tuple[float, int, int, bool]], plain_s: list[float]
 ) -> None:
     """A line for each part, and one for all."""
-    read_s, written_s = plain_s
-    print(f"plain: reads {1e-9 / read_s:.2f} GB/s, writes {1e-9 / written_s:.2f} GB/s")
+    read_s, over_s, anew_s = plain_s
+    rates = (f"{1e-9 / each:.2f}" for each in plain_s)
+    print("plain, GB/s: reads {}, writes over a file {}, of a new file {}".format(*rates))
     all_s = ideal_s = 0.0
-    for what, (seconds, read, written) in found.items():
-        ideal = read * read_s + written * written_s
+    for what, (seconds, read, written, is_new) in found.items():
+        ideal = read * read_s + written * (anew_s if is_new else over_s)
         all_s, ideal_s = all_s + seconds, ideal_s + ideal
         print(
             f"{what}: {seconds:.2f} s for {size(read)} read and {size(written)} written, plain "
