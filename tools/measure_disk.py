@@ -7,9 +7,10 @@
 The field has `--times` the bytes of the budget.  It is loaded from a .npy file, runs `--passes`
 passes of `--span` steps through a device of `--cap` bytes, and is saved to another file.  Beside
 the time of each of the three stands what plain reads and writes with fsync of as many bytes take
-on the same disk, measured before and after; images are written anew until the first pass ends.  Files are dropped from the system's cache before they
-are read; what the system keeps of images while passes run is its choice, so start it where memory
-is limited, to the budget, the cap and some 300 MiB, or with a field larger than the memory.
+on the same disk, measured before and after; images are written anew until the first pass ends.
+Files are dropped from the system's cache before they are read; what the system keeps of images
+while passes run is its choice, so start it where memory is limited, to the budget, the cap and
+some 300 MiB, or with a field larger than the memory.
 """
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from typing import Any
 from controllers.plan.folding import needed
 from controllers.plan.images import IN_MEMORY, Images
 from controllers.plan.memory import PlanMemory
-from controllers.plan.operation import Location, RoomKey, SlotKey, TileKey
+from controllers.plan.operation import Location, RoomKey, SlotKey, StagingKey, TileKey
 from controllers.plan.rounds import RoundOutline
 from controllers.program.program import Program
 from controllers.program.sweep import Sweep, Version
@@ -156,6 +156,11 @@ class ChunkOutline(RoundOutline):
         """What a place gets of its neighbours, and of itself beyond the ends of rings."""
         return self.patterns[field].incoming(place)
 
+    def is_near(self, message: Message) -> bool:
+        """Whether what a place gets lies in images of its own rank."""
+        source, target = self.locations[message.source], self.locations[message.target]
+        return source.rank == target.rank
+
     def steady_cells(self, field: str, place: int) -> Region:
         """The cells of a slot that no sweep computes, and that all its buffers need."""
         return self.first(field, place) - self.changing(field)
@@ -165,7 +170,7 @@ class ChunkOutline(RoundOutline):
         return tuple(self.images.placed(self._memories_of_chunks(), self.locations))
 
     def _memories_of_chunks(self) -> Iterator[PlanMemory]:
-        """Images on the host, and slots as large as the largest chunk that passes through."""
+        """Images, rows of other ranks, and slots as large as the largest chunk that passes."""
         for field in self.kept_fields:
             dtype = self.program.field(field).dtype
             for number in range(self.n_images(field)):
@@ -173,6 +178,14 @@ class ChunkOutline(RoundOutline):
                     key = TileKey(field, number, place)
                     lies = self.lies(key)
                     yield PlanMemory(key, lies, dtype, "image", place, "plan", on_device=False)
+        for bundle in self.bundles:
+            packed = Geometry.dense(Shape((0,), (bundle.n_elements,)))
+            for key in (StagingKey(bundle.number, "border"), StagingKey(bundle.number, "halo")):
+                if self.home(key) in self.places:
+                    yield PlanMemory(
+                        key, packed, bundle.dtype, "staging", self.home(key), "step",
+                        on_device=False,
+                    )  # fmt: skip
         for field, n_buffers in self.n_buffers.items():
             dtype = self.program.field(field).dtype
             for where, chunks in self._chunks.items():
@@ -208,6 +221,10 @@ class ChunkOutline(RoundOutline):
     def _patterns(
         self, fields: Sequence[str]
     ) -> tuple[dict[str, HaloPattern], dict[Version, HaloPattern]]:
-        """What each chunk gets of others; none of it is a message, as it comes from the host."""
-        patterns, _ = super()._patterns(fields)
-        return patterns, {}
+        """What each chunk gets of others; a message of those of other ranks, else of the host."""
+        patterns, exchanged = super()._patterns(fields)
+        far = {
+            version: pattern.only(lambda message: not self.is_near(message))
+            for version, pattern in exchanged.items()
+        }
+        return patterns, {version: pattern for version, pattern in far.items() if pattern.messages}

@@ -10,6 +10,7 @@ from controllers.kernel.registry import KernelChoice
 from controllers.memory.ledger import MemoryCapError
 from controllers.placement.capacity import fits
 from controllers.placement.chunking import Cutting, cut, cuttings, refused, why_whole
+from controllers.placement.far import known_to_all
 from controllers.placement.halo_width import fixed_width, replanned_pass
 from controllers.placement.images import check_disk, images_for
 from controllers.placement.own_kernel import as_planned, in_place, overlap_for
@@ -52,7 +53,7 @@ class Chunking:
         for them all the same.
         """
         program, execution = self._program, self._execution
-        why = why_whole(program, execution, self._kernel, self._placement, self._comm.size)
+        why = why_whole(program, execution, self._kernel, self._placement)
         width = fixed_width(execution)
         if why:
             raise refused(error, why)
@@ -60,7 +61,8 @@ class Chunking:
         per_launch = self._wanted or 1
         if self._wanted is None and can_combine(program, self._layout.domain):
             per_launch = agreed_steps(single, self._placement.executors, self._comm)
-        for cutting in cuttings(single, self._placement, execution, width, per_launch):
+        known = known_to_all(self._placement, self._comm)
+        for cutting in cuttings(single, known, execution, width, per_launch):
             n_chunks = cutting.n_chunks
             for _ in range(MOST_TRIES):
                 layout, placement = cut(self._layout, self._placement, n_chunks)
