@@ -51,23 +51,20 @@ class ScratchFile:
     def __init__(self, folder: str | os.PathLike[str], nbytes: int) -> None:
         """`MemoryCapError` where the folder has no room for so many bytes, which are reserved."""
         try:
-            self._file = tempfile.TemporaryFile(dir=folder, prefix="controllers-", buffering=0)
-            os.posix_fallocate(self._file.fileno(), 0, nbytes)
+            file = _reserved(folder, nbytes)
         except OSError as error:
             raise MemoryCapError(
                 f"{size(nbytes)} in a file in {os.fspath(folder)!r}: {error.strerror or error}; "
                 f"use another folder by --scratch, or a larger --host-memory-cap"
             ) from None
-        self.array: npt.NDArray[Any] = np.frombuffer(
-            mmap.mmap(self._file.fileno(), nbytes), np.uint8
-        )
+        self.array: npt.NDArray[Any] = np.frombuffer(mmap.mmap(file, nbytes), np.uint8)
         self._next = 0
         self._reads: SimpleQueue[Use | None] = SimpleQueue()
         self._writes: SimpleQueue[Use | None] = SimpleQueue()
         for work, uses in ((_read_ahead, self._reads), (_write_back, self._writes)):
-            file = os.dup(self._file.fileno())
-            arguments = file, uses, _Flag(self)
+            arguments = os.dup(file), uses, _Flag(self)
             threading.Thread(target=work, args=arguments, daemon=True).start()
+        os.close(file)
 
     def part(self, n_elements: int, dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], FilePart]:
         """The next bytes that nobody has, as an array of zeros, and where they are."""
@@ -95,6 +92,18 @@ class _Flag:
         self.is_over = True
         for queue in queues:
             queue.put(None)
+
+
+def _reserved(folder: str | os.PathLike[str], nbytes: int) -> int:
+    """A new file without a name, that has its blocks; opened."""
+    file, name = tempfile.mkstemp(prefix="controllers-", dir=folder)
+    os.unlink(name)
+    try:
+        os.posix_fallocate(file, 0, nbytes)
+    except OSError:
+        os.close(file)
+        raise
+    return file
 
 
 def whole_pages(nbytes: int) -> int:

@@ -180,12 +180,12 @@ class ChunkOutline(RoundOutline):
                     yield PlanMemory(key, lies, dtype, "image", place, "plan", on_device=False)
         for bundle in self.bundles:
             packed = Geometry.dense(Shape((0,), (bundle.n_elements,)))
-            for key in (StagingKey(bundle.number, "border"), StagingKey(bundle.number, "halo")):
-                if self.home(key) in self.places:
+            leaves, arrives = StagingKey(bundle.number, "border"), StagingKey(bundle.number, "halo")
+            for end, home in ((leaves, bundle.source), (arrives, bundle.target)):
+                if home in self.places:
                     yield PlanMemory(
-                        key, packed, bundle.dtype, "staging", self.home(key), "step",
-                        on_device=False,
-                    )  # fmt: skip
+                        end, packed, bundle.dtype, "staging", home, "step", on_device=False
+                    )
         for field, n_buffers in self.n_buffers.items():
             dtype = self.program.field(field).dtype
             for where, chunks in self._chunks.items():
