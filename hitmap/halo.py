@@ -130,16 +130,9 @@ class HaloPattern:
         self._exchanges: dict[tuple[tuple[int, ...], int], Exchange] = {}   # by ranks and rank
 
     def only(self, keep: Callable[[Message], bool]) -> HaloPattern:
-        """The same halos, with some of the messages; no more is said to be needed than these.
-
-        >>> layout = Layout.bands(Shape.of_extent((6,)), 3)
-        >>> pattern = HaloPattern(layout, [(-1,), (1,)], (False,))
-        >>> print(pattern.only(lambda message: message.target == 2))
-        place 1 -> 2: [3:4], 1 cell
-        1 cell in 1 message, 0 more than needed
-        """
+        """The same halos, with some of the messages; no more is said to be needed than these."""
         part = copy(self)
-        part._name([message for message in self.messages if keep(message)])
+        part._name([*filter(keep, self.messages)])
         part.n_cells_needed = part.n_cells
         return part
 

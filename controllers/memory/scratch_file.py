@@ -25,7 +25,6 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.memory.ledger import MemoryCapError, size
-from controllers.memory.tile import PAGE
 
 READ_NBYTES = 1 << 20       # at once, ahead of whoever needs them
 AHEAD = 2           # uploads that are read for while another one is under way
@@ -112,7 +111,7 @@ def whole_pages(nbytes: int) -> int:
     >>> whole_pages(1), whole_pages(4096)
     (4096, 4096)
     """
-    return -(-nbytes // PAGE) * PAGE
+    return -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
 
 
 def _read_ahead(file: int, uses: SimpleQueue[Use | None], flag: _Flag) -> None:
