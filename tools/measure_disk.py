@@ -62,7 +62,7 @@ def ours(
     ) as run:  # fmt: skip
         assert isinstance(run.plan, ChunkPlan)
         in_files = sum(one.nbytes for one in run.plan.memories if one.in_file)
-        share = in_files / (2 * nbytes)     # of an image
+        share = in_files / (run.plan.n_images("u") * nbytes)
         n_chunks = run.plan.layout.n_places
         print(f"{size(nbytes)} in {n_chunks} chunks, {share:.0%} of images in files")
         moved = round(nbytes * share)

@@ -19,11 +19,39 @@ from hitmap.strided import Strided
 
 # The OpenCL types that copies take cells as, by their size: bits are moved, not numbers.
 CELL_TYPES = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
+LEAST_RUN = 1 << 20     # bytes without a gap that a device's driver copies rather than a kernel
 MOST_PAIRS = 8      # of buffers, that copy_boxes.cl takes
 MOST_CELLS = 2**32 - 2**16  # of a pair, rounded up to work-groups
 Sizes: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 Launch: TypeAlias = tuple[Built, Sequence[object], Sizes]      # with its arguments
 Move: TypeAlias = tuple[Strided, Strided]
+Run: TypeAlias = tuple[Linear, Linear, int, int, int]   # from where to where, in bytes, how many
+
+
+def without_runs(
+    itemsize: int, copies: Sequence[tuple[Linear, Linear, Sequence[Move]]]
+) -> tuple[list[Run], list[tuple[Linear, Linear, Sequence[Move]]]]:
+    """The moves of many cells without a gap at either end, and the others.
+
+    >>> many, few = (Strided(8, (1,), (n,)) for n in (1 << 20, 9))
+    >>> a, b = np.zeros(1), np.zeros(2)
+    >>> runs, rest = without_runs(4, [(a, b, [(many, many), (few, few)])])
+    >>> [run[2:] for run in runs], [len(moves) for _, _, moves in rest]
+    ([(32, 32, 4194304)], [1])
+    """
+    runs: list[Run] = []
+    rest: list[tuple[Linear, Linear, Sequence[Move]]] = []
+    for source, target, moves in copies:
+        few = []
+        for move in moves:
+            a, b = move
+            nbytes = a.n_cells * itemsize
+            if nbytes >= LEAST_RUN and a.contiguous and b.contiguous:
+                runs.append((source, target, a.first * itemsize, b.first * itemsize, nbytes))
+            else:
+                few.append(move)
+        rest += [(source, target, few)] if few else []
+    return runs, rest
 
 
 class Copies:

@@ -10,11 +10,12 @@ import pyopencl as cl
 
 from controllers.device import Device
 from controllers.device.event import Command, in_order
-from controllers.executor.copies import Copies
+from controllers.executor.copies import Copies, without_runs
 from controllers.executor.executor import Copied, Folding
 from controllers.executor.folding import DeviceFolding
 from controllers.executor.launching_device import LaunchingDevice
 from controllers.executor.scalar_arguments import ScalarArguments
+from controllers.executor.transfer import run_on_device
 from controllers.kernel.build import Built, build, compiled, parameters
 from controllers.kernel.choices import Choices
 from controllers.kernel.configuration import KernelUse, Placed, launch_of, with_launches
@@ -169,8 +170,10 @@ class OpenCLExecutor(LaunchingDevice):
 
     def copies_command(self, itemsize: int, copies: Sequence[Copied]) -> Command:
         """Copy boxes of cells between several pairs of buffers of this controller."""
-        launches = self._copies.launches(itemsize, copies)
-        return in_order([self.kernel_command(*launch) for launch in launches])
+        runs, rest = ([], copies) if self.device.kind == "cpu" else without_runs(itemsize, copies)
+        moves = [run_on_device(self.compute_lane, *run) for run in runs]
+        launches = self._copies.launches(itemsize, rest)
+        return in_order([*moves, *(self.kernel_command(*launch) for launch in launches)])
 
     def build(
         self, program: Program, sweep: Sweep, launch: Launch | None = None

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyopencl as cl
 
 from controllers.device import Device
-from controllers.device.event import Command, in_order
+from controllers.device.event import Command, Event, in_order
 from controllers.executor.clearing import Clearing
 from controllers.executor.clock import Clock
 from controllers.executor.lane import Lane
@@ -172,13 +172,30 @@ class OpenedDevice:
         self, image: npt.NDArray[Any], slot: Linear, here: Strided, there: Strided
     ) -> Command:
         """Copy a box, which lies `here` in host memory and `there` in a buffer, to the buffer."""
-        return between_command(self.transfer_lane, slot, image, there, here, to_device=True)
+        lane = self.transfer_lane
+        return self._flushed(lane, between_command(lane, slot, image, there, here, to_device=True))
 
     def retrieve_command(
         self, image: npt.NDArray[Any], slot: Linear, here: Strided, there: Strided
     ) -> Command:
         """The same to host memory, in a lane of its own."""
-        return between_command(self.retrieve_lane, slot, image, there, here, to_device=False)
+        lane = self.retrieve_lane
+        return self._flushed(lane, between_command(lane, slot, image, there, here, to_device=False))
+
+    def _flushed(self, lane: Lane, command: Command) -> Command:
+        """`command` with what it waits for, and itself, on its way as it is enqueued.
+
+        Else a driver may tell of what it waits for with the end of what is enqueued after that.
+        """
+
+        def at_once(wait_for: Sequence[Event] | None = None) -> Event:
+            if wait_for:
+                self.compute.flush()
+            event = command(wait_for)
+            lane.queue.flush()
+            return event
+
+        return at_once
 
     def move_command(
         self, tile: Tile, image: npt.NDArray[Any], boxes: Sequence[Shape], *, to_device: bool

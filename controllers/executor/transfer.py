@@ -42,6 +42,20 @@ def run_command(
     return command
 
 
+def run_on_device(
+    lane: Lane, source: Linear, target: Linear, here: int, there: int, nbytes: int
+) -> Command:  # fmt: skip
+    """Copy so many bytes between two buffers, or within one, where they must not overlap."""
+
+    def command(wait_for: Sequence[Event] | None = None) -> Event:
+        return _enqueue_copy(
+            lane.queue, target, source, src_offset=here, dst_offset=there, byte_count=nbytes,
+            wait_for=wait_for,
+        )  # fmt: skip
+
+    return command
+
+
 def box_command(
     lane: Lane, buffer: cl.Buffer, cells: Strided, image: npt.NDArray[Any],
     *, to_device: bool,

@@ -1,42 +1,33 @@
 # SPDX-License-Identifier: MIT
 """Chunks: how many parts fields are cut into that do not fit, and how many steps a pass has.
 
-The least number of chunks is that of COSP (Sabne, Sakdhnagool, Eigenmann 2013, equation 1): what
-passes through in slots, with the overlap of chunks, next to what stays, has to fit.
+Chunks are skewed, or overlap where that is not possible, or better.
 """
 # docs/decisions/0064-chunks-are-places-in-slots.md
+# docs/decisions/0065-skewed-chunks.md
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import prod
 
-import numpy as np
-
-from controllers.executor.executor import Executor
 from controllers.kernel.registry import KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.memory.ledger import MemoryCapError
+from controllers.placement.chunk_model import expected_s, least_chunks, least_skewed
 from controllers.placement.placement import Placement
 from controllers.plan import Plan
 from controllers.plan.chunks import SLOTS, why_as_a_whole
+from controllers.plan.skewed import why_overlapped
 from controllers.program.program import Program
 from controllers.program.schedule import sweeps_of
 from controllers.program.sweep import Here, Near
 from controllers.settings.execution import Execution
 from hitmap.cut import split_even
 from hitmap.layout import Layout
-from hitmap.shape import Shape
-from hitmap.strided import whole_vectors
 
 # steps of a pass that may be chosen
 SPANS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
-REUSED = 5      # times that launches of several steps use what they have read, at most
 WORTH = 0.95            # a longer pass, with more margin and larger plans, has to save so much
-# Bytes per second over the link of a device, each way while the other one is busy, and of its own
-# memory: what a choice is made by before anything has been measured.
-LINK = {"gpu": 4.8e10, "cpu": 2.5e9}
-MEMORY = {"gpu": 4e12, "cpu": 2e10}
 
 
 @dataclass(frozen=True)
@@ -49,6 +40,7 @@ class Cutting:
     n_chunks: int
     span: int
     n_slots: int
+    is_skewed: bool
     why: str = ""
 
 
@@ -111,101 +103,34 @@ def cuttings(
     spans = tuple(span for span in SPANS if not span % each) or (each,)
     if width is not None:
         spans = (width,)
+    reason = why_overlapped(single.program, single.layout, single.locations)
     best: list[tuple[float, Cutting]] = []
     for span in spans:
-        least = least_chunks(single, placement, span, n_slots)
-        if least is None:
-            break
-        wanted = n_slots + 1 if execution.chunks is None else execution.chunks
-        cutting = Cutting(max(least, wanted), span, n_slots)
-        link_s, kernels_s = expected_s(single, placement, cutting, min(span, per_launch))
-        bound, seconds = max(("the link", link_s), ("kernels", kernels_s), key=lambda one: one[1])
-        if not best or seconds < WORTH * best[-1][0]:
-            why = (
-                f"at least {least} of each place are needed; estimated per step: "
-                f"{link_s * 1e3:.3g} ms of the link, {kernels_s * 1e3:.3g} ms of kernels, so that "
-                f"{bound} should be the bound"
+        at_once = max(n for n in range(1, per_launch + 1) if not span % n)
+        for skewed in (False,) if reason else (True, False):
+            least = (least_skewed if skewed else least_chunks)(single, placement, span, n_slots)
+            if least is None:
+                continue
+            wanted = n_slots + 1 if execution.chunks is None else execution.chunks
+            cutting = Cutting(max(least, wanted), span, n_slots, skewed)
+            link_s, kernels_s = expected_s(
+                single, placement, cutting.n_chunks, span, at_once, skewed=skewed
             )
-            best.append((seconds, replace(cutting, why=why)))
+            seconds = max(link_s, kernels_s)
+            if not best or seconds < WORTH * best[-1][0]:
+                why = _why(least, link_s, kernels_s, "" if skewed else reason or "it is faster")
+                best.append((seconds, replace(cutting, why=why)))
     return (cutting for _, cutting in reversed(best))
 
 
-def least_chunks(plan: Plan, placement: Placement, span: int, n_slots: int) -> int | None:
-    """The least number of chunks of each place; None where not even a row fits.
-
-    (rows of a chunk + margins) x bytes of a row in all buffers x slots <= what is free.
-    """
-    below, above = margins(plan.program, span)[0]
-    most = 1
-    for place, box in enumerate(plan.layout.owned):
-        executor = placement.executors[place]
-        mates = sum(one is executor for one in placement.executors.values())
-        free = (executor.ledger.cap_bytes - executor.ledger.on_device) // mates
-        rows = free // (n_slots * row_nbytes(plan, place, span)) - below - above
-        if rows < 1:
-            return None
-        most = max(most, -(-box.extent[0] // rows))
-    return most
-
-
-def margins(program: Program, span: int) -> list[tuple[int, int]]:
-    """How far so many steps read below and above a cell, by axis."""
-    return [
-        (
-            span * sum(max(0, -stage.offsets[axis][0]) for stage in program.stages),
-            span * sum(max(0, stage.offsets[axis][1]) for stage in program.stages),
-        )
-        for axis in range(program.n_axes)
-    ]
-
-
-def row_nbytes(plan: Plan, place: int, span: int) -> int:
-    """Bytes that a row of cells along axis 0 takes in all buffers of a chunk."""
-    beyond = margins(plan.program, span)
-    total = 0
-    for field, count in plan.n_buffers.items():
-        across = [
-            n + ring * sum(beyond[axis]) + 2 * plan.program.field(field).boundary.extends
-            for axis, (n, ring) in enumerate(
-                zip(plan.owned(field, place).extent, plan.periodic)
-            ) if axis
-        ]  # fmt: skip
-        if across:
-            across[-1] = whole_vectors(across[-1])
-        total += count * prod(across) * np.dtype(plan.program.field(field).dtype).itemsize
-    return total
-
-
-def expected_s(
-    plan: Plan, placement: Placement, cutting: Cutting, per_launch: int
-) -> tuple[float, float]:
-    """What a time step is estimated to take: seconds of the link and of kernels.
-
-    They work at the same time; those of the device that takes longest.
-    """
-    program, span = plan.program, cutting.span
-    below, above = margins(program, span)[0]
-    seconds: dict[Executor, tuple[float, float]] = {}
-    for place, box in enumerate(plan.layout.owned):
-        executor = placement.executors[place]
-        kind = executor.device.kind
-        rows, extra = box.extent[0], cutting.n_chunks * (below + above)
-        up = sum(_row(program, box, f.name) for f in program.fields) * (rows + extra)
-        down = sum(_row(program, box, name) for name in program.written) * rows
-        link_s = max(up, down) / LINK.get(kind, LINK["cpu"])
-        moved = sum(
-            _row(program, box, name) for stage in program.stages
-            for name in (*stage.fields_read, *stage.updates)
-        )  # fmt: skip
-        each_s = moved * (rows + extra / 2) / MEMORY.get(kind, MEMORY["cpu"])
-        before = seconds.get(executor, (0.0, 0.0))
-        each_s /= min(per_launch, REUSED)
-        seconds[executor] = before[0] + link_s / span, before[1] + each_s
-    return max(seconds.values(), key=max)
-
-
-def _row(program: Program, box: Shape, field: str) -> int:
-    return prod(box.extent[1:]) * np.dtype(program.field(field).dtype).itemsize
+def _why(least: int, link_s: float, kernels_s: float, overlap: str) -> str:
+    """What was chosen by; `overlap`: why chunks do, if they do."""
+    bound = "the link" if link_s >= kernels_s else "kernels"
+    return (
+        f"at least {least} of each place are needed; estimated per step: {link_s * 1e3:.3g} ms of "
+        f"the link, {kernels_s * 1e3:.3g} ms of kernels, so that {bound} should be the bound"
+        + (f"; chunks overlap: {overlap}" if overlap else "")
+    )
 
 
 def refused(error: MemoryCapError | None, why: str) -> Exception:

@@ -19,6 +19,7 @@ from controllers.plan.operation import (
 from controllers.plan.overlap import Overlap
 from controllers.plan.plan import Plan
 from controllers.plan.round_plan import RepeatedRounds, RoundPlan
+from controllers.plan.skewed import SkewedPlan
 from controllers.plan.way import ExchangeWay
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "RepeatedRounds",
     "RoomKey",
     "RoundPlan",
+    "SkewedPlan",
     "SlotKey",
     "StagingKey",
     "TileKey",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from controllers.plan.chunk_messages import record_messages
-from controllers.plan.chunk_recording import record_pass
+from controllers.plan.chunk_recording import download, record_pass, upload
 from controllers.plan.chunks import ChunkOutline
 from controllers.plan.recorder import Recorder
 
@@ -12,7 +12,7 @@ class ChunkPlan(ChunkOutline):
     """A plan whose steps are passes of all chunks."""
 
     def _record_step(self, recorder: Recorder, phase: int) -> None:
-        record_pass(self, recorder, phase)
+        record_pass(self, recorder, phase, upload, download)
 
     def _record_opening(self, recorder: Recorder, phase: int) -> None:
         """What the images of other ranks have; all else around a chunk comes with it."""

@@ -2,6 +2,9 @@
 """What a plan of chunks records for a pass: of each one its way up, launches, its way down."""
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from controllers.plan.chunk_messages import record_arrival, record_messages
 from controllers.plan.chunks import ChunkOutline
 from controllers.plan.folding import record_folds, record_occasional
@@ -10,12 +13,21 @@ from controllers.plan.recorder import Recorder
 from controllers.plan.recording import record_carry, record_fill, record_launch
 from controllers.program.sweep import Version
 
+Chunks = TypeVar("Chunks", bound=ChunkOutline)
 
-def record_pass(plan: ChunkOutline, recorder: Recorder, phase: int) -> None:
-    """All of one pass; `phase` says which images it begins with."""
+
+def record_pass(
+    plan: Chunks, recorder: Recorder, phase: int,
+    bring: Callable[[Chunks, Recorder, int, int], None],
+    take: Callable[[Chunks, Recorder, str, int, int], None],
+) -> None:  # fmt: skip
+    """All of one pass; `phase` says which images it begins with.
+
+    bring, take: what records how a chunk, and each field of it, comes and leaves.
+    """
     for place in plan.places:
+        bring(plan, recorder, phase, place)
         for field in plan.kept_fields:
-            _upload(plan, recorder, field, phase, place)
             _spread(plan, recorder, field, place)
         _fill_steady(plan, recorder, place)
         for launch in range(plan.n_launches):
@@ -26,11 +38,17 @@ def record_pass(plan: ChunkOutline, recorder: Recorder, phase: int) -> None:
         recorder.turn = 0
         for field in plan.kept_fields:
             if plan.liveness.writings(field):
-                _download(plan, recorder, field, phase, place)
+                take(plan, recorder, field, phase, place)
     for number in range(len(plan.sweeps)):
         record_folds(plan, recorder, number)
     record_messages(plan, recorder, phase + 1)
     record_occasional(plan, recorder)
+
+
+def upload(plan: ChunkOutline, recorder: Recorder, phase: int, place: int) -> None:
+    """All fields of a chunk, to its slot."""
+    for field in plan.kept_fields:
+        _upload(plan, recorder, field, phase, place)
 
 
 def _upload(plan: ChunkOutline, recorder: Recorder, field: str, phase: int, place: int) -> None:
@@ -116,7 +134,7 @@ def _record_sweeps(
     })  # fmt: skip
 
 
-def _download(plan: ChunkOutline, recorder: Recorder, field: str, phase: int, place: int) -> None:
+def download(plan: ChunkOutline, recorder: Recorder, field: str, phase: int, place: int) -> None:
     """What a place owns, to the other image: all of it, which is one run of memory."""
     own = plan.owned(field, place)
     room = plan.tile(Version(field, 0), plan.n_launches, place)

@@ -44,7 +44,7 @@ def traffic(plan: ChunkOutline) -> Traffic:
             )  # fmt: skip
             up += itemsize * (brought.n_cells + margin)
             down += itemsize * own.n_cells * changes
-            is_read = plan.round(place).first(field) is not None
+            is_read = plan.first_box(field, place) is not None
             least += itemsize * (brought.n_cells * is_read + computed.n_cells)
     return Traffic(up, down, least)
 

@@ -64,7 +64,7 @@ class ChunkOutline(RoundOutline):
                 f"program {program.name!r} cannot pass through its devices in chunks: {reason}"
             )
         super().__init__(program, layout, periodic, *args, **options)
-        self.n_phases = 2 if any(map(self.liveness.writings, self.kept_fields)) else 1
+        self.n_phases = max(map(self.n_images, self.kept_fields))
 
     @property
     def span(self) -> int:
@@ -137,7 +137,7 @@ class ChunkOutline(RoundOutline):
 
         Around what the place owns, and within that: all of it where the field changes.
         """
-        box, own = self.round(place).first(field), self.owned(field, place)
+        box, own = self.first_box(field, place), self.owned(field, place)
         found = Region.of([] if box is None else [box & self._unrolled[field]])
         if self.liveness.writings(field):
             found = found | Region.of([own])
@@ -186,19 +186,21 @@ class ChunkOutline(RoundOutline):
                     yield PlanMemory(
                         end, packed, bundle.dtype, "staging", home, "step", on_device=False
                     )
+        for where, chunks in self._chunks.items():
+            if self.only_rank not in (None, where[0]):
+                continue
+            for room, geometry in self._rooms(chunks):
+                dtype = self.program.field(room.field).dtype
+                yield PlanMemory(room, geometry, dtype, "tile", chunks[0], "step", on_device=True)
+
+    def _rooms(self, chunks: tuple[int, ...]) -> Iterator[tuple[RoomKey, Geometry]]:
+        """The memories through which chunks pass, and what is the largest in each."""
         for field, n_buffers in self.n_buffers.items():
-            dtype = self.program.field(field).dtype
-            for where, chunks in self._chunks.items():
-                if self.only_rank not in (None, where[0]):
-                    continue
-                for slot in range(min(self.n_slots, len(chunks))):
-                    passing = (self.geometry(field, place) for place in chunks[slot::self.n_slots])
-                    largest = max(passing, key=lambda one: one.n_elements)
-                    for buffer in range(n_buffers):
-                        key = RoomKey(field, buffer, chunks[0], slot)
-                        yield PlanMemory(
-                            key, largest, dtype, "tile", chunks[0], "step", on_device=True
-                        )
+            for slot in range(min(self.n_slots, len(chunks))):
+                passing = (self.geometry(field, place) for place in chunks[slot::self.n_slots])
+                largest = max(passing, key=lambda one: one.n_elements)
+                for buffer in range(n_buffers):
+                    yield RoomKey(field, buffer, chunks[0], slot), largest
 
     def launch_of(self, phase: int) -> int:
         return phase

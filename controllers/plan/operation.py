@@ -21,6 +21,7 @@ Verb = Literal[
     "fold", "combine",
 ]  # fmt: skip
 Lane = Literal["compute", "transfer", "retrieve", "host", "network"]
+Parcel = Literal["window", "arrival", "departure"]
 
 
 @dataclass(frozen=True)
@@ -53,12 +54,15 @@ class TileKey:
 class RoomKey(TileKey):
     """Device memory through which the cells of one place after another pass.
 
-    place: the first of these.
+    place: the first of these.  what: of skewed chunks, a window or what goes to or from it.
     """
 
     slot: int
+    what: Parcel = "window"
 
     def __str__(self) -> str:
+        if self.what != "window":
+            return f"{self.what} {self.slot} of {self.field}"
         return f"slot {self.slot} of {self.field}.{self.buffer}"
 
 
@@ -69,7 +73,7 @@ class SlotKey(TileKey):
     room: RoomKey
 
     def __str__(self) -> str:
-        return f"slot {self.room.slot} of {self.field}.{self.buffer}"
+        return str(self.room)
 
 
 @dataclass(frozen=True)

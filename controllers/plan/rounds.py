@@ -67,6 +67,10 @@ class RoundOutline(Plan):
             self._rounds[place] = self._surveyor.round(owned, self.n_launches)
         return self._rounds[place]
 
+    def first_box(self, field: str, place: int) -> Shape | None:
+        """The cells of a field that a place must know as a round begins; None without any."""
+        return self.round(place).first(field)
+
     def computed(self, number: int, phase: int, place: int) -> Shape:
         """The cells that a sweep computes at a place in a step of the period."""
         return self.round(place).computed[self.launch_of(phase)][number]
@@ -87,7 +91,7 @@ class RoundOutline(Plan):
 
     def steady(self, field: str, place: int) -> Region:
         """The cells in the halo of a field that no sweep computes, and that all buffers need."""
-        box = self.round(place).first(field)
+        box = self.first_box(field, place)
         if box is None or self.liveness.shares(field) or self.liveness.n_buffers[field] == 1:
             return Region.of([])
         halo = Region.of([box & self._unrolled[field]]) - self.owned(field, place)
@@ -233,7 +237,7 @@ class RoundOutline(Plan):
             read = [
                 Region.of([] if owned.empty or box is None else [box])
                 for place, owned in enumerate(layout.owned)
-                for box in [None if owned.empty else self.round(place).first(field)]
+                for box in [None if owned.empty else self.first_box(field, place)]
             ]
             extension = self._extensions[field]
             self.patterns[field] = HaloPattern.of_regions(layout, read, self.periodic, extension)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from controllers.memory.ledger import size
-from controllers.plan import ChunkPlan
+from controllers.plan import ChunkPlan, SkewedPlan
 from controllers.plan.chunk_size import traffic
 from controllers.report.images import images_text
 from hitmap.shape import Shape
@@ -13,9 +13,11 @@ def chunks_text(plan: ChunkPlan) -> str:
     """What is split and how, chunks, slots and steps of a pass, and what goes over the link."""
     found, n_chunks = traffic(plan), len(plan.places)
     launches = f"{plan.n_launches} launch{'es' * (plan.n_launches > 1)}"
-    lines = [
-        f"chunks: {n_chunks} in {plan.n_slots} slots of each device, {plan.step_name} in {launches}"
-    ]
+    ways = f"in {plan.n_slots} slots of each device"
+    if isinstance(plan, SkewedPlan):
+        beside = f"{plan.n_parcels} parcel{'s' * (plan.n_parcels > 1)} each way"
+        ways = f"skewed, {plan.skew.depth} rows kept for the next one, {beside} on each device"
+    lines = [f"chunks: {n_chunks} {ways}, {plan.step_name} in {launches}"]
     lines += [f"  {plan.why}"] if plan.why else []
     lines += [f"  field {field}: {_split(plan, field)}" for field in plan.kept_fields]
     lines += images_text(plan)
@@ -31,10 +33,13 @@ def _split(plan: ChunkPlan, field: str) -> str:
     changes, images = bool(plan.liveness.writings(field)), plan.n_images(field)
     below = above = 0
     for place in plan.places:
-        own, box = plan.owned(field, place), plan.round(place).first(field) or Shape((), ())
+        own, box = plan.owned(field, place), plan.first_box(field, place) or Shape((), ())
         if box.n_axes:
             below = max(below, own.lower[0] - box.lower[0])
             above = max(above, box.upper[0] - own.upper[0])
     what = "up and down" if changes else "only read, up alone"
     on_host = f"{images} image{'s' * (images > 1)} on the host"
-    return f"split, {what}, with up to {below} rows below and {above} above, {on_host}"
+    around = "each row once"
+    if below or above:
+        around = f"with up to {below} rows below and {above} above"
+    return f"split, {what}, {around}, {on_host}"

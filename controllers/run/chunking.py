@@ -16,7 +16,7 @@ from controllers.placement.images import check_disk, images_for
 from controllers.placement.own_kernel import as_planned, in_place, overlap_for
 from controllers.placement.placement import Placement
 from controllers.placement.temporal import agreed_steps, plan_with_steps
-from controllers.plan import ChunkPlan, Plan
+from controllers.plan import ChunkPlan, Plan, SkewedPlan
 from controllers.program.program import Program
 from controllers.program.steps import can_combine
 from controllers.settings.execution import Execution
@@ -78,17 +78,18 @@ class Chunking:
         """With as many steps per launch as promise to be fast."""
         span = cutting.span
 
-        def make(n_steps: int) -> Plan:
+        def make(n_steps: int, n_launches: int | None = None) -> Plan:
             return self._plan(
-                ChunkPlan, layout, placement, steps_per_launch=n_steps,
-                n_launches=span // n_steps, n_slots=cutting.n_slots, why=cutting.why,
+                SkewedPlan if cutting.is_skewed else ChunkPlan, layout, placement,
+                steps_per_launch=n_steps, n_launches=n_launches or span // n_steps,
+                n_slots=cutting.n_slots, why=cutting.why,
                 images=self._images,
             )  # fmt: skip
 
-        plan = plan_with_steps(
-            make, self._kernel, self._wanted, width=span,
-            usual=lambda plan: agreed_steps(plan, placement.executors, self._comm),
-        )  # fmt: skip
+        def usual(single: Plan) -> int:     # by one launch of each chunk, of thousands
+            return agreed_steps(make(1, 1), placement.executors, self._comm)
+
+        plan = plan_with_steps(make, self._kernel, self._wanted, width=span, usual=usual)
         assert isinstance(plan, ChunkPlan)
         return plan
 

@@ -21,8 +21,9 @@ from small_kernels import FirstThatSuits, opencl
 from controllers.engine import ChunkEngine
 from controllers.executor.executor import Executor
 from controllers.placement.halo_width import replanned_pass
-from controllers.plan import ChunkPlan, Location
+from controllers.plan import ChunkPlan, Location, SkewedPlan
 from controllers.plan.folding import needed
+from controllers.plan.skewed import why_overlapped
 from hitmap import Layout, SerialCommunicator, Shape
 
 MOST = 5            # launches of a pass
@@ -38,9 +39,20 @@ def check_chunks(
     case: ProgramCase, executors: Sequence[Executor], n_chunks: int, n_slots: int,
     n_launches: int, steps_per_launch: int = 1,
 ) -> None:  # fmt: skip
+    """Chunks with margins and, where there is nothing against them, skewed ones."""
+    layout = Layout.bands(Shape.of_extent(case.extent), n_chunks)
+    kinds = [ChunkPlan, SkewedPlan][: 1 + (not why_overlapped(case.program, layout, []))]
+    for kind in kinds:
+        check_kind(kind, case, executors, n_chunks, n_slots, n_launches, steps_per_launch)
+
+
+def check_kind(
+    kind: type[ChunkPlan], case: ProgramCase, executors: Sequence[Executor], n_chunks: int,
+    n_slots: int, n_launches: int, steps_per_launch: int,
+) -> None:  # fmt: skip
     """Runs of all steps at once, and of some at a time, on devices that take chunks in turn."""
     homes = [number * len(executors) // n_chunks for number in range(n_chunks)]
-    plan = ChunkPlan(
+    plan = kind(
         case.program, Layout.bands(Shape.of_extent(case.extent), n_chunks), case.periodic,
         [Location(0, home, shares_host=False) for home in homes],
         steps_per_launch=steps_per_launch, n_launches=n_launches, n_slots=n_slots,

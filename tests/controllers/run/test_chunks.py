@@ -13,7 +13,7 @@ import pytest
 import controllers as ct
 from controllers import Computation, MemoryCapError, Stencil, reference_run
 from controllers.memory.ledger import Ledger
-from controllers.placement.chunking import least_chunks
+from controllers.placement.chunk_model import least_chunks, least_skewed
 from controllers.placement.placement import Placement
 from controllers.plan import ChunkPlan, Location, Plan
 from controllers.plan.chunk_size import traffic
@@ -106,18 +106,40 @@ def test_what_is_explained() -> None:
     with Computation(CROSS, START, memory_cap=NEEDED // 3, halo_width=2, **INTERNAL) as run:
         text = run.explain()
         moved = traffic(run.plan)
-    assert "in 3 slots of each device, pass of 2 steps in 1 launch" in text
-    assert "of each place are needed; estimated per step" in text
-    assert "field u: split, up and down, with up to 2 rows below and 2 above, 2 images" in text
+    assert "chunks: 8 skewed, 4 rows kept for the next one, 1 parcel each way on each" in text
+    assert "pass of 2 steps in 1 launch" in text and "so that the link should be" in text
+    assert "at least 8 of each place are needed; estimated per step" in text
+    assert "field u: split, up and down, each row once, 1 image on the host" in text
     assert "more than the least possible" in text
-    n_margins = 2 * (len(run.plan.places) - 1)
-    assert moved.up == 4 * 40 * (60 + 2 * n_margins) and moved.down == 4 * 40 * 60
+    assert moved.up == moved.down == 4 * 40 * 60
     assert moved.least == 4 * (60 * 40 + 58 * 38)
+
+
+def test_chunks_overlap_where_they_cannot_be_skewed_and_it_is_said_why() -> None:
+    @ct.step
+    def heat(u: Any, k: Any) -> Any:
+        return {"u": u + k[-1, 0] * (u[-1, 0] + u[1, 0] - 2 * u)}
+
+    found = []
+    k = np.random.default_rng(1).random(START.shape, dtype=np.float32) / 4
+    options = {"boundary": "mirror", "u": START, "k": k}
+    with Computation(heat, START.shape, devices="reference", **options) as whole:
+        whole.run(5)
+        found.append(whole.u.gather())
+    with Computation(heat, START.shape, chunks=4, halo_width=2, **INTERNAL, **options) as run:
+        text, moved = run.explain(), traffic(run.plan)
+        run.run(5)
+        found.append(run.u.gather())
+    assert np.array_equal(*found)
+    assert "chunks: 4 in 3 slots of each device, pass of 2 steps in" in text
+    assert "chunks overlap: rules make cells outside of field 'k', which no step computes" in text
+    assert "field u: split, up and down, with up to 2 rows below and 2 above, 2 images" in text
+    assert moved.down == 4 * 40 * 60 and moved.up > 2 * moved.down
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"memory_cap": 1000}, "a row of cells with its margins has no room in the slots of a device"),
-    ({"memory_cap": 3000, "slots": 4}, "has no room in 4 slots"),
+    ({"memory_cap": 1000, "slots": 4}, "has no room in 4 slots"),
     ({"memory_cap": 9000, "tune": 1.0}, "tune is for fields that stay on their devices"),
     ({"memory_cap": 9000, "check": True}, "the checked mode is for fields that stay"),
 ]
@@ -169,6 +191,28 @@ def test_numbers_of_chunks(chunks: Any) -> None:
         ct.dry_run(CROSS, (8, 8), 2, chunks=2)
 
 
+# cap, rows x cells of a row, steps of a pass, slots, and the skewed chunks that fit: by hand
+SKEWED = [
+    (24_000, (60, 40), 1, 3, 2),        # 320 bytes a row in two buffers and two parcels: 37.5
+    (24_000, (60, 40), 12, 3, 2),       # 13 rows kept: (24000 - 13 * 320) / 640 = 31
+    (24_000, (60, 40), 24, 3, 3),       # 25: 25
+    (24_000, (60, 40), 48, 3, 5),       # 49: 13
+    (24_000, (60, 40), 72, 3, 60),      # 73: 1
+    (24_000, (60, 40), 73, 3, None),    # 74: 0.5
+    (24_000, (60, 40), 24, 4, 4),       # two parcels each way, 960 bytes a row: 16.67
+    (24_000, (60, 33), 24, 1, 3),       # rows of whole vectors, 40 elements, in buffers alone
+    (10**6, (1000, 100), 64, 3, 2),     # 832 bytes a row, 800 in parcels: 579
+    (10**6, (1000, 100), 512, 3, 3),    # 351
+]
+
+
+@pytest.mark.parametrize(("cap", "extent", "span", "slots", "chunks"), SKEWED)
+def test_the_least_number_of_skewed_chunks(
+    cap: int, extent: tuple[int, ...], span: int, slots: int, chunks: int | None
+) -> None:
+    assert least_skewed(*placed(cap, extent), span, slots) == chunks
+
+
 # cap, rows x cells of a row, steps of a pass, slots, and the chunks that fit: by hand
 BY_HAND = [
     (96_000, (60, 40), 1, 3, 1),        # 960 bytes a row and slot: 100 rows, less 2
@@ -198,8 +242,12 @@ BY_HAND = [
 def test_the_least_number_of_chunks(
     cap: int, extent: tuple[int, ...], span: int, slots: int, chunks: int | None
 ) -> None:
+    assert least_chunks(*placed(cap, extent), span, slots) == chunks
+
+
+def placed(cap: int, extent: tuple[int, ...]) -> tuple[Plan, Placement]:
+    """One place on a device of so many bytes."""
     layout, where = Layout.bands(Shape.of_extent(extent), 1), Location(shares_host=False)
     plan = Plan(CROSS, layout, (False, False), [where])
     executor = SimpleNamespace(ledger=Ledger("GPU", cap))
-    placement = Placement((where,), {0: executor})     # type: ignore[dict-item]
-    assert least_chunks(plan, placement, span, slots) == chunks
+    return plan, Placement((where,), {0: executor})     # type: ignore[dict-item]

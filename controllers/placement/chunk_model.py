@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT
+"""What chunks take of a device's memory, and of its time: estimated before anything is measured.
+
+The least number of chunks is that of COSP (Sabne, Sakdhnagool, Eigenmann 2013, equation 1): what
+passes through in slots, with the overlap of chunks, next to what stays, has to fit.
+"""
+# docs/decisions/0064-chunks-are-places-in-slots.md
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from controllers.executor.executor import Executor
+from controllers.placement.placement import Placement
+from controllers.plan import Plan
+from controllers.program.program import Program
+from controllers.program.skew import Skew
+from hitmap.shape import Shape
+from hitmap.strided import whole_vectors
+
+REUSED = 5      # times that launches of several steps use what they have read, at most
+# Bytes per second over the link of a device, each way while the other one is busy, and of its own
+# memory: what a choice is made by before anything has been measured.
+LINK = {"gpu": 4.8e10, "cpu": 2.5e9}
+MEMORY = {"gpu": 4e12, "cpu": 2e10}
+
+
+def least_chunks(plan: Plan, placement: Placement, span: int, n_slots: int) -> int | None:
+    """The least number of chunks of each place; None where not even a row fits.
+
+    (rows of a chunk + margins) x bytes of a row in all buffers x slots <= what is free.
+    """
+    below, above = margins(plan.program, span)[0]
+    most = 1
+    for place, box in enumerate(plan.layout.owned):
+        executor = placement.executors[place]
+        mates = sum(one is executor for one in placement.executors.values())
+        free = (executor.ledger.cap_bytes - executor.ledger.on_device) // mates
+        rows = free // (n_slots * row_nbytes(plan, place, span)) - below - above
+        if rows < 1:
+            return None
+        most = max(most, -(-box.extent[0] // rows))
+    return most
+
+
+def margins(program: Program, span: int) -> list[tuple[int, int]]:
+    """How far so many steps read below and above a cell, by axis."""
+    return [
+        (
+            span * sum(max(0, -stage.offsets[axis][0]) for stage in program.stages),
+            span * sum(max(0, stage.offsets[axis][1]) for stage in program.stages),
+        )
+        for axis in range(program.n_axes)
+    ]
+
+
+def row_nbytes(plan: Plan, place: int, span: int) -> int:
+    """Bytes that a row of cells along axis 0 takes in all buffers of a chunk."""
+    beyond = margins(plan.program, span)
+    total = 0
+    for field, count in plan.n_buffers.items():
+        across = [
+            n + ring * sum(beyond[axis]) + 2 * plan.program.field(field).boundary.extends
+            for axis, (n, ring) in enumerate(
+                zip(plan.owned(field, place).extent, plan.periodic)
+            ) if axis
+        ]  # fmt: skip
+        if across:
+            across[-1] = whole_vectors(across[-1])
+        total += count * prod(across) * np.dtype(plan.program.field(field).dtype).itemsize
+    return total
+
+
+def least_skewed(plan: Plan, placement: Placement, span: int, n_slots: int) -> int | None:
+    """The same of skewed chunks, which share a window: the rows that are kept are there once.
+
+    (rows of a chunk + rows kept) x bytes of a row in all buffers + rows x bytes in parcels <= free.
+    """
+    depth, parcels, most = depth_of(plan, span), max(1, n_slots // 2), 1
+    below, above = ends(plan, placement, span)
+    for place, box in enumerate(plan.layout.owned):
+        executor = placement.executors[place]
+        free = executor.ledger.cap_bytes - executor.ledger.on_device
+        row = row_nbytes(plan, place, span)
+        come, leave = (parcels * nbytes for nbytes in _moved(plan.program, box))
+        free -= row * (depth + above) + come * max(below, above)
+        rows = free // (row + come + leave)
+        if rows < 1:
+            return None
+        most = max(most, -(-box.extent[0] // rows))
+    return most
+
+
+def depth_of(plan: Plan, span: int) -> int:
+    """Rows that are kept for the next chunk, given a plan of single steps."""
+    extensions = {field: plan.extension(field) for field in plan.program.dtypes}
+    return Skew(plan.liveness, span, extensions).depth
+
+
+def ends(plan: Plan, placement: Placement, span: int) -> tuple[int, int]:
+    """Rows around all that a device computes that come with its first and its last chunk."""
+    first, *others = placement.executors.values()
+    several = any(one is not first for one in others)
+    return margins(plan.program, span)[0] if several or plan.periodic[0] else (0, 0)
+
+
+def expected_s(
+    plan: Plan, placement: Placement, n_chunks: int, span: int, per_launch: int, *, skewed: bool
+) -> tuple[float, float]:  # fmt: skip
+    """What a time step is estimated to take: seconds of the link and of kernels.
+
+    They work at the same time; those of the device that takes longest.
+    """
+    program = plan.program
+    around = sum(margins(program, span)[0]) * n_chunks
+    kept = depth_of(plan, span) if skewed else 0
+    if skewed:
+        around = sum(ends(plan, placement, span))
+    seconds: dict[Executor, tuple[float, float]] = {}
+    for place, box in enumerate(plan.layout.owned):
+        executor = placement.executors[place]
+        link, memory = (of.get(executor.device.kind, of["cpu"]) for of in (LINK, MEMORY))
+        rows = box.extent[0]
+        come, leave = _moved(program, box)
+        link_s = max(come * (rows + around), leave * rows) / link
+        computed = sum(
+            _row(program, box, name) for stage in program.stages
+            for name in (*stage.fields_read, *stage.updates)
+        )  # fmt: skip
+        # what launches of several steps compute twice, at both ends of their rows
+        twice = n_chunks * sum(margins(program, per_launch - 1)[0])
+        each_s = computed * (rows + (around + twice) / 2) / memory / min(per_launch, REUSED)
+        if skewed:
+            copied = kept * n_chunks * row_nbytes(plan, place, span) + (come + leave) * rows
+            each_s += 2 * copied / memory / span
+        before = seconds.get(executor, (0.0, 0.0))
+        seconds[executor] = before[0] + link_s / span, before[1] + each_s
+    return max(seconds.values(), key=max)
+
+
+def _moved(program: Program, box: Shape) -> tuple[int, int]:
+    """Bytes of a row that come, of all fields, and that leave, of those that are written."""
+    come, leave = (
+        sum(_row(program, box, name) for name in names)
+        for names in ([field.name for field in program.fields], program.written)
+    )
+    return come, leave
+
+
+def _row(program: Program, box: Shape, field: str) -> int:
+    return prod(box.extent[1:]) * np.dtype(program.field(field).dtype).itemsize

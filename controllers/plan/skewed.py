@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: MIT
+"""Plans of skewed chunks: no cell is computed, and none is uploaded, for two chunks.
+
+The chunks of a device pass through one *window* of its memory in order, from the lowest rows to the
+highest.  Each launch lags behind the one before it (`program/skew.py`); the rows that the next
+chunk needs of all buffers, its *edge*, stay in the window and are moved to its beginning.  Rows
+come to a *parcel* beside the window, and leave it in another one, while the window is computed.
+Margins are left around all that a device computes: towards rows of another device, and beyond ends
+of rings.
+"""
+# docs/decisions/0065-skewed-chunks.md
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property, reduce
+
+from controllers.plan.chunk_plan import ChunkPlan
+from controllers.plan.chunk_recording import record_pass
+from controllers.plan.field_layouts import alike
+from controllers.plan.operation import Location, Parcel, RoomKey, SlotKey, TileKey
+from controllers.plan.recorder import Recorder
+from controllers.plan.skew_recording import bring, take
+from controllers.program.program import Program
+from controllers.program.rounds import Round
+from controllers.program.skew import Skew
+from controllers.program.sweep import Sweep, Version
+from hitmap.layout import Layout
+from hitmap.region import Region
+from hitmap.shape import Shape
+from hitmap.strided import Geometry
+
+FAR = 1 << 60       # rows
+
+
+def why_overlapped(program: Program, layout: Layout, locations: Sequence[Location]) -> str:
+    """Why chunks of these places cannot be skewed; "" where they can."""
+    for field in program.fields:
+        written = any(field.name in stage.updates for stage in program.stages)
+        if field.boundary.extent:
+            return f"field {field.name!r} has an extent of its own"
+        if not written and field.boundary.extends and not field.boundary.is_steady:
+            return f"rules make cells outside of field {field.name!r}, which no step computes"
+    if len({where.rank for where in locations}) > 1:
+        return "chunks of several ranks hand over margins"
+    last: dict[tuple[int, int], int] = {}
+    for box, where in zip(layout.owned, locations):
+        key, (low, high) = (where.rank, where.controller), (box.lower[0], box.upper[0])
+        if (*box.lower[1:], *box.upper[1:]) != (*layout.domain.lower[1:], *layout.domain.upper[1:]):
+            return "places do not own whole rows"
+        if last.setdefault(key, low) != low:
+            return "the places of a device do not follow one another"
+        last[key] = high
+    return ""
+
+
+class SkewedPlan(ChunkPlan):
+    """A plan whose steps are passes of skewed chunks."""
+
+    @property
+    def n_parcels(self) -> int:
+        """How many there are of each field on their way in one direction."""
+        return max(1, self.n_slots // 2)
+
+    def round(self, place: int) -> Round:
+        """Of what its device computes, the rows that are computed with this chunk."""
+        if place not in self._rounds:
+            whole, skew = self._whole(self.locations[place]), self.skew
+            computed = tuple(
+                tuple(
+                    _rows(box, *self._ends(place, skew.lag(launch, number)))
+                    for number, box in enumerate(boxes)
+                )
+                for launch, boxes in enumerate(whole.computed)
+            )
+            needed = []
+            for launch, versions in enumerate(whole.needed):
+                found = {
+                    version: _rows(box, *self._ends(place, skew.made(launch, version)))
+                    for version, box in versions.items()
+                }
+                needed.append({version: box for version, box in found.items() if not box.empty})
+            self._rounds[place] = Round(computed, tuple(needed))
+        return self._rounds[place]
+
+    def first_box(self, field: str, place: int) -> Shape | None:
+        box = self._whole(self.locations[place]).first(field)
+        if box is None:
+            return None
+        box &= self._unrolled[field]    # rules make the others, of rows that may come later
+        box = _rows(box, *self._ends(place, 0, held=False))
+        return None if box.empty else box
+
+    def updated(self, sweep: Sweep, place: int) -> Shape:
+        """The cells that a sweep folds with this chunk, in the last launch of a pass."""
+        home = sweep.stage.home
+        every = [self.owned(home, one) for one in self.chunks(self.locations[place])]
+        own = sweep.of_place(reduce(Shape.hull, every))
+        return own & self.computed(self._number(sweep), self.n_launches - 1, place)
+
+    def parts_of(
+        self, number: int, phase: int, place: int
+    ) -> tuple[list[tuple[Shape, bool]], Shape]:
+        sweep, over = self.sweeps[number], self.computed(number, phase, place)
+        nothing = Shape(over.lower, over.lower)
+        if over.empty:
+            return [], nothing
+        if not sweep.folds or phase < self.n_launches - 1:
+            return [(over, False)], nothing
+        own = self.updated(sweep, place)
+        rest = (Region.of([over]) - own).boxes
+        return [*([] if own.empty else [(own, True)]), *((box, False) for box in rest)], nothing
+
+    @cached_property
+    def is_alone(self) -> bool:
+        """Whether no chunk is uploaded rows that another one has changed."""
+        return all(
+            message.source == place
+            for field in self.patterns for place in self.places
+            for message in self.around(field, place)
+        )  # fmt: skip
+
+    def n_images(self, field: str) -> int:
+        return 1 if self.is_alone else super().n_images(field)
+
+    def before(self, place: int) -> int | None:
+        """The chunk before one in its window."""
+        chunks = self.chunks(self.locations[place])
+        at = chunks.index(place)
+        return chunks[at - 1] if at else None
+
+    def slot(self, field: str, buffer: int, place: int) -> SlotKey:
+        room = RoomKey(field, buffer, self.chunks(self.locations[place])[0], 0)
+        return SlotKey(field, buffer, place, room)
+
+    def arrival(self, field: str, place: int) -> SlotKey:
+        """What holds the cells that come for a chunk."""
+        chunks = self.chunks(self.locations[place])
+        number = chunks.index(place) % self.n_parcels
+        return SlotKey(field, 0, place, RoomKey(field, 0, chunks[0], number, "arrival"))
+
+    def leaving(self, field: str, place: int) -> Iterator[tuple[SlotKey, dict[int, Shape]]]:
+        """What is downloaded with a chunk, in parts that a parcel holds.
+
+        Of each part its parcel and, by the place whose image they go to, the cells.
+        """
+        chunks = self.chunks(self.locations[place])
+        ends = self._ends(place, self.skew.made(self.n_launches, Version(field, 0)))
+        owned = {home: _rows(self.owned(field, home), *ends) for home in chunks}
+        boxes = [box for box in owned.values() if not box.empty]
+        low = min((box.lower[0] for box in boxes), default=0)
+        high = max((box.upper[0] for box in boxes), default=0)
+        most = self._most_rows(field, chunks)
+        for part, first in enumerate(range(low, high, most)):
+            number = (chunks.index(place) + part) % self.n_parcels
+            room = RoomKey(field, 0, chunks[0], number, "departure")
+            found = {home: _rows(box, first, first + most) for home, box in owned.items()}
+            cells = {home: box for home, box in found.items() if not box.empty}
+            yield SlotKey(field, part, place, room), cells
+
+    def _most_rows(self, field: str, chunks: tuple[int, ...]) -> int:
+        """Those of the largest chunk."""
+        return max(self.owned(field, place).extent[0] for place in chunks)
+
+    def edges(self, field: str, place: int) -> Iterator[Shape]:
+        """What stays for a chunk of the one before it, in parts that are moved in order."""
+        before = self.before(place)
+        if before is None:
+            return
+        box, then = self.geometry(field, place).box, self.geometry(field, before).box
+        moved, end = box.lower[0] - then.lower[0], self.layout.owned[place].lower[0]
+        if moved:
+            for low in range(box.lower[0], end, moved):
+                yield box.slab(0, low, min(low + moved, end))
+
+    def geometry(self, field: str, place: int) -> Geometry:
+        where = self.locations[place]
+        if self.layout.owned[place].empty:
+            return Geometry.padded(self.layout.owned[place])
+        box, chunks = self._room(where)[field], self.chunks(where)
+        own = self.layout.owned[place]
+        low = box.lower[0] if place == chunks[0] else own.lower[0] - self.skew.depth
+        high = box.upper[0] if place == chunks[-1] else own.upper[0]
+        return Geometry.padded(_rows(box, low, high))
+
+    def full(self, field: str, place: int) -> Shape:
+        return self.geometry(field, place).box
+
+    def lies(self, key: TileKey) -> Geometry:
+        if not isinstance(key, SlotKey) or key.room.what == "window":
+            return super().lies(key)
+        field, place = key.field, key.place
+        if key.room.what == "departure":
+            boxes = [*dict(self.leaving(field, place))[key].values()]
+        else:
+            messages = (m for m in self.around(field, place) if m.source != place)
+            boxes = [self.brought(field, place), *(b for m in messages for b in m.halo)]
+        own = self.owned(field, place)
+        boxes = [box for box in boxes if not box.empty] or [Shape(own.lower, own.lower)]
+        return Geometry.padded(reduce(Shape.hull, boxes))
+
+    def _rooms(self, chunks: tuple[int, ...]) -> Iterator[tuple[RoomKey, Geometry]]:
+        for field, n_buffers in self.n_buffers.items():
+            largest = _largest(self.geometry(field, place) for place in chunks)
+            for buffer in range(n_buffers):
+                yield RoomKey(field, buffer, chunks[0], 0), largest
+        for field in self.kept_fields:
+            found: dict[Parcel, Geometry]
+            found = {"arrival": _largest(self.lies(self.arrival(field, one)) for one in chunks)}
+            if self.liveness.writings(field):   # of shorter passes each chunk may be the largest
+                found["departure"] = _largest(
+                    Geometry.padded(self.owned(field, place)) for place in chunks
+                )
+            for what, largest in found.items():
+                for number in range(self.n_parcels if largest.n_elements else 0):
+                    yield RoomKey(field, 0, chunks[0], number, what), largest
+
+    def _ends(self, place: int, lag: int, *, held: bool = True) -> tuple[int, int]:
+        """From which row to which a chunk is computed by what lags so far."""
+        chunks, before = self.chunks(self.locations[place]), self.before(place)
+        low = -FAR if before is None else self._cut(before, lag, held)
+        return low, FAR if place == chunks[-1] else self._cut(place, lag, held)
+
+    def _cut(self, place: int, lag: int, held: bool) -> int:
+        cut = self.layout.owned[place].upper[0] - lag
+        hold = self.skew.hold if held else 0
+        return cut if not hold or cut >= self.layout.domain.lower[0] + hold else -FAR
+
+    def _whole(self, where: Location) -> Round:
+        """The round of all that a device owns."""
+        key = where.rank, where.controller
+        if key not in self._wholes:
+            owned = {
+                field: reduce(Shape.hull, (self.owned(field, one) for one in self.chunks(where)))
+                for field in self._unrolled
+            }
+            self._wholes[key] = self._surveyor.round(owned, self.n_launches)
+        return self._wholes[key]
+
+    @cached_property
+    def _wholes(self) -> dict[tuple[int, int], Round]:
+        return {}
+
+    @cached_property
+    def skew(self) -> Skew:
+        """How far launches lag behind."""
+        extensions = {field: self.extension(field) for field in self._unrolled}
+        return Skew(self.liveness, self.n_launches, extensions)
+
+    def _room(self, where: Location) -> dict[str, Shape]:
+        """The boxes of tiles that would hold all of a device's rows, of all fields alike."""
+        key = where.rank, where.controller
+        if key not in self._all:
+            whole, found = self._whole(where), {}
+            for field in self._unrolled:
+                boxes = [self.owned(field, one) for one in self.chunks(where)]
+                boxes += [] if (box := whole.hull(field)) is None else [box]
+                boxes += [
+                    box for launch in whole.computed for box, sweep in zip(launch, self.sweeps)
+                    if field in sweep.fields
+                ]  # fmt: skip
+                found[field] = reduce(Shape.hull, (box for box in boxes if not box.empty))
+            every = [*found.values()]
+            low, high = min(b.lower[0] for b in every), max(b.upper[0] for b in every)
+            found = {field: box.slab(0, low, high) for field, box in found.items()}
+            self._all[key] = {field: alike(box, [*found.values()]) for field, box in found.items()}
+        return self._all[key]
+
+    @cached_property
+    def _all(self) -> dict[tuple[int, int], dict[str, Shape]]:
+        return {}
+
+    def _record_step(self, recorder: Recorder, phase: int) -> None:
+        record_pass(self, recorder, phase, bring, take)
+
+
+def _rows(box: Shape, low: int, high: int) -> Shape:
+    """Those of a box between two rows."""
+    first, last = box.lower[0], box.upper[0]
+    low, high = (min(max(row, first), last) for row in (low, high))
+    return box.slab(0, low, max(low, high))
+
+
+def _largest(geometries: Iterator[Geometry]) -> Geometry:
+    return max(geometries, key=lambda one: one.n_elements)

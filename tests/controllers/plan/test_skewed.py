@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""Skewed chunks compute each cell of a launch once, and rows cross the link once."""
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Sequence
+
+import pytest
+from random_boundaries import bounded_program
+from random_programs import ProgramCase, random_program
+from sample import sample
+
+from controllers import Stencil
+from controllers.plan import ChunkPlan, Location, Operation, SkewedPlan
+from controllers.plan.chunk_size import traffic
+from controllers.plan.skewed import why_overlapped
+from hitmap import Layout, Region, Shape
+
+MAKERS = random_program, bounded_program
+
+
+def suited(number: int) -> ProgramCase:
+    """A random program that skewed chunks are for, from a number on."""
+    cases = (MAKERS[number % 2](at) for at in itertools.count(number))
+    return next(
+        case for case in cases if not case.program.renames and not case.program.repeats
+        and not why_overlapped(case.program, Layout.bands(Shape.of_extent(case.extent), 2), [])
+    )  # fmt: skip
+
+
+def planned(kind: type[ChunkPlan], case: ProgramCase, rng: random.Random) -> ChunkPlan:
+    layout = Layout.bands(Shape.of_extent(case.extent), rng.randint(2, 6))
+    return kind(
+        case.program, layout, case.periodic, [Location(shares_host=False)] * layout.n_places,
+        n_launches=rng.randint(1, 5), n_slots=rng.randint(1, 4),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("number", sample(range(80), 8))
+def test_no_cell_is_computed_twice_and_no_row_brought_twice(number: int) -> None:
+    found = suited(number)
+    plan = planned(SkewedPlan, found, random.Random(number))
+    whole = planned(ChunkPlan, found, random.Random(number))
+    for launch in range(plan.n_launches):
+        for sweep in range(len(plan.sweeps)):
+            boxes = [plan.computed(sweep, launch, place) for place in plan.places]
+            each = sum(box.n_cells for box in boxes)
+            assert Region.of(boxes).n_cells == each
+            assert each <= sum(
+                whole.computed(sweep, launch, place).n_cells for place in whole.places
+            )
+    moved = traffic(plan)
+    assert moved.up <= traffic(whole).up and moved.down == traffic(whole).down
+    if not plan.periodic[0]:
+        assert plan.n_phases == 1
+        nbytes = {one.name: found.program.itemsize(one.name) for one in found.program.fields}
+        assert moved.up <= sum(plan.layout_of(f).domain.n_cells * nbytes[f] for f in nbytes)
+
+
+@pytest.mark.parametrize("n_slots", [1, 3, 4])
+def test_a_chunk_comes_and_leaves_while_another_one_is_computed(n_slots: int) -> None:
+    cross = Stencil.of("cross", [(-1, 1)] * 2, [0, 1, 0, 1, 4, 1, 0, 1, 0], 8).program("float32")
+    layout = Layout.bands(Shape.of_extent((40, 8)), 5)
+    where = [Location(shares_host=False)] * 5
+    plan = SkewedPlan(cross, layout, (False, False), where, n_launches=4, n_slots=n_slots)
+    operations = plan.operations
+    rows = {one.number: one.writes[0].cells[0].lower[0] for one in operations}
+    launches = [one.number for one in operations if one.verb == "launch" and one.place == 2]
+    (come,) = (n for n in rows if operations[n].verb == "upload" and rows[n] == 8 * 3)
+    left = [one.number for one in operations if one.verb == "download" and one.place == 1]
+    assert come < launches[0]       # enqueued before
+    for number in (come, *left):    # ... and not after any of them, directly or by others
+        assert launches[0] > max(_before(operations, number))
+    assert not {*left, come} & {n for one in launches for n in _before(operations, one)}
+
+
+def _before(operations: Sequence[Operation], number: int) -> set[int]:
+    """What is complete in a pass before an operation starts, in-order queues included."""
+    found, todo = {number}, [number]
+    while todo:
+        one = operations[todo.pop()]
+        queue = [n for n in range(one.number) if operations[n].lane == one.lane][-1:]
+        after = [edge.number for edge in one.after if not edge.steps_back]
+        todo += [n for n in (*queue, *after) if n not in found]
+        found |= {*queue, *after}
+    return found - {number}
