@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from controllers.language.folds import sum as sum
     from controllers.language.grid import Grid
     from controllers.language.integrators import heun, leapfrog, rk3
-    from controllers.language.item_parameters import All, Row
+    from controllers.language.item_parameters import All, Column, Near, Row
     from controllers.language.opencl_c import opencl_c
     from controllers.language.pattern_file import PatternFileError, read_patterns
     from controllers.language.point import point
@@ -76,6 +76,7 @@ _HOMES = {
     "Boundary": "controllers.program.boundary",
     "BuildError": "controllers.kernel.build",
     "CheckError": "controllers.check",
+    "Column": "controllers.language.item_parameters",
     "Computation": "controllers.run.computation",
     "Controller": "controllers.controller.controller",
     "ControllersError": "controllers.process.error",
@@ -91,6 +92,7 @@ _HOMES = {
     "Kernel": "controllers.kernel.variant",
     "KernelError": "controllers.check.finding",
     "MemoryCapError": "controllers.memory.ledger",
+    "Near": "controllers.language.item_parameters",
     "NoDeviceError": "controllers.device",
     "Parameter": "controllers.program.scalars",
     "PatternFileError": "controllers.language.pattern_file",
@@ -159,9 +161,9 @@ _HOMES = {
     "writing": "controllers.controller.access",
 }
 __all__ = [     # not those of Python's own names: all, any, max, min, sum
-    "All", "Boundary", "BuildError", "CheckError", "Computation", "Controller",
+    "All", "Boundary", "BuildError", "CheckError", "Column", "Computation", "Controller",
     "ControllersError", "Coordinate", "Coordinates", "Device", "Division", "Each", "Execution",
-    "Field", "Grid", "Index", "Kernel", "KernelError", "MemoryCapError", "NoDeviceError",
+    "Field", "Grid", "Index", "Kernel", "KernelError", "MemoryCapError", "Near", "NoDeviceError",
     "Parameter", "PatternFileError", "Plan", "Program", "Read", "Report", "Row", "Scalar",
     "Selection", "Stage", "Stencil", "Step", "TiedTile", "TileView", "Time", "accumulate", "argmax",
     "argmin", "custom", "derivative", "devices", "dot", "dry_run", "each", "extrapolate", "fixed",

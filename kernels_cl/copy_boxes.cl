@@ -5,10 +5,11 @@
 // Macro to define:  CELL  an unsigned integer type as wide as a cell (uchar to ulong): bits are copied, not numbers.
 // source, target:   buffers of cells; no cell that is written is read, or written twice.  Those that are not needed may
 //                   be any.
-// boxes:            for each pair where its part begins, which is: how many cells it has; then for each box 15 numbers,
+// boxes:            for each pair where its part begins, which is: how many cells it has; then for each box 18 numbers,
 //                   counted in cells: how many cells it has; where it lies in the source, the first cell and then the
 //                   cells per step on four axes, the last one being the fastest; the same in the target; its extent,
-//                   leading ones of 1 where it has fewer axes.
+//                   leading ones of 1 where it has fewer axes; the cells of a row after which it goes on elsewhere, and
+//                   the first cell there in the source and in the target: two boxes whose rows are taken together.
 // Work-items:       one cell of a pair each, of one box after another, the pair by the second axis; those beyond the last
 //                   box have none.  Fewer than 2^32 of a pair, as devices divide so many faster.
 
@@ -39,17 +40,21 @@ __kernel void copy_boxes(__global const CELL *source_0, __global CELL *target_0,
         return;
     while (left >= box[0]) {
         left -= (uint)box[0];
-        box += 15;
+        box += 18;
     }
-    long from = box[1];
-    long to = box[6];
-    for (int axis = 3; axis > 0; --axis) {
+    const uint length = box[14];
+    const uint turn = box[15];
+    uint rows = left / length;
+    const uint along = left - rows * length;    // of / and % clang makes what Oclgrind does not know
+    long from = along < turn ? box[1] + along * box[5] : box[16] + (along - turn) * box[5];
+    long to = along < turn ? box[6] + along * box[10] : box[17] + (along - turn) * box[10];
+    for (int axis = 2; axis > 0; --axis) {
         const uint extent = box[11 + axis];
-        const uint rows = left / extent;
-        const uint i = left - rows * extent;    // of / and % clang makes what Oclgrind does not know
-        left = rows;
+        const uint above = rows / extent;
+        const uint i = rows - above * extent;
+        rows = above;
         from += i * box[2 + axis];
         to += i * box[7 + axis];
     }
-    target[to + left * box[7]] = source[from + left * box[2]];
+    target[to + rows * box[7]] = source[from + rows * box[2]];
 }

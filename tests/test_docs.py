@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import doctest
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,9 @@ SLOW = {    # what takes long
         "README", "balance", "checking", "explain", "failures", "kernels", "performance",
         "reductions", "troubleshooting", "tuning",
     ),
-    "python": ("arrays", "controllers", "failures", "kernels", "programs", "reductions"),
+    "python": (     # the README's go through on two ranks by default
+        "README", "arrays", "controllers", "failures", "kernels", "programs", "reductions",
+    ),
     "pycon": (),
 }
 
@@ -49,6 +52,21 @@ def test_blocks_say_what_they_are() -> None:
     for page in PAGES:
         kinds = {kind for kind, _ in FENCE.findall(page.read_text("utf-8"))}
         assert kinds <= {"pycon", "python", "sh", "text", "opencl"}, (page, kinds)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_links_lead_to_a_file_and_a_heading(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", page.read_text("utf-8"))):
+        path, _, heading = link.partition("#")
+        file = page.parent / path if path else page
+        assert link.startswith("http") or file.exists(), link
+        assert not heading or heading in headings(file), link
+
+
+def headings(page: Path) -> set[str]:
+    """As links name them."""
+    found = re.findall(r"^#+ +(.+)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-") for text in found}
 
 
 @pytest.mark.parametrize("page", pages_with("pycon"))

@@ -16,9 +16,11 @@ import controllers as ct
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 NBODY, KMEANS = ((EXAMPLES / f"{name}.py").read_text("utf-8") for name in ("nbody", "kmeans"))
+PRODUCTS = (EXAMPLES / "matrix_products.py").read_text("utf-8")
 WAYS: list[dict[str, Any]] = [
     {"devices": "cpu"}, {"devices": "cpu", "places_per_controller": 3}, {"devices": "reference"},
 ]  # fmt: skip
+SUMS = "print([float(one.sum()) for one in main(40)])"
 SHORT = NBODY.replace("n, dt = 1024", "n, dt = 60").replace("range(100)", "range(3)")
 
 
@@ -78,6 +80,23 @@ def points_of(n: int) -> npt.NDArray[np.float64]:
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
+def test_matrices_are_multiplied_by_rows_by_columns_and_exactly_over_all_rows(
+    way: dict[str, Any],
+) -> None:
+    a, b, c, projected, square = ran(PRODUCTS, "products")["main"](50, **way)
+    right = np.zeros((6, 40))
+    for row in range(50):       # in the same order
+        right += a[row][:, None] * b[row]
+    assert np.array_equal(c, right)
+    right = np.zeros((50, 40))
+    for column in range(6):
+        right += a[:, column, None] * c[column]
+    assert np.array_equal(projected, right)
+    exact = [[math.fsum((one * other).tolist()) for other in a.T] for one in a.T]
+    assert np.array_equal(square, exact)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
 def test_centres_are_those_of_plain_numpy(
     way: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -90,7 +109,7 @@ def test_centres_are_those_of_plain_numpy(
     assert np.array_equal(np.load("labels.npy"), label)
 
 
-def test_both_print_the_same_on_two_ranks(
+def test_they_print_the_same_on_two_ranks(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -98,9 +117,11 @@ def test_both_print_the_same_on_two_ranks(
     ran(KMEANS)
     one = np.load("labels.npy")
     ran(SHORT)
-    right = capsys.readouterr().out
-    job = run_ranks(2, KMEANS + "\nprint('bodies')\n" + SHORT)
+    ran(f"{PRODUCTS}\n{SUMS}", "products")
+    right = capsys.readouterr().out.splitlines()
+    products = PRODUCTS.replace("__main__", "products")
+    job = run_ranks(2, f"{KMEANS}\nprint('bodies')\n{SHORT}\n{products}\n{SUMS}")
     assert job.returncode == 0, job.stderr
     assert np.array_equal(np.load("labels.npy"), one)
-    energy = next(line for line in right.splitlines() if line.endswith("(60, 3)"))
-    assert job.stdout.splitlines().count(energy) == 2
+    energy = next(line for line in right if line.endswith("(60, 3)"))
+    assert [job.stdout.splitlines().count(line) for line in (energy, right[-1])] == [2, 2]

@@ -32,19 +32,29 @@ def four_axes(where: Strided) -> Strided:
 def boxes_of(copies: Sequence[Sequence[tuple[Strided, Strided]]]) -> npt.NDArray[np.int64]:
     """What copy_boxes.cl must know of the boxes of some copies, and where they go.
 
-    Where each copy begins; from there on how many cells it has, then a row for each box.
+    Where each copy begins; from there on how many cells it has, then 18 numbers for each box or
+    two: boxes of as many rows, as far apart, are taken together row by row, as both ends of rows
+    are close in memory.
 
     >>> boxes_of([[(Strided(8, (1,), (3,)), Strided(2, (5,), (3,)))]]).tolist()
-    [1, 3, 3, 8, 0, 0, 0, 1, 2, 0, 0, 0, 5, 1, 1, 1, 3]
+    [1, 3, 3, 8, 0, 0, 0, 1, 2, 0, 0, 0, 5, 1, 1, 1, 3, 3, 0, 0]
     """
     parts = []
     for moves in copies:
-        rows: list[int] = []
-        for move in moves:
-            source, target = map(four_axes, move)
-            ends = (value for end in (source, target) for value in (end.first, *end.pitches))
-            rows += [source.n_cells, *ends, *source.extent]
-        parts.append([sum(rows[::15]), *rows])
+        boxes: list[list[int]] = []
+        alone: dict[object, list[int]] = {}
+        for source, target in (map(four_axes, move) for move in moves):
+            ends = source.first, *source.pitches, target.first, *target.pitches
+            rows = source.pitches, target.pitches, source.extent[:-1]
+            other = alone.pop(rows, None)
+            if other is None:
+                boxes.append([source.n_cells, *ends, *source.extent, source.extent[-1], 0, 0])
+                alone[rows] = boxes[-1]
+            else:
+                other[0] += source.n_cells
+                other[-4] += source.extent[-1]
+                other[-2:] = source.first, target.first
+        parts.append([sum(box[0] for box in boxes), *chain.from_iterable(boxes)])
     starts = accumulate(map(len, parts[:-1]), initial=len(parts))
     return np.array([*starts, *chain.from_iterable(parts)], np.int64)
 

@@ -7,7 +7,7 @@ They are folds: what kernels and ranks have summed is merged exactly, in any ord
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from controllers.language.element_text import ElementText
 from controllers.language.item_value import value_of
 from controllers.program.item_node import ItemNode, number_of, shape_of
+from controllers.program.items import ItemUse
 
 MOST_SUMS = 64      # each of which a work-item holds
 
@@ -54,11 +55,12 @@ def accumulate(value: Any) -> Accumulated:
 
 
 def sums_of(
-    returned: Mapping[str, Any], dtype: str, text: ItemText | None
+    returned: Mapping[str, Any], dtype: str, text: ItemText | None, uses: Collection[ItemUse]
 ) -> dict[str, ItemNode]:
     """What is summed over all items, by name; ValueError where that is refused.
 
     dtype: of results, "" where the function does not say.  text: what devices compute instead.
+    uses: of the arrays that it is given.
     """
     sums = {
         name: number_of(value_of(value.value).node)
@@ -74,6 +76,11 @@ def sums_of(
         raise ValueError(
             f"sums over all items are float64, and -> {dtype} is said of what is returned; leave "
             f"it out"
+        )
+    if sums and len(sums) == len(returned) and {*uses} <= {"all", "column"}:
+        raise ValueError(
+            f"{', '.join(sums)}: sums over all items are computed where rows lie, and no array is "
+            f"given row by row; give one as ct.Row, or return a value of each item, too"
         )
     if sums and text is not None and re.search(r"\breturn\b", text.text.text):
         raise ValueError(

@@ -30,10 +30,12 @@ from controllers.program.dtypes import WEAK_FLOAT, Kind, given_dtype, stores
 from controllers.program.fold_values import exact_sum
 from controllers.program.identifier import check_field_name, check_identifier
 from controllers.program.item_node import (
+    Around,
     Axis,
     ItemNode,
     Number,
     Own,
+    OwnColumn,
     Place,
     Whole,
 )
@@ -44,6 +46,7 @@ from controllers.program.items import (
     Items,
     ItemUse,
     item_program,
+    items_in,
     items_of,
     stored_as,
 )
@@ -139,8 +142,9 @@ class Each:
         found = self.function(*given, **numbers)
         is_named = isinstance(found, Mapping)
         returned = found if is_named else {RESULT: found}
-        nodes, sums = self._results(returned), sums_of(returned, self.parameters.dtype, self.text)
         dtype = self.parameters.dtype
+        sums = sums_of(returned, dtype, self.text, [*uses.values()])
+        nodes = self._results(returned)
         results = {name: stored_as(name, node, count, dtype) for name, node in nodes.items()}
         for name, node in nodes.items():
             if not stores(node.kind, results[name].dtype):
@@ -154,9 +158,7 @@ class Each:
             fields=tuple((name, name) for name in (*uses, *nodes)),
             reads=tuple((name, (0, 0)) for name in uses), writes=tuple(nodes),
             arguments=tuple(self.parameters.numbers),
-            item_uses=tuple(
-                (name, "copy" if kinds[name].copied else use) for name, use in uses.items()
-            ),
+            item_uses=tuple(uses.items()),
             kinds=(*kinds.items(), *results.items()), results=tuple(nodes.values()),
             private=text.private, sums=tuple(sums.items()),
         )  # fmt: skip
@@ -173,16 +175,22 @@ class Each:
                     f"the array {name!r} has the shape {kind.shape}; functions of items take "
                     f"arrays of 1 to 3 axes with 1 element at least"
                 )
-        rows = {
-            name: kinds[name].shape[0] for name, use in self.parameters.uses.items() if use == "row"
+            if self.parameters.uses[name] == "column" and len(kind.shape) < 2:
+                raise ValueError(
+                    f"the array {name!r} has the shape {kind.shape} and no columns; give an array "
+                    f"of 2 or 3 axes, or take {name}: ct.Row"
+                )
+        counts = {
+            name: n for name, use in self.parameters.uses.items()
+            for n in items_in(kinds[name], use)
         }
-        if len({*rows.values()}) > 1:
-            listed = ", ".join(f"{name} {n}" for name, n in rows.items())
+        if len({*counts.values()}) > 1:
+            listed = ", ".join(f"{name} {n}" for name, n in counts.items())
             raise ValueError(
-                f"arrays that are given row by row have unlike numbers of rows: {listed}; give "
-                f"what is for all items as ct.All"
+                f"arrays that are given row by row have unlike numbers of rows: {listed} (of a "
+                f"ct.Column, columns); give what is for all items as ct.All"
             )
-        return next(iter(rows.values()))
+        return next(iter(counts.values()))
 
     def _results(self, found: Mapping[str, Any]) -> dict[str, ItemNode]:
         """What is returned for each item; ValueError where that is refused."""
@@ -209,9 +217,15 @@ class Each:
 def _value(name: str, use: ItemUse, kind: ArrayKind) -> ItemValue:
     """What stands for an array in the function."""
     held, columns = Kind(kind.dtype), tuple(Axis(size) for size in kind.shape[1:])
+    rows = Axis(kind.shape[0], name)
     if use == "row":
         return ItemValue(Own(name, columns, held))
-    return ItemValue(Whole(name, (Axis(kind.shape[0], name), *columns), held))
+    if use == "column":
+        return ItemValue(OwnColumn(name, (rows, *columns[1:]), held))
+    if use == "all":
+        return ItemValue(Whole(name, (rows, *columns), held))
+    around = Axis(use.last - use.first + 1)
+    return ItemValue(Around(name, use.first, (around, *columns), held))
 
 
 def _of_reference(made: ItemProgram, given: Arrays, numbers: Mapping[str, float]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 from controllers.language.dtype import dtype_name
 from controllers.program.expression import Index
 from controllers.program.items import ItemUse
+from controllers.program.items import Near as Near
 from hitmap.argument import number
 
 
@@ -17,8 +18,15 @@ class Row:
     """Annotates a parameter that is the item's row of an array, or what is returned."""
 
 
+class Column:
+    """Annotates a parameter that is the item's column of an array, a line along its rows."""
+
+
 class All:
     """Annotates a parameter that is a whole array, on every device."""
+
+
+_WORDS: Mapping[Any, ItemUse] = {Row: "row", Column: "column", All: "all"}
 
 
 @dataclass(frozen=True)
@@ -48,14 +56,17 @@ class Parameters:
             elif one.kind is one.KEYWORD_ONLY:
                 default = one.default
                 numbers[name] = None if default is one.empty else number(default, name)
-            elif one.kind is one.POSITIONAL_OR_KEYWORD and one.annotation in (Row, All):
-                uses[name] = "row" if one.annotation is Row else "all"
+            elif one.kind is one.POSITIONAL_OR_KEYWORD and isinstance(one.annotation, Near):
+                uses[name] = one.annotation
+            elif one.kind is one.POSITIONAL_OR_KEYWORD and one.annotation in _WORDS:
+                uses[name] = _WORDS[one.annotation]
             else:
                 raise TypeError(
                     f"{what}: {name!r} is no array of items; write {name}: ct.Row, the item's row, "
-                    f"or {name}: ct.All, the whole array; numbers stand after a *"
+                    f"ct.Column, ct.Near(-1, 1), rows around it, or ct.All, the whole array; "
+                    f"numbers stand after a *"
                 )
-        if "row" not in uses.values():
+        if {*uses.values()} <= {"all"}:
             raise TypeError(
                 f"{what} has no parameter of ct.Row, which says how many items there are; give one"
             )

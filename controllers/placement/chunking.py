@@ -18,9 +18,9 @@ from controllers.placement.placement import Placement
 from controllers.plan import Plan
 from controllers.plan.chunks import SLOTS, why_as_a_whole
 from controllers.plan.skewed import why_overlapped
+from controllers.program.maps import Here, Near
 from controllers.program.program import Program
 from controllers.program.schedule import sweeps_of
-from controllers.program.sweep import Here, Near
 from controllers.settings.execution import Execution
 from hitmap.cut import split_even
 from hitmap.layout import Layout

@@ -9,6 +9,7 @@ from controllers.program.boundary import closed
 from controllers.program.program import Program
 from hitmap.layout import Layout
 from hitmap.shape import Shape
+from hitmap.strided import whole_vectors
 
 MOST_ROOM = 1.125   # cells of a tile over those that are used, where fields lie alike
 
@@ -60,22 +61,23 @@ class FieldLayouts:
         return tuple(domain.slab(axis, one, one + 1) for (axis, _), one in zip(ends, at))
 
 
-def alike(own: Shape, every: Sequence[Shape]) -> Shape:
+def alike(own: Shape, every: Sequence[Shape], first: int) -> Shape:
     """The box of a field's tile in a device's own memory: `own`, with room that nobody uses.
 
     It is as large as that of all fields, so that cells lie at the same elements of all and one
     index tells where, unless that is much larger; then rows start with the same cell at least, as
-    kernels of several fields ask for rows that are aligned alike.
+    kernels of several fields ask for rows that are aligned alike.  In rows, cell `first`, which is
+    the first one of the place's own, lies at a multiple of PITCH_MULTIPLE elements.
 
-    >>> u, v = Shape((-1, -1), (40, 41)), Shape((0, 0), (40, 40))
-    >>> str(alike(v, [u, v]))
-    '[-1:40, -1:41]'
-    >>> str(alike(v, [u.grow((30, 1), (0, 0)), v]))
-    '[0:40, -2:40]'
+    >>> u, v = Shape((-1, -1), (120, 121)), Shape((0, 0), (120, 120))
+    >>> str(alike(v, [u, v], 0))
+    '[-1:120, -8:121]'
+    >>> str(alike(v, [u.grow((90, 1), (0, 0)), v], 0))
+    '[0:120, -8:120]'
     """
     if own.empty:
         return own
     hull = reduce(Shape.hull, every, own)
-    if hull.n_cells <= own.n_cells * MOST_ROOM:
-        return hull
-    return Shape((*own.lower[:-1], hull.lower[-1]), own.upper)
+    if hull.n_cells > own.n_cells * MOST_ROOM:
+        hull = Shape((*own.lower[:-1], hull.lower[-1]), own.upper)
+    return Shape((*hull.lower[:-1], first - whole_vectors(first - hull.lower[-1])), hull.upper)

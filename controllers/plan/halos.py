@@ -8,7 +8,8 @@ from functools import cached_property, reduce
 from controllers.plan.field_layouts import FieldLayouts
 from controllers.program.extension import Extension
 from controllers.program.liveness import Liveness, Used, offsets_of
-from controllers.program.sweep import Here, Near, Sweep, Version
+from controllers.program.maps import Here, Near
+from controllers.program.sweep import Sweep, Version
 from hitmap.halo import HaloPattern
 from hitmap.layout import Layout
 from hitmap.region import Region

@@ -145,7 +145,8 @@ class Outline(Cadence, Halos):
             full = full.hull(owned.grow(low, high))
         if self.locations[place].shares_host:
             return Geometry.dense(full)
-        return Geometry.padded(alike(full, [self.full(each, place) for each in self.patterns]))
+        every = [self.full(each, place) for each in self.patterns]
+        return Geometry.padded(alike(full, every, self.layout.owned[place].lower[-1]))
 
     def lies(self, key: TileKey) -> Geometry:
         """How the cells of a tile lie in memory."""

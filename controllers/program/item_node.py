@@ -49,6 +49,25 @@ class Whole:
 
 
 @dataclass(frozen=True, eq=False)
+class OwnColumn:
+    """The column of `field` that is the item's: of each row, the element of its number."""
+
+    field: str
+    axes: Axes
+    kind: Kind
+
+
+@dataclass(frozen=True, eq=False)
+class Around:
+    """Rows of `field` around the item's, from `first` on; one beyond the ends is the nearest."""
+
+    field: str
+    first: int
+    axes: Axes
+    kind: Kind
+
+
+@dataclass(frozen=True, eq=False)
 class Number:
     """A constant, or, if it has a name, a number that is given with each call."""
 
@@ -126,7 +145,7 @@ class Stacked:
 
 
 ItemNode: TypeAlias = Union[
-    Own, Whole, Number, Place, Applied, Reduced, View, Gathered, Stacked
+    Own, Whole, OwnColumn, Around, Number, Place, Applied, Reduced, View, Gathered, Stacked
 ]
 
 

@@ -14,10 +14,12 @@ from controllers.program.functions import FLOATS
 from controllers.program.item_node import (
     Along,
     Applied,
+    Around,
     Gathered,
     ItemNode,
     Number,
     Own,
+    OwnColumn,
     Place,
     Reduced,
     Stacked,
@@ -51,8 +53,8 @@ def item_values(
 ) -> ItemValues:
     """What the items of these numbers give.
 
-    array_of: of a field that is given whole all rows, [rows, columns], and of one that is given row
-    by row those of `rows`.  number: what is given with the call, as it is rounded.
+    array_of: of a field what those read that have the numbers `rows`, which follow each other: rows
+    by columns.  number: what is given with the call, as it is rounded.
     """
     evaluator = _Evaluator(items, array_of, number)
     kinds = [items.kind_of[items.field_of[name]] for name in items.writes]
@@ -85,17 +87,18 @@ class _Evaluator:
         self, items: Items, array_of: Callable[[str], Array], number: Callable[[str], Any]
     ) -> None:
         self._items, self._number, self._at, self._row = items, number, 0, 0
+        self._first = 0
         self._arrays = {field: array_of(field) for field in items.use_of}
         self._common: dict[ItemNode, KindValues] = {}
         self._own: dict[ItemNode, KindValues] = {}
         self._is_own: dict[ItemNode, bool] = {}
         for node in items.nodes:
             of_own = any(self._is_own[one] for one in operands_of(node))
-            self._is_own[node] = isinstance(node, (Own, Place)) or of_own
+            self._is_own[node] = isinstance(node, (Own, OwnColumn, Around, Place)) or of_own
 
     def at(self, item: int, row: int) -> None:
         """Go on to another item, of so many, and its number."""
-        self._at, self._row = item, row
+        self._at, self._row, self._first = item, row, row - item
         self._own.clear()
 
     def value(self, node: ItemNode) -> KindValues:
@@ -115,11 +118,8 @@ class _Evaluator:
             return KindValues(Kind(given.dtype.name, weak=True), given)
         if isinstance(node, Place):
             return KindValues(node.kind, np.int64(self._row))
-        if isinstance(node, (Own, Whole)):
-            array = self._arrays[self._items.field_of[node.field]]
-            if isinstance(node, Own):
-                array = array[self._at]
-            return KindValues(node.kind, array.reshape(shape_of(node.axes)))
+        if isinstance(node, (Own, OwnColumn, Around, Whole)):
+            return KindValues(node.kind, self._read(node))
         if isinstance(node, Applied):
             return operation(node.function.name, *map(self.value, node.operands))
         if isinstance(node, Stacked):
@@ -135,6 +135,20 @@ class _Evaluator:
         return KindValues(node.kind, reduction(node, in_dtype(
             self.value(node.operand), node.operand.kind.dtype
         )))  # fmt: skip
+
+
+    def _read(self, node: Own | OwnColumn | Around | Whole) -> Array:
+        name = self._items.field_of[node.field]
+        array, shape = self._arrays[name], shape_of(node.axes)
+        if isinstance(node, Own):
+            array = array[self._at]
+        elif isinstance(node, OwnColumn):
+            array = array.reshape(shape[0], -1, *shape[1:])[:, self._at]
+        elif isinstance(node, Around):
+            rows = self._row + node.first + np.arange(shape[0])
+            known = max(0, self._first + node.first)    # the first row of those that are there
+            array = array[np.clip(rows, 0, self._items.kind_of[name].shape[0] - 1) - known]
+        return array.reshape(shape)
 
 
 def row_numbers(rows: Array, count: int) -> Array:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, Union
 
 import numpy as np
 
@@ -36,11 +36,33 @@ from controllers.program.program import Program
 from controllers.program.scalars import Parameter
 from controllers.program.stage import Stage
 from controllers.program.stage_check import Math
+from hitmap.argument import whole
 
-# How a field is read: the item's row; all rows, which are gathered; or all rows of a copy that
-# each place has.
 _STEPS = {"sum": "+", "min": "minimum", "max": "maximum"}     # of reductions
-ItemUse: TypeAlias = Literal["row", "all", "copy"]
+
+
+@dataclass(frozen=True)
+class Near:
+    """Annotates a parameter that is some rows of an array, from the item's + `first` to + `last`.
+
+    A row beyond the ends is the nearest one.  ValueError unless first <= 0 <= last.
+    """
+
+    first: int
+    last: int
+
+    def __post_init__(self) -> None:
+        for name in ("first", "last"):
+            object.__setattr__(self, name, whole(getattr(self, name), f"Near: {name}"))
+        if not self.first <= 0 <= self.last:
+            raise ValueError(
+                f"ct.Near goes from a row before the item's or its own to one behind it or its "
+                f"own, got {self.first} to {self.last}; give numbers with first <= 0 <= last"
+            )
+
+
+# How a field is read: the item's row or column, the rows around it, or all of them.
+ItemUse: TypeAlias = Union[Literal["row", "column", "all"], Near]
 
 
 @dataclass(frozen=True)
@@ -101,7 +123,7 @@ class Items(Element):
     def count(self) -> int:
         """How many items there are."""
         kinds = dict(self.kinds)
-        return next(kinds[name].shape[0] for name, use in self.item_uses if use == "row")
+        return next(n for name, use in self.item_uses for n in items_in(kinds[name], use))
 
     @cached_property
     def computed_in(self) -> tuple[str, ...]:
@@ -117,8 +139,8 @@ class Items(Element):
             if isinstance(node, Applied):
                 found.append(_operation(node.function, node.operands))
             elif isinstance(node, Reduced) and node.how in _STEPS:
-                whole = replace(node.operand, kind=node.kind)
-                found.append(_operation(FUNCTIONS[_STEPS[node.how]], (whole, whole)))
+                one = replace(node.operand, kind=node.kind)
+                found.append(_operation(FUNCTIONS[_STEPS[node.how]], (one, one)))
         return tuple(found)
 
     @cached_property
@@ -198,7 +220,9 @@ def item_program(
         part: Fold("sum", Outcome(items, part, arguments))
         for name, shape in sums.items() for part in parts_of(name, shape)
     }
-    like = "" if updates else next(name for name, use in items.item_uses if use == "row")
+    like = ""
+    if not updates:     # there is one
+        like = next(name for name, use in items.item_uses if use not in ("all", "column"))
     stage = Stage(items.name, updates, ((0, 0), (0, 0)), folds, like)
     fields = tuple(
         Field(name, kind.dtype, Boundary(extent=kind.extent))
@@ -209,6 +233,15 @@ def item_program(
         scalars={name: Parameter(numbers[name]) for name in items.arguments},
     )  # fmt: skip
     return ItemProgram(program, dict(results), dict(items.item_uses), tuple(names), sums)
+
+
+def items_in(kind: ArrayKind, use: ItemUse) -> tuple[int, ...]:
+    """How many items an array has that is used so: one number, or none where it does not say.
+
+    >>> items_in(ArrayKind((5, 3), "float32"), "column"), items_in(ArrayKind((5,), "int32"), "all")
+    ((3,), ())
+    """
+    return () if use == "all" else kind.shape[1:2] if use == "column" else kind.shape[:1]
 
 
 def items_of(stage: Stage) -> Items | None:

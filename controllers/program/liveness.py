@@ -24,9 +24,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
+from controllers.program.maps import Copied, Here, Near, Row
 from controllers.program.spared import spared
 from controllers.program.stage import around
-from controllers.program.sweep import Copied, Here, Near, Row, Sweep, Use, Version
+from controllers.program.sweep import Sweep, Use, Version
 from controllers.program.turns import order_of, pools_of, powers_of
 from hitmap.region import Region
 from hitmap.shape import Shape

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controllers.program.sweep import Here, Sweep, Use, Version
+from controllers.program.maps import Here
+from controllers.program.sweep import Sweep, Use, Version
 
 
 def spares(sweep: Sweep, use: Use) -> bool:

@@ -8,13 +8,13 @@ times the reach around them, so that halos are exchanged once for all of them.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias, Union
 
 from controllers.program.expression import Expression
 from controllers.program.fold import Fold, within
 from controllers.program.items import items_of
+from controllers.program.maps import Here, Map, Near, Row, map_of_items
 from controllers.program.mirrors import NO_MIRRORS, Mirrors
 from controllers.program.stage import Boundaries, Stage, around
 from controllers.program.steps import (
@@ -27,8 +27,6 @@ from controllers.program.steps import (
 )
 from hitmap.shape import Shape
 
-NearOffsets: TypeAlias = tuple[tuple[int, ...], ...]
-
 
 @dataclass(frozen=True)
 class Version:
@@ -39,95 +37,6 @@ class Version:
 
     def __str__(self) -> str:
         return f"{self.field} after {self.number} writings" if self.number else self.field
-
-
-@dataclass(frozen=True)
-class Near:
-    """Each cell reads at constant offsets: these, or all in a box of offsets.
-
-    >>> str(Near(((-1, 0), (0, 1))).region(Shape((2, 2), (4, 4))))
-    '[1:4, 2:5]'
-    """
-
-    offsets: NearOffsets | Shape
-
-    def region(self, box: Shape) -> Shape:
-        """A box that holds all that the cells of `box` read."""
-        if isinstance(self.offsets, Shape):
-            low = tuple(-first for first in self.offsets.lower)
-            return box.grow(low, tuple(end - 1 for end in self.offsets.upper))
-        low, high = zip(*((min(axis), max(axis)) for axis in zip(*self.offsets)))
-        return box.shift(low).hull(box.shift(high))
-
-
-@dataclass(frozen=True)
-class Here:
-    """Each cell reads itself alone."""
-
-    def region(self, box: Shape) -> Shape:
-        """The box itself."""
-        return box
-
-
-@dataclass(frozen=True)
-class Along:
-    """Each cell reads its whole line of `domain` along one axis."""
-
-    axis: int
-    domain: Shape
-
-    def region(self, box: Shape) -> Shape:
-        """The lines that go through the box.
-
-        >>> str(Along(0, Shape((0, 0), (9, 9))).region(Shape((2, 2), (4, 4))))
-        '[0:9, 2:4]'
-        """
-        return box.slab(self.axis, self.domain.lower[self.axis], self.domain.upper[self.axis])
-
-
-@dataclass(frozen=True)
-class All:
-    """Each cell may read all of `domain`."""
-
-    domain: Shape
-
-    def region(self, box: Shape) -> Shape:
-        """The domain."""
-        return self.domain
-
-
-@dataclass(frozen=True)
-class Mapped:
-    """What a box reads is what `function` says."""
-
-    function: Callable[[Shape], Shape]
-
-    def region(self, box: Shape) -> Shape:
-        """That region."""
-        return self.function(box)
-
-
-@dataclass(frozen=True)
-class Row:
-    """Each item reads its own row, whatever columns are written; rows have so many columns.
-
-    >>> str(Row(3).region(Shape((4, 0), (9, 1))))
-    '[4:9, 0:3]'
-    """
-
-    columns: int
-
-    def region(self, box: Shape) -> Shape:
-        """The rows of the box."""
-        return Shape((box.lower[0], 0), (box.upper[0], self.columns))
-
-
-@dataclass(frozen=True)
-class Copied(All):
-    """Each item may read all of `domain`, of which each place has a copy: none is exchanged."""
-
-
-Map: TypeAlias = Union[Here, Near, Along, All, Mapped, Row]
 
 
 @dataclass(frozen=True)
@@ -287,11 +196,7 @@ def _map(stage: Stage, field: str, count: int, is_shorter: bool = False) -> Map:
     """Where `count` steps read `field` around a cell."""
     items = items_of(stage)
     if items is not None:
-        domain = Shape.of_extent(items.kind_of[field].extent)
-        maps: dict[str, Map] = {
-            "row": Row(domain.extent[1]), "all": All(domain), "copy": Copied(domain)
-        }
-        return maps[items.use_of[field]]
+        return map_of_items(items, field)
     if count > 1:
         return Near(offsets_read(stage, field, count))
     offsets = own_offsets(stage, field)

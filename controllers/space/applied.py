@@ -23,7 +23,7 @@ from controllers.executor.executor import Executor
 from controllers.language.each import Each
 from controllers.placement.placement import failing_together
 from controllers.plan import Location
-from controllers.program.items import ArrayKind, ItemProgram
+from controllers.program.items import ArrayKind, ItemProgram, ItemUse
 from controllers.space.meter import Meter
 from controllers.space.whole_array import WholeArray
 from controllers.space.whole_tiles import WholeStore, WholeTiles, as_rows
@@ -88,7 +88,7 @@ class Applying:
             **{f"argument {name}": stated(one) for name, one in arrays.items()},
         })  # fmt: skip
         given = {
-            name: self._row(arrays[name]) if use == "row" else self._all(arrays[name])
+            name: self._row(arrays[name]) if use == "row" else self._all(arrays[name], use)
             for name, use in uses.items()
         }
         made = refuse_together(
@@ -130,8 +130,11 @@ class Applying:
             return split_rows(array)
         return None
 
-    def _all(self, array: Any) -> _Given:
-        """An array whole at each place: gathered by the function's plan where copies are stale."""
+    def _all(self, array: Any, use: ItemUse) -> _Given:
+        """An array with room for the whole at each place.
+
+        Where copies are stale, the function's plan gathers what it reads.
+        """
         rows = self._rows_of(array)
         if rows is None:
             return self._everywhere(array)
@@ -145,7 +148,7 @@ class Applying:
         placed = Placed(split.placed.layout, wholes.tiles, own=split.placed.tiles)
         return _Given(
             (split.key, wholes.key), split.kind, placed, (split.keep, wholes), split.arrays,
-            None if source is None else (source, wholes),
+            None if source is None or use != "all" else (source, wholes),
         )  # fmt: skip
 
     def _everywhere(self, array: Any) -> _Given:

@@ -90,10 +90,18 @@ def philox(key: ct.Row, *, i: ct.Index) -> ct.Row:
     return dict(low=low, fraction=(high * 2.0**-32).astype("float32"), place=i)
 
 
+def turned(column: ct.Column, matrix: ct.All) -> ct.Row:
+    return column @ matrix[:, :2] - column.argmin()
+
+
+def blurred(x: ct.Near(-1, 2), mass: ct.All) -> ct.Row:     # type: ignore[valid-type]
+    return x[0] + 2 * x[1] - (x * mass[:4, None]).sum(axis=0)
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     one.__name__: one for one in (
         pull, nearest, farthest, softly, product, products, gather, gathers, chosen, counts, outer,
-        of_numbers, halves, in_turns, philox,
+        of_numbers, halves, in_turns, philox, turned, blurred,
     )
 }  # fmt: skip
 
@@ -106,6 +114,7 @@ def arrays_for(function: Each, dtype: str, seed: int = 0) -> dict[str, Array]:
         "every": random.normal(size=(K + 4, 3)).astype(dtype),
         "mass": random.normal(size=(K + 4,)).astype(dtype),
         "matrix": random.normal(size=(3, 21)).astype(dtype),
+        "column": random.normal(size=(3, N)).astype(dtype),
         "few": random.normal(size=(4,)).astype(dtype),
         "key": random.integers(0, 2**32, (N,), np.int64),
         "whole": random.integers(-9, 9, (17, 2), np.int32),
@@ -117,13 +126,18 @@ def arrays_for(function: Each, dtype: str, seed: int = 0) -> dict[str, Array]:
     return {name: found[name] for name in function.parameters.uses}
 
 
-def by_rows(function: Callable[..., Any], uses: Mapping[str, str], arrays: Mapping[str, Array],
+def _given(array: Array, use: Any, at: int) -> Array:
+    if isinstance(use, ct.Near):
+        return array[np.clip(np.arange(at + use.first, at + use.last + 1), 0, N - 1)]
+    return array if use == "all" else array[at] if use == "row" else array[:, at]
+
+
+def by_rows(function: Callable[..., Any], uses: Mapping[str, Any], arrays: Mapping[str, Array],
             **numbers: float) -> dict[str, Array]:
     """What NumPy gives, item by item."""
-    rows = next(len(arrays[name]) for name, use in uses.items() if use == "row")
     found = []
-    for at in range(rows):
-        given = [array[at] if uses[name] == "row" else array for name, array in arrays.items()]
+    for at in range(N):
+        given = [_given(array, uses[name], at) for name, array in arrays.items()]
         placed = {"i": np.int64(at)} if "i" in inspect.signature(function).parameters else {}
         with np.errstate(all="ignore"):
             made = function(*given, **numbers, **placed)

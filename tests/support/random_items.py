@@ -32,7 +32,10 @@ class RandomItems:
             "at": random.integers(0, n, (self.n_items,)).astype("int32"),
             "every": self._numbers((n, columns), dtype),
             "line": self._numbers((n,), DTYPES[int(random.integers(4))]),
+            "lines": self._numbers((int(random.integers(1, 30)), self.n_items), dtype),
+            "beside": self._numbers((self.n_items, columns), DTYPES[int(random.integers(4))]),
         }
+        self.near = ct.Near(-int(random.integers(3)), int(random.integers(3)))
         self.count = n
         self.steps = [int(step) for step in random.integers(0, 2**31, 5)]
 
@@ -42,26 +45,32 @@ class RandomItems:
     @property
     def each(self) -> Each:
         """It, to be called with arrays of all items."""
-        steps = self.steps
+        steps, near = self.steps, self.near
 
         def made(
-            x: ct.Row, at: ct.Row, every: ct.All, line: ct.All, *, a: float = 2, i: ct.Index
+            x: ct.Row, at: ct.Row, every: ct.All, line: ct.All, lines: ct.Column, beside: Any,
+            *, a: float = 2, i: ct.Index,
         ) -> ct.Row:
-            found = computed(steps, x, at, every, line, a, i)
+            found = computed(steps, x, at, every, line, lines, beside, a, i)
             return {
                 name: ct.accumulate(one) if is_summed(name, one) else one
                 for name, one in found.items()
             }
 
+        made.__annotations__["beside"] = near
         return ct.each(made)
 
     def by_numpy(self, a: float) -> dict[str, Array]:
         """The results, item by item."""
-        x, at, every, line = self.arrays.values()
+        x, at, every, line, lines, beside = self.arrays.values()
+        steps = np.arange(self.near.first, self.near.last + 1)
         found = [
-            computed(self.steps, x[i], at[i], every, line, a, np.int64(i))
+            computed(
+                self.steps, x[i], at[i], every, line, lines[:, i],
+                beside[np.clip(steps + i, 0, self.n_items - 1)], a, np.int64(i),
+            )
             for i in range(self.n_items)
-        ]
+        ]  # fmt: skip
         rows = {name: np.stack([np.asarray(one[name]) for one in found]) for name in found[0]}
         return {
             name: one.sum(axis=0, dtype="float64") if is_summed(name, one[0]) else one
@@ -75,10 +84,14 @@ def is_summed(name: str, value: Any) -> bool:
 
 
 def computed(
-    steps: list[int], x: Any, at: Any, every: Any, line: Any, a: float, i: Any
+    steps: list[int], x: Any, at: Any, every: Any, line: Any, lines: Any, beside: Any, a: float,
+    i: Any,
 ) -> dict[str, Any]:
     """Values of one item, each step of one or two that were there before."""
-    known = [x, every[at], every - x, line, (line - i)[:, None], np.where(every > x, every, a * 1)]
+    known = [
+        x, every[at], every - x, line, (line - i)[:, None], np.where(every > x, every, a * 1),
+        lines, beside - x,
+    ]
     for step in steps:
         random = np.random.default_rng(step)
         one, other = (known[int(n)] for n in random.integers(0, len(known), 2))

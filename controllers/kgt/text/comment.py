@@ -27,7 +27,7 @@ from controllers.program.expression import (
     flops,
 )
 from controllers.program.functions import FUNCTIONS, INTEGERS, QUOTIENT, WIDENED
-from controllers.program.items import items_of
+from controllers.program.items import ItemUse, Near, items_of
 from controllers.program.program import Program, Stage
 
 MAX_ROWS, MAX_DRAWN = 64, 1024  # lines, and offsets, of a drawing
@@ -107,12 +107,18 @@ def cost(program: Program, stage: Stage) -> str:
     return f"Per cell: {total}; {n_bytes} bytes, each field read once or written once."
 
 
+def _read(field: str, use: ItemUse) -> str:
+    """What an item is given of a field."""
+    if isinstance(use, Near):
+        return f"rows {use.first} to {use.last} around its own of {field}"
+    return f"all of {field}" if use == "all" else f"its {use} of {field}"
+
+
 def _pattern(program: Program, stage: Stage) -> list[str]:
     """What each drawing shows, and the drawings: one for a weighted sum of one field."""
     items, offsets = items_of(stage), _shape_text(stage)
     if items is not None:
-        read = {"row": "its row of {}", "all": "all of {}", "copy": "all of {}"}
-        given = [read[use].format(field) for field, use in items.use_of.items()]
+        given = [_read(field, use) for field, use in items.use_of.items()]
         return [f"Written for one item, which is given {', '.join(given)}."]
     if stage.elements:
         return [f"Written in OpenCL C, which declares to read over the offsets {offsets}."]

@@ -121,6 +121,20 @@ def test_fewer_items_than_places_and_whole_arrays_on_places_without_items() -> N
         assert same(run.results()["result"], function(*few.values()))
 
 
+def test_the_plan_gathers_columns_and_rows_around_and_nothing_else() -> None:
+    for name, said in (
+        ("turned", "once column is set: 26 cells in 6 messages"),
+        ("blurred", "once x is set: 18 cells in 4 messages"),
+    ):
+        function = ct.each(FUNCTIONS[name])
+        arrays = arrays_for(function, "float32")
+        copied = [one for one in arrays if one in ("mass", "matrix")]
+        run = ItemRun(
+            function, arrays, [opened("reference")], weights=(1, 1, 1), copied=copied
+        )
+        assert said in str(run.run), str(run.run)
+
+
 def test_the_plan_gathers_each_row_once_and_nothing_that_is_copied() -> None:
     function = ct.each(item_functions.pull)
     arrays = arrays_for(function, "float32")

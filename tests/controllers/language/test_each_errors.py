@@ -153,6 +153,31 @@ def test_a_call_gives_all_arrays_and_known_numbers(
         asked(no_axis, *arrays, **numbers)
 
 
+def columns(x: ct.Column, y: ct.Row) -> ct.Row:
+    return y
+
+
+def sum_of_columns(x: ct.Column) -> ct.Row:
+    return ct.accumulate(x[0])
+
+
+def test_columns_are_of_arrays_of_as_many_and_sums_are_computed_where_rows_lie() -> None:
+    with pytest.raises(ValueError, match="unlike numbers of rows: x 3, y 4 .of a ct.Column"):
+        asked(columns, X, X)
+    with pytest.raises(ValueError, match="'x' has the shape .4,. and no columns.*ct.Row"):
+        asked(columns, X[:, 0], X)
+    with pytest.raises(ValueError, match="result: sums over all items.*ct.Row"):
+        asked(sum_of_columns, X)
+
+
+def test_rows_around_have_the_item_s_own_among_them() -> None:
+    for first, last in ((1, 2), (-2, -1)):
+        with pytest.raises(ValueError, match=f"got {first} to {last}; give numbers with first"):
+            ct.Near(first, last)
+    with pytest.raises(TypeError, match="Near: last.*whole"):
+        ct.Near(0, 0.5)     # type: ignore[arg-type]
+
+
 def both(x: ct.Row, y: ct.Row, *, a: float) -> ct.Row:
     return x + y + a
 

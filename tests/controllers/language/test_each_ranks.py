@@ -14,7 +14,7 @@ from hitmap.comm import default_communicator
 
 comm = default_communicator()
 zero_copy = True
-for name in ("pull", "nearest", "gather", "outer"):
+for name in ("pull", "nearest", "gather", "outer", "turned", "blurred"):
     function = ct.each(FUNCTIONS[name])
     arrays = arrays_for(function, "float32")
     right = function(*arrays.values())

@@ -18,7 +18,8 @@ def test_functions_at_random_have_numpys_numbers_on_any_places(seed: int) -> Non
     for name, values in case.by_numpy(a).items():
         assert np.array_equal(right[name], values), name
     weights = random.integers(0, 3, random.integers(1, 4)) + 0.1
-    copied = [name for name in ("every", "line") if random.integers(2)]
+    wholes = "every", "line", "lines", "beside"
+    copied = [name for name in wholes if random.integers(2)]
     run = ItemRun(
         function, case.arrays, [opened("cpu", bool(seed % 3))], weights=weights.tolist(),
         copied=copied,

@@ -10,10 +10,11 @@ from controllers.program.element import Element, Outcome
 from controllers.program.expression import Expression, Read
 from controllers.program.fold import Fold
 from controllers.program.liveness import Liveness, offsets_of
+from controllers.program.maps import All, Along, Copied, Mapped, Row
 from controllers.program.program import Field, Program
 from controllers.program.schedule import lowered, sweeps
 from controllers.program.stage import Stage
-from controllers.program.sweep import All, Along, Copied, Mapped, Row, Sweep, Use, Version
+from controllers.program.sweep import Sweep, Use, Version
 from hitmap import Shape
 
 DOMAIN = Shape.of_extent((12,))
@@ -186,7 +187,7 @@ def test_what_is_read_by_other_maps_than_offsets_is_exchanged(reads: All) -> Non
     assert Liveness(BOTH, [wide]).exchanged == (Version("v", 0),)
 
 
-@pytest.mark.parametrize("reads", [Row(1), Copied(DOMAIN)])
+@pytest.mark.parametrize("reads", [Row(1), Copied(All(DOMAIN))])
 def test_rows_and_copies_are_there_without_an_exchange(reads: Row | Copied) -> None:
     first = Sweep.of(stage("s", "u", at("v")), DOMAIN)
     own = Sweep(first.stage, (Use(Version("v", 0), reads),), first.updates, DOMAIN)

@@ -123,7 +123,9 @@ def test_sizes_are_those_of_the_operations_that_a_plan_records(seed: int) -> Non
         assert (memory.device_staging, memory.host_staging) == (staging[True], staging[False])
         if size.owned:
             geometry = plan.geometry("u", size.place)
-            assert size.owned + size.halo == geometry.box.n_cells
+            full = plan.full("u", size.place)
+            assert size.owned + size.halo == full.n_cells
+            assert geometry.box & full == full
             assert memory.tiles == 2 * geometry.n_elements * itemsize
     assert sum(s.bytes_sent for s in sizes) == sum(s.bytes_received for s in sizes)
     assert sum(s.sends + s.copies for s in sizes) == len(plan.bundles)

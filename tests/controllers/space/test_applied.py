@@ -60,6 +60,37 @@ def test_arguments_of_all_kinds(device: str, n_places: int, more: dict[str, Any]
         assert all(np.array_equal(found[name], right[name]) for name in right)
 
 
+@ct.each
+def lines(column: ct.Column, x: ct.Near(-2, 1), y: ct.Row) -> ct.Row:   # type: ignore[valid-type]
+    return dict(found=column.sum(axis=0) + x[-1] - x[0] * y, total=ct.accumulate(x.max()))
+
+
+@pytest.mark.parametrize("device, n_places, more", WAYS)
+def test_columns_and_rows_around_are_those_of_now_whoever_has_copies(
+    device: str, n_places: int, more: dict[str, Any]
+) -> None:
+    random = np.random.default_rng(7)
+    x, table = random.normal(size=(11, 3)), random.normal(size=(5, 11, 3))
+    with on(device, n_places, more) as space:
+        p, t = space.array(x), space.array(table)
+        whole = space.array(table, split=None)
+        for _ in range(2):
+            for columns, around in ((t, p), (whole, x), (table, p)):
+                found, right = lines(columns, around, p), lines(table, x, x)
+                assert all(np.array_equal(found[name], right[name]) for name in right)
+            p += 1
+            x += 1
+        nearest(p[:, :2], p[:, :2])
+        label, right = halved(p, p, t), halved(x, x, table)     # the first call copies all of p
+        assert np.array_equal(label, right)
+        assert np.array_equal(halved(p, p, t), right)
+
+
+@ct.each
+def halved(x: ct.Near(0, 1), every: ct.All, column: ct.Column) -> ct.Row:  # type: ignore[valid-type]
+    return (x[1] - every.sum(axis=0)) / 2 + column[0]
+
+
 def test_copies_of_the_whole_are_those_of_now() -> None:
     points = np.random.default_rng(6).normal(size=(12, 2))
     with on("cpu", 3, {}) as space:

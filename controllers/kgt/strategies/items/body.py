@@ -57,11 +57,15 @@ def summing_body(program: Program, stage: Stage, items: Items, most_items: int) 
 
 def _item(program: Program, stage: Stage, items: Items) -> list[str]:
     """C lines: what is computed of the item number `item` of the box."""
-    of_rows = [field for field, use in items.use_of.items() if use == "row"]
+    rows = [field for field, use in items.use_of.items() if use == "row"]
     lines = [
         f"const long {cell_of(field)} = {field}_first + item * {field}_pitch_0;"
-        for field in (*of_rows, *stage.stored)
+        for field in (*rows, *stage.stored)
     ]
+    columns = [field for field, use in items.use_of.items() if use == "column"]
+    for field, kind in ((field, items.kind_of[field]) for field in columns):
+        width = kind.extent[1] // kind.shape[1]
+        lines.append(f"const long {cell_of(field)} = {field}_first + item * {width};")
     real = given_dtype(stage, program.dtypes)
     values = iter(values_of(stage))
     if items.text:

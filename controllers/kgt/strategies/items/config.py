@@ -13,7 +13,7 @@ from controllers.kgt.strategies.items.item_text import FIRST, rows_name
 from controllers.kgt.text import frame
 from controllers.kgt.text.fold_values import is_folding
 from controllers.program.expression import Given, Outcome, Scalar
-from controllers.program.item_node import Place
+from controllers.program.item_node import Around, Place
 from controllers.program.items import Items, items_of
 from controllers.program.program import Program, Stage
 
@@ -66,7 +66,7 @@ class ItemsConfig(Config):
             rows_name(field): kind.shape[0]
             for field, kind in fields.items() if items.use_of.get(field, "row") != "row"
         }
-        if items.text or any(isinstance(one, Place) for one in items.nodes):
+        if items.text or any(isinstance(one, (Place, Around)) for one in items.nodes):
             rows[FIRST] = 0     # it is told by the launch
         how, body = "one item per work-item", item_body(program, stage, items)
         if is_folding(stage):

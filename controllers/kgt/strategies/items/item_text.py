@@ -24,11 +24,13 @@ from controllers.program.dtypes import Kind
 from controllers.program.functions import ATOM
 from controllers.program.item_node import (
     Along,
+    Around,
     Axis,
     Gathered,
     ItemNode,
     Number,
     Own,
+    OwnColumn,
     Place,
     Reduced,
     Stacked,
@@ -53,6 +55,13 @@ def rows_name(field: str) -> str:
 def cell_of(field: str) -> str:
     """The variable that holds the element where the item's row begins."""
     return f"c_{field}"
+
+
+def row_around(field: str, first: int, step: str) -> str:
+    """C text: which row, of those that a launch reads, lies so many rows behind the first one."""
+    low = f"{FIRST}{plus(first)}"
+    last = f"{rows_name(field)} - 1"
+    return f"(clamp({low} + item + {step}, 0L, {last}) - max({low}, 0L))"
 
 
 @dataclass
@@ -124,7 +133,7 @@ class ItemText:
             return number if node.kind.weak else self.values.converted(number, node.kind.dtype)
         if isinstance(node, Place):
             return leaf(f"({FIRST} + item)", node.kind)
-        if isinstance(node, (Own, Whole)):
+        if isinstance(node, (Own, OwnColumn, Around, Whole)):
             return self._read(node, index)
         if isinstance(node, View):
             return self.value(node.operand, _taken(node, index))
@@ -140,13 +149,16 @@ class ItemText:
         texts = [self.value(one, _of_operand(one, index)) for one in node.operands]
         return self.temporary(self.values.operation(node.function.name, texts))
 
-    def _read(self, node: Own | Whole, index: Index) -> Text:
+    def _read(self, node: Own | OwnColumn | Around | Whole, index: Index) -> Text:
         name = self._items.field_of[node.field]
         if isinstance(node, Own):
             at, columns = cell_of(name), _flat(index, shape_of(node.axes))
         else:
-            row = index[0] if isinstance(index[0], str) else f"{index[0]}"
-            at = f"{name}_first + {row} * {name}_pitch_0"
+            start = cell_of(name) if isinstance(node, OwnColumn) else f"{name}_first"
+            row = str(index[0])
+            if isinstance(node, Around):
+                row = row_around(name, node.first, row)
+            at = f"{start} + {row} * {name}_pitch_0"
             columns = _flat(index[1:], shape_of(node.axes)[1:])
         return self.temporary(leaf(f"{name}[{at}{columns}]", node.kind))
 

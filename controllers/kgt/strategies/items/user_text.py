@@ -2,7 +2,8 @@
 """The body of an item in OpenCL C, as its user wrote it, and the macros that it may use.
 
     x(k)            element k, in C order, of the item's row of an array
-    every(j, k)     element k of row j of a whole array, which has ROWS(every) rows
+    every(j, k)     element k of row j of a whole array, or of the item's column, which has
+                    ROWS(every) rows; of rows around the item's, of the one j rows behind its own
     y_new(k)        what element k of a result becomes; of a sum over all items, what is summed
     eps             a number that is given with a call
     INDEX(0)        the number of the item
@@ -13,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from controllers.kgt.strategies.items.item_text import FIRST, cell_of, rows_name
+from controllers.kgt.strategies.items.item_text import FIRST, cell_of, row_around, rows_name
 from controllers.kgt.text.c_lines import indented
+from controllers.kgt.text.c_text import plus
 from controllers.kgt.text.fold_values import FoldValue
 from controllers.kgt.text.given import PREFIX
 from controllers.kgt.text.literals import OPENCL_TYPES
@@ -58,11 +60,15 @@ def _macros(items: Items, dtypes: Mapping[str, str]) -> dict[str, str]:
         field = items.field_of[name]
         if use == "row":
             found[f"{name}(k)"] = f"{field}[{cell_of(field)} + (k)]"
-        else:
-            row = f"{field}_first + (long)(j) * {field}_pitch_0"
-            found[f"{name}(j, k)"] = f"{field}[{row} + (k)]"
-            if name != field:
-                found[rows_name(name)] = rows_name(field)
+            continue
+        start, row = f"{field}_first", "(long)(j)"
+        if use == "column":
+            start = cell_of(field)
+        elif use != "all":
+            row = row_around(field, use.first, f"((long)(j){plus(-use.first)})")
+        found[f"{name}(j, k)"] = f"{field}[{start} + {row} * {field}_pitch_0 + (k)]"
+        if name != field:
+            found[rows_name(name)] = rows_name(field)
     for name in items.writes:
         field = items.field_of[name]
         found[f"{name}_new(k)"] = f"{field}_new[{cell_of(field)} + (k)]"
