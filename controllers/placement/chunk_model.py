@@ -60,14 +60,17 @@ def row_nbytes(plan: Plan, place: int, span: int) -> int:
     beyond = margins(plan.program, span)
     total = 0
     for field, count in plan.n_buffers.items():
-        across = [
-            n + ring * sum(beyond[axis]) + 2 * plan.program.field(field).boundary.extends
-            for axis, (n, ring) in enumerate(
-                zip(plan.owned(field, place).extent, plan.periodic)
-            ) if axis
-        ]  # fmt: skip
-        if across:
-            across[-1] = whole_vectors(across[-1])
+        outside = plan.program.field(field).boundary.extends
+        sides = [
+            (ring * low + outside, n + ring * high + outside)
+            for n, ring, (low, high) in zip(
+                plan.owned(field, place).extent, plan.periodic, beyond
+            )
+        ][1:]  # fmt: skip
+        if sides:
+            low, high = sides[-1]
+            sides[-1] = 0, whole_vectors(whole_vectors(low) + high)
+        across = [low + high for low, high in sides]
         total += count * prod(across) * np.dtype(plan.program.field(field).dtype).itemsize
     return total
 

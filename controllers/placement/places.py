@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from controllers.links.link import Links
 from controllers.placement.placement import Controllers, Placement
+from controllers.plan.field_layouts import alike
 from controllers.program.program import Program
 from controllers.settings.arrangement import arranged, is_open
 from controllers.settings.division import Division
@@ -87,12 +88,15 @@ def _divisions(
 def largest_tile(program: Program, layout: Layout) -> int:
     """Bytes of the largest tile of a field of `program`.
 
-    With its halo on all sides, and rows padded as in the memory of a device.
+    With its halo on all sides, and rows that lie as in the memory of a device.
     """
     low, high = zip(*program.reach)
     boundaries, n_axes = program.boundaries.values(), program.n_axes
     points = (any(one.is_half(axis) for one in boundaries) for axis in range(n_axes))
     high = tuple(map(sum, zip(high, points)))
-    tiles = [owned.grow(low, high) for owned in layout.owned if not owned.empty]
+    tiles = [
+        alike(owned.grow(low, high), (), owned.lower[-1])
+        for owned in layout.owned if not owned.empty
+    ]  # fmt: skip
     most = max(Geometry.padded(tile).n_elements for tile in tiles)
     return most * program.largest_itemsize

@@ -259,10 +259,12 @@ class SkewedPlan(ChunkPlan):
                     if field in sweep.fields
                 ]  # fmt: skip
                 found[field] = reduce(Shape.hull, (box for box in boxes if not box.empty))
-            every = [*found.values()]
-            low, high = min(b.lower[0] for b in every), max(b.upper[0] for b in every)
+            low = min(box.lower[0] for box in found.values())
+            high = max(box.upper[0] for box in found.values())
             found = {field: box.slab(0, low, high) for field, box in found.items()}
-            self._all[key] = {field: alike(box, [*found.values()]) for field, box in found.items()}
+            every = [*found.values()]
+            first = self.layout.owned[next(iter(self.chunks(where)))].lower[-1]
+            self._all[key] = {field: alike(box, every, first) for field, box in found.items()}
         return self._all[key]
 
     @cached_property
