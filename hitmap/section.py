@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -40,10 +41,15 @@ class Section:
         arrays of indices.
         """
         given = index if isinstance(index, tuple) else (index,)
+        key = _key(given)
+        return cls._of(given, extent) if key is None else _plain(key, tuple(extent))
+
+    @classmethod
+    def _of(cls, given: tuple[Any, ...], extent: Sequence[int]) -> Section:
         n_dots = sum([one is ... for one in given])
         if n_dots > 1 or len(given) - n_dots > len(extent):
             raise IndexError(
-                f"the index {short(index)} has more than {len(extent)} axes or more than one ...; "
+                f"the index {short(given)} has more than {len(extent)} axes or more than one ...; "
                 f"{_REMEDY}"
             )
         missing = (slice(None),) * (len(extent) - len(given) + n_dots)
@@ -141,6 +147,28 @@ class Section:
                 f"index selects; give a number, or an array of that shape"
             ) from None
         return repeated[tuple(np.newaxis if dropped else slice(None) for dropped in self.dropped)]
+
+
+def _key(given: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """What equal indices share, of Python's numbers, slices of them and ...; None of others."""
+    found = []
+    for one in given:
+        if type(one) is slice:
+            one = one.start, one.stop, one.step
+            for part in one:
+                if part is not None and type(part) is not int:
+                    return None
+        elif type(one) is not int and one is not ...:
+            return None
+        found.append(one)
+    return tuple(found)
+
+
+@lru_cache(maxsize=1024)
+def _plain(key: tuple[Any, ...], extent: tuple[int, ...]) -> Section:
+    """Of an index that has a key, made once: programs use the same ones again and again."""
+    given = tuple([slice(*one) if type(one) is tuple else one for one in key])
+    return Section._of(given, extent)
 
 
 def _range(one: Any, n_cells: int, axis: int) -> range:

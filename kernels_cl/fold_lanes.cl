@@ -3,6 +3,7 @@
 typedef struct { KGT_DOUBLES first, second; } kgt_sums_of_lanes;
 
 #define KGT_FURTHER 10
+#define KGT_KEPT (1024 / KGT_LANES)      // vectors that are added together
 
 // as kgt_two_sum
 KGT_INLINE KGT_DOUBLES kgt_lanes_two_sum(KGT_DOUBLES *sum, const KGT_DOUBLES value)
@@ -71,6 +72,87 @@ KGT_INLINE void kgt_lanes_add_float(
     else
         sum->first = first;
 }
+
+// Where the processor tells whether any addition was rounded, many numbers are added without a test,
+// and in the usual way where it says so.  Of a float64 two parts of half the bits are added.
+#ifdef __x86_64__
+#define KGT_WATCHED 2048    // cells of a block
+// a processor that foresees what such a loop reads; what is asked for besides keeps it from it
+#if defined(__znver1__) || defined(__znver2__) || defined(__znver3__) || defined(__znver4__) \
+    || defined(__znver5__)
+#define KGT_FORESEEN
+#endif
+typedef struct { KGT_DOUBLES high, low; } kgt_parts_of_lanes;
+
+// from now on it notes what is rounded; the parts are told, so that nothing is added before
+KGT_INLINE void kgt_watch(kgt_parts_of_lanes *parts)
+{
+    uint state;
+    __asm__ volatile("stmxcsr %0" : "=m"(state));
+    state &= ~0x3fU;
+    __asm__ volatile("ldmxcsr %1" : "+m"(*parts) : "m"(state));
+}
+
+KGT_INLINE void kgt_part_float(kgt_parts_of_lanes *parts, const KGT_FLOATS value)
+{
+    parts->high += __builtin_convertvector(value, KGT_DOUBLES);
+}
+
+KGT_INLINE void kgt_part_double(kgt_parts_of_lanes *parts, const KGT_DOUBLES value)
+{
+    const KGT_DOUBLES high = KGT_MASKED(value, ~0x3ffffffL);
+    parts->high += high;
+    parts->low += value - high;
+}
+
+// the parts to the sums, unless something was rounded since, or is not finite
+KGT_INLINE int kgt_lanes_add_parts(
+    kgt_sums_of_lanes *sum, KGT_DOUBLES *further, kgt_sum *one, __global long *digits,
+    const int lowest, kgt_parts_of_lanes *parts)
+{
+    uint state;
+    __asm__ volatile("stmxcsr %0" : "=m"(state), "+m"(*parts));
+    const KGT_DOUBLES high = parts->high, low = parts->low;
+    if (state & 0x20 || kgt_rests(high - high) || kgt_rests(low - low))
+        return 0;
+    kgt_lanes_add_double(sum, further, one, digits, lowest, high);
+    kgt_lanes_add_double(sum, further, one, digits, lowest, low);
+    return 1;
+}
+
+// `n` vectors
+KGT_CALLED void kgt_lanes_add_kept_float(
+    kgt_sums_of_lanes *sum, KGT_DOUBLES *further, kgt_sum *one, __global long *digits,
+    const int lowest, const KGT_FLOATS *kept, const int n)
+{
+    kgt_parts_of_lanes watched = {0};
+    kgt_watch(&watched);
+    kgt_parts_of_lanes parts = watched;     // in registers
+    for (int i = 0; i < n; ++i)
+        kgt_part_float(&parts, kept[i]);
+    watched = parts;
+    if (kgt_lanes_add_parts(sum, further, one, digits, lowest, &watched))
+        return;
+    for (int i = 0; i < n; ++i)
+        kgt_lanes_add_float(sum, further, one, digits, lowest, kept[i]);
+}
+
+KGT_CALLED void kgt_lanes_add_kept_double(
+    kgt_sums_of_lanes *sum, KGT_DOUBLES *further, kgt_sum *one, __global long *digits,
+    const int lowest, const KGT_DOUBLES *kept, const int n)
+{
+    kgt_parts_of_lanes watched = {0};
+    kgt_watch(&watched);
+    kgt_parts_of_lanes parts = watched;     // in registers
+    for (int i = 0; i < n; ++i)
+        kgt_part_double(&parts, kept[i]);
+    watched = parts;
+    if (kgt_lanes_add_parts(sum, further, one, digits, lowest, &watched))
+        return;
+    for (int i = 0; i < n; ++i)
+        kgt_lanes_add_double(sum, further, one, digits, lowest, kept[i]);
+}
+#endif
 
 // the sums of all lanes to one of them
 KGT_CALLED void kgt_lanes_join(

@@ -8,6 +8,7 @@ at, and go the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,9 +28,14 @@ def matched(inputs: Sequence[Any]) -> Matched | None:
     """The terms of operands that lie cell by cell together, and numbers; None of others."""
     terms: list[Any] = []
     arrays = frame = None
+    is_plain = True
     for one in inputs:
         if type(one) is float or type(one) is int:
             terms.append(one)
+            continue
+        if isinstance(one, (np.integer, np.floating)):
+            terms.append(one)
+            is_plain = False
             continue
         operand = one.operand() if isinstance(one, Reduced) else None
         if operand is None:
@@ -40,7 +46,9 @@ def matched(inputs: Sequence[Any]) -> Matched | None:
         elif arrays is not one.arrays or (its is not frame and its != frame):
             return None
         terms.append(term)
-    return None if arrays is None or frame is None else (arrays, terms, frame)
+    if arrays is None or frame is None:
+        return None
+    return arrays, terms if is_plain else _weakened(terms), frame
 
 
 def fitted(
@@ -122,8 +130,9 @@ def _weakened(terms: Sequence[Any]) -> list[Term | float]:
     """Python numbers in place of NumPy's, whose dtypes the terms that they meet get."""
     dtypes = [one.dtype for one in terms if isinstance(one, np.generic)]
     if dtypes:
-        kinds = [np.dtype(one.kind.dtype) for one in terms if hasattr(one, "kind")]
-        common = np.result_type(*kinds, *dtypes).name
+        common = _common_dtype(
+            tuple([one.kind.dtype for one in terms if hasattr(one, "kind")]), tuple(dtypes)
+        )
         if common not in DTYPES:
             raise TypeError(
                 f"a number of {dtypes[0]} beside a field makes {common}, which no field holds; use "
@@ -134,6 +143,11 @@ def _weakened(terms: Sequence[Any]) -> list[Term | float]:
             for one in terms
         ]
     return [one.item() if isinstance(one, np.generic) else one for one in terms]
+
+
+@cache
+def _common_dtype(dtypes: tuple[str, ...], others: tuple[np.dtype[Any], ...]) -> str:
+    return str(np.result_type(*map(np.dtype, dtypes), *others).name)
 
 
 def with_whole_exponent(

@@ -18,7 +18,7 @@ from controllers.array.by_label import bincount
 from controllers.array.fitting import at_host, fitted, matched, with_whole_exponent
 from controllers.array.operand import Frame, Operand, unit
 from controllers.array.operators import Operators
-from controllers.array.promotion import apply, converted, is_computed
+from controllers.array.promotion import apply, converted, is_computed, name_of
 from controllers.array.reductions import FUNCTIONS, Reduced, dot
 from controllers.array.source import Source
 from controllers.array.term import Leaf, Term, anchor, slid
@@ -109,7 +109,7 @@ class Distributed(Reduced, Operators):
 
         What is beyond the least or the largest integer becomes these, and NaN 0.
         """
-        name, operand = np.dtype(dtype).name, self.operand()
+        name, operand = name_of(np.dtype(dtype)), self.operand()
         if operand is None:
             return np.asarray(self).astype(dtype)
         if name not in (*DTYPES, "bool"):

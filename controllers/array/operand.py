@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from controllers.array.term import Term
@@ -40,8 +41,8 @@ class Frame:
 
     def takes(self, other: Frame) -> bool:
         """Whether NumPy puts an array with these positions of `other` there, cell by cell."""
-        if other.extent != self.extent:
-            return False
+        if other.extent != self.extent or other.dropped == self.dropped:
+            return other.extent == self.extent
         mine = [axis for axis, dropped in enumerate(self.dropped) if not dropped]
         theirs = [axis for axis, dropped in enumerate(other.dropped) if not dropped]
         while len(theirs) > len(mine) and other.extent[theirs[0]] == 1:
@@ -58,6 +59,7 @@ class Frame:
         )
 
 
+@lru_cache(maxsize=1024)
 def unit(section: Section) -> tuple[tuple[int, ...], Frame] | None:
     """The first cell and the frame of a section whose cells follow one another; else None."""
     start = []

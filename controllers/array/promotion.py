@@ -71,6 +71,12 @@ def apply(function: Callable[..., Any], operands: Sequence[Any], math: Math) -> 
     return Apply(rule.cast, Kind(rule.cast), (term,)) if rule.cast else term
 
 
+@cache
+def name_of(dtype: np.dtype[Any]) -> str:
+    """The name of a dtype, which NumPy makes anew each time."""
+    return str(dtype.name)
+
+
 def converted(term: Term, dtype: str) -> Term:
     """The term in another dtype."""
     if dtype == "bool":

@@ -153,6 +153,10 @@ def _real(array: Any) -> Any:
     return (array if isinstance(array, Reduced) else np.asarray(array)).astype("float64")  # type: ignore[union-attr]
 
 
+def _shape(array: Any) -> tuple[int, ...]:
+    return array.shape if isinstance(array, Reduced) else np.shape(array)
+
+
 def _size(array: Any, *axis: Any, **more: Any) -> int:
     return int(np.size(np.broadcast_to(0, array.shape), *axis, **more))
 
@@ -171,7 +175,7 @@ def _dot(one: Any, other: Any) -> Any:
 
 
 def _vdot(one: Any, other: Any) -> Any:
-    if np.shape(one) == np.shape(other):
+    if _shape(one) == _shape(other):
         return dot(one, other)
     return np.vdot(np.asarray(one), np.asarray(other))
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from controllers.memory.tile import Tile
+from controllers.program.dtypes import Kind
 
 Half: TypeAlias = tuple[bool, ...]
 
@@ -19,7 +20,7 @@ class Source:
     changes: whether they may be assigned, so that expressions are computed before.
     """
 
-    __slots__ = ("dtype", "half", "home", "key")
+    __slots__ = ("dtype", "half", "home", "key", "kind")
     changes = True
 
     def assigned(self) -> None:
@@ -27,6 +28,7 @@ class Source:
 
     def __init__(self, key: object, dtype: str, home: str, half: Half) -> None:
         self.key, self.dtype, self.home, self.half = key, dtype, home, half
+        self.kind = Kind(dtype)
 
 
 class FieldSource(Source):

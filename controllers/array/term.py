@@ -33,7 +33,7 @@ class Leaf(_Known):
 
     def __init__(self, source: Source, start: Steps) -> None:
         self.source, self.start = source, start
-        self.kind = Kind(source.dtype)
+        self.kind = source.kind
         self.key = (source.key, start)
         self.numbers = ()
         self.sources = frozenset((source,))

@@ -148,7 +148,7 @@ class Balancer:
     def follow(self, engine: Engine) -> None:
         """The field is divided as it was, but this engine runs the steps from now on."""
         self._watch, self._n_launches = Watch(engine), 0
-        self._per_launch = engine.plan.steps_per_launch
+        self._per_launch = engine.plan.span
 
     def give_up(self, why: str) -> None:
         """It cannot be."""
@@ -164,7 +164,7 @@ class Balancer:
 
     def _attach(self, engine: Engine) -> None:
         self._watch, self._n_launches = Watch(engine), 0
-        self._per_launch = engine.plan.steps_per_launch
+        self._per_launch = engine.plan.span
         self._cells = cells_on(engine.plan, self._terms.devices)
         n_cells = sum(self._cells)
         shares = tuple(cells / n_cells for cells in self._cells)

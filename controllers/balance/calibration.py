@@ -21,6 +21,7 @@ from controllers.memory.ledger import MemoryCapError
 from controllers.placement.own_kernel import as_planned, in_place
 from controllers.placement.temporal import agreed_steps, plan_with_steps
 from controllers.plan import Location, Plan
+from controllers.plan.paces import Steps
 from controllers.plan.rate import Rate
 from controllers.program.program import Program
 from controllers.settings.execution import Execution
@@ -112,7 +113,7 @@ def _seconds(engine: Engine, watch: Watch, launches_s: float) -> float:
     if more > 0:
         engine.warm(more, watch)
     watch.read()
-    return watch.times.get(0, 0.0) / engine.plan.steps_per_launch
+    return watch.times.get(0, 0.0) / engine.plan.span
 
 
 def _engine(trial: Trial, where: Location, executor: Executor) -> Engine:
@@ -122,14 +123,16 @@ def _engine(trial: Trial, where: Location, executor: Executor) -> Engine:
     layout = Layout.bands(slab(program, trial.domain, where.shares_host), 1)
     here = Location(0, 0, where.shares_host, where.device, where.kind)
 
-    def plan_of(n_steps: int) -> Plan:
+    def plan_of(n_steps: Steps) -> Plan:
+        assert isinstance(n_steps, int), "one place"
         return Plan(
             program, layout, program.periodic, (here,), steps_per_launch=n_steps,
             in_place=in_place(trial.kernel, {where.kind}),
         )  # fmt: skip
 
+    wanted = trial.execution.steps_per_launch
     plan = plan_with_steps(
-        plan_of, trial.kernel, trial.execution.steps_per_launch,
+        plan_of, trial.kernel, None if trial.execution.each_steps else wanted,
         usual=lambda single: agreed_steps(single, {0: executor}, alone),
     )  # fmt: skip
     kind = RepeatingEngine if plan.parts else Engine

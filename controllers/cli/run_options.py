@@ -132,11 +132,13 @@ def _execution_options(parser: argparse.ArgumentParser) -> None:
     add("--steps-per-launch", metavar="N", type=n_steps,
         help="time steps that one launch computes, with halos of N times the reach and one "
         f"exchange in N steps, at most {MOST_STEPS}; needs a generated kernel, or one that "
-        "declares as many (default: what promises to be fast)")
+        "declares as many; or one number for each place, such as 12,8: see controllers docs halos "
+        "(default: what promises to be fast on each device)")
     add("--halo-width", metavar="N", type=halo_width,
-        help="time steps between two exchanges of halos, a multiple of the steps per launch; "
-        "places compute more cells in the meantime; or auto, which finds out while steps run what "
-        "is the fastest: see controllers docs halos (default: the steps of one launch)")
+        help="time steps between two exchanges of halos, a multiple of the steps per launch where "
+        "these are one number; places compute more cells in the meantime; or auto, which finds out "
+        "while steps run what is the fastest: see controllers docs halos (default: the steps of "
+        "one launch)")
 
 
 def _memory_options(parser: argparse.ArgumentParser) -> None:

@@ -69,11 +69,16 @@ def _at_least_one(text: str, noun: str) -> int:
     return value
 
 
-def n_steps(text: str) -> int:
-    """A number of steps per launch."""
-    value = count(text)
-    _told(check_steps, value)
-    return value
+def n_steps(text: str) -> int | tuple[int, ...]:
+    """A number of steps per launch, or one for each place between commas.
+
+    >>> n_steps("4"), n_steps("12,8")
+    (4, (12, 8))
+    """
+    values = tuple(count(part) for part in text.split(","))
+    for value in values:
+        _told(check_steps, value)
+    return values if len(values) > 1 else values[0]
 
 
 def halo_width(text: str) -> int | str:

@@ -31,6 +31,7 @@ from controllers.program.application import no_cells
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.comm import Communicator
+from hitmap.shape import Shape
 
 
 class Binder(Memories):
@@ -105,14 +106,15 @@ class Binder(Memories):
         self._shared.clear()
 
     def launch(
-        self, operation: Operation, n_steps: int | None = None, *, folds: bool = True
-    ) -> Command:
+        self, operation: Operation, n_steps: int | None = None, *, folds: bool = True,
+        over: Shape | None = None,
+    ) -> Command:  # fmt: skip
         """The command of a launch, of as many time steps as the plan has or of `n_steps`.
 
-        folds: whether it makes the folds of its sweep, too.
+        folds: whether it makes the folds of its sweep, too.  over: these of its cells alone.
         """
         assert operation.sweep is not None
-        sweep = self.plan.sweeps[operation.sweep]
+        sweep = self.plan.sweep_at(operation.sweep, operation.launch, operation.place)
         read = [self._tile(_tile_key(access)) for access in operation.reads]
         written = [self._tile(_tile_key(access)) for access in operation.writes]
         return self.executors[operation.place].launch_command(
@@ -120,7 +122,7 @@ class Binder(Memories):
             sweep if n_steps is None else self.plan.shortened(sweep, n_steps),
             dict(zip((use.version.field for use in sweep.uses), read, strict=True)),
             dict(zip(sweep.writes, written, strict=True)),
-            operation.launched,
+            operation.launched if over is None else over,
             self.turns[operation.place][operation.turn],
             self.folding(operation.gives[0]) if folds and operation.gives else None,
             operation.part,
@@ -129,9 +131,25 @@ class Binder(Memories):
     def folding_launch(self, operation: Operation) -> Command | None:
         """The other command of a launch that folds in some steps; or of one that folds apart."""
         is_launch, apart = operation.verb == "launch", self.plan.folds_apart
+        if is_launch and self.plan.steps_are_rounds:    # it ends a run
+            own = self.plan.updated(self.plan.sweeps[0], operation.place)
+            return self.launch(operation, 1, over=own) if operation.gives else None
         if not is_launch or not (apart or folds_at_times(self.plan, operation)):
             return None
         return self.launch(operation, 1 if apart else None)
+
+    def turned(self, operation: Operation) -> Command:
+        """The command of a launch that computes no step: what it would compute stays as it was."""
+        (update,) = self.plan.sweeps[0].updates
+        field, box = update.version.field, operation.launched
+        number = [use.version.field for use in self.plan.sweeps[0].uses].index(field)
+        source, target = (
+            self._tile(_tile_key(one)) for one in (operation.reads[number], operation.writes[0])
+        )
+        return self.executors[operation.place].copy_command(
+            source.linear, target.linear, self.plan.program.itemsize(field),
+            (source.strided(box), target.strided(box)),
+        )  # fmt: skip
 
     def combination(self, operation: Operation, comm: Communicator, told: Told) -> Combination:
         """The command that makes folds known to all ranks; `told` is told of them."""

@@ -18,6 +18,7 @@ from controllers.engine.samples import Log, RunLog, by_step
 from controllers.engine.task import Task
 from controllers.memory.tile import Tile
 from controllers.plan.course import RunLaunches
+from controllers.plan.turned import taken_over
 from controllers.process.waiter import PATIENCE_S
 
 Progress = Callable[[int, int], None]
@@ -56,11 +57,17 @@ class Engine(Installation):
 
     def take_over(self, other: Engine) -> None:
         """The tiles, which are also those of `other`, are as it has left them; steps go on here."""
-        plan, period = self.plan, other.plan.liveness.period
-        assert period == plan.liveness.period, "the same sweeps on the same buffers"
-        alike = [n for n in range(plan.n_phases) if n % period == other._n_done % period]
         self.loaded(other.n_steps)
-        self._n_done = min(alike, key=lambda n: n % plan.n_launches)    # early in a round
+        self._n_done, apart = taken_over(self.plan, other.plan, other._n_done)
+        for source, target in apart:
+            box = self.plan.owned(source.field, source.place)
+            before, after = self.tiles[source], self.tiles[target]
+            self.executors[source.place].copy_command(
+                before.linear, after.linear, before.dtype.itemsize,
+                (before.strided(box), after.strided(box)),
+            )(None)
+        if apart:
+            self.finish()
         self.numbers.go_on_from(other.numbers)
 
     def clear(self) -> None:

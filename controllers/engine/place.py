@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 from controllers.device.event import Event
 from controllers.engine.course import Course
@@ -57,6 +57,7 @@ class PlaceRun:
         self._course, self._prepare, self._time_commands = course, prepare, time_commands
         self.waiting: list[Task] = []
         self._late: tuple[Task, int] | None = None      # what no step waits for, and its step
+        self._end: tuple[int, Container[int]] = (-1, ())    # a step that is less than others
         self._newest: Event | None = None   # of the launch that was started last
         self._mark: Awaited | None = None
         self._logs: Mapping[int, Sequence[Log]] = {}
@@ -110,6 +111,10 @@ class PlaceRun:
         self._logs = logs
         self._listening = logs.get(self.step, ())
 
+    def end_with(self, step: int, numbers: Container[int]) -> None:
+        """In `step`, with which a run ends, do these operations alone."""
+        self._end = step, numbers
+
     def advance(self) -> bool:
         """Start what can be started, to the next gate of the course; whether that was anything."""
         moved = self._start_steps_and_tasks()
@@ -133,7 +138,8 @@ class PlaceRun:
 
     def _is_special(self, step: int) -> bool:
         """Whether a log wants what is started in it, or it does what only a last step does."""
-        return step in self._logs or (bool(self._folding) and self._is_looked_at(step))
+        folds = bool(self._folding) and self._is_looked_at(step)
+        return step in self._logs or step == self._end[0] or folds
 
     def _is_looked_at(self, step: int) -> bool:
         return step == self._course.look and self._course.looks
@@ -143,6 +149,8 @@ class PlaceRun:
         step, phases, until = self.step, self._phases, self._course.until
         if self._folding and step < self._course.look:
             until = min(until, self._course.look - 1)
+        if step < self._end[0]:
+            until = min(until, self._end[0] - 1)
         self._time_commands(False)
         while True:
             self.step = step = step + 1
@@ -233,4 +241,6 @@ class PlaceRun:
                     self._late = task, self.step
                 else:
                     self.waiting.append(task)
+        if self.step == self._end[0]:
+            self.waiting = [t for t in self.waiting if t.operation.number in self._end[1]]
         self._listening = self._logs.get(self.step, ())

@@ -14,13 +14,9 @@ def configurations(engine: Engine, *, largest: bool = False) -> list[KernelUse]:
     plan = engine.plan
     found: list[KernelUse] = []
     for executor in dict.fromkeys(engine.executors[place] for place in plan.places):
-        for sweep in plan.sweeps:
-            boxes = [
-                box
-                for place in plan.places
-                if engine.executors[place] is executor
-                for box in plan.launched(sweep, place)
-            ]
+        here = [place for place in plan.places if engine.executors[place] is executor]
+        for sweep in plan.sweeps_of(here):
+            boxes = [box for place in here for box in plan.launched(sweep, place)]
             if largest:
                 boxes = sorted(boxes, key=lambda placed: placed[0].n_cells)[-1:]
             found += executor.configurations(plan.program, sweep, boxes)

@@ -17,6 +17,7 @@ import pyopencl as cl
 from controllers.device.event import AllOf, Command, Event
 from controllers.executor.opened_device import OpenedDevice
 from controllers.executor.result import Result
+from controllers.executor.scalar_arguments import set_scalar
 from controllers.kernel.build import build, enqueue_kernel
 from controllers.kgt.kernel import StageKernel
 from controllers.kgt.text.fixed import fixed_source
@@ -56,7 +57,7 @@ class _Launch(NamedTuple):
 
     def take_turn(self, turn: int) -> None:
         """Which of the vectors it folds into from now on."""
-        self.kernel.set_arg(self.number, np.int64(turn))
+        set_scalar(self.kernel, self.number, np.int64(turn))
 
 
 class DeviceFolding:
@@ -183,27 +184,27 @@ class DeviceFolding:
             self._result[self._n_words :].reshape(self._n_boxes, self._n_extremes, OF_SLOT),
         )  # fmt: skip
         for one in self._values:
-            empty = Accumulator.empty(one.kind, one.dtype)
             if one.kind == "sum":
                 n = n_words(one.kind, one.dtype)
                 yield one.name, Accumulator(one.kind, one.dtype, words[word : word + n])
                 word += n
             else:
-                parts = (self._extreme(one, slots[extreme]) for slots in by_box)
-                yield one.name, reduce(Accumulator.merged, parts, empty)
+                parts = [self._extreme(one, slots[extreme]) for slots in by_box]
+                empty = () if parts else (Accumulator.empty(one.kind, one.dtype),)
+                yield one.name, reduce(Accumulator.merged, [*parts, *empty])
                 extreme += 1
 
     def _merged(self) -> tuple[Words, Words]:
         """The words of all sums, and the extremes as those of one box, from all vectors."""
         vectors = self._result.reshape(COPIES, -1)
+        halves = vectors.view(np.uint32)    # little-endian
         slots, at = np.zeros((1, self._n_extremes, OF_SLOT), np.int64), self._n_words
         for number, one in enumerate(each for each in self._values if each.kind != "sum"):
-            word = np.ascontiguousarray(vectors[:, at])
             if words_of(one) == 1:
-                low, high = word.view(np.uint32).reshape(-1, 2).max(axis=0).tolist()
+                low, high = halves[:, 2 * at : 2 * at + 2].max(axis=0).tolist()
                 slots[0, number, :2] = low if is_most(one) else high, low - (1 << 31)
             else:
-                most = int(word.view(np.uint64).max())
+                most = int(vectors.view(np.uint64)[:, at].max())
                 slots[0, number, :2] = most != 0, most - (1 << 63)
             at += words_of(one)
         return vectors[:, : self._n_words].sum(axis=0), slots

@@ -12,6 +12,11 @@ from controllers.kgt.text.given import PREFIX
 from controllers.program.surroundings import Surroundings
 
 
+def set_scalar(kernel: cl.Kernel, number: int, value: np.generic) -> None:
+    """Set one argument, as PyOpenCL does: `set_arg`, which tries all else first, takes 11 us."""
+    getattr(kernel, "_set_arg_buf", kernel.set_arg)(number, value)
+
+
 class ScalarArguments:
     """Those of one launch; a kernel takes the values that they have when it is enqueued."""
 
@@ -52,7 +57,5 @@ class ScalarArguments:
         """Give `kernel` the values of now, unless it has them."""
         if self._version != self._around.version:
             self._version = self._around.version
-            # what PyOpenCL uses for numbers: `set_arg`, which tries all else first, takes 11 us
-            set_value = getattr(kernel, "_set_arg_buf", kernel.set_arg)
             for number, name, dtype in self._found:
-                set_value(number, self._around.scalar(name, dtype))
+                set_scalar(kernel, number, self._around.scalar(name, dtype))

@@ -38,11 +38,11 @@ class WholeField(Protocol):
 class FieldSlice(Distributed):
     """Some cells of a field: `run.u[1:-1]`."""
 
-    __slots__ = ("__weakref__", "_field", "_kept", "_number", "_section", "_unit")
+    __slots__ = ("__weakref__", "_field", "_kept", "_name", "_number", "_section", "_unit")
 
     def __init__(self, field: WholeField, section: Section) -> None:
         self._field, self._section = field, section
-        self._unit = unit(section)
+        self._unit, self._name = unit(section), field.fields[0]
         self._kept: Lazy | npt.NDArray[Any] | None = None
         self._number = field.arrays.living.add(self)
 
@@ -77,12 +77,11 @@ class FieldSlice(Distributed):
         if self._unit is None or self._kept is not None:
             return None
         start, frame = self._unit
-        return Leaf(self.arrays.fields[self._field.fields[0]], start), frame
+        return Leaf(self.arrays.fields[self._name], start), frame
 
     def reads(self, sources: Set[Source], views: bool) -> bool:
         """Whether it is to be computed before these change."""
-        name = self._field.fields[0]
-        return views and self._kept is None and self.arrays.fields[name] in sources
+        return views and self._kept is None and self.arrays.fields[self._name] in sources
 
     def hold(self) -> None:
         """From now on it shows what it shows now."""
@@ -99,8 +98,8 @@ class FieldSlice(Distributed):
     def outlive(self) -> None:
         """From now on it shows what it shows now, without the computation."""
         if self._kept is None:
-            name, section = self._field.fields[0], self._section
-            self._kept = section.taken(self.arrays.gathered(name, section))
+            section = self._section
+            self._kept = section.taken(self.arrays.gathered(self._name, section))
 
     def lose(self) -> None:
         """Another rank has let go of it: it goes on to be a view of the field."""

@@ -53,7 +53,7 @@ def why_whole(
     uses = (use for sweep in sweeps_of(program) for use in sweep.uses)
     if not all(isinstance(use.map, (Here, Near)) for use in uses):
         return "chunks are planned for what is read at constant offsets"
-    if program.folds and (execution.steps_per_launch or 1) > 1:
+    if program.folds and execution.most_steps > 1:
         return "a launch that folds computes one step"
     if isinstance(kernel, Kernel) and any(program.periodic):
         return "kernels of users are not launched beyond the ends of a ring"
@@ -64,6 +64,7 @@ def why_whole(
         "a balance": execution.balance not in (None, "off"),
         'exchange="auto"': execution.exchange == "auto",
         "a search for the halo width": execution.halo_width_search,
+        "a number of steps per launch for each place": execution.each_steps,
     }
     for what, wanted in asked.items():
         if wanted:
@@ -99,7 +100,7 @@ def cuttings(
     where that is said.  per_launch: steps that kernels best compute at once.
     """
     n_slots = SLOTS if execution.slots is None else execution.slots
-    each = execution.steps_per_launch or 1
+    each = execution.most_steps
     spans = tuple(span for span in SPANS if not span % each) or (each,)
     if width is not None:
         spans = (width,)

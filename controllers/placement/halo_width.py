@@ -2,34 +2,48 @@
 """Halo widths: how many time steps there are between two exchanges, and who can do so many."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from controllers.kernel.registry import KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.placement.temporal import thickest
-from controllers.plan import ChunkPlan, Plan, RepeatedRounds, RoundPlan
+from controllers.plan import ChunkPlan, PacedPlan, Plan, RepeatedRounds, RoundPlan
+from controllers.plan.paces import Steps, pace_of
 from controllers.program.program import Program
 from controllers.settings.execution import Execution
+from hitmap.layout import Layout
 
 MOST_TRIED = 64     # steps between two exchanges
 
 
 def fixed_width(execution: Execution) -> int | None:
-    """The steps between two exchanges that are asked for; None where nobody says it."""
-    width = execution.halo_width
+    """The steps between two exchanges that are asked for; None where nobody says it.
+
+    Of unlike launches as few as are whole ones at all places.
+    """
+    width, steps = execution.halo_width, execution.steps_per_launch
+    if width is None and isinstance(steps, tuple):
+        return math.lcm(*steps)
     return None if width is None or isinstance(width, str) else width
 
 
 def plan_of_width(
-    width: int, program: Program, *args: Any, steps_per_launch: int = 1, **options: Any
-) -> Plan:
+    width: int | None, program: Program, layout: Layout, *args: Any, steps_per_launch: Steps = 1,
+    **options: Any,
+) -> Plan:  # fmt: skip
     """A plan with so many steps between two exchanges, a multiple of those of a launch.
 
-    Where stages are repeated, with so many turns of them.
+    By default as many as the longest launch has.  Where stages are repeated, so many turns of them.
+    Of several numbers of steps per launch each is for a place, which divides the width into as few
+    launches of at most so many as there can be.
     """
+    if not isinstance(steps_per_launch, int):
+        return _plan_of_lengths(width, steps_per_launch, program, layout, *args, **options)
+    width = steps_per_launch if width is None else width
     if width == steps_per_launch:
-        return Plan(program, *args, steps_per_launch=steps_per_launch, **options)
+        return Plan(program, layout, *args, steps_per_launch=steps_per_launch, **options)
     n_launches, rest = divmod(width, steps_per_launch)
     if rest or not n_launches:
         raise ValueError(
@@ -37,10 +51,31 @@ def plan_of_width(
             f"exchanges; use a halo_width that is a multiple of steps_per_launch"
         )
     if program.repeats:
-        return RepeatedRounds(program, *args, n_turns=width, **options)
+        return RepeatedRounds(program, layout, *args, n_turns=width, **options)
     return RoundPlan(
-        program, *args, n_launches=n_launches, steps_per_launch=steps_per_launch, **options
+        program, layout, *args, n_launches=n_launches, steps_per_launch=steps_per_launch, **options
     )
+
+
+def _plan_of_lengths(
+    width: int | None, lengths: Sequence[int], program: Program, layout: Layout, *args: Any,
+    **options: Any,
+) -> Plan:  # fmt: skip
+    """Of launches that suit each place; of one kind where they come to the same for all."""
+    if len(lengths) != layout.n_places:
+        raise ValueError(
+            f"steps_per_launch: one number for each of the {layout.n_places} places, got "
+            f"{len(lengths)}; give as many, or one number for all"
+        )
+    width = max(lengths) if width is None else width
+    paces = [pace_of(width, length) for length in lengths]
+    if len({*paces}) == len({*paces[0]}) == 1:
+        each = paces[0][0]
+        plan = plan_of_width(width, program, layout, *args, steps_per_launch=each, **options)
+    else:
+        plan = PacedPlan(program, layout, *args, paces=paces, **options)
+    plan.lengths = tuple(lengths)
+    return plan
 
 
 def check_width_of(execution: Execution, kernel: KernelChoice, program: Program) -> None:
@@ -76,8 +111,9 @@ def replanned(plan: Plan, width: int, tiles_of: Plan | None = None) -> Plan:
         return replanned_pass(plan, width)
     return plan_of_width(
         width, plan.program, plan.layout, plan.periodic, plan.locations, way=plan.way,
-        only_rank=plan.only_rank, steps_per_launch=plan.steps_per_launch, in_place=plan.in_place,
-        halo_capacity=plan.halo_capacity, host_tasks=plan.host_tasks, tiles_of=tiles_of,
+        only_rank=plan.only_rank, in_place=plan.in_place, halo_capacity=plan.halo_capacity,
+        steps_per_launch=plan.lengths or plan.steps_per_launch, host_tasks=plan.host_tasks,
+        tiles_of=tiles_of,
     )  # fmt: skip
 
 

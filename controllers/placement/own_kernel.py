@@ -28,7 +28,7 @@ def as_planned(
     It does on devices of all kinds.  A kernel of the user's own, and one that takes patterns as
     data, computes a stage as it is described; several steps at once are those of a single stage.
     """
-    is_whole = isinstance(kernel, Kernel) or (execution.steps_per_launch or 1) > 1
+    is_whole = isinstance(kernel, Kernel) or execution.most_steps > 1
     is_wide = execution.halo_width not in (None, 1)     # temporary fields have halos of a launch
     flops = max(FLOPS_PER_BYTE.get(kind, FLOPS_PER_BYTE["gpu"]) for kind in kinds)
     together = max(TOGETHER.get(kind, 1) for kind in kinds)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Temporal blocking: how many time steps a launch computes, the same at all places.
+"""Temporal blocking: how many time steps a launch computes, at all places or at each of them.
 
-Halos are as many times the reach, and are exchanged once per launch.  The result has the same bits
-whatever the number is; all ranks choose the same one, from what all of them hold.
+Halos are as many times the reach, and are exchanged once per launch, or where places have unlike
+launches once per round of them.  The result has the same bits whatever the numbers are; all ranks
+choose the same ones, from what all of them hold.
 """
 from __future__ import annotations
 
@@ -16,9 +17,12 @@ from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.placement.own_kernel import check_mirrors, declared_steps
 from controllers.plan import Plan
+from controllers.plan.paces import Steps
 from controllers.program.program import Program
 from controllers.program.steps import can_combine, without_folds
+from controllers.program.sweep import Sweep
 from controllers.settings.execution import check_steps
+from hitmap.argument import short
 from hitmap.comm import Communicator
 from hitmap.layout import Layout
 
@@ -26,12 +30,12 @@ THICK = 4       # a halo is at most one part in so many of what a place owns, on
 
 
 def plan_with_steps(
-    make: Callable[[int], Plan],
+    make: Callable[[Steps], Plan],
     choice: KernelChoice,
-    wanted: int | None = None,
+    wanted: Steps | None = None,
     *,
     watched: bool = False,
-    usual: Callable[[Plan], int] | None = None,
+    usual: Callable[[Plan], Steps] | None = None,
     fits: Callable[[Plan], bool] = lambda plan: True,
     width: int | None = None,
 ) -> Plan:
@@ -40,17 +44,22 @@ def plan_with_steps(
     make: gives the plan of a number of steps per launch.  watched: by the checked mode, which
     looks at every step.  usual: how many are fast, given the plan of single steps; by default
     what the kinds of the devices say.  fits: whether there is memory for a plan.  width: steps
-    between two exchanges, of which those of a launch are a divisor.  ValueError where `wanted`
-    steps cannot be computed at once.
+    between two exchanges, of which those of a launch are a divisor where all places have as many.
+    ValueError where `wanted` steps cannot be computed at once.
     """
     if isinstance(choice, Kernel):
+        if not isinstance(wanted, (int, type(None))):
+            raise ValueError(
+                f"steps per launch of each place are for generated kernels, got {short(wanted)} "
+                f"with kernel {choice.name!r}; give one number for all"
+            )
         return _plan_of_own(make, choice, wanted, watched, usual, width)
     if wanted is not None:
         _check(wanted, choice, watched)
         plan = make(wanted)
-        if wanted > 1:
-            for kind, placed in _boxes(plan):
-                _kernel(plan, kind, placed)
+        if plan.steps_per_launch > 1:
+            for kind, sweep, placed in _boxes(plan):
+                _kernel(plan, kind, sweep, placed)
         return plan
     single = make(1)
     if choice != SPECIALISED or watched or not _combines(single):
@@ -58,24 +67,24 @@ def plan_with_steps(
     n_usual = usual(single) if usual is not None else _usual_steps(single)
     for n_steps in _candidates(single, n_usual, width):
         plan = make(n_steps)
-        if fits(plan) and all(_suits(plan, kind, placed) for kind, placed in _boxes(plan)):
+        if fits(plan) and all(_suits(plan, *launched) for launched in _boxes(plan)):
             return plan
     return single
 
 
 def _plan_of_own(
-    make: Callable[[int], Plan],
+    make: Callable[[Steps], Plan],
     kernel: Kernel,
     wanted: int | None,
     watched: bool,
-    usual: Callable[[Plan], int] | None,
+    usual: Callable[[Plan], Steps] | None,
     width: int | None,
 ) -> Plan:
     """A plan of as many steps as the user's kernel declares, or as tuning has found for it."""
     n_steps = declared_steps(kernel, wanted, watched, width)
     plan = check_mirrors(kernel, make(n_steps))
     if wanted is None and not watched and usual is not None and len(kernel.steps) > 1:
-        found = usual(plan)
+        found = fewest(usual(plan))
         if found != n_steps and found in kernel.steps and not (width or found) % found:
             return check_mirrors(kernel, make(found))
     return plan
@@ -85,51 +94,74 @@ def _combines(single: Plan) -> bool:
     return can_combine(single.program, single.layout.domain)
 
 
-def agreed_steps(plan: Plan, executors: Mapping[int, Executor], comm: Communicator) -> int:
-    """How many steps are fast on the devices of all ranks; `plan` is of single steps.
+def agreed_steps(plan: Plan, executors: Mapping[int, Executor], comm: Communicator) -> Steps:
+    """How many steps are fast at each place of all ranks; one number where that is the same.
 
-    Collective: what was found by tuning is in the cache of each rank's host.
+    `plan` is of single steps.  Collective: what was found by tuning is in the cache of each rank's
+    host.
     """
-    mine = [
-        executors[place].usual_steps(plan.program, sweep, placed)
+    mine = {
+        place: min(found)
         for place in plan.places
-        for sweep in plan.sweeps
-        for placed in plan.launched(sweep, place)
-    ]
-    everyone = [n_steps for rank in comm.allgather(sorted(set(mine))) for n_steps in rank]
-    return min(everyone, default=1)
+        for found in [[
+            executors[place].usual_steps(plan.program, sweep, placed)
+            for sweep in plan.sweeps
+            for placed in plan.launched(sweep, place)
+        ]]
+        if found
+    }  # fmt: skip
+    known = {place: steps for rank in comm.allgather(mine) for place, steps in rank.items()}
+    least = min(known.values(), default=1)
+    return alike([known.get(place, least) for place in range(plan.layout.n_places)])
 
 
-def _check(wanted: int, choice: KernelChoice, watched: bool) -> None:
-    check_steps(wanted)
-    if wanted > 1 and choice != SPECIALISED:
+def fewest(steps: Steps) -> int:
+    """What suits all places."""
+    return steps if isinstance(steps, int) else min(steps)
+
+
+def alike(steps: Sequence[int]) -> Steps:
+    """One number where that is the same for all places."""
+    return steps[0] if len({*steps}) == 1 else tuple(steps)
+
+
+def _check(wanted: Steps, choice: KernelChoice, watched: bool) -> None:
+    most = wanted if isinstance(wanted, int) else max(wanted)
+    check_steps(most)
+    if most > 1 and choice != SPECIALISED:
         raise ValueError(
-            f"launches of {wanted} steps need kernels that are generated for the program; leave "
+            f"launches of {most} steps need kernels that are generated for the program; leave "
             f"out the kernel, or the steps per launch"
         )
-    if wanted > 1 and watched:
+    if most > 1 and watched:
         raise ValueError(
-            f"the checked mode looks at every step, got launches of {wanted} steps; leave out one "
+            f"the checked mode looks at every step, got launches of {most} steps; leave out one "
             f"of the two"
         )
 
 
-def _usual_steps(single: Plan) -> int:
+def _usual_steps(single: Plan) -> Steps:
     stage = without_folds(single.sweeps[0].stage)
-    kinds = {where.kind for where in single.locations}
-    return min(kgt.usual_steps(single.program, stage, kind) for kind in kinds)
+    by_kind = {
+        kind: kgt.usual_steps(single.program, stage, kind)
+        for kind in {where.kind for where in single.locations}
+    }
+    return alike([by_kind[where.kind] for where in single.locations])
 
 
-def _candidates(single: Plan, n_steps: int, width: int | None) -> Iterator[int]:
-    """Numbers of steps over 1, the best one first, with halos that are not too thick."""
-    most = thickest(single.program, single.layout, single.periodic)
-    if width is not None:   # it says how thick halos are
-        yield from (n for n in range(min(n_steps, width), 1, -1) if not width % n)
+def _candidates(single: Plan, steps: Steps, width: int | None) -> Iterator[Steps]:
+    """Numbers of steps over 1, the best ones first, with halos that are not too thick."""
+    if isinstance(steps, int) and width is not None:    # it says how thick halos are
+        yield from (n for n in range(min(steps, width), 1, -1) if not width % n)
         return
-    while n_steps > 1:
-        if n_steps <= most:
-            yield n_steps
-        n_steps //= 2
+    most = thickest(single.program, single.layout, single.periodic)
+    each = [steps] * single.layout.n_places if isinstance(steps, int) else [*steps]
+    if width is not None:
+        each, most = [min(n, width) for n in each], width
+    while max(each) > 1:
+        if max(each) <= most:
+            yield alike(each)
+        each = [max(1, n // 2) for n in each]
 
 
 def thickest(program: Program, layout: Layout, periodic: Sequence[bool]) -> int:
@@ -145,30 +177,30 @@ def thickest(program: Program, layout: Layout, periodic: Sequence[bool]) -> int:
     return min(limits, default=max(layout.domain.extent))
 
 
-def _boxes(plan: Plan) -> Iterator[tuple[str, Placed]]:
-    """The kinds of devices with the boxes launched there, but for boxes that are alike."""
+def _boxes(plan: Plan) -> Iterator[tuple[str, Sweep, Placed]]:
+    """The kinds of devices with what is launched there, but for boxes that are alike."""
     seen: set[object] = set()
     for place, where in enumerate(plan.locations):
-        for sweep in plan.sweeps:
+        for sweep in plan.sweeps_of([place]):
             for box, geometries in plan.launched(sweep, place):
                 lie = [geometry.strided(box) for geometry in geometries.values()]
-                key = where.kind, box.extent, *((a.first % 16, a.pitches) for a in lie)
+                how = ((a.first % 16, a.pitches) for a in lie)
+                key = where.kind, sweep.count, box.extent, *how
                 if key not in seen:
                     seen.add(key)
-                    yield where.kind, (box, geometries)
+                    yield where.kind, sweep, (box, geometries)
 
 
-def _kernel(plan: Plan, kind: str, placed: Placed) -> None:
+def _kernel(plan: Plan, kind: str, sweep: Sweep, placed: Placed) -> None:
     """ValueError where a device of this kind has no kernel that computes the box."""
-    (sweep,) = plan.sweeps
-    if kind not in WITHOUT_OPENCL:
+    if kind not in WITHOUT_OPENCL and sweep.count > 1:
         launch = launch_of(plan.program, sweep, placed)
         kgt.choose(plan.program, sweep.stage, kind, launch)
 
 
-def _suits(plan: Plan, kind: str, placed: Placed) -> bool:
+def _suits(plan: Plan, kind: str, sweep: Sweep, placed: Placed) -> bool:
     try:
-        _kernel(plan, kind, placed)
+        _kernel(plan, kind, sweep, placed)
     except ValueError:
         return False
     return True

@@ -18,8 +18,8 @@ from controllers.plan.operation import (
 )
 from controllers.plan.overlap import Overlap
 from controllers.plan.plan import Plan
-from controllers.plan.round_plan import RepeatedRounds, RoundPlan
-from controllers.plan.skewed import SkewedPlan
+from controllers.plan.round_plan import PacedPlan, RepeatedRounds, RoundPlan
+from controllers.plan.skewed_plan import SkewedPlan
 from controllers.plan.way import ExchangeWay
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "Location",
     "Operation",
     "Overlap",
+    "PacedPlan",
     "PlaceMemory",
     "Plan",
     "PlanMemory",

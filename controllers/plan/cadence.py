@@ -9,6 +9,14 @@ class Cadence:
     steps_per_launch: int
     n_launches = 1      # between two exchanges
     computes_alike = False  # in each step of the period the same operations, on the same tiles
+    steps_are_rounds = False    # of launches that places divide them into, each in its own way
+    lengths: tuple[int, ...] | None = None  # steps of a launch that suit each place, if unlike
+
+    @property
+    def longest(self) -> tuple[int, ...]:
+        """The time steps of the longest launch at each place, where places are unlike; else none.
+        """
+        return ()
 
     @property
     def halo_width(self) -> int:
@@ -24,6 +32,22 @@ class Cadence:
     def n_turns(self) -> int:
         """How often scalars may change within a step of the plan, its beginning included."""
         return 1
+
+    def launch_of(self, phase: int, place: int) -> int:
+        """Which launch of its round at a place a step of the period is."""
+        return 0
+
+    def first_of(self, phase: int, place: int) -> int:
+        """The step of the period, as tiles turn at a place, with which a step begins there."""
+        return phase
+
+    def last_of(self, phase: int, place: int) -> int:
+        """The step of the period, as tiles turn at a place, in which a step hands over there."""
+        return phase
+
+    def launches_text(self, place: int) -> str:
+        """The launches of a round at a place, for people, where places are unlike; else nothing."""
+        return ""
 
     @property
     def step_name(self) -> str:

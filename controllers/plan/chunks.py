@@ -202,7 +202,7 @@ class ChunkOutline(RoundOutline):
                 for buffer in range(n_buffers):
                     yield RoomKey(field, buffer, chunks[0], slot), largest
 
-    def launch_of(self, phase: int) -> int:
+    def launch_of(self, phase: int, place: int) -> int:
         return phase
 
     def parts_of(

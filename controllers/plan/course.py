@@ -28,7 +28,7 @@ class RunLaunches:
     def of(cls, plan: Plan, n_steps: int) -> RunLaunches:
         """Those of a run of `n_steps`, 0 or more."""
         per_launch = plan.span
-        folding = int(plan.folds_apart and n_steps > 0)
+        folding = int(plan.folds_apart and not plan.steps_are_rounds and n_steps > 0)
         return cls(*divmod(n_steps - folding, per_launch), folding, per_launch)
 
     @property

@@ -88,7 +88,8 @@ class Delivery:
             version, message = transfer.version, transfer.message
             if opens:
                 version = plan.begun_as(version)
-            border, halo = (plan.tile(version, phase, at) for at in (bundle.source, bundle.target))
+            ends = bundle.source, bundle.target
+            border, halo = (plan.handed(version, phase, place) for place in ends)
             self._borders[transfer] = MemoryCells(border, message.border)
             self._halos[transfer] = MemoryCells(halo, message.halo)
         rectangles = plan.way.rectangles    # a copy takes cells as they lie on a device

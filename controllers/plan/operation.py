@@ -179,6 +179,7 @@ class Operation:
     part: int = 0                   # of a launch, among those of its sweep at its place
     occasional: bool = False        # left out of steps after which nobody looks at its folds
     turn: int = 0                   # of a step that is several time steps: with whose scalars
+    launch: int = 0                 # of a step that is several launches: before which it is due
 
     @property
     def on_device(self) -> bool:

@@ -97,6 +97,14 @@ class Outline(Cadence, Halos):
         """How many buffers there are of what, fields or pools of them."""
         return self.liveness.n_buffers
 
+    def sweep_at(self, number: int, launch: int, place: int) -> Sweep:
+        """The sweep of a number in a launch of a round: of as many time steps as the place has."""
+        return self.sweeps[number]
+
+    def sweeps_of(self, places: Sequence[int]) -> Sequence[Sweep]:
+        """What is launched at some places; sweeps of unlike numbers of time steps each apart."""
+        return self.sweeps
+
     def cells_before(self, sweep: Sweep, place: int) -> int:
         """How many cells a sweep computes in the launches of a round before the last one."""
         return 0
@@ -114,6 +122,10 @@ class Outline(Cadence, Halos):
         """The tile that holds `version` in a step of the period."""
         pool = self.liveness.pools[version.field]
         return TileKey(pool, self.liveness.buffer(version, phase), place)
+
+    def handed(self, version: Version, phase: int, place: int) -> TileKey:
+        """The tile of what is exchanged in a step of the period."""
+        return self.tile(version, phase, place)
 
     def newest(self, field: str, n_done: int, place: int) -> TileKey:
         """The tile that holds `field` after `n_done` steps of the plan."""

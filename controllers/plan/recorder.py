@@ -35,7 +35,7 @@ class Recorder:
     """
 
     def __init__(self) -> None:
-        self.step = self.turn = 0
+        self.step = self.turn = self.launch = 0
         self._operations: list[Operation] = []
         self._earlier: list[int] = []      # per operation, as bits: all that it follows
         self._histories: dict[Memory | FoldKey, History[int]] = {}
@@ -70,7 +70,7 @@ class Recorder:
             Operation(
                 number, self.step, place, verb, lane, reads, writes, edges,
                 sweep, bundle, transfers, task, versions, over, takes, gives, part, occasional,
-                self.turn,
+                self.turn, self.launch,
             )
         )
         self._earlier.append(0)

@@ -97,15 +97,19 @@ def record_launches(
     inner = []
     for number in numbers:
         for place in plan.places:
-            first, rest = plan.parts_of(number, phase, place)
+            at = plan.last_of(phase, place)
+            first, rest = plan.parts_of(number, at, place)
             for part, (over, folds) in enumerate(first):
-                record_launch(plan, recorder, number, phase, place, over, part, folds=folds)
+                record_launch(plan, recorder, number, at, place, over, part, folds=folds)
             inner.append((number, place, rest, len(first)))
+    recorder.launch = plan.n_launches
     for one in deliveries:
         one.pack()
     for number, place, rest, part in inner:
         if not rest.empty:
-            record_launch(plan, recorder, number, phase, place, rest, part)
+            at = plan.last_of(phase, place)
+            record_launch(plan, recorder, number, at, place, rest, part)
+    recorder.launch = plan.n_launches
     for number in numbers:
         record_folds(plan, recorder, number)
     exchange.record(deliveries)
@@ -182,7 +186,8 @@ def record_launch(
     folds: bool = True,
 ) -> None:
     """One launch; it folds if its sweep does, and `folds`."""
-    sweep = plan.sweeps[number]
+    recorder.launch = launch = plan.launch_of(phase, place)
+    sweep = plan.sweep_at(number, launch, place)
     sources = [
         MemoryCells(plan.tile(use.version, phase, place), (sweep.read(use, over),))
         for use in sweep.uses

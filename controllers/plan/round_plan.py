@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
+from controllers.plan.paced_recording import record_paced_step
+from controllers.plan.paces import PacedOutline
 from controllers.plan.plan import Plan
 from controllers.plan.recorder import Recorder
 from controllers.plan.round_recording import record_round_opening, record_round_step
@@ -19,6 +21,16 @@ class RoundPlan(RoundOutline):
 
     def _record_step(self, recorder: Recorder, phase: int) -> None:
         record_round_step(self, recorder, phase)
+
+    def _record_opening(self, recorder: Recorder, phase: int) -> None:
+        record_round_opening(self, recorder, phase)
+
+
+class PacedPlan(PacedOutline):
+    """A plan whose steps are rounds, which each place divides into launches of its own."""
+
+    def _record_step(self, recorder: Recorder, phase: int) -> None:
+        record_paced_step(self, recorder, phase)
 
     def _record_opening(self, recorder: Recorder, phase: int) -> None:
         record_round_opening(self, recorder, phase)

@@ -2,6 +2,8 @@
 """What a plan of rounds records for each step: wide launches, and in the last one the exchange."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from controllers.plan import exchange
 from controllers.plan.folding import record_occasional
 from controllers.plan.operation import MemoryCells, TileKey
@@ -20,10 +22,10 @@ from controllers.program.sweep import Version
 
 def record_round_step(plan: RoundOutline, recorder: Recorder, phase: int) -> None:
     """All of one step of the period."""
-    _fill_first(plan, recorder, phase, timed=True)
+    fill_first(plan, recorder, phase, timed=True)
     for numbers in plan.liveness.groups:
         _record_sweeps(plan, recorder, numbers, phase)
-    _fill_first(plan, recorder, phase + 1, timed=False)
+    fill_first(plan, recorder, phase + 1, timed=False)
     record_occasional(plan, recorder)
 
 
@@ -38,7 +40,7 @@ def record_round_opening(plan: RoundOutline, recorder: Recorder, phase: int) -> 
     for field in plan.patterns:
         for place in plan.places:
             _spread(plan, recorder, field, phase, place)
-    _fill_first(plan, recorder, phase, timed=False, opens=True)
+    fill_first(plan, recorder, phase, timed=False, opens=True)
     fill_once(plan, recorder)
 
 
@@ -55,10 +57,17 @@ def _spread(plan: RoundOutline, recorder: Recorder, field: str, phase: int, plac
             recorder.add(place, "copy", "compute", [source], [target])
 
 
-def _fill_first(
+def fill_first(
     plan: RoundOutline, recorder: Recorder, phase: int, *, timed: bool, opens: bool = False
 ) -> None:
     """Make cells outside the domain of what a step begins with: those that are `timed`, or not."""
+    made = outside_first(plan, timed=timed, opens=opens)
+    for place in plan.places:
+        fill_before(plan, recorder, made, plan.first_of(phase, place), place, opens=opens)
+
+
+def outside_first(plan: RoundOutline, *, timed: bool, opens: bool = False) -> list[Version]:
+    """What a launch begins with and has cells outside the domain that are made again and again."""
     made = []
     for field in plan.patterns:
         extension = plan.extension(field)
@@ -67,9 +76,16 @@ def _fill_first(
         if not (timed or opens or plan.changes(field)):
             continue    # as it was filled when it was opened
         made.append(Version(field, 0))
-    for place in plan.places:
-        outside = {one: plan.made_outside(one, phase, place, opens=opens) for one in made}
-        record_fill(plan, recorder, phase, place, outside)
+    return made
+
+
+def fill_before(
+    plan: RoundOutline, recorder: Recorder, made: Sequence[Version], phase: int, place: int, *,
+    opens: bool = False,
+) -> None:  # fmt: skip
+    """Make these cells at a place, before the launch of `phase` there."""
+    outside = {one: plan.made_outside(one, phase, place, opens=opens) for one in made}
+    record_fill(plan, recorder, phase, place, outside)
 
 
 def _record_sweeps(
@@ -81,7 +97,7 @@ def _record_sweeps(
         for place in plan.places:
             region = plan.kept(version, phase, place)
             record_carry(plan, recorder, version, phase, place, region)
-    is_last = plan.launch_of(phase) == plan.n_launches - 1
+    is_last = phase % plan.n_launches == plan.n_launches - 1
     leaving = bundles_with(plan, numbers) if is_last else ()
     record_launches(plan, recorder, numbers, phase, leaving)
     read = {use.version for sweep in plan.sweeps for use in sweep.uses}

@@ -49,22 +49,32 @@ class RoundOutline(Plan):
                 f"tasks of the host change what a place owns after each step; leave the halo width "
                 f"out"
             )
-        self.n_launches = n_launches
-        self._margin = reach_of(program.stages, n_launches * steps_per_launch)
+        self.n_launches, self.steps_per_launch = n_launches, steps_per_launch
+        self._margin = reach_of(program.stages, self.halo_width)
         super().__init__(
             program, layout, periodic, *args, steps_per_launch=steps_per_launch, **options
         )
         self.n_phases = math.lcm(self.liveness.period, n_launches)
 
-    def launch_of(self, phase: int) -> int:
-        """Which launch of its round a step of the period is."""
-        return phase % self.n_launches
+    def launch_of(self, phase: int, place: int) -> int:
+        return phase % self.launches_of(place)
+
+    def launches_of(self, place: int) -> int:
+        """How many launches of a round there are at a place."""
+        return self.n_launches
+
+    def _sweeps_of(self, launch: int, place: int) -> list[Sweep]:
+        """The sweeps of a launch of a round."""
+        return [self.sweep_at(number, launch, place) for number in range(len(self.sweeps))]
 
     def round(self, place: int) -> Round:
         """What a place computes and needs in a round."""
         if place not in self._rounds:
             owned = {field: self.owned(field, place) for field in self._unrolled}
-            self._rounds[place] = self._surveyor.round(owned, self.n_launches)
+            launches = range(self.launches_of(place))
+            self._rounds[place] = self._surveyor.round(
+                owned, (self._sweeps_of(launch, place) for launch in launches)
+            )
         return self._rounds[place]
 
     def first_box(self, field: str, place: int) -> Shape | None:
@@ -73,11 +83,11 @@ class RoundOutline(Plan):
 
     def computed(self, number: int, phase: int, place: int) -> Shape:
         """The cells that a sweep computes at a place in a step of the period."""
-        return self.round(place).computed[self.launch_of(phase)][number]
+        return self.round(place).computed[self.launch_of(phase, place)][number]
 
     def kept(self, version: Version, phase: int, place: int) -> Region:
         """What is needed of a version that its sweeps leave as it is, but others compute."""
-        box = self.round(place).needed[self.launch_of(phase)].get(version)
+        box = self.round(place).needed[self.launch_of(phase, place)].get(version)
         at, before = (
             self.liveness.buffer(one, phase)
             for one in (version, Version(version.field, version.number - 1))
@@ -110,7 +120,7 @@ class RoundOutline(Plan):
     ) -> tuple[Shape, ...]:
         """The cells outside the domain that are needed of a version; as a round `opens`, then."""
         extension = self.extension(version.field)
-        launch = 0 if opens else self.launch_of(phase)
+        launch = 0 if opens else self.launch_of(phase, place)
         box = self.round(place).needed[launch].get(version)
         return () if extension is None or box is None else extension.outside(box)
 
@@ -139,7 +149,9 @@ class RoundOutline(Plan):
         geometries = {field: self.geometry(field, place) for field in self.program.dtypes}
         number = self._number(sweep)
         boxes: dict[Shape, None] = {}
-        for launch in range(self.n_launches):
+        for launch in range(self.launches_of(place)):
+            if sweep.count != self.sweep_at(number, launch, place).count:
+                continue
             parts, inner = self.parts_of(number, launch, place)
             boxes |= dict.fromkeys([*(box for box, _ in parts), inner])
         return ((box, geometries) for box in boxes if not box.empty)
@@ -165,7 +177,7 @@ class RoundOutline(Plan):
             rest = Region.of([over]) - own
             folding = [] if own.empty else [(own, True)]
             return [*folding, *((box, False) for box in rest.boxes)], nothing
-        if self.launch_of(phase) < self.n_launches - 1:
+        if self.launch_of(phase, place) < self.launches_of(place) - 1:
             return [(over, False)], nothing
         first, inner = self._split(sweep, over, place)
         return [(box, False) for box in first], inner

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
 from controllers.plan.operation import MemoryCells
 from controllers.plan.recorder import Recorder
+from controllers.plan.skewed import SkewedOutline
 from controllers.program.sweep import Version
 from hitmap.shape import Shape
 
-if TYPE_CHECKING:
-    from controllers.plan.skewed import SkewedPlan
 
-
-def bring(plan: SkewedPlan, recorder: Recorder, phase: int, place: int) -> None:
+def bring(plan: SkewedOutline, recorder: Recorder, phase: int, place: int) -> None:
     """Keep the edge of the chunk before; bring the rows that are new, by a parcel.
 
     The next chunk's are sent for as soon as there is a parcel, before anything is computed: what is
@@ -31,7 +28,7 @@ def bring(plan: SkewedPlan, recorder: Recorder, phase: int, place: int) -> None:
         _arrive_all(plan, recorder, phase, place, late)
 
 
-def take(plan: SkewedPlan, recorder: Recorder, field: str, phase: int, place: int) -> None:
+def take(plan: SkewedOutline, recorder: Recorder, field: str, phase: int, place: int) -> None:
     """Bring the rows that are finished to the host, by a parcel."""
     room = plan.tile(Version(field, 0), plan.n_launches, place)
     for parcel, leaving in plan.leaving(field, place):
@@ -45,7 +42,7 @@ def take(plan: SkewedPlan, recorder: Recorder, field: str, phase: int, place: in
 
 
 def _arrive_all(
-    plan: SkewedPlan, recorder: Recorder, phase: int, now: int, place: int
+    plan: SkewedOutline, recorder: Recorder, phase: int, now: int, place: int
 ) -> None:  # fmt: skip
     """All fields of a chunk, while another one is in the window."""
     for field in plan.kept_fields:
@@ -53,7 +50,7 @@ def _arrive_all(
 
 
 def _arrive(
-    plan: SkewedPlan, recorder: Recorder, field: str, phase: int, now: int, place: int
+    plan: SkewedOutline, recorder: Recorder, field: str, phase: int, now: int, place: int
 ) -> None:  # fmt: skip
     """What a place owns and, at the ends of what its device has, what is around it."""
     parcel, own = plan.arrival(field, place), plan.brought(field, place)
@@ -69,7 +66,7 @@ def _arrive(
         recorder.add(now, "upload", "transfer", sources, targets)
 
 
-def _move_edges(plan: SkewedPlan, recorder: Recorder, place: int) -> None:
+def _move_edges(plan: SkewedOutline, recorder: Recorder, place: int) -> None:
     """To the beginning of the window: in parts, as memory is not copied over itself."""
     before = plan.before(place)
     if before is None:
@@ -86,7 +83,7 @@ def _move_edges(plan: SkewedPlan, recorder: Recorder, place: int) -> None:
         recorder.add(place, "copy", "compute", sources, targets)
 
 
-def _unpack(plan: SkewedPlan, recorder: Recorder, field: str, place: int) -> None:
+def _unpack(plan: SkewedOutline, recorder: Recorder, field: str, place: int) -> None:
     """From the parcel to the window; cells beyond the ends of rings are copied within it."""
     parcel, own = plan.arrival(field, place), plan.brought(field, place)
     room = plan.tile(Version(field, 0), 0, place)

@@ -15,11 +15,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, reduce
 
 from controllers.plan.chunk_plan import ChunkPlan
-from controllers.plan.chunk_recording import record_pass
 from controllers.plan.field_layouts import alike
 from controllers.plan.operation import Location, Parcel, RoomKey, SlotKey, TileKey
-from controllers.plan.recorder import Recorder
-from controllers.plan.skew_recording import bring, take
 from controllers.program.program import Program
 from controllers.program.rounds import Round
 from controllers.program.skew import Skew
@@ -53,8 +50,8 @@ def why_overlapped(program: Program, layout: Layout, locations: Sequence[Locatio
     return ""
 
 
-class SkewedPlan(ChunkPlan):
-    """A plan whose steps are passes of skewed chunks."""
+class SkewedOutline(ChunkPlan):
+    """What is known of a plan of skewed chunks before its operations are recorded."""
 
     @property
     def n_parcels(self) -> int:
@@ -233,7 +230,7 @@ class SkewedPlan(ChunkPlan):
                 field: reduce(Shape.hull, (self.owned(field, one) for one in self.chunks(where)))
                 for field in self._unrolled
             }
-            self._wholes[key] = self._surveyor.round(owned, self.n_launches)
+            self._wholes[key] = self._surveyor.round(owned, [self.sweeps] * self.n_launches)
         return self._wholes[key]
 
     @cached_property
@@ -270,9 +267,6 @@ class SkewedPlan(ChunkPlan):
     @cached_property
     def _all(self) -> dict[tuple[int, int], dict[str, Shape]]:
         return {}
-
-    def _record_step(self, recorder: Recorder, phase: int) -> None:
-        record_pass(self, recorder, phase, bring, take)
 
 
 def _rows(box: Shape, low: int, high: int) -> Shape:

@@ -56,7 +56,7 @@ def steps(plan: Outline, operations: Sequence[Operation]) -> Iterator[str]:
     yield f"{plan.step_name} 0; {_others(plan)}"
     first = [operation for operation in operations if operation.phase == 0]
     for place in plan.places:
-        yield f"  place {place}"
+        yield f"  place {place}{plan.launches_text(place)}"
         for operation in first:
             if operation.place == place:
                 line = _line(plan, operations, operation, len(first))
@@ -66,13 +66,19 @@ def steps(plan: Outline, operations: Sequence[Operation]) -> Iterator[str]:
 def _others(plan: Outline) -> str:
     """What the steps after the first one do."""
     live = plan.liveness
+    turned = [place for place in plan.places if any(
+        plan.newest(f, 1, place) != plan.newest(f, 0, place) for f in live.pools
+    )]  # fmt: skip
     turning = [
         pool for pool, count in live.n_buffers.items()
-        if any(plan.newest(f, 1, 0) != plan.newest(f, 0, 0) for f in live.pools
-               if live.pools[f] == pool) and count > 1
+        if any(plan.newest(f, 1, place) != plan.newest(f, 0, place) for f in live.pools
+               if live.pools[f] == pool for place in turned[:1]) and count > 1
     ]  # fmt: skip
     if not turning:
         return "all others are the same"
+    if len(turned) < len(plan.places):
+        where = f"place{'s' * (len(turned) > 1)} {', '.join(map(str, turned))}"
+        return f"number 1 is the same with time levels 0 and 1 exchanged at {where}"
     if len(live.pools) == 1:
         return "number 1 is the same with time levels 0 and 1 exchanged"
     last = plan.n_phases - 1

@@ -21,6 +21,7 @@ from hitmap.shape import Shape
 KINDS = ("sum", "min", "max", "argmin", "argmax", "any", "all")
 NUMBERED = ("argmin", "argmax")
 _N_WORDS = {"min": 2, "max": 2, "argmin": 3, "argmax": 3, "any": 1, "all": 1}
+_SIGNED = {4: np.int32, 8: np.int64}
 NONE, SOME, NAN = range(3)      # the states of an extreme: no cell yet, a value, a NaN among them
 Result = Union[float, int, bool, np.generic]
 
@@ -61,10 +62,11 @@ class Accumulator:
     words: Words
 
     def __post_init__(self) -> None:
-        words = np.array(self.words, np.int64)
+        is_sum = self.kind == "sum"
+        words = exact_sum.normal(self.words) if is_sum else np.array(self.words, np.int64)
         assert words.shape == (n_words(self.kind, self.dtype),), "as many as the kind has"
-        object.__setattr__(self, "words", exact_sum.normal(words) if self.kind == "sum" else words)
-        self.words.flags.writeable = False
+        words.setflags(write=False)
+        object.__setattr__(self, "words", words)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -180,9 +182,8 @@ def of_key(key: int, dtype: str) -> np.generic:
     """
     kind = np.dtype(dtype)
     if kind.kind == "f":
-        signed = np.dtype(f"i{kind.itemsize}").type(key)
-        bits = signed ^ np.iinfo(signed.dtype).max if key < 0 else signed
-        found: np.generic = np.array([bits]).view(kind)[0]
+        bits = key ^ ((1 << (8 * kind.itemsize - 1)) - 1) if key < 0 else key
+        found: np.generic = _SIGNED[kind.itemsize](bits).view(kind)
         return found
     whole: np.generic = kind.type(key + (1 << 63) if kind == np.uint64 else key)
     return whole

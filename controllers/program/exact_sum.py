@@ -125,16 +125,17 @@ def normal(words: Words) -> Words:
 
 
 def value(words: Words, dtype: str) -> float:
-    """The sum, rounded once to float64: the nearest, ties to even; beyond all of them, infinite.
+    """A sum in normal form, rounded once to float64: the nearest, ties to even; or infinite.
 
     An exact sum of zero is 0.0, as with math.fsum.
     """
-    n_nan, n_above, n_below, *digits = words.tolist()
+    n_nan, n_above, n_below = words[:N_FLAGS].tolist()
     if n_nan or (n_above and n_below):
         return math.nan
     if n_above or n_below:
         return math.inf if n_above else -math.inf
-    whole: int = sum(digit << (BITS * k) for k, digit in enumerate(digits))
+    digits = words[N_FLAGS:-1].astype("<u4")
+    whole = int.from_bytes(digits.tobytes(), "little") + (int(words[-1]) << (BITS * len(digits)))
     try:
         return float(whole / (1 << -lowest(dtype)))    # Python rounds this division correctly
     except OverflowError:

@@ -14,7 +14,7 @@ so that a run may end after any.
 # docs/decisions/0055-halos-of-several-launches.md
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from controllers.program.expression import Index
@@ -66,20 +66,23 @@ class Surveyor:
     ) -> None:
         self._live, self._domains, self._extensions = liveness, domains, extensions
 
-    def round(self, owned: Mapping[str, Shape], n_launches: int) -> Round:
-        """The round of so many launches of a place that owns these cells of each field."""
+    def round(self, owned: Mapping[str, Shape], launches: Iterable[Sequence[Sweep]]) -> Round:
+        """The round of a place that owns these cells of each field.
+
+        launches: of each, in order, the sweeps, which may be of unlike numbers of time steps.
+        """
         computed: list[tuple[Shape, ...]] = []
         needed: list[Mapping[Version, Shape]] = []
         after: Mapping[str, Shape] = {}
-        for _ in range(n_launches):
-            boxes, versions = self._launch(owned, after)
+        for sweeps in reversed([*launches]):
+            boxes, versions = self._launch(owned, after, sweeps)
             computed.insert(0, boxes)
             needed.insert(0, versions)
             after = {v.field: box for v, box in versions.items() if v.number == 0}
         return Round(tuple(computed), tuple(needed))
 
     def _launch(
-        self, owned: Mapping[str, Shape], after: Mapping[str, Shape]
+        self, owned: Mapping[str, Shape], after: Mapping[str, Shape], sweeps: Sequence[Sweep]
     ) -> tuple[tuple[Shape, ...], dict[Version, Shape]]:
         """What the sweeps of a launch compute, backwards from what is needed after it."""
         needed: dict[Version, Shape] = {}
@@ -88,7 +91,7 @@ class Surveyor:
             if field in after:
                 _add(needed, self._live.last(field), after[field])
         boxes: list[Shape] = []
-        for sweep in reversed(self._live.sweeps):
+        for sweep in reversed(sweeps):
             own = owned[sweep.stage.home]
             over = own & sweep.cells    # whether or not they are read, as without rounds
             for update in sweep.updates:

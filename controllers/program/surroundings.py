@@ -15,6 +15,7 @@ from controllers.program.program import Program
 from hitmap.shape import Shape
 
 Array: TypeAlias = npt.NDArray[Any]
+_LEAST, _MOST = (float(size) for size in (np.finfo("float32").tiny, np.finfo("float32").max))
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,13 @@ class Surroundings:
 
     def scalar(self, name: str, dtype: str) -> np.generic:
         """A scalar, rounded once to `dtype`; what is beyond its range becomes infinite."""
-        with np.errstate(all="ignore"):
-            rounded: np.generic = np.dtype(dtype).type(self.numbers[name])
+        number, kind = self.numbers[name], np.dtype(dtype).type
+        rounded: np.generic
+        if not number or _LEAST <= abs(number) <= _MOST:    # mostly: NumPy has nothing to say
+            rounded = kind(number)
+        else:
+            with np.errstate(all="ignore"):
+                rounded = kind(number)
         return rounded
 
     def value(self, node: Given, box: Shape, dtype: str) -> Any:

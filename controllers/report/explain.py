@@ -78,7 +78,8 @@ def _program(plan: Plan) -> str:
     groups = ([plan.sweeps[number] for number in numbers] for numbers in plan.liveness.groups)
     for (stage, *_), alike in groupby(groups, key=lambda group: [one.whole for one in group]):
         (sweep, *rest), *more = alike
-        updated, domain = plan.shortened(sweep, 1).cells, plan.layout_of(stage.home).domain
+        domain = plan.layout_of(stage.home).domain
+        updated = plan.shortened(sweep, 1).cells & domain
         count = 1 + len(more)
         lines.append(f"  stage {sweep.name}" + f", {count} times in a row" * (count > 1))
         lines += [f"    {line}" for line in formula(stage).splitlines()]

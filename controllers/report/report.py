@@ -103,7 +103,8 @@ class Report:
     what computes the largest box of each stage on each device; equal ones are listed once.
     `scalars` are the parameters of the program as they are now.  `halo_width` is the number of
     steps between two exchanges now, and `widths` says how long a step took, in seconds, with those
-    that were tried.
+    that were tried.  `steps_per_launch` is that of the longest launch, and `lengths` says the steps
+    of the longest one of each place where these are unlike.
     """
 
     seconds: float
@@ -121,6 +122,7 @@ class Report:
     exchange: ExchangeReport | None = None
     halo_width: int = 1
     widths: Mapping[int, float] = field(default_factory=dict)
+    lengths: tuple[int, ...] = ()
 
     @property
     def seconds_per_step(self) -> float:
@@ -176,6 +178,7 @@ class Report:
             "exchange": self.exchange and self.exchange.as_dict(),
             "halo_width": self.halo_width,
             "widths": {str(width): seconds for width, seconds in self.widths.items()},
+            "lengths": [*self.lengths],
         }
 
     def table(self) -> str:
@@ -194,7 +197,8 @@ class Report:
         rows = [_row(place) for place in self.places]
         total = self._total()
         if self.steps_per_launch > 1:
-            total += f", {self.steps_per_launch} steps per launch"
+            each = [*dict.fromkeys(self.lengths or [self.steps_per_launch])]
+            total += f", {' and '.join(map(str, each))} steps per launch"
         if self.halo_width > self.steps_per_launch:
             total += f", an exchange every {self.halo_width} steps"
         table = format_table(head, rows, left=("device", "longest wait"))

@@ -39,6 +39,7 @@ from controllers.placement.placement import (
 from controllers.placement.places import divide
 from controllers.placement.temporal import THICK, agreed_steps, plan_with_steps
 from controllers.plan import Plan, TileKey
+from controllers.plan.paces import Steps
 from controllers.plan.rate import Rate
 from controllers.program.idle import Idle
 from controllers.program.program import Program
@@ -257,10 +258,9 @@ def plan_on(
     kinds = {where.kind for where in placement.locations}
     width = fixed_width(terms.execution)
 
-    def plan_of(n_steps: int) -> Plan:
+    def plan_of(n_steps: Steps) -> Plan:
         return plan_of_width(
-            n_steps if width is None else width,
-            terms.planned, layout, terms.planned.periodic, placement.locations,
+            width, terms.planned, layout, terms.planned.periodic, placement.locations,
             overlap=overlap_for(terms.execution.overlap, terms.kernel), only_rank=comm.rank,
             steps_per_launch=n_steps, in_place=in_place(terms.kernel, kinds),
             halo_capacity=_room(terms.planned),

@@ -138,11 +138,11 @@ class Balanced(Widened):
         if self._balancer is not None:
             wanted = self._balancer.until_decision(left)
         if self._choice is not None and self._is_calm:
-            per_launch = engine.plan.steps_per_launch
+            per_launch = engine.plan.span
             wanted = min(wanted, self._choice.wanted(self._ahead(left), per_launch))
         if self._finding is not None:
             wanted = self._finding.until_decision(left)
-        if looks is None or engine.plan.steps_per_launch == 1 or wanted == left:
+        if looks is None or engine.plan.span == 1 or wanted == left:
             return wanted
         count = 0       # looks divide the run into launches
         while count < wanted:
@@ -179,7 +179,7 @@ class Balanced(Widened):
     def _ran(self, n_steps: int, seconds: float) -> None:
         """A piece of steps has taken so long, on the slowest rank."""
         if self._choice is not None and self._is_calm:
-            self._choice.ran(n_steps, seconds, self.plan.steps_per_launch)
+            self._choice.ran(n_steps, seconds, self.plan.span)
         if self._balancer is not None:
             self._balancer.ran(n_steps)
 

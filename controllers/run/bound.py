@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from controllers import check
 from controllers.calls.watchdog import Watched
-from controllers.engine import ChunkEngine, Engine, RepeatingEngine
+from controllers.engine import ChunkEngine, Engine, PacedEngine, RepeatingEngine
 from controllers.engine.relay import Relay
 from controllers.kernel.crash import labelled
 from controllers.memory.tile import Tile
@@ -47,6 +47,8 @@ def bind(
 ) -> Engine:  # fmt: skip
     """The plan tied to tiles, kernels and messages, and watched by the watchdog."""
     kind: type[Engine] = RepeatingEngine if plan.parts else Engine
+    if plan.steps_are_rounds:
+        kind = PacedEngine
     if execution.checked != "off":
         kind = check.CheckedRepeatingEngine if plan.parts else check.CheckedEngine
     with failing_together(messages):    # one driver may fail to compile

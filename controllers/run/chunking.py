@@ -15,8 +15,9 @@ from controllers.placement.halo_width import fixed_width, replanned_pass
 from controllers.placement.images import check_disk, images_for
 from controllers.placement.own_kernel import as_planned, in_place, overlap_for
 from controllers.placement.placement import Placement
-from controllers.placement.temporal import agreed_steps, plan_with_steps
+from controllers.placement.temporal import agreed_steps, fewest, plan_with_steps
 from controllers.plan import ChunkPlan, Plan, SkewedPlan
+from controllers.plan.paces import Steps
 from controllers.program.program import Program
 from controllers.program.steps import can_combine
 from controllers.settings.execution import Execution
@@ -44,7 +45,8 @@ class Chunking:
         wide = replace(execution, halo_width=WIDE, steps_per_launch=None)
         self._program = as_planned(program, kernel, wide, self._kinds)
         self._images = images_for(execution, comm)
-        self._wanted = 1 if program.folds else execution.steps_per_launch    # of a launch
+        asked = execution.steps_per_launch is not None
+        self._wanted = 1 if program.folds else execution.most_steps if asked else None
 
     def draft(self, error: MemoryCapError | None) -> tuple[Layout, Placement, ChunkPlan]:
         """Chunks that fit; `error` says what does not as a whole, if anything.  Collective.
@@ -60,7 +62,7 @@ class Chunking:
         single = self._plan(Plan, self._layout, self._placement, steps_per_launch=1)
         per_launch = self._wanted or 1
         if self._wanted is None and can_combine(program, self._layout.domain):
-            per_launch = agreed_steps(single, self._placement.executors, self._comm)
+            per_launch = fewest(agreed_steps(single, self._placement.executors, self._comm))
         known = known_to_all(self._placement, self._comm)
         for cutting in cuttings(single, known, execution, width, per_launch):
             n_chunks = cutting.n_chunks
@@ -78,7 +80,8 @@ class Chunking:
         """With as many steps per launch as promise to be fast."""
         span = cutting.span
 
-        def make(n_steps: int, n_launches: int | None = None) -> Plan:
+        def make(n_steps: Steps, n_launches: int | None = None) -> Plan:
+            assert isinstance(n_steps, int), "chunks are alike"
             return self._plan(
                 SkewedPlan if cutting.is_skewed else ChunkPlan, layout, placement,
                 steps_per_launch=n_steps, n_launches=n_launches or span // n_steps,
@@ -87,7 +90,7 @@ class Chunking:
             )  # fmt: skip
 
         def usual(single: Plan) -> int:     # by one launch of each chunk, of thousands
-            return agreed_steps(make(1, 1), placement.executors, self._comm)
+            return fewest(agreed_steps(make(1, 1), placement.executors, self._comm))
 
         plan = plan_with_steps(make, self._kernel, self._wanted, width=span, usual=usual)
         assert isinstance(plan, ChunkPlan)

@@ -188,7 +188,7 @@ class Computation(Stepping):
             found, balance=None if balancer is None else balancer.report(),
             choice=None if self._choice is None else self._choice.report(),
             exchange=None if self._ways is None else self._ways.report(),
-            halo_width=self.halo_width, widths=tried,
+            halo_width=self.halo_width, widths=tried, lengths=self.plan.longest,
         )  # fmt: skip
 
     @collective("path")

@@ -23,6 +23,7 @@ from controllers.placement.own_kernel import as_planned, in_place, overlap_for
 from controllers.placement.temporal import plan_with_steps
 from controllers.plan import Location, Plan
 from controllers.plan.needed import cells_needed
+from controllers.plan.paces import Steps
 from controllers.plan.size import PlaceSize, place_sizes
 from controllers.report.explain import explain
 from controllers.settings.arrangement import arranged, is_open
@@ -122,9 +123,9 @@ def dry_run(
 
     width = fixed_width(execution)
 
-    def plan_of(n_steps: int) -> Plan:
+    def plan_of(n_steps: Steps) -> Plan:
         return plan_of_width(
-            n_steps if width is None else width, planned, layout, planned.periodic, locations,
+            width, planned, layout, planned.periodic, locations,
             overlap=overlap_for(execution.overlap, kernel), steps_per_launch=n_steps,
             in_place=in_place(kernel, kinds),
         )  # fmt: skip
@@ -154,7 +155,7 @@ def _configurations(plan: Plan, kernel: KernelChoice) -> tuple[KernelUse, ...]:
     found: list[KernelUse] = []
     for kind in (*ON_HOST, "gpu"):
         places = [place for place in plan.places if plan.locations[place].kind == kind]
-        for sweep in plan.sweeps if places else ():
+        for sweep in plan.sweeps_of(places) if places else ():
             boxes = [box for place in places for box in plan.launched(sweep, place)]
             found += planned_configurations(plan.program, sweep, kernel, boxes, kind)
     return tuple(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from controllers import tuning
-from controllers.engine import Engine
+from controllers.engine import Engine, PacedEngine
 from controllers.run.assembly import Draft
 from controllers.run.balanced import Balanced
 from controllers.run.interruption import Interruption
@@ -21,7 +21,8 @@ class Exchanging(Balanced):
     def _new_ways(self) -> Ways | None:
         """Once it is known how wide halos are.  Collective."""
         engine, execution = self._assembly.engine, self._request.execution
-        tried = execution.exchange == "auto" and type(engine) is Engine and not execution.tune
+        is_usual = type(engine) in (Engine, PacedEngine)
+        tried = execution.exchange == "auto" and is_usual and not execution.tune
         is_open = self._chooser is not None and not self._chooser.over
         return Ways(engine, self._messages) if tried and not is_open else None
 
@@ -43,7 +44,7 @@ class Exchanging(Balanced):
     def _to_trial(self, left: int, looks: AllLooks | None) -> int:
         """How many of the steps left to run before another way may be taken."""
         ways = self._trying
-        if ways is None or (looks is not None and self._engine.plan.steps_per_launch > 1):
+        if ways is None or (looks is not None and self._engine.plan.span > 1):
             return left
         return ways.until_decision(left)
 

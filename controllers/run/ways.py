@@ -94,7 +94,7 @@ class Ways:
         try:
             with failing_together(self._comm):
                 plan = now.plan.by_way(way)
-                engine = Engine(plan, now.executors, self._comm, now.tiles)
+                engine = type(now)(plan, now.executors, self._comm, now.tiles)
         except (MemoryCapError, ValueError) as error:      # on all ranks
             _logger.info("exchange: not %s: %s", way, error)
             return None

@@ -20,7 +20,7 @@ from controllers.program.identifier import short
 from controllers.program.program import Math
 from controllers.program.storing import Storing
 from controllers.settings.watchdog import limit, limit_of
-from hitmap.argument import file_name, number, one_of, whole, wrong
+from hitmap.argument import file_name, number, one_of, whole, wholes, wrong
 
 Balance: TypeAlias = Literal["start", "dynamic", "off"]
 Exchange: TypeAlias = Literal["usual", "auto"]
@@ -40,7 +40,7 @@ class ExecutionKeywords(TypedDict, total=False):
     devices: str | Sequence[str] | None
     overlap: Overlap
     exchange: Exchange
-    steps_per_launch: int | None
+    steps_per_launch: int | Sequence[int] | None
     halo_width: HaloWidth
     math: Math
     stored: Storing
@@ -69,10 +69,13 @@ class Execution:
     overlap: "on", "off", or "auto", which hands borders over beside the computation where
         that is estimated to pay.
     steps_per_launch: time steps that one launch computes, with halos of as many times the reach
-        and one exchange (docs/performance.md); by default what promises to be fast, and fits.
-    halo_width: time steps between two exchanges of halos, a multiple of the steps per launch
-        (docs/halos.md); by default those of one launch.  "auto" finds out, while steps run, how
-        many are the fastest, "auto:exhaustive" and "auto:hill_climb" by other searches.
+        and one exchange (docs/performance.md); by default what promises to be fast on each device,
+        and fits.  One number for all, or one for each place, in order of rank as weights are:
+        each divides the steps between two exchanges into launches of at most so many.
+    halo_width: time steps between two exchanges of halos, a multiple of the steps per launch where
+        these are one number (docs/halos.md); by default those of one launch, of unlike ones as few
+        as are whole launches at all places (of 12 and 8 steps 24).  "auto" finds out, while steps
+        run, how many are the fastest, "auto:exhaustive" and "auto:hill_climb" by other searches.
     math: "strict" (the default: the bits of the reference), or "fast": operations contracted, and
         constants divided beforehand; the bits then depend on the device and on the division.
     stored: what becomes of values that steps mark by `stored`: "always" (written to memory and read
@@ -115,7 +118,7 @@ class Execution:
     devices: str | Sequence[str] | None = None
     overlap: Overlap = "auto"
     exchange: Exchange = "usual"
-    steps_per_launch: int | None = None
+    steps_per_launch: int | Sequence[int] | None = None
     halo_width: HaloWidth = None
     math: Math = "strict"
     stored: Storing = "auto"
@@ -139,9 +142,7 @@ class Execution:
             object.__setattr__(self, "devices", tuple(self.devices))
         one_of(self.overlap, get_args(Overlap), "overlap")
         one_of(self.exchange, get_args(Exchange), "exchange")
-        if self.steps_per_launch is not None:
-            check_steps(whole(self.steps_per_launch, "steps_per_launch"))
-        check_width(self.halo_width, self.steps_per_launch)
+        self._check_launches()
         one_of(self.math, get_args(Math), "math")
         one_of(self.stored, get_args(Storing), "stored")
         one_of(self.fuse, get_args(Fusing), "fuse")
@@ -169,6 +170,43 @@ class Execution:
             if count is not None and not 1 <= whole(count, what) <= MOST_CHUNKS:
                 raise ValueError(f"{what}: 1 to {MOST_CHUNKS}, got {short(count)}; or leave it out")
         _flag(self.zero_copy, "zero_copy")
+
+    def _check_launches(self) -> None:
+        """How many time steps a launch and a round have."""
+        steps = self.steps_per_launch
+        if isinstance(steps, str) or not isinstance(steps, (Sequence, np.ndarray)):
+            if steps is not None:
+                check_steps(whole(steps, "steps_per_launch"))
+            check_width(self.halo_width, steps)
+            return
+        object.__setattr__(self, "steps_per_launch", wholes(steps, "steps_per_launch"))
+        for each in self.each_steps:
+            check_steps(each)
+        check_width(self.halo_width)
+        if not self.each_steps or self.chooses:
+            raise ValueError(
+                f"steps_per_launch: one number, or one for each place, got {short(steps)}"
+                + ' with devices="auto", which chooses the places' * self.chooses
+                + "; write one number, or leave it out"
+            )
+        if self.halo_width is None and math.lcm(*self.each_steps) > MOST_WIDTH:
+            raise ValueError(
+                f"launches of {short(steps)} steps end together after "
+                f"{math.lcm(*self.each_steps)}, and halos are at most {MOST_WIDTH} steps wide; say "
+                f"a halo_width"
+            )
+
+    @property
+    def each_steps(self) -> tuple[int, ...]:
+        """The steps of a launch at each place, where that is asked for; else none."""
+        steps = self.steps_per_launch
+        return () if steps is None or isinstance(steps, int) else tuple(steps)
+
+    @property
+    def most_steps(self) -> int:
+        """Of the longest launch that is asked for; 1 where nobody says anything."""
+        steps = self.steps_per_launch
+        return steps if isinstance(steps, int) else max(self.each_steps, default=1)
 
     @property
     def chooses(self) -> bool:

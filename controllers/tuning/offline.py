@@ -31,6 +31,7 @@ from controllers.placement.placement import open_controllers
 from controllers.placement.places import divide
 from controllers.placement.temporal import plan_with_steps
 from controllers.plan import Location, Plan
+from controllers.plan.paces import Steps
 from controllers.program.program import Program
 from controllers.program.steps import can_combine, without_folds
 from controllers.program.sweep import Sweep
@@ -159,7 +160,8 @@ def _plans(
 ) -> dict[int, Plan]:
     """Plans by steps per launch, as far as there are kernels of so many for all boxes."""
 
-    def plan_of(n_steps: int) -> Plan:
+    def plan_of(n_steps: Steps) -> Plan:
+        assert isinstance(n_steps, int), "all places alike"
         return Plan(
             program, layout, program.periodic, locations, overlap=overlap_for("auto", kernel),
             only_rank=rank, steps_per_launch=n_steps,

@@ -24,7 +24,7 @@ def settle(engine: Configurable) -> None:
     For an engine whose fields are not set yet: the launches that are timed write to its tiles.
     """
     for launches in chosen_launches(engine):
-        program, sweep = engine.plan.program, engine.plan.sweeps[launches.sweep]
+        program, sweep = engine.plan.program, launches.sweep
         executor = launches.executor
         launch = executor.launch_of(program, sweep, launches.placed)
         used = executor.choices.configuration(executor.offer(program, sweep), launch)

@@ -20,6 +20,7 @@ from controllers.kernel.configuration import Placed
 from controllers.kernel.variant import Kernel
 from controllers.kernel.winners import Winner
 from controllers.memory.ledger import MemoryCapError
+from controllers.program.sweep import Sweep
 from controllers.tuning.bench import Bench
 from controllers.tuning.scratch import scratch
 from controllers.tuning.search import Search
@@ -37,7 +38,7 @@ class KeyedLaunches:
     """Those with the same key: the numbers of all, and of the largest ones, which are `placed`."""
 
     executor: OpenCLExecutor
-    sweep: int
+    sweep: Sweep
     key: Key
     numbers: frozenset[int]
     largest: frozenset[int]
@@ -53,14 +54,13 @@ class Site:
         self.launches, self.plan = launches, engine.plan
         self._engine = engine
         self._choices = launches.executor.choices
-        program, sweep = engine.plan.program, engine.plan.sweeps[launches.sweep]
-        executor, n_steps = launches.executor, engine.plan.steps_per_launch
+        program, sweep, executor = engine.plan.program, launches.sweep, launches.executor
         launch = executor.launch_of(program, sweep, launches.placed)
         offer = executor.offer(program, sweep)
         self._used = self._kept = self._choices.configuration(offer, launch)
         found = offer.candidates(launch)
         self._trials = Trials(Space([self._used, *found]), search)
-        self._n_at_once = n_steps
+        self._n_at_once = sweep.count
         self._bench = Bench(executor, program, *scratch(launches.placed, sweep))
         self._times: dict[Candidate, list[float]] = {}
 
@@ -158,18 +158,21 @@ def chosen_launches(engine: Configurable) -> Iterator[KeyedLaunches]:
     plan = engine.plan
     for executor in dict.fromkeys(engine.executors[place] for place in plan.places):
         if isinstance(executor, OpenCLExecutor):
-            for number, *_ in plan.liveness.groups:     # of what completes them little depends
-                launches = _largest(engine, executor, number)
-                if launches is not None:
+            here = [place for place in plan.places if engine.executors[place] is executor]
+            for sweep in plan.sweeps_of(here):
+                launches = None if sweep.completes else _largest(engine, executor, sweep)
+                if launches is not None:    # of what completes them little depends
                     yield launches
 
 
-def _largest(engine: Configurable, executor: OpenCLExecutor, number: int) -> KeyedLaunches | None:
+def _largest(engine: Configurable, executor: OpenCLExecutor, sweep: Sweep) -> KeyedLaunches | None:
     """The launches of a stage that are like the largest one; None where nothing can be chosen."""
-    plan, program, sweep = engine.plan, engine.plan.program, engine.plan.sweeps[number]
+    plan, program = engine.plan, engine.plan.program
     keys, boxes, offer = {}, {}, executor.offer(program, sweep)
     for operation in plan.operations:
-        if operation.sweep != number or engine.executors.get(operation.place) is not executor:
+        if operation.sweep is None or engine.executors.get(operation.place) is not executor:
+            continue
+        if plan.sweep_at(operation.sweep, operation.launch, operation.place) is not sweep:
             continue
         placed = (
             operation.launched,
@@ -184,4 +187,4 @@ def _largest(engine: Configurable, executor: OpenCLExecutor, number: int) -> Key
     most = max(boxes, key=lambda n: boxes[n][0].n_cells)
     alike = frozenset(n for n, key in keys.items() if key == keys[most])
     largest = frozenset(n for n in alike if boxes[n][0].n_cells == boxes[most][0].n_cells)
-    return KeyedLaunches(executor, number, keys[most], alike, largest, boxes[most])
+    return KeyedLaunches(executor, sweep, keys[most], alike, largest, boxes[most])

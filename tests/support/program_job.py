@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Random programs on the ranks of this job: `program_job.py bounded|steps NUMBER ...`."""
+"""Random programs on the ranks of this job: `program_job.py bounded|steps|paces NUMBER ...`."""
 from __future__ import annotations
 
 import sys
@@ -7,6 +7,7 @@ from typing import Any
 
 from random_boundaries import bounded_program, same
 from random_options import choices
+from random_paces import random_paces
 from random_steps import random_steps
 
 from controllers import Computation
@@ -19,6 +20,9 @@ def check(kind: str, number: int) -> None:
         chosen, case = choices()[number], random_steps(number)
         stored = "never" if chosen["stored"] == "never" else "always"
         options = {"steps_per_launch": chosen["steps"], "stored": stored}
+    elif kind == "paces":
+        case = random_paces(number).case
+        options = {"steps_per_launch": (3, 2, 3, 1), "halo_width": 6}
     else:
         case = bounded_program(number)
     with Computation(

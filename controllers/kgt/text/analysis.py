@@ -50,6 +50,8 @@ class _Known:
         """The type of its values of int64."""
         if {*used_dtypes(self._stage, self._dtypes)} <= {*FLOATS}:
             return "int"
+        if items_of(self._stage) is not None:
+            return "ulong"
         return wide_type([*self._stage.updates.values()], self._dtypes)
 
 

@@ -22,6 +22,7 @@ from controllers.kgt.text.fold_values import FoldValue, values_of
 from controllers.kgt.text.fold_words import is_most
 from controllers.kgt.text.lanes import WIDE
 from controllers.kgt.text.literals import OPENCL_TYPES
+from controllers.program.expression import Read
 from controllers.program.functions import FLOATS
 from controllers.program.program import Stage
 
@@ -59,6 +60,7 @@ def _rests(width: int) -> list[str]:
         halves.append(f"const long{part} half_{part} = {whole}.lo | {whole}.hi;")
     return block("""
         // the bits in which numbers differ; and whether they do in any lane, but for their signs
+        #define KGT_MASKED(value, bits) as_double$width(as_long$width(value) & (bits))
         #define KGT_UNLIKE(one, other) (as_long$width(one) ^ as_long$width(other))
         KGT_INLINE int kgt_differ(const long$width bits)
         {
@@ -102,6 +104,13 @@ def lanes_start(stage: Stage, width: int) -> list[str]:
         if in_lanes(one) and one.kind == "sum":
             lines.append(f"kgt_sums_of_lanes {_lanes(one)} = {{0}};")
             lines.append(f"KGT_DOUBLES {_further(one)}[KGT_FURTHER] = {{0}};")
+            if stage.stored:    # what is computed besides is rounded, which would be heard
+                lines += block("""
+                    #ifdef KGT_WATCHED
+                    KGT_${real}S $kept[KGT_KEPT];
+                    int $count = 0;
+                    #endif
+                """, real=OPENCL_TYPES[one.dtype].upper(), kept=_kept(one), count=_count(one))
         elif in_lanes(one):
             real, whole = OPENCL_TYPES[one.dtype], _WHOLE[one.dtype]
             least = f"({whole}{width})({whole.upper()}_MIN)"
@@ -149,16 +158,26 @@ def _taken_at_once(
                 kgt_lanes_take_$real(&$held, $value, kgt_taken);
             }
         """, whole=whole, taken=taken, real=real, held=_lanes(one), value=sign + value(one.value))
-    digits, lowest = sum_of(stage, one)
     numbers = value(one.value)
     if tests:
         real = f"as_{OPENCL_TYPES[one.dtype]}{width}"
         numbers = f"{real}(as_{whole}({numbers}) & ({taken}))"
-    return [
-        f"kgt_lanes_add_{OPENCL_TYPES[one.dtype]}(",
-        f"    &{_lanes(one)}, {_further(one)}, &{held(one)}, {digits}, {lowest},",
-        f"    {numbers});",
-    ]
+    add = f"kgt_lanes_add_{OPENCL_TYPES[one.dtype]}"
+    tested = [f"{add}(", f"    {_sums(stage, one)},", f"    {numbers});"]
+    if not stage.stored:
+        return tested
+    return block("""
+        #ifdef KGT_WATCHED
+        $kept[$count] = $numbers;
+        if (++$count == KGT_KEPT) {
+            $add
+            $count = 0;
+        }
+        #else
+        $tested
+        #endif
+    """, kept=_kept(one), count=_count(one), numbers=numbers, add=_add_kept(stage, one),
+        tested=tested)  # fmt: skip
 
 
 def _taken_one_by_one(
@@ -185,16 +204,54 @@ def _taken_one_by_one(
         take=take_cell(one, lambda field: f"kgt_each_{field}[kgt_lane]"))  # fmt: skip
 
 
+def is_watched(stage: Stage) -> bool:
+    """Whether a sum of numbers that are read, and nothing else, is all that a stage computes."""
+    return (
+        not stage.stored
+        and all(isinstance(update, Read) for update in stage.updates.values())
+        and [one.kind == "sum" and in_lanes(one) and not one.over for one in values_of(stage)]
+        == [True]
+    )
+
+
+def lanes_take_blocks(stage: Stage, value: str, width: int, ahead: list[str]) -> list[str]:
+    """C lines: take the whole vectors of a row block by block, where the processor tells of each
+    whether an addition was rounded.
+
+    value: C text of the vector at `item_x`.  ahead: C lines that ask for what comes later.
+    """
+    (one,) = values_of(stage)
+    real, sums = OPENCL_TYPES[one.dtype], _sums(stage, one)
+    return block("""
+        while (item_x <= item_cells - $two) {
+            const long kgt_first = item_x, kgt_left = item_cells - $most - item_x;
+            const long kgt_end = item_x + min(kgt_left & -${width}L, (long)KGT_WATCHED);
+            kgt_parts_of_lanes kgt_watched = {0};
+            kgt_watch(&kgt_watched);
+            kgt_parts_of_lanes kgt_parts = kgt_watched;     // in registers
+            for (; item_x < kgt_end; item_x += $width) {
+        #ifndef KGT_FORESEEN
+                $ahead
+        #endif
+                kgt_part_$real(&kgt_parts, $value);
+            }
+            kgt_watched = kgt_parts;
+            if (!kgt_lanes_add_parts($sums, &kgt_watched))
+                for (item_x = kgt_first; item_x < kgt_end; item_x += $width)
+                    kgt_lanes_add_$real($sums, $value);
+        }
+    """, two=2 * width - 1, most=width - 1, width=width, real=real, value=value, sums=sums,
+        ahead=ahead)  # fmt: skip
+
+
 def lanes_end(stage: Stage, width: int) -> list[str]:
     """C lines: hand on what a work-item holds."""
     lines = []
     for one in values_of(stage):
         if in_lanes(one) and one.kind == "sum":
-            digits, lowest = sum_of(stage, one)
-            lines += block("""
-                kgt_lanes_end(&$lanes, $further, &$held, $digits, $lowest);
-            """, lanes=_lanes(one), further=_further(one), held=held(one), digits=digits,
-                lowest=lowest)  # fmt: skip
+            if stage.stored:
+                lines += ["#ifdef KGT_WATCHED", *_add_kept(stage, one), "#endif"]
+            lines.append(f"kgt_lanes_end({_sums(stage, one)});")
         elif in_lanes(one):
             lines += block("""
                 const kgt_lanes_$real ${lanes}_all = $lanes;
@@ -206,6 +263,28 @@ def lanes_end(stage: Stage, width: int) -> list[str]:
             """, real=OPENCL_TYPES[one.dtype], whole=_WHOLE[one.dtype], lanes=_lanes(one),
                 held=held(one), width=width)  # fmt: skip
     return [*lines, *fold_end(stage)]
+
+
+def _add_kept(stage: Stage, one: FoldValue) -> list[str]:
+    """C lines: add the vectors that are kept."""
+    return block("""
+        kgt_lanes_add_kept_$real(
+            $sums, $kept, $count);
+    """, real=OPENCL_TYPES[one.dtype], sums=_sums(stage, one), kept=_kept(one), count=_count(one))
+
+
+def _sums(stage: Stage, one: FoldValue) -> str:
+    """C text: the arguments that say what an item has of a sum so far."""
+    digits, lowest = sum_of(stage, one)
+    return f"&{_lanes(one)}, {_further(one)}, &{held(one)}, {digits}, {lowest}"
+
+
+def _kept(one: FoldValue) -> str:
+    return f"{held(one)}_kept"
+
+
+def _count(one: FoldValue) -> str:
+    return f"{held(one)}_n"
 
 
 def _lanes(one: FoldValue) -> str:

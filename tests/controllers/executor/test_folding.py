@@ -132,6 +132,20 @@ def test_sums_of_hard_numbers_are_exact(dtype, kind):
     check(dtype, (37, 129), kind, 3, only=("sum", "max"))
 
 
+@pytest.mark.parametrize("kind", ["plain", "edges", "mixed", "infinite", "nan"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_sum_that_is_all_that_a_kernel_computes_is_exact(dtype, kind):
+    # several blocks in a row; of "mixed", the sum of some cannot be made without rounding
+    rng, extent = np.random.default_rng(5), (3, 9001)
+    u = values(rng, dtype, extent, kind)
+    if kind == "mixed":
+        u[1, 5000::3000] = 2.0**-60
+    stage = Stage("s", {}, ((0, 0),) * 2, {"s": Fold("sum", Read("u", (0, 0)))})
+    program = Program("p", (Field("u", dtype),), (stage,))
+    made, _ = folded(executor(), program, {"u": u}, n_boxes=1, times=2)
+    assert made["s"] == Accumulator.of("sum", u)
+
+
 def test_one_step_of_narrow_boxes_folds_too():
     check("float64", (9, 5), "wide", 3, masked=True, only=("sum", "argmin", "any"))
 

@@ -67,6 +67,19 @@ def test_indices_select_what_numpy_selects(seed: int, device: str) -> None:
                     assert np.array_equal(run.u, right), (extent, n_places, index)
 
 
+def test_indices_that_are_equal_in_python_are_told_apart() -> None:
+    right = np.arange(6.0)
+    with started((6,), 1, "reference", dtype="f8", u=right) as run:
+        assert (run.u[1], run.u[np.int64(1)]) == (1, 1)
+        assert run.u[1:].shape == run.u[np.int64(1) :].shape == (5,)
+        with pytest.raises(TypeError, match="np.asarray"):
+            run.u[True]
+        with pytest.raises(TypeError, match="np.asarray"):
+            run.u[1.0]
+        with pytest.raises(TypeError):
+            run.u[1.0:]
+
+
 def test_what_is_set_between_steps_is_stepped_on() -> None:
     right = np.random.default_rng(1).random((7, 9))
     program = MEAN[2].program("float64")

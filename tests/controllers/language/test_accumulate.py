@@ -88,6 +88,18 @@ def test_kernels_have_the_sums_of_the_reference_on_any_places(
                 assert np.array_equal(found[one], value), (one, weights)
 
 
+@pytest.mark.parametrize("is_summed", [False, True])
+def test_whole_numbers_beside_arrays_of_floats_alone_are_of_64_bits(is_summed: bool) -> None:
+    @ct.each
+    def thirds(x: ct.Row, *, i: ct.Index) -> ct.Row:
+        value = x * (i % 3 + (i + (1 << 40)) // 7)
+        return ct.accumulate(value) if is_summed else value
+
+    arrays = {"x": np.arange(40.0) / 3}
+    found = ItemRun(thirds, arrays, [opened("cpu")], weights=(2, 1)).results()["result"]
+    assert np.array_equal(found, thirds(*arrays.values()))
+
+
 def test_groups_that_sum_together_have_the_same_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     @ct.each
     def own(x: ct.Row) -> ct.Row:       # no text of it is known yet

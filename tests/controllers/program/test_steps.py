@@ -10,8 +10,10 @@ import pytest
 from controllers import kgt
 from controllers.kernel.registry import GENERIC, SPECIALISED
 from controllers.language.weights import Stencil
+from controllers.placement.halo_width import plan_of_width
 from controllers.placement.temporal import plan_with_steps
 from controllers.plan import Location, Plan
+from controllers.plan.paces import Steps
 from controllers.program.boundary import Boundary
 from controllers.program.expression import Constant, Expression, Index, Read, where
 from controllers.program.fold import Fold
@@ -81,12 +83,13 @@ def test_programs_of_one_stage_that_reads_what_it_writes_combine_steps() -> None
 
 
 def plan(
-    steps_per_launch: int, kinds: Sequence[str] = ("cpu", "cpu"), extent: tuple[int, ...] = (40, 12)
-) -> Plan:
+    steps_per_launch: Steps, kinds: Sequence[str] = ("cpu", "cpu"),
+    extent: tuple[int, ...] = (40, 12),
+) -> Plan:  # fmt: skip
     layout = Layout.bands(Shape.of_extent(extent), len(kinds))
     where = [Location(rank, 0, kind == "cpu", kind, kind) for rank, kind in enumerate(kinds)]
-    return Plan(STAR.program("float32"), layout, (False, False), where, overlap="off",
-                steps_per_launch=steps_per_launch)  # fmt: skip
+    return plan_of_width(None, STAR.program("float32"), layout, (False, False), where,
+                         overlap="off", steps_per_launch=steps_per_launch)  # fmt: skip
 
 
 def test_a_plan_exchanges_halos_of_as_many_times_the_reach_once_per_launch() -> None:
@@ -133,14 +136,14 @@ def usual(monkeypatch: pytest.MonkeyPatch) -> None:
     (["cpu"], (400, 12), 8),
     (["cpu"], (400, 10), 1),                # its rows of 8 cells have no such kernel
     (["reference"], (400, 12), 1),
-    (["cpu", "gpu"], (400, 12), 4),         # the same at all places
+    (["cpu", "gpu"], (400, 12), 8),         # ... on the CPU, two of 4 on the GPU meanwhile
     (["cpu", "cpu"], (64, 12), 4),          # a halo is at most a quarter of what a place owns
     (["cpu"] * 4, (16, 12), 1),
 ])  # fmt: skip
 def test_the_number_of_steps_suits_all_places(
     kinds: list[str], extent: tuple[int, ...], expected: int
 ) -> None:
-    def make(n: int) -> Plan:
+    def make(n: Steps) -> Plan:
         return plan(n, kinds, extent)
 
     assert plan_with_steps(make, SPECIALISED).steps_per_launch == expected

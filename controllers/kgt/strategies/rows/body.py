@@ -14,7 +14,13 @@ from controllers.kgt.strategies.rows.parameters import RowsParameters, shares_ro
 from controllers.kgt.strategies.rows.row_value import PLACE, places_of, typed, value_arguments
 from controllers.kgt.text.c_lines import block, indented
 from controllers.kgt.text.emitter import OPENCL_TYPES, element, statement, used_fields
-from controllers.kgt.text.fold_lanes import lanes_end, lanes_start, lanes_take
+from controllers.kgt.text.fold_lanes import (
+    is_watched,
+    lanes_end,
+    lanes_start,
+    lanes_take,
+    lanes_take_blocks,
+)
 from controllers.kgt.text.fold_values import values_of
 from controllers.kgt.text.given import axes_of
 from controllers.program.expression import Read
@@ -172,10 +178,12 @@ def _vectors(program: Program, stage: Stage, config: RowsParameters) -> list[str
         f"{PLACE}[item] + item_x" if name == PLACE else name for name in places_of(program, stage)
     ]
     arguments = ", ".join([*sources, *indices, *others, *places])
-    computed = [f"item_values[item] = kgt_value({arguments});"]
+    value, n_rows = f"kgt_value({arguments})", config.planes * config.rows
     outer = _places(stage, config, program.n_axes - 1)
+    is_plain = is_watched(stage) and n_rows == 1
     return block("""
         long item_x = 0;
+        $if_watched
         for (; item_x <= item_cells - $two; item_x += $lanes) {
             $kind item_values[$n_rows];
             #pragma unroll
@@ -184,14 +192,23 @@ def _vectors(program: Program, stage: Stage, config: RowsParameters) -> list[str
             #pragma unroll
             $store
         }
+        $end
     """,
-        lanes=config.lanes, two=2 * config.lanes - 1,
-        n_rows=config.planes * config.rows,
-        compute=_for_rows(config.planes * config.rows, [*outer, *computed]),
+        lanes=config.lanes, two=2 * config.lanes - 1, n_rows=n_rows,
+        if_watched=_watched(program, stage, value, config) if is_plain else [],
+        end=["#endif"] if is_plain else [],
+        compute=_for_rows(n_rows, [*outer, f"item_values[item] = {value};"]),
         ahead=_ahead(program, stage, config),
         kind=_kind(stage),
         store=_stored_rows(program, stage, config),
     )
+
+
+def _watched(program: Program, stage: Stage, value: str, config: RowsParameters) -> list[str]:
+    """C lines: the loop over the vectors of one row, where the processor tells what is rounded."""
+    ahead = _ahead(program, stage, config)
+    blocks = lanes_take_blocks(stage, value.replace("[item]", "[0]"), config.lanes, ahead)
+    return ["#ifdef KGT_WATCHED", *blocks, "#else"]
 
 
 def _stored_rows(program: Program, stage: Stage, config: RowsParameters) -> list[str]:
