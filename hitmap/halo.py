@@ -8,7 +8,8 @@ places need no special care.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from functools import cached_property, reduce
 from hashlib import blake2b
 from itertools import product
@@ -108,21 +109,32 @@ class HaloPattern:
             reduce(Shape.hull, (*(region.hull for region in parts.values()), *outside), owned)
             for owned, parts, outside in zip(layout.owned, exact, self._outside, strict=True)
         ]
-        self.messages: tuple[Message, ...] = tuple(
+        self._name([
             Message(source, target, shift, self._packed(layout, source, target, shift, region))
             for target, parts in enumerate(exact)
             for (source, shift), region in sorted(parts.items(), key=lambda item: item[0])
-        )
-        self.n_cells: int = sum(message.n_cells for message in self.messages)
+        ])  # fmt: skip
         self.n_cells_needed: int = sum(
             region.n_cells for parts in exact for region in parts.values()
         )
-        self._incoming: list[list[Message]] = [[] for _ in layout.owned]
-        self._outgoing: list[list[Message]] = [[] for _ in layout.owned]
+
+    def _name(self, messages: Sequence[Message]) -> None:
+        """These are its messages."""
+        self.messages: tuple[Message, ...] = tuple(messages)
+        self.n_cells: int = sum(message.n_cells for message in self.messages)
+        self._incoming: list[list[Message]] = [[] for _ in self._full]
+        self._outgoing: list[list[Message]] = [[] for _ in self._full]
         for message in self.messages:
             self._incoming[message.target].append(message)
             self._outgoing[message.source].append(message)
         self._exchanges: dict[tuple[tuple[int, ...], int], Exchange] = {}   # by ranks and rank
+
+    def only(self, keep: Callable[[Message], bool]) -> HaloPattern:
+        """The same halos, with some of the messages; no more is said to be needed than these."""
+        part = copy(self)
+        part._name([*filter(keep, self.messages)])
+        part.n_cells_needed = part.n_cells
+        return part
 
     def full(self, place: int) -> Shape:
         """The hull of the cells a place owns and of its halo; empty if it owns none."""

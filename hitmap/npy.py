@@ -55,6 +55,19 @@ def open_npy(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
     return np.memmap(path, dtype, "r", first, extent, order)
 
 
+def is_mapped(array: object) -> bool:
+    """Whether an array, or what it is a part of, lies in a file.
+
+    >>> is_mapped(np.zeros(3)[1:])
+    False
+    """
+    while isinstance(array, np.ndarray):
+        if isinstance(array, np.memmap):
+            return True
+        array = array.base
+    return False
+
+
 def fingerprint(path: str | os.PathLike[str]) -> str:
     """The size of a file and a hash of some of it: unlike for files that are not the same.
 

@@ -22,7 +22,7 @@ from controllers.cli.words import (
     watchdog_limit,
     weights,
 )
-from controllers.memory.ledger import ENVIRONMENT
+from controllers.memory.ledger import ENVIRONMENT, HOST_ENVIRONMENT
 from controllers.program.fusion import Fusing
 from controllers.program.program import DTYPES, Math
 from controllers.program.storing import Storing
@@ -154,6 +154,13 @@ def _memory_options(parser: argparse.ArgumentParser) -> None:
         "the host (default: as many as the memory needs, or none where all fits)")
     add("--slots", metavar="N", type=n_chunks,
         help="how many chunks there is room for on a device at once (default: 3)")
+    add("--host-memory-cap", metavar="BYTES", type=memory_cap,
+        help="the most that fields which pass through in chunks may take of the host's memory, of "
+        "each rank; what is beyond lies in files (default: the environment variable "
+        f"{HOST_ENVIRONMENT}, else half of the host's memory for its ranks)")
+    add("--scratch", metavar="FOLDER", type=file_name,
+        help="where these files are made, which have no name and are gone when the run ends "
+        "(default: the folder for temporary files, TMPDIR)")
 
 
 def _balance_option(parser: argparse.ArgumentParser) -> None:

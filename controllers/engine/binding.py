@@ -11,6 +11,7 @@ import numpy as np
 
 from controllers.device.event import Command, Event, HostEvent, in_order
 from controllers.engine.combination import Combination, Told
+from controllers.engine.file_use import announced
 from controllers.engine.memories import Memories
 from controllers.engine.network import MessageEnd, message_tags
 from controllers.executor.executor import Executor, Folding
@@ -243,15 +244,18 @@ class Binder(Memories):
     ) -> Command:
         """Between images on the host and a slot of the device, box by box."""
         device, is_up = self._device(operation.place), operation.verb == "upload"
+        images, slots = (moved(self.plan, operation, end) for end in (here, there))
         pairs = [
             (self._memory(image.memory), self._linear(slot.memory), host, device_run)
-            for image, slot in zip(
-                moved(self.plan, operation, here), moved(self.plan, operation, there), strict=True
-            )
+            for image, slot in zip(images, slots, strict=True)
             for host, device_run in zip(image.runs, slot.runs, strict=True)
         ]
         bring = device.bring_command if is_up else device.retrieve_command
-        return in_order([bring(*pair) for pair in pairs])
+        used = [
+            (self._tile(image.memory), run) for image in images for run in image.runs
+            if isinstance(image.memory, TileKey)
+        ]  # fmt: skip
+        return announced(in_order([bring(*pair) for pair in pairs]), used, is_up=is_up)
 
     def _message(self, operation: Operation) -> Command:
         assert operation.bundle is not None

@@ -71,9 +71,10 @@ class Engine(Installation):
         self.numbers.go_on_from(other.numbers)
 
     def clear(self) -> None:
-        """All cells of all buffers become 0; steps count from 0."""
+        """All cells of all buffers become 0, before any is set; steps count from 0."""
         for key, tile in self.tiles.items():
-            self.executors[key.place].clear(tile)
+            if tile.part is None:       # files are made of zeros
+                self.executors[key.place].clear(tile)
         self.loaded()
 
     def run(

@@ -2,15 +2,16 @@
 """The memories of a plan, allocated: tiles, images and slots of chunks, staging for messages."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from controllers.executor.executor import DeviceExecutor, Executor
+from controllers.memory.scratch_file import ScratchFile, whole_pages
 from controllers.memory.tile import Linear, Tile
-from controllers.plan import MemoryCells, Plan, PlanMemory, SlotKey, StagingKey, TileKey
+from controllers.plan import ChunkPlan, MemoryCells, Plan, PlanMemory, SlotKey, StagingKey, TileKey
 from controllers.plan.moved import Moved
 from controllers.plan.operation import Memory
 from hitmap.strided import Strided, elements
@@ -28,9 +29,10 @@ class Memories:
         self.executors = executors
         self.tiles: dict[TileKey, Tile] = {**(tiles or {})}
         self._staging: dict[StagingKey, Linear] = {}
-        for memory in plan.memories:
-            if memory.key not in self.tiles:
-                self._allocate(memory)
+        missing = [memory for memory in plan.memories if memory.key not in self.tiles]
+        self._file = _file_of(plan, missing)
+        for memory in missing:
+            self._allocate(memory)
 
     @property
     def staging(self) -> Mapping[StagingKey, Linear]:
@@ -41,6 +43,7 @@ class Memories:
         """Let go of all memory."""
         self.tiles.clear()
         self._staging.clear()
+        self._file = None
 
     def _cells(self, what: Moved, run: Strided) -> npt.NDArray[Any]:
         """Cells of a field in host memory, as a view."""
@@ -74,7 +77,12 @@ class Memories:
 
     def _allocate(self, memory: PlanMemory) -> None:
         key, place, dtype = memory.key, memory.home, np.dtype(memory.dtype)
-        if isinstance(key, TileKey) and memory.kind == "image":
+        if memory.in_file and isinstance(key, TileKey):
+            assert self._file is not None, "made for those in it"
+            host, part = self._file.part(memory.geometry.n_elements, dtype)
+            self.executors[place].ledger.hold(host, memory.nbytes, "image files")
+            self.tiles[key] = Tile(memory.geometry, dtype, host, None, part)
+        elif isinstance(key, TileKey) and memory.kind == "image":
             host = self._device(place).image_memory(memory.geometry.n_elements, dtype)
             self.tiles[key] = Tile(memory.geometry, dtype, host, None)
         elif isinstance(key, TileKey):
@@ -96,3 +104,12 @@ class Memories:
         executor = self.executors[place]
         assert not executor.shares_host, "transfers belong to devices with memory of their own"
         return executor  # type: ignore[return-value]
+
+
+def _file_of(plan: Plan, memories: Iterable[PlanMemory]) -> ScratchFile | None:
+    """With room for those of `memories` that lie in files."""
+    nbytes = sum(whole_pages(max(one.nbytes, 1)) for one in memories if one.in_file)
+    if not nbytes:
+        return None
+    assert isinstance(plan, ChunkPlan), "images are of chunks"
+    return ScratchFile(plan.images.folder, nbytes)

@@ -15,7 +15,7 @@ from controllers.settings.domain import place_of
 from controllers.settings.initial import Initial
 from hitmap.agreement import agree_on_call, on_all_ranks, raise_together
 from hitmap.comm import Communicator
-from hitmap.npy import fingerprint, open_npy
+from hitmap.npy import fingerprint, is_mapped, open_npy
 from hitmap.scatter import scatter
 from hitmap.shape import Shape
 
@@ -41,6 +41,10 @@ def given_values(initial: Initial, engine: Engine, comm: Communicator) -> PlaceV
 
 def _of_array(initial: Initial, engine: Engine, comm: Communicator) -> PlaceValues:
     layout = engine.plan.layout_of(initial.fields[0])
+    if comm.size == 1 and is_mapped(initial.value):     # perhaps larger than the memory
+        return lambda place, box: dict.fromkeys(
+            initial.fields, initial.value[box.slices((0,) * box.n_axes)]
+        )
     ranks = [location.rank for location in engine.plan.locations]
     whole = initial.value if comm.rank == 0 else None
     try:

@@ -18,11 +18,14 @@ from controllers.program.identifier import short
 
 DevicePurpose = Literal["tiles", "alignment", "device staging", "constants"]
 HostPurpose = Literal["host staging", "host images"]
-Purpose = Literal[DevicePurpose, HostPurpose]
+DiskPurpose = Literal["image files"]
+Purpose = Literal[DevicePurpose, HostPurpose, DiskPurpose]
 
 ENVIRONMENT = "CONTROLLERS_MEMORY_CAP"
+HOST_ENVIRONMENT = "CONTROLLERS_HOST_MEMORY_CAP"
 _DEVICE: tuple[Purpose, ...] = get_args(DevicePurpose)
 _HOST: tuple[Purpose, ...] = get_args(HostPurpose)
+_DISK: tuple[Purpose, ...] = get_args(DiskPurpose)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 MAX_BYTES = 2**63
 _CAP = re.compile(r"(\d+(?:\.\d+)?) ?([kmgt]?)(?:i?b)?", re.IGNORECASE)
@@ -35,7 +38,7 @@ class MemoryCapError(ControllersError, MemoryError):
 
 
 class Ledger:
-    """The account of one device: its own memory is capped, host memory is only counted.
+    """The account of one device: its own memory is capped, host memory and files are only counted.
 
     Tiles in host memory that a device uses in place are the device's.
 
@@ -51,7 +54,7 @@ class Ledger:
         self.device = device
         self.cap_bytes = cap_bytes
         self._largest_bytes = cap_bytes if largest_bytes is None else largest_bytes
-        self._bytes: dict[Purpose, int] = dict.fromkeys((*_DEVICE, *_HOST), 0)
+        self._bytes: dict[Purpose, int] = dict.fromkeys((*_DEVICE, *_HOST, *_DISK), 0)
         self.peak_on_device = 0     # the most that `on_device` has ever been
         self.peak_on_host = 0
 
@@ -106,20 +109,22 @@ class Ledger:
         return dict(self._bytes)
 
 
-def cap_for(memory_bytes: int, wanted: str | int | None = None) -> int:
+def cap_for(
+    memory_bytes: int, wanted: str | int | None = None, variable: str = ENVIRONMENT
+) -> int:
     """The cap of a device with `memory_bytes`: what is wanted, else the environment's, else all.
 
     ValueError where that is no number of bytes.
     """
     if wanted is not None:
         return parse_cap(wanted)
-    text = os.environ.get(ENVIRONMENT, "")
+    text = os.environ.get(variable, "")
     if not text:
         return memory_bytes
     try:
         return parse_cap(text)
     except ValueError as error:
-        raise ValueError(f"environment variable {ENVIRONMENT}: {error}") from None
+        raise ValueError(f"environment variable {variable}: {error}") from None
 
 
 def parse_cap(wanted: str | int) -> int:

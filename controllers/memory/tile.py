@@ -17,6 +17,8 @@ from hitmap.strided import Geometry, Strided
 if TYPE_CHECKING:
     import pyopencl as cl
 
+    from controllers.memory.scratch_file import FilePart
+
 # Linear memory that cells lie in: a buffer, or a flat host array.
 Linear: TypeAlias = "Union[cl.Buffer, npt.NDArray[Any]]"
 
@@ -30,7 +32,8 @@ class Tile:
 
     `host` is the tile's memory as a flat array where the controller computes in host memory
     (host and device are then one allocation), else None: the tile is *internal*.  `buffer`
-    is its OpenCL side, None for the NumPy reference.
+    is its OpenCL side, None for the NumPy reference.  `part` says of which file `host` is a
+    mapping, if it is one.
     """
 
     def __init__(
@@ -39,8 +42,10 @@ class Tile:
         dtype: np.dtype[Any],
         host: npt.NDArray[Any] | None,
         buffer: cl.Buffer | None,
+        part: FilePart | None = None,
     ) -> None:
         self.geometry = geometry
+        self.part = part
         self.dtype = dtype
         self.host = host
         self.buffer = buffer

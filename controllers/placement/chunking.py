@@ -45,14 +45,11 @@ class Cutting:
 
 
 def why_whole(
-    program: Program, execution: Execution, kernel: KernelChoice, placement: Placement,
-    n_ranks: int,
-) -> str:  # fmt: skip
+    program: Program, execution: Execution, kernel: KernelChoice, placement: Placement
+) -> str:
     """Why fields have to be in the memory of their devices as a whole; "" where they need not."""
     if any(where.shares_host for where in placement.locations):
         return "a device that shares the host's memory has no other one to take chunks from"
-    if n_ranks > 1:
-        return "chunks are planned for one rank"
     uses = (use for sweep in sweeps_of(program) for use in sweep.uses)
     if not all(isinstance(use.map, (Here, Near)) for use in uses):
         return "chunks are planned for what is read at constant offsets"

@@ -124,6 +124,7 @@ def replanned_pass(plan: ChunkPlan, span: int) -> ChunkPlan:
         plan.program, plan.layout, plan.periodic, plan.locations, way=plan.way,
         only_rank=plan.only_rank, steps_per_launch=per_launch, in_place=plan.in_place,
         n_launches=span // per_launch, n_slots=plan.n_slots, why=plan.why,
+        images=plan.images,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 """Plans of fields that live on the host and pass through their devices in chunks."""
 from __future__ import annotations
 
+from controllers.plan.chunk_messages import record_messages
 from controllers.plan.chunk_recording import download, record_pass, upload
 from controllers.plan.chunks import ChunkOutline
 from controllers.plan.recorder import Recorder
@@ -14,4 +15,5 @@ class ChunkPlan(ChunkOutline):
         record_pass(self, recorder, phase, upload, download)
 
     def _record_opening(self, recorder: Recorder, phase: int) -> None:
-        """Nothing: what is around a chunk comes with it."""
+        """What the images of other ranks have; all else around a chunk comes with it."""
+        record_messages(self, recorder, phase, opens=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from controllers.plan.chunk_messages import record_arrival, record_messages
 from controllers.plan.chunks import ChunkOutline
 from controllers.plan.folding import record_folds, record_occasional
 from controllers.plan.operation import MemoryCells, TileKey
@@ -40,6 +41,7 @@ def record_pass(
                 take(plan, recorder, field, phase, place)
     for number in range(len(plan.sweeps)):
         record_folds(plan, recorder, number)
+    record_messages(plan, recorder, phase + 1)
     record_occasional(plan, recorder)
 
 
@@ -61,6 +63,9 @@ def _upload(plan: ChunkOutline, recorder: Recorder, field: str, phase: int, plac
     for message in plan.around(field, place):
         if message.source == place:
             wrapped.append(message)
+            continue
+        if not plan.is_near(message):
+            record_arrival(plan, recorder, field, message, room)
             continue
         sources.append(MemoryCells(plan.image(field, phase, message.source), message.border))
         targets.append(MemoryCells(room, message.halo))

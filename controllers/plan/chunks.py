@@ -15,8 +15,9 @@ from functools import cached_property, reduce
 from typing import Any
 
 from controllers.plan.folding import needed
+from controllers.plan.images import IN_MEMORY, Images
 from controllers.plan.memory import PlanMemory
-from controllers.plan.operation import Location, RoomKey, SlotKey, TileKey
+from controllers.plan.operation import Location, RoomKey, SlotKey, StagingKey, TileKey
 from controllers.plan.rounds import RoundOutline
 from controllers.program.program import Program
 from controllers.program.sweep import Sweep, Version
@@ -51,10 +52,10 @@ class ChunkOutline(RoundOutline):
 
     def __init__(
         self, program: Program, layout: Layout, periodic: tuple[bool, ...], *args: Any,
-        n_slots: int = SLOTS, why: str = "", **options: Any,
+        n_slots: int = SLOTS, why: str = "", images: Images = IN_MEMORY, **options: Any,
     ) -> None:  # fmt: skip
         """`why`: what the number of chunks and the steps of a pass were chosen by, for people."""
-        self.n_slots, self.why = n_slots, why
+        self.n_slots, self.why, self.images = n_slots, why, images
         reason = why_as_a_whole(program)
         if not reason and program.folds and options.get("steps_per_launch", 1) > 1:
             reason = "a launch that folds computes one step"
@@ -99,8 +100,8 @@ class ChunkOutline(RoundOutline):
         return self.image(field, n_done, place)
 
     def to_set(self, field: str, n_done: int, place: int) -> tuple[TileKey, ...]:
-        others = range(n_done + 1, n_done + self.n_images(field))
-        return tuple(self.image(field, n, place) for n in (n_done, *others))
+        """The newest image alone: a pass writes all of the other one."""
+        return (self.image(field, n_done, place),)
 
     def tile(self, version: Version, phase: int, place: int) -> SlotKey:
         pool = self.liveness.pools[version.field]
@@ -155,16 +156,21 @@ class ChunkOutline(RoundOutline):
         """What a place gets of its neighbours, and of itself beyond the ends of rings."""
         return self.patterns[field].incoming(place)
 
+    def is_near(self, message: Message) -> bool:
+        """Whether what a place gets lies in images of its own rank."""
+        source, target = self.locations[message.source], self.locations[message.target]
+        return source.rank == target.rank
+
     def steady_cells(self, field: str, place: int) -> Region:
         """The cells of a slot that no sweep computes, and that all its buffers need."""
         return self.first(field, place) - self.changing(field)
 
     @property
     def memories(self) -> tuple[PlanMemory, ...]:
-        return tuple(self._memories_of_chunks())
+        return tuple(self.images.placed(self._memories_of_chunks(), self.locations))
 
     def _memories_of_chunks(self) -> Iterator[PlanMemory]:
-        """Images on the host, and slots as large as the largest chunk that passes through."""
+        """Images, rows of other ranks, and slots as large as the largest chunk that passes."""
         for field in self.kept_fields:
             dtype = self.program.field(field).dtype
             for number in range(self.n_images(field)):
@@ -172,6 +178,14 @@ class ChunkOutline(RoundOutline):
                     key = TileKey(field, number, place)
                     lies = self.lies(key)
                     yield PlanMemory(key, lies, dtype, "image", place, "plan", on_device=False)
+        for bundle in self.bundles:
+            packed = Geometry.dense(Shape((0,), (bundle.n_elements,)))
+            leaves, arrives = StagingKey(bundle.number, "border"), StagingKey(bundle.number, "halo")
+            for end, home in ((leaves, bundle.source), (arrives, bundle.target)):
+                if home in self.places:
+                    yield PlanMemory(
+                        end, packed, bundle.dtype, "staging", home, "step", on_device=False
+                    )
         for where, chunks in self._chunks.items():
             if self.only_rank not in (None, where[0]):
                 continue
@@ -209,6 +223,10 @@ class ChunkOutline(RoundOutline):
     def _patterns(
         self, fields: Sequence[str]
     ) -> tuple[dict[str, HaloPattern], dict[Version, HaloPattern]]:
-        """What each chunk gets of others; none of it is a message, as it comes from the host."""
-        patterns, _ = super()._patterns(fields)
-        return patterns, {}
+        """What each chunk gets of others; a message of those of other ranks, else of the host."""
+        patterns, exchanged = super()._patterns(fields)
+        far = {
+            version: pattern.only(lambda message: not self.is_near(message))
+            for version, pattern in exchanged.items()
+        }
+        return patterns, {version: pattern for version, pattern in far.items() if pattern.messages}

@@ -39,7 +39,7 @@ class PlanMemory:
 
     home: the place in whose memory it is; on_device: in that of the place's device, which for a CPU
     is the host's.  lifetime: what it holds matters from one step to another, or within a step.
-    slack: bytes beside its elements.
+    slack: bytes beside its elements.  in_file: of an image, it is a file of the host, mapped.
     """
 
     key: Memory
@@ -50,6 +50,7 @@ class PlanMemory:
     lifetime: Lifetime
     on_device: bool
     slack: int = 0
+    in_file: bool = False
 
     @property
     def nbytes(self) -> int:
@@ -61,6 +62,7 @@ class PlanMemory:
 
     def __str__(self) -> str:
         where = "its device" if self.on_device else "the host"
+        where = "the disk" if self.in_file else where
         cells = " x ".join(map(str, self.geometry.box.extent))
         return (
             f"{self.kind} {self.key} of place {self.home}: {cells} cells of {self.dtype}, "
@@ -76,6 +78,7 @@ class PlaceMemory:
     alignment: what tiles in host memory take beside their cells, to begin where they should.
     device_staging, host_staging: borders and halos on their way.
     host_images: fields on the host, of which chunks pass through the device (docs/chunks.md).
+    image_files: those that lie in files, which take no memory.
     """
 
     tiles: int = 0
@@ -83,6 +86,7 @@ class PlaceMemory:
     device_staging: int = 0
     host_staging: int = 0
     host_images: int = 0
+    image_files: int = 0
 
     @property
     def on_device(self) -> int:
@@ -120,6 +124,7 @@ def place_memories(memories: Iterable[PlanMemory]) -> Mapping[int, PlaceMemory]:
     for memory in memories:
         found = sums.setdefault(memory.home, {})
         kind = "host_images" if memory.kind == "image" else "tiles"
+        kind = "image_files" if memory.in_file else kind
         if memory.kind == "staging":
             kind = "device_staging" if memory.on_device else "host_staging"
         found[kind] = found.get(kind, 0) + memory.nbytes

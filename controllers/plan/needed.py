@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from controllers.plan.chunks import ChunkOutline
 from controllers.program.steps import own_reach
 from controllers.program.sweep import Sweep, Version
 from hitmap.region import Region
@@ -28,7 +29,7 @@ def cells_needed(plan: Plan, version: Version) -> int:
     [(16, 12)]
     """
     count = plan.steps_per_launch
-    if count == 1 or plan.n_launches > 1:
+    if count == 1 or plan.n_launches > 1 or isinstance(plan, ChunkOutline):
         return plan.exchanges[version].n_cells_needed
     (sweep,) = plan.sweeps
     computed, field = sweep.cells, version.field

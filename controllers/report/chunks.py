@@ -5,6 +5,7 @@ from __future__ import annotations
 from controllers.memory.ledger import size
 from controllers.plan import ChunkPlan, SkewedPlan
 from controllers.plan.chunk_size import traffic
+from controllers.report.images import images_text
 from hitmap.shape import Shape
 
 
@@ -19,6 +20,7 @@ def chunks_text(plan: ChunkPlan) -> str:
     lines = [f"chunks: {n_chunks} {ways}, {plan.step_name} in {launches}"]
     lines += [f"  {plan.why}"] if plan.why else []
     lines += [f"  field {field}: {_split(plan, field)}" for field in plan.kept_fields]
+    lines += images_text(plan)
     share = f", {found.excess / found.least:.1%}" if found.least else ""
     lines.append(
         f"  over the link per pass: {size(found.up)} up and {size(found.down)} down, "

@@ -43,6 +43,7 @@ def _kind(plan: Plan, memory: PlanMemory) -> tuple[str, ...]:
         fields = (transfer.field for transfer in plan.bundles[memory.key.bundle].transfers)
         name, cells = f"{memory.key.end}s of {' and '.join(fields)}", ""
     where = "device" if memory.on_device and not _is_host(plan, memory) else "host"
+    where = "file" if memory.in_file else where
     return name, memory.kind, cells, memory.dtype, where, memory.lifetime
 
 

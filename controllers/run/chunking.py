@@ -10,7 +10,9 @@ from controllers.kernel.registry import KernelChoice
 from controllers.memory.ledger import MemoryCapError
 from controllers.placement.capacity import fits
 from controllers.placement.chunking import Cutting, cut, cuttings, refused, why_whole
+from controllers.placement.far import known_to_all
 from controllers.placement.halo_width import fixed_width, replanned_pass
+from controllers.placement.images import check_disk, images_for
 from controllers.placement.own_kernel import as_planned, in_place, overlap_for
 from controllers.placement.placement import Placement
 from controllers.placement.temporal import agreed_steps, fewest, plan_with_steps
@@ -42,6 +44,7 @@ class Chunking:
         self._kinds = {where.kind for where in placement.locations}
         wide = replace(execution, halo_width=WIDE, steps_per_launch=None)
         self._program = as_planned(program, kernel, wide, self._kinds)
+        self._images = images_for(execution, comm)
         asked = execution.steps_per_launch is not None
         self._wanted = 1 if program.folds else execution.most_steps if asked else None
 
@@ -52,7 +55,7 @@ class Chunking:
         for them all the same.
         """
         program, execution = self._program, self._execution
-        why = why_whole(program, execution, self._kernel, self._placement, self._comm.size)
+        why = why_whole(program, execution, self._kernel, self._placement)
         width = fixed_width(execution)
         if why:
             raise refused(error, why)
@@ -60,13 +63,15 @@ class Chunking:
         per_launch = self._wanted or 1
         if self._wanted is None and can_combine(program, self._layout.domain):
             per_launch = fewest(agreed_steps(single, self._placement.executors, self._comm))
-        for cutting in cuttings(single, self._placement, execution, width, per_launch):
+        known = known_to_all(self._placement, self._comm)
+        for cutting in cuttings(single, known, execution, width, per_launch):
             n_chunks = cutting.n_chunks
             for _ in range(MOST_TRIES):
                 layout, placement = cut(self._layout, self._placement, n_chunks)
                 plan = self._chunks(cutting, layout, placement)
                 homes, comm = placement.executors, self._comm
                 if fits(plan, homes, self._largest_bytes, comm, on_same_tiles=_ends(plan)):
+                    check_disk(plan, comm)
                     return layout, placement, plan
                 n_chunks += -(-n_chunks // 8)
         raise refused(error, f"a row of cells with its margins has no room in {_slots(execution)}")
@@ -81,6 +86,7 @@ class Chunking:
                 SkewedPlan if cutting.is_skewed else ChunkPlan, layout, placement,
                 steps_per_launch=n_steps, n_launches=n_launches or span // n_steps,
                 n_slots=cutting.n_slots, why=cutting.why,
+                images=self._images,
             )  # fmt: skip
 
         def usual(single: Plan) -> int:     # by one launch of each chunk, of thousands

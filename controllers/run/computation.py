@@ -76,7 +76,7 @@ class Computation(Stepping):
 
         partition, weights, align, block, dims, layout, places_per_controller;
         devices, overlap, exchange, steps_per_launch, halo_width, math, kernel, tune, balance,
-        check, watchdog, trace, memory_cap, zero_copy;
+        check, watchdog, trace, memory_cap, chunks, slots, host_memory_cap, scratch, zero_copy;
 
         and initial values by the names of fields: a number, an array, of which that of rank 0
         counts, a .npy file, or a function of coordinates (docs/fields.md).

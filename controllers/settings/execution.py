@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypedDict, Union, get_args
@@ -19,7 +20,7 @@ from controllers.program.identifier import short
 from controllers.program.program import Math
 from controllers.program.storing import Storing
 from controllers.settings.watchdog import limit, limit_of
-from hitmap.argument import number, one_of, whole, wholes, wrong
+from hitmap.argument import file_name, number, one_of, whole, wholes, wrong
 
 Balance: TypeAlias = Literal["start", "dynamic", "off"]
 Exchange: TypeAlias = Literal["usual", "auto"]
@@ -53,6 +54,8 @@ class ExecutionKeywords(TypedDict, total=False):
     memory_cap: str | int | None
     chunks: int | None
     slots: int | None
+    host_memory_cap: str | int | None
+    scratch: str | os.PathLike[str] | None
     zero_copy: bool
 
 
@@ -104,6 +107,10 @@ class Execution:
         needs, or none.  Time steps of a pass are those of `halo_width`.
     slots: how many chunks there is room for in the memory of a device at once, 1 or more; by
         default 3: one on its way there, one that is computed, one on its way back.
+    host_memory_cap: the most that fields which pass through in chunks may take of each rank's
+        memory of the host; what is beyond lies in files.  By default what the environment variable
+        CONTROLLERS_HOST_MEMORY_CAP says, else the ranks of a host have half of its memory.
+    scratch: the folder of these files, by default the system's for temporary ones (TMPDIR).
     zero_copy: use host memory in place on devices that share it; False treats them like
         devices with memory of their own.
     """
@@ -125,6 +132,8 @@ class Execution:
     memory_cap: str | int | None = None
     chunks: int | None = None
     slots: int | None = None
+    host_memory_cap: str | int | None = None
+    scratch: str | os.PathLike[str] | None = None
     zero_copy: bool = True
 
     def __post_init__(self) -> None:
@@ -150,9 +159,13 @@ class Execution:
             seconds = self.watchdog
             limit(seconds if isinstance(seconds, str) else number(seconds, "watchdog"))
         _flag(self.trace, "trace")
-        if self.memory_cap is not None:
-            cap = self.memory_cap
-            parse_cap(cap if isinstance(cap, str) else whole(cap, "memory_cap"))
+        for what, cap in (
+            ("memory_cap", self.memory_cap), ("host_memory_cap", self.host_memory_cap)
+        ):  # fmt: skip
+            if cap is not None:
+                parse_cap(cap if isinstance(cap, str) else whole(cap, what))
+        if self.scratch is not None:
+            file_name(self.scratch, "scratch")
         for what, count in (("chunks", self.chunks), ("slots", self.slots)):
             if count is not None and not 1 <= whole(count, what) <= MOST_CHUNKS:
                 raise ValueError(f"{what}: 1 to {MOST_CHUNKS}, got {short(count)}; or leave it out")

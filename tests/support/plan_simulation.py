@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from controllers.plan import Operation, Plan, TileKey
+from controllers.plan import Operation, Plan, SlotKey, TileKey
 from controllers.plan.fill import fills_of
 from controllers.plan.moved import moved
 from controllers.program.application import apply_sweep, cells_outside
 from controllers.program.surroundings import Surroundings
 from hitmap import Region, Shape
-from hitmap.strided import elements
+from hitmap.strided import Geometry, elements
 
 Instance = tuple[int, int]  # (step, number of the operation)
 Array = npt.NDArray[Any]
@@ -33,14 +33,13 @@ class Simulation:
         self.plan, self.rng = plan, rng
         self.around = Surroundings.usual(plan.program, plan.layout.domain, plan.periodic)
         self.memory: dict[Any, Array] = {}
-        self.boxes: dict[tuple[str, int], Shape] = {}               # of the tiles
+        self.geometries: dict[TileKey, Geometry] = {}               # of the tiles
         self.views: dict[tuple[int, bool], list[Array]] = {}        # of what operations move
         self.channels: dict[int, deque[list[Array]]] = {}
         for memory in plan.memories:
-            extent = memory.geometry.box.extent
             dtype = np.dtype(memory.dtype)
             empty = np.nan if dtype.kind == "f" else np.iinfo(dtype).max - 2
-            self.memory[memory.key] = np.full(extent, empty, dtype)
+            self.memory[memory.key] = np.full(memory.geometry.n_elements, empty, dtype)
         for field, values in fields.items():
             for place in plan.places:
                 owned = plan.layout.owned[place]
@@ -120,12 +119,11 @@ class Simulation:
                 self._tile(key, box)[...] = values
 
     def _tile(self, key: Any, cells: Shape) -> Array:
-        where = key.field, key.place
-        if where not in self.boxes:
-            self.boxes[where] = self.plan.geometry(*where).box
-        box = self.boxes[where]
-        assert cells in box, f"{cells} are not in the tile {box}"
-        return self.memory[key][cells.slices(box.lower)]
+        if key not in self.geometries:
+            self.geometries[key] = self.plan.lies(key)
+        lies, room = self.geometries[key], key.room if isinstance(key, SlotKey) else key
+        assert cells in lies.box, f"{cells} are not in the tile {lies.box}"
+        return lies.strided(cells).view(self.memory[room])
 
     def _cells(self, operation: Operation, is_written: bool) -> list[Array]:
         """What an operation moves, or moves it to."""

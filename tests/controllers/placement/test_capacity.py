@@ -358,7 +358,7 @@ def test_the_command_line_reports_memory(capsys: pytest.CaptureFixture[str]) -> 
     tiles = 2 * 4 * 1024 * 256
     assert report["places"][0]["memory"] == {
         "tiles": tiles, "alignment": 2 * IN_PLACE, "device_staging": 0, "host_staging": 0,
-        "host_images": 0,
+        "host_images": 0, "image_files": 0,
     }  # fmt: skip
     (device,) = report["devices"]
     assert (device["cap_bytes"], device["peak_bytes"]) == (2**22, tiles + 2 * IN_PLACE)

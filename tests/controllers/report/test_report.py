@@ -63,7 +63,7 @@ def test_as_json_it_has_all_numbers_and_the_places_as_a_list() -> None:
         "cells_per_s": 1.25e6, "compute_s": 12.34, "exposed_s": 0.0,
         "memory": {
             "tiles": 2**20, "alignment": 2**14, "device_staging": 0, "host_staging": 0,
-            "host_images": 0,
+            "host_images": 0, "image_files": 0,
         },
         "controller": 1, "exchange_s": 0.0079, "waits": [], "hidden": 1.0,
     }  # fmt: skip
@@ -99,7 +99,7 @@ def test_as_json_it_has_the_ledger_of_each_device() -> None:
         "peak_bytes": 2**20, "peak_host_bytes": 40,
         "nbytes": {
             "tiles": 100, "alignment": 0, "device_staging": 0, "constants": 0,
-            "host_staging": 40, "host_images": 0,
+            "host_staging": 40, "host_images": 0, "image_files": 0,
         },
     }  # fmt: skip
 

@@ -54,7 +54,7 @@ def test_bytes_and_messages_are_those_one_counts_by_hand() -> None:
         "place": 1, "owned": 200, "halo": 40, "border": 36, "inner": 144,
         "memory": {
             "tiles": 2 * 12 * 20 * 4, "alignment": 2 * SLACK, "device_staging": 0,
-            "host_staging": 0, "host_images": 0,
+            "host_staging": 0, "host_images": 0, "image_files": 0,
         },
         "sends": 2, "receives": 2, "copies": 0, "bytes_sent": 2 * row, "bytes_received": 2 * row,
         "folds": 0,

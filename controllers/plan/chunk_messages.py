@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""What chunks get of those of other ranks: rows of images, in messages from host to host.
+
+They leave when a pass has brought the chunks that own them back to the host, and wait where they
+arrive until the next pass uploads them.
+"""
+# docs/decisions/0066-images-in-files.md
+from __future__ import annotations
+
+from typing import Literal
+
+from controllers.plan.bundle import Bundle
+from controllers.plan.chunks import ChunkOutline
+from controllers.plan.operation import MemoryCells, SlotKey, StagingKey
+from controllers.plan.recorder import Recorder
+from hitmap.message import Message
+
+
+def record_messages(
+    plan: ChunkOutline, recorder: Recorder, phase: int, *, opens: bool = False
+) -> None:
+    """Exchange what the pass `phase` begins with; as it `opens`, of fields only read, too."""
+    bundles = [bundle for bundle in plan.bundles if opens or bundle.after >= 0]
+    for bundle in bundles:
+        if bundle.target in plan.places:
+            arriving = [_packed(bundle, "halo")]
+            recorder.add(
+                bundle.target, "receive", "network", [], arriving,
+                bundle=bundle.number, transfers=bundle.transfers,
+            )  # fmt: skip
+    for bundle in bundles:
+        if bundle.source in plan.places:
+            _send(plan, recorder, bundle, phase)
+
+
+def _send(plan: ChunkOutline, recorder: Recorder, bundle: Bundle, phase: int) -> None:
+    """What a place has in its images, packed."""
+    source, leaving = bundle.source, [_packed(bundle, "border")]
+    rows = [
+        MemoryCells(plan.image(each.field, phase, source), each.message.border)
+        for each in bundle.transfers
+    ]
+    number, transfers = bundle.number, bundle.transfers
+    recorder.add(source, "pack", "host", rows, leaving, bundle=number, transfers=transfers)
+    recorder.add(source, "send", "network", leaving, [], bundle=number, transfers=transfers)
+
+
+def record_arrival(
+    plan: ChunkOutline, recorder: Recorder, field: str, message: Message, room: SlotKey
+) -> None:
+    """To the slot of a chunk, from where a message has brought it."""
+    bundle, transfer = next(
+        (bundle, transfer) for bundle in plan.bundles for transfer in bundle.transfers
+        if transfer.message == message and transfer.field == field
+    )  # fmt: skip
+    packed = MemoryCells(StagingKey(bundle.number, "halo"), (bundle.parts[transfer],))
+    recorder.add(
+        message.target, "upload", "transfer", [packed], [MemoryCells(room, message.halo)],
+        bundle=bundle.number, transfers=(transfer,),
+    )  # fmt: skip
+
+
+def _packed(bundle: Bundle, end: Literal["border", "halo"]) -> MemoryCells:
+    return MemoryCells(StagingKey(bundle.number, end), tuple(bundle.parts.values()))

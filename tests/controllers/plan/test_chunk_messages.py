@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""Chunks on several ranks: rows of images travel after each pass, in any order that is allowed."""
+from __future__ import annotations
+
+import random
+
+import pytest
+from plan_simulation import Simulation
+from random_boundaries import bounded_program, same
+from random_programs import ProgramCase, random_program
+from sample import sample
+
+from controllers import Stencil
+from controllers.plan import ChunkPlan, Location
+from controllers.program.reference import reference_run
+from hitmap import Layout, Shape
+
+PROGRAMS = [n for n in range(60) if not random_program(n).program.renames][:40]
+BOUNDED = [n for n in range(60) if not bounded_program(n).program.renames][:40]
+
+
+def chunked(case: ProgramCase, rng: random.Random) -> ChunkPlan:
+    """Chunks of up to three ranks with up to two devices."""
+    n_chunks = rng.randint(3, 7)
+    homes = sorted((rng.randint(0, 2), rng.randint(0, 1)) for _ in range(n_chunks))
+    return ChunkPlan(
+        case.program, Layout.bands(Shape.of_extent(case.extent), n_chunks), case.periodic,
+        [Location(*home, shares_host=False) for home in homes],
+        n_launches=rng.randint(1, 3), n_slots=rng.randint(1, 3),
+    )  # fmt: skip
+
+
+def check(case: ProgramCase, rng: random.Random) -> None:
+    plan, n_passes = chunked(case, rng), rng.randint(1, 3)
+    got = Simulation(plan, case.arrays, rng).run(n_passes)
+    right = reference_run(case.program, case.arrays, n_passes * plan.span, case.periodic)
+    for field, cells in got.items():
+        assert same(cells, right[field]), f"{field}\n{plan}"
+
+
+@pytest.mark.parametrize("number", sample(PROGRAMS, 8))
+def test_random_programs_give_the_bits_of_the_reference(number: int) -> None:
+    check(random_program(number), random.Random(number))
+
+
+@pytest.mark.parametrize("number", sample(BOUNDED, 8))
+def test_random_boundaries_give_the_bits_of_the_reference(number: int) -> None:
+    check(bounded_program(number), random.Random(number))
+
+
+def test_without_the_messages_bits_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A simulation begins with numbers that no field has."""
+    monkeypatch.setattr(
+        "controllers.plan.chunk_recording.record_messages", lambda *_, **__: None
+    )
+    failed = 0
+    for number in PROGRAMS[:12]:
+        try:
+            check(random_program(number), random.Random(number))
+        except AssertionError:
+            failed += 1
+    assert failed >= 3
+
+
+def cross(homes: list[int], **options: int) -> ChunkPlan:
+    program = Stencil.of("cross", [(-1, 1)] * 2, [0, 1, 0, 1, 4, 1, 0, 1, 0], 8).program("float32")
+    layout = Layout.bands(Shape.of_extent((30, 20)), len(homes))
+    where = [Location(rank, shares_host=False) for rank in homes]
+    return ChunkPlan(program, layout, (False, False), where, **options)
+
+
+def test_what_is_sent_is_as_deep_as_a_pass_reads() -> None:
+    plan = cross([0, 0, 1], n_launches=2)
+    sent = [str(message) for pattern in plan.exchanges.values() for message in pattern.messages]
+    assert sent == [
+        "place 2 -> 1: [20:22, 0:20], 40 cells", "place 1 -> 2: [18:20, 0:20], 40 cells",
+    ]  # fmt: skip
+    verbs = [(one.place, one.verb) for one in plan.operations if one.bundle is not None]
+    assert verbs[: len(verbs) // plan.n_phases] == [
+        (1, "upload"), (2, "upload"), (1, "receive"), (2, "receive"),
+        (2, "pack"), (2, "send"), (1, "pack"), (1, "send"),
+    ]  # fmt: skip
+
+
+def test_a_pass_that_reads_over_a_chunk_gets_rows_of_several() -> None:
+    plan = cross([0, 0, 1, 1, 1, 1], n_launches=7)
+    pairs = {(bundle.source, bundle.target) for bundle in plan.bundles}
+    assert pairs == {(1, 2), (0, 2), (1, 3), (2, 1), (3, 1), (2, 0)}
+
+
+def test_one_rank_sends_nothing() -> None:
+    plan = cross([0, 0, 0], n_launches=3)
+    assert not plan.bundles and not any(plan.opening)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""Fields that pass through in chunks on several ranks have the bits of one."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from divided import two_cores
+from fold_programs import random_folds
+from mpi_jobs import helpers_path, run_ranks
+from random_programs import random_program
+from sample import sample
+
+from controllers.plan.folding import needed
+
+PROGRAMS = [n for n in range(90) if not random_program(n).program.renames][:60]
+FOLDS = [n for n in range(30) if not random_folds(n).program.renames
+         and not needed(random_folds(n).program)][:6]  # fmt: skip
+
+LAZY = """
+import random
+import sys
+import numpy as np
+from engine_runs import compare, fill
+from fold_programs import random_folds
+from lazy_executor import LazyExecutor
+from lazy_world import World
+from random_boundaries import same
+from random_programs import random_program
+from controllers.engine import ChunkEngine
+from controllers.placement.halo_width import replanned_pass
+from controllers.plan import ChunkPlan, Location
+from hitmap import Layout, Shape
+from hitmap.comm import default_communicator
+
+comm = default_communicator()
+for word in sys.argv[2:]:
+    number, made = int(word), {"steps": random_program, "folds": random_folds}[sys.argv[1]]
+    case, rng = made(number), random.Random(number)
+    n_chunks = rng.randint(3, 7)
+    homes = sorted(rng.randint(0, comm.size - 1) for _ in range(n_chunks))
+    plan = ChunkPlan(
+        case.program, Layout.bands(Shape.of_extent(case.extent), n_chunks), case.periodic,
+        [Location(home, shares_host=False) for home in homes], only_rank=comm.rank,
+        n_launches=rng.randint(1, 4), n_slots=rng.randint(1, 3),
+    )
+    device = LazyExecutor(World(number + comm.rank), shares_host=False)
+    places = {chunk: device for chunk, home in enumerate(homes) if home == comm.rank}
+    engine = ChunkEngine(plan, places, comm.Dup(), shorter=replanned_pass)
+    for parts in ([case.n_steps], [1] * case.n_steps):
+        fill(engine, case.arrays)
+        for n_steps in parts:
+            engine.run(n_steps)
+        for field, expected in case.expected.items():
+            compare(engine, field, expected)
+        for name in case.program.folds:
+            right = np.asarray(case.results[name])
+            assert same(np.asarray(engine.folds.results[name]), right), name
+    engine.close()
+print("all right", flush=True)
+"""
+
+
+def check_lazy(kind: str, n_ranks: int, numbers: list[int], folder: Path) -> None:
+    program = folder / "program.py"
+    program.write_text(LAZY)
+    job = run_ranks(n_ranks, [str(program), kind, *map(str, numbers)], env=helpers_path())
+    assert job.returncode == 0, job.stdout + job.stderr
+    assert job.stdout.count("all right") == n_ranks, job.stdout + job.stderr
+
+
+@pytest.mark.parametrize("n_ranks", [1, 2, 3])
+def test_devices_that_run_at_any_time(n_ranks: int, tmp_path: Path) -> None:
+    check_lazy("steps", n_ranks, PROGRAMS[:6], tmp_path)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("n_ranks", [2, 3])
+def test_many_programs(n_ranks: int, tmp_path: Path) -> None:
+    check_lazy("steps", n_ranks, PROGRAMS[6:], tmp_path)
+
+
+@pytest.mark.parametrize("n_ranks", sample([2, 3], 2))
+def test_results(n_ranks: int, tmp_path: Path) -> None:
+    check_lazy("folds", n_ranks, FOLDS, tmp_path)
+
+
+FILES = """
+import os
+import sys
+from types import SimpleNamespace
+import numpy as np
+import pytest
+from controllers import Computation, MemoryCapError, Stencil, reference_run
+from hitmap.comm import default_communicator
+
+folder, rank = sys.argv[1], default_communicator().rank
+cross = Stencil.of("cross", [(-1, 1)] * 2, [0, 1, 0, 1, 4, 1, 0, 1, 0], 8).program("float32")
+start = np.random.default_rng(0).random((60, 40), dtype=np.float32)
+if not rank:
+    np.save(folder + "/start.npy", start)
+default_communicator().Barrier()
+options = dict(devices="cpu", zero_copy=False, scratch=folder)
+for boundary, caps in (
+    ("fixed", dict(memory_cap=[9000, 12000][rank], host_memory_cap=[1, "5k"][rank])),
+    ("periodic", dict(chunks=3, halo_width=5)),
+):
+    right = reference_run(cross, {"u": start}, 12, (boundary == "periodic",) * 2)["u"]
+    with Computation(cross, (60, 40), u=folder + "/start.npy", boundary=boundary, dtype="float32",
+                     **caps, **options) as run:
+        run.run(7)
+        row = np.array(run.u[30])
+        run.u[30] = 0 * row
+        run.u[30] = row
+        run.use_halo_width(2)
+        run.run(5)
+        run.save(folder + "/end.npy")
+        text, here = run.explain(), sum(one.in_file for one in run.plan.memories)
+        assert "messages of field u per pass of " in text
+        assert ("in files in " in text) == (boundary == "fixed") == bool(here)
+    assert np.array_equal(np.load(folder + "/end.npy"), right), boundary
+full = SimpleNamespace(f_bavail=5, f_frsize=4096)
+os.statvfs = lambda folder: full        # one rank alone would have room
+with pytest.raises(MemoryCapError, match="need 32 KiB in files .* where 20 KiB are free"):
+    Computation(cross, start, chunks=1, host_memory_cap=1, **options)
+print("all right", flush=True)
+"""
+
+
+@two_cores
+def test_two_ranks_from_file_to_file(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(FILES)
+    job = run_ranks(2, [str(program), str(tmp_path)], env=helpers_path())
+    assert job.returncode == 0, job.stdout + job.stderr
+    assert job.stdout.count("all right") == 2

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+"""From disk to disk: a field of several times the memory that its images may take on the host.
+
+    python tools/measure_disk.py [--device cpu] [--folder DIR] [--budget 256m] [--times 3]
+        [--cap 64m] [--span 1] [--passes 2] [--rounds 1]
+
+The field has `--times` the bytes of the budget.  It is loaded from a .npy file, runs `--passes`
+passes of `--span` steps through a device of `--cap` bytes, and is saved to another file.  Beside
+the time of each of the three stands what plain reads and writes with fsync of as many bytes take
+on the same disk, measured before and after; images are written anew until the first pass ends.
+Files are dropped from the system's cache before they are read; what the system keeps of images
+while passes run is its choice, so start it where memory is limited, to the budget, the cap and
+some 300 MiB, or with a field larger than the memory.
+"""
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from controllers import Computation, Stencil
+from controllers.memory.ledger import parse_cap, size
+from controllers.plan import ChunkPlan
+
+PIECE_NBYTES = 1 << 24
+ROW = 4096      # cells
+
+
+def main() -> None:
+    options = _parser().parse_args()
+    n_rows = options.times * parse_cap(options.budget) // (4 * ROW)
+    nbytes = n_rows * ROW * 4
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        for _ in range(options.rounds):
+            before = plain(Path(folder), nbytes)
+            found = ours(options, Path(folder), (n_rows, ROW))
+            after = plain(Path(folder), nbytes)
+            tell(found, [(a + b) / 2 for a, b in zip(before, after)])
+
+
+def ours(
+    options: argparse.Namespace, folder: Path, extent: tuple[int, int]
+) -> dict[str, tuple[float, int, int, bool]]:
+    """Seconds, bytes read and written, and whether for the first time, of what is done."""
+    start, end = folder / "start.npy", folder / "end.npy"
+    made = np.lib.format.open_memmap(start, "w+", np.float32, extent)
+    for row in range(0, extent[0], PIECE_NBYTES // (4 * ROW)):
+        part = made[row : row + PIECE_NBYTES // (4 * ROW)]
+        part[...] = np.random.default_rng(row).random(part.shape, np.float32)
+    made.flush()
+    del made
+    drop(start)
+    star = Stencil.of("star", [(-1, 1)] * 2, [0, 1, 0, 1, 0, 1, 0, 1, 0], 4).program("float32")
+    nbytes, found = extent[0] * extent[1] * 4, {}
+    with Computation(
+        star, extent, devices=options.device, zero_copy=False, memory_cap=options.cap,
+        host_memory_cap=options.budget, scratch=folder, halo_width=options.span,
+    ) as run:  # fmt: skip
+        assert isinstance(run.plan, ChunkPlan)
+        in_files = sum(one.nbytes for one in run.plan.memories if one.in_file)
+        share = in_files / (run.plan.n_images("u") * nbytes)
+        n_chunks = run.plan.layout.n_places
+        print(f"{size(nbytes)} in {n_chunks} chunks, {share:.0%} of images in files")
+        moved = round(nbytes * share)
+        found["load"] = timed(lambda: run.load_file(start)), nbytes, moved, True
+        for number in range(options.passes):
+            seconds = timed(lambda: run.run(run.plan.span))
+            found[f"pass {number + 1}"] = seconds, moved, moved, not number
+        found["save"] = timed(lambda: run.save(end)), moved, nbytes, True
+    drop(end)
+    start.unlink()
+    end.unlink()
+    return found
+
+
+def plain(folder: Path, nbytes: int) -> tuple[float, ...]:
+    """Seconds that a byte takes by plain calls: read, written over another, written anew."""
+    written_s = []
+    path, piece = folder / "plain", np.random.default_rng(0).bytes(PIECE_NBYTES)
+    for mode in ("wb", "rb+"):
+        begin = time.perf_counter()
+        with open(path, mode, buffering=0) as file:
+            for _ in range(nbytes // PIECE_NBYTES):
+                file.write(piece)
+            os.fsync(file.fileno())
+        written_s.append((time.perf_counter() - begin) / nbytes)
+    drop(path)
+    room = bytearray(PIECE_NBYTES)
+    begin = time.perf_counter()
+    with open(path, "rb", buffering=0) as file:
+        while file.readinto(room):
+            pass
+    read_s = time.perf_counter() - begin
+    path.unlink()
+    return read_s / nbytes, written_s[1], written_s[0]
+
+
+def drop(path: Path) -> None:
+    """Nothing of a file is in the system's cache."""
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def timed(work: object) -> float:
+    """Seconds of a call."""
+    assert callable(work)
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+def tell(
+    found: dict[str, tuple[float, int, int, bool]], plain_s: list[float]
+) -> None:
+    """A line for each part, and one for all."""
+    read_s, over_s, anew_s = plain_s
+    rates = (f"{1e-9 / each:.2f}" for each in plain_s)
+    print("plain, GB/s: reads {}, writes over a file {}, of a new file {}".format(*rates))
+    all_s = ideal_s = 0.0
+    for what, (seconds, read, written, is_new) in found.items():
+        ideal = read * read_s + written * (anew_s if is_new else over_s)
+        all_s, ideal_s = all_s + seconds, ideal_s + ideal
+        print(
+            f"{what}: {seconds:.2f} s for {size(read)} read and {size(written)} written, plain "
+            f"{ideal:.2f} s, {ideal / seconds:.2f} of it"
+        )
+    print(f"all: {all_s:.2f} s, plain {ideal_s:.2f} s, {ideal_s / all_s:.2f} of it", flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--folder", default=tempfile.gettempdir())
+    parser.add_argument("--budget", default="256m")
+    parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--cap", default="64m")
+    parser.add_argument("--span", type=int, default=1)
+    parser.add_argument("--passes", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=1)
+    return parser
+
+
+if __name__ == "__main__":
+    main()
