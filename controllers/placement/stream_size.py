@@ -13,7 +13,7 @@ from math import isqrt
 
 from controllers.executor.slot_memory import ALIGNMENT
 from controllers.memory.ledger import size
-from controllers.placement.chunking import LINK
+from controllers.placement.chunk_model import LINK
 
 # What a chunk costs beside its bytes: its commands, enqueued and waited for by other queues.
 CHUNK_S = 5e-5
