@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from controllers.array.bound import Bound
 from controllers.array.living import Expression, Holder, Living
-from controllers.array.lowering import Setting, Wall
+from controllers.array.lowering import Setting, walls_of
 from controllers.array.one_off import OneOff, specialised
 from controllers.array.operand import Frame
 from controllers.array.owner import Owner
@@ -23,6 +23,8 @@ from controllers.array.pending import Pending
 from controllers.array.promotion import converted
 from controllers.array.source import ArraySource, FieldSource, Source
 from controllers.array.store import Store, section_at
+from controllers.array.streamed_one_off import StreamedOneOff
+from controllers.array.streams import Streams
 from controllers.array.term import Apply, Leaf, Term, anchor
 from controllers.engine import Engine
 from controllers.program.accumulator import NUMBERED
@@ -38,15 +40,16 @@ from hitmap.section import Section
 class Arrays:
     """Where the array expressions of a computation are computed.
 
-    messages: a duplicate of `comm`, for engines alone.
+    messages: a duplicate of `comm`, for engines alone.  streams: of a workspace.
     """
 
     def __init__(
-        self, engine: Engine, comm: Communicator, messages: Communicator, math: Math, owner: Owner
-    ) -> None:
+        self, engine: Engine, comm: Communicator, messages: Communicator, math: Math, owner: Owner,
+        streams: Streams | None = None,
+    ) -> None:  # fmt: skip
         self.math: Math = math
         self.owner = owner
-        self.comm, self._messages = comm, messages
+        self.comm, self._messages, self._streams = comm, messages, streams
         self.living = Living(comm)
         self.is_closed = False
         self._begin(engine)
@@ -65,12 +68,16 @@ class Arrays:
             name: (Leaf(source, here), frames[extents[name]])
             for name, source in self.fields.items()
         }
-        self._walls = {name: self._walls_of(name) for name in self.fields}
+        self._walls = {name: walls_of(engine.plan, name) for name in self.fields}
         self._executors = {place: specialised(one) for place, one in engine.executors.items()}
         self.pending = Pending(self._executors.values())
-        self._bound = Bound(engine, self._executors, self._messages, self.pending)
+        some = self._executors, self._messages
+        self._bound = Bound(engine, *some, self.pending, self._streams)
         self._is_watched = type(engine) is not Engine
-        self.store = Store(engine, self._executors, self._messages)
+        self.store = Store(engine, *some, self._streams)
+        if self._streams is not None:
+            self._streams.join(self)
+            self.forget, self.to_host = self._bound.close, self.store.to_host
 
     def gathered(self, name: str, section: Section) -> npt.NDArray[Any]:
         """The cells of a section of a field on every rank, no axis left out.  Collective."""
@@ -156,7 +163,8 @@ class Arrays:
             "cells": repr((name, start, frame.extent)), "expression": repr(term.key),
             "numbers": term.numbers,
         }, self.living.told(found))  # fmt: skip
-        if term.kind.dtype != target.dtype and not self._takes(target, term):
+        fits = term.kind.dtype == target.dtype or term.kind == CONDITION
+        if not fits and not stores(term.kind, target.dtype):
             raise on_all_ranks(TypeError(
                 f"{name} holds {target.dtype} and cannot be given values of {term.kind.dtype}, "
                 f"which are of another kind; convert them, as w.astype({target.dtype!r})"
@@ -169,6 +177,9 @@ class Arrays:
         if rebound and (term.kind.dtype != target.dtype or self._walls[name]):
             assert lazy is not None
             term, rebound = lazy.hold(), False
+        passes = self._streams is not None and self._streams.is_on
+        if passes and self._setting.reads_elsewhere(term, target, frame.cells(start)):
+            term, rebound = self.held(term, frame), False
         one = self._assigning(target, start, frame, term)
         try:
             self._do(one, term.numbers)
@@ -249,26 +260,16 @@ class Arrays:
             return int(np.ravel_multi_index([a - b for a, b in zip(at, start)], frame.extent))
         return value.item() if isinstance(value, np.generic) else value
 
-    def _takes(self, target: Source, term: Term) -> bool:
-        """Whether a field holds such values, once they are converted."""
-        return term.kind == CONDITION or stores(term.kind, target.dtype)
-
     def _assigning(
         self, target: Source, start: tuple[int, ...], frame: Frame, term: Term
-    ) -> OneOff:
+    ) -> OneOff | StreamedOneOff:
         key = (target.key, start, frame.extent, term.key, self._engine.phase)
         walls = self._walls[target.name] if isinstance(target, FieldSource) else ()
         return self._bound.get(
             key, lambda: self._setting.assignment(term, target, frame.cells(start), walls)
         )
 
-    def _walls_of(self, name: str) -> list[Wall]:
-        """(axis, index) of the cells where a field is 0, whatever it is given."""
-        plan = self._engine.plan
-        domain, ends = plan.layout_of(name).domain, plan.program.field(name).boundary.walls
-        return [(a, domain.upper[a] - 1 if upper else domain.lower[a]) for a, upper in ends]
-
-    def _do(self, one: OneOff, numbers: tuple[float, ...]) -> None:
+    def _do(self, one: OneOff | StreamedOneOff, numbers: tuple[float, ...]) -> None:
         if not one.is_light:
             self.pending.finish()
         self.pending.add(one.run(numbers))

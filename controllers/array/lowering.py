@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from controllers.array.source import Source
 from controllers.array.term import Apply, Leaf, Number, Slid, Steps, Term, added
+from controllers.plan import Plan
 from controllers.program.boundary import KEEP, PERIODIC, Boundary
 from controllers.program.expression import (
     Application,
@@ -93,6 +94,14 @@ class Setting:
             )  # fmt: skip
         return self._program(names, more, stages, term.numbers)
 
+    def reads_elsewhere(self, term: Term, target: Source, cells: Shape) -> bool:
+        """Whether cells of the target are read, at others than the one that is written."""
+        if target not in term.sources:
+            return False
+        lowering = _Lowering(cells.lower)
+        lowering.expression(term)
+        return lowering.offsets[target] != {(0,) * cells.n_axes}
+
     def folding(self, kind: FoldKind, term: Term, over: Term | None, cells: Shape) -> Lowered:
         """The program that folds `term` over `cells`, or those where a condition holds."""
         lowering = _Lowering(cells.lower)
@@ -122,6 +131,12 @@ class Setting:
     def _field(self, name: str, like: Source) -> Field:
         sides = tuple((PERIODIC, PERIODIC) if ring else (KEEP, KEEP) for ring in self.periodic)
         return Field(name, like.dtype, Boundary(sides), like.half)
+
+
+def walls_of(plan: Plan, name: str) -> list[Wall]:
+    """(axis, index) of the cells where a field is 0, whatever it is given."""
+    domain, ends = plan.layout_of(name).domain, plan.program.field(name).boundary.walls
+    return [(a, domain.upper[a] - 1 if upper else domain.lower[a]) for a, upper in ends]
 
 
 class _Lowering:

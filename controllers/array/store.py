@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.array.source import HeldSource, Source
+from controllers.array.streams import Streams
 from controllers.engine import Engine
 from controllers.executor.executor import Executor
 from controllers.memory.tile import Tile
@@ -21,17 +22,23 @@ from hitmap.section import Section
 from hitmap.shape import Shape
 from hitmap.strided import consecutive
 
-_Tiles: TypeAlias = "tuple[int, Mapping[int, Tile]]"
+_Tiles: TypeAlias = "tuple[int, dict[int, Tile]]"
 
 
 class Store:
-    """Tiles that lie as those of the fields of an engine; they are used again and again."""
+    """Tiles that lie as those of the fields of an engine; they are used again and again.
+
+    streams: says where they are, if not on the devices.
+    """
 
     def __init__(
-        self, engine: Engine, executors: Mapping[int, Executor], comm: Communicator
-    ) -> None:
+        self, engine: Engine, executors: Mapping[int, Executor], comm: Communicator,
+        streams: Streams | None = None,
+    ) -> None:  # fmt: skip
         self._engine, self._executors, self._comm = engine, executors, comm
+        self._streams = streams
         self._free: dict[tuple[str, str], list[_Tiles]] = {}
+        self._every: dict[int, tuple[str, dict[int, Tile]]] = {}    # dtypes and tiles, by number
         self._n_made = 0
 
     def take(
@@ -42,19 +49,40 @@ class Store:
         if free:
             number, tiles = free.pop(min(range(len(free)), key=lambda n: free[n][0]))
         else:
+            tiles = self._made(dtype, home)
             self._n_made = number = self._n_made + 1
-            with failing_together(self._comm):
-                tiles = {
-                    place: self._executors[place].tile(
-                        self._engine.plan.geometry(home.home, place), np.dtype(dtype)
-                    )
-                    for place in self._engine.plan.places
-                }
+            if self._streams is not None:
+                self._every[number] = dtype, tiles
 
         def give_back() -> None:
             free.append((number, tiles))
 
         return kind(number, dtype, home, tiles, give_back)
+
+    def _made(self, dtype: str, home: Source) -> dict[int, Tile]:
+        plan = self._engine.plan
+        geometries = {place: plan.geometry(home.home, place) for place in plan.places}
+        if self._streams is not None:
+            return self._streams.tiles(geometries, dtype)
+        with failing_together(self._comm):
+            return {
+                place: self._executors[place].tile(geometry, np.dtype(dtype))
+                for place, geometry in geometries.items()
+            }
+
+    def to_host(self) -> None:
+        """All values that somebody has go to the host; nothing may be using their tiles."""
+        assert self._streams is not None, "arrays of workspaces"
+        for free in self._free.values():
+            for number, _ in free:
+                del self._every[number]
+            free.clear()
+        for dtype, tiles in self._every.values():
+            for place, tile in tiles.items():
+                box = tile.geometry.box
+                there = tiles[place] = self._streams.on_host(place, tile.geometry, dtype)
+                if not box.empty:
+                    there.view(box)[...] = self._executors[place].move_from(tile, box)
 
     def spread(self, array: npt.NDArray[Any], start: tuple[int, ...], home: Source) -> HeldSource:
         """Tiles that hold an array of rank 0, its first element in the cell `start`.  Collective.

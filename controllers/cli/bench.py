@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import controllers
 from controllers.bench import SIZES, STENCILS, Case, Comparator, Problem, comparators_of, run_case
 from controllers.bench.results import COLUMNS, as_json, rows
-from controllers.cli import bench_apps
+from controllers.cli import bench_apps, bench_streams
 from controllers.cli.bench_devices import names_alone
 from controllers.cli.bench_options import QUICK_SECONDS, SECONDS
 from controllers.cli.files import check_targets
@@ -33,7 +33,7 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
         raise Failure(USAGE, f"bench measures in one process, got {comm.size} ranks; start one")
     _check_files(options)
     if options.what:
-        bench_apps.command(options)
+        {"apps": bench_apps, "streams": bench_streams}[options.what].command(options)
         return
     if options.apps:
         raise Failure(USAGE, "--apps is an option of bench apps; write apps before it")

@@ -23,7 +23,7 @@ Extent = tuple[int, ...]
 
 def command(options: argparse.Namespace) -> None:
     """Measure, print, write; the files were checked before."""
-    _check(options)
+    check_usual(options, "apps")
     speeds: list[Speed] = []
     left: list[str] = []
     for selector, device in _places(options.device):
@@ -42,13 +42,13 @@ def command(options: argparse.Namespace) -> None:
         raise Failure(FAILED, "; ".join(left))
 
 
-def _check(options: argparse.Namespace) -> None:
+def check_usual(options: argparse.Namespace, what: str) -> None:
     """What only stencils have is not given."""
     usual = {"stencils": [*STENCILS], "dtypes": ["float32"], "against": [*AGAINST], "csv": None}
     for name, value in {**usual, "others": []}.items():
         if getattr(options, name) != value:
             option = "with" if name == "others" else name
-            raise Failure(USAGE, f"--{option} is for stencils; leave it out, or the word apps")
+            raise Failure(USAGE, f"--{option} is for stencils; leave it out, or the word {what}")
 
 
 def _places(wanted: Sequence[str]) -> Iterator[tuple[str, Device]]:

@@ -20,7 +20,7 @@ APPS = ("himeno", "swim", "hyperthermia", "tricubic", "life", "reverse_edge", "l
         "compressible", "diffusion_3d", "seismic", "wave", "wave-2", "acoustic", "gray_scott",
         "shallow_water", "rayleigh_taylor", "cavity", "lattice_boltzmann", *PATTERNS,
         *(f"{name}-generic" for name in PATTERNS))  # fmt: skip
-SECONDS, QUICK_SECONDS = 10.0, 0.3
+SECONDS, STREAM_SECONDS, QUICK_SECONDS = 10.0, 3.0, 0.3
 
 HELP = "measure classical stencils against other ways to compute them"
 DESCRIPTION = (
@@ -29,15 +29,18 @@ DESCRIPTION = (
     "OpenMP where there is a compiler.  All of them take turns in one run, and each result is "
     "checked.  With the word apps, measure applications among the examples instead, and say "
     "of each how much of the copy rate it reaches, its operations per second, and what of its "
-    "time goes into exchange.  For one process."
+    "time goes into exchange.  With the word streams, measure COSP's nine benchmarks with a memory "
+    "cap of a quarter of their data, which pass through the device in chunks: with one slot for "
+    "them, with several, and the ideal time.  For one process."
 )
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     add = parser.add_argument
-    add("what", metavar="apps", nargs="?", choices=("apps",),
-        help="measure applications of the literature, which are among the examples")
+    add("what", metavar="apps|streams", nargs="?", choices=("apps", "streams"),
+        help="measure applications of the literature, which are among the examples; or arrays "
+        "that do not fit, which pass through the device")
     add("--device", metavar="SELECTOR", action="append", default=[],
         help="as for run; each device is measured by itself (default: all GPUs, else the CPU); "
         "applications on parts such as cpu/1,1 together as well")
@@ -57,7 +60,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a Python file, which is executed, with more to compare with in a tuple COMPARATORS, "
         "such as tools/bench_numba.py of the source distribution; may be repeated")
     add("--seconds", metavar="N", type=_seconds,
-        help=f"time of measuring per case, without preparations (default: {SECONDS:g})")
+        help=f"time of measuring per case, without preparations (default: {SECONDS:g}, of "
+        f"streams {STREAM_SECONDS:g})")
     add("--quick", action="store_true",
         help=f"small fields, and {QUICK_SECONDS:g} seconds per case: to see what it prints")
     add("--json", metavar="FILE.json", type=Path, help="where to write all that was measured")

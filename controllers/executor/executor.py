@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,9 @@ from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.shape import Shape
 from hitmap.strided import Geometry, Strided
+
+if TYPE_CHECKING:
+    from controllers.executor.slot_memory import SlotMemory
 
 # Boxes of cells from one memory to another: these, and where each box lies in both.
 Copied: TypeAlias = tuple[Linear, Linear, Sequence[tuple[Strided, Strided]]]
@@ -97,6 +100,8 @@ class Executor(Protocol):
 class DeviceExecutor(Executor, Protocol):
     """... and of one whose device has memory of its own."""
 
+    @property
+    def slot_memory(self) -> SlotMemory: ...
     def device_staging(self, n_elements: int, dtype: np.dtype[Any]) -> Linear: ...
     def download_command(
         self, source: Linear, cells: Strided, target: npt.NDArray[Any]

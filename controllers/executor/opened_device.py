@@ -22,6 +22,7 @@ from controllers.device.event import Command, Event, in_order
 from controllers.executor.clearing import Clearing
 from controllers.executor.clock import Clock
 from controllers.executor.lane import Lane
+from controllers.executor.slot_memory import SlotMemory
 from controllers.executor.transfer import (
     between_command,
     box_command,
@@ -98,6 +99,11 @@ class OpenedDevice:
         lane = Lane(self.context)
         self._lanes.append(lane)
         return lane
+
+    @cached_property
+    def slot_memory(self) -> SlotMemory:
+        """What chunks of calls pass through, whichever arrays these are of."""
+        return SlotMemory(self.context, self.ledger)
 
     def tile(self, geometry: Geometry, dtype: np.dtype[Any]) -> Tile:
         """A new tile, zeroed."""

@@ -53,7 +53,7 @@ class Ledger:
     def __init__(self, device: str, cap_bytes: int, largest_bytes: int | None = None) -> None:
         self.device = device
         self.cap_bytes = cap_bytes
-        self._largest_bytes = cap_bytes if largest_bytes is None else largest_bytes
+        self.largest_bytes = cap_bytes if largest_bytes is None else largest_bytes
         self._bytes: dict[Purpose, int] = dict.fromkeys((*_DEVICE, *_HOST, *_DISK), 0)
         self.peak_on_device = 0     # the most that `on_device` has ever been
         self.peak_on_host = 0
@@ -78,8 +78,8 @@ class Ledger:
                 f'{purpose} need {needed} on "{self.device}", where {used} are in use, the cap '
                 f"is {cap}; use more devices or a larger --memory-cap"
             )
-        if purpose != "alignment" and nbytes > self._largest_bytes:     # that is the host's
-            needed, largest = sizes(nbytes, self._largest_bytes)
+        if purpose != "alignment" and nbytes > self.largest_bytes:     # that is the host's
+            needed, largest = sizes(nbytes, self.largest_bytes)
             raise MemoryCapError(
                 f'{purpose} need one allocation of {needed} on "{self.device}", whose driver '
                 f"allows {largest}; use more places"

@@ -65,7 +65,7 @@ def _problems(
     for executor in dict.fromkeys(executors[place] for place in plan.places):
         places = [place for place in plan.places if executors[place] is executor]
         needed = nbytes_needed(plan, executor, places)
-        needed += sum(_nbytes_beside_tiles(one, executor, places) for one in on_same_tiles)
+        needed += sum(nbytes_beside_tiles(one, executor, places) for one in on_same_tiles)
         beside = executor.ledger.on_device + needed <= executor.ledger.cap_bytes
         if not beside and (old is None or not fit_in_turns(plan, places, needed, old, executor)):
             problems.append(_problem(plan, executor, places, needed))
@@ -77,10 +77,10 @@ def nbytes_needed(plan: Plan, executor: Executor, places: Sequence[int]) -> int:
     here = frozenset(places)
     tiles = (one for one in plan.memories if one.kind == "tile" and one.home in here)
     nbytes = sum(one.nbytes + one.slack for one in tiles if one.on_device)
-    return nbytes + _nbytes_beside_tiles(plan, executor, places)
+    return nbytes + nbytes_beside_tiles(plan, executor, places)
 
 
-def _nbytes_beside_tiles(plan: Plan, executor: Executor, places: Sequence[int]) -> int:
+def nbytes_beside_tiles(plan: Plan, executor: Executor, places: Sequence[int]) -> int:
     """The same of an engine on tiles that are there."""
     tables = [executor.constants_nbytes(plan.program, sweep) for sweep in plan.sweeps]
     here = frozenset(places)

@@ -259,14 +259,14 @@ def failing_together(comm: Communicator) -> Iterator[None]:
 
     It names the rank.  Errors that nobody expects end the job where they are raised.  Collective.
     """
-    failure: Exception | None = None
+    kinds = (NoDeviceError, BuildError, KernelError, MemoryCapError, ValueError, RuntimeError)
+    failure: tuple[int, str] | None = None      # not the error, whose frames hold memory
     try:
         yield
     except (ValueError, RuntimeError, MemoryCapError, cl.Error) as error:
-        failure = error
-    kinds = (NoDeviceError, BuildError, KernelError, MemoryCapError, ValueError, RuntimeError)
-    kind = next((n for n, known in enumerate(kinds) if isinstance(failure, known)), len(kinds) - 1)
-    problems = comm.allgather(None if failure is None else (kind, str(failure)))
+        known = (n for n, kind in enumerate(kinds) if isinstance(error, kind))
+        failure = next(known, len(kinds) - 1), str(error)
+    problems = comm.allgather(failure)
     for rank, problem in enumerate(problems):
         if problem is not None:
             prefix = f"rank {rank}: " if comm.size > 1 else ""

@@ -184,8 +184,12 @@ def record_launch(
     part: int,
     *,
     folds: bool = True,
+    always: bool = False,
 ) -> None:
-    """One launch; it folds if its sweep does, and `folds`."""
+    """One launch; it folds if its sweep does, and `folds`.
+
+    always: it is never left out, so that who writes over what it reads waits for it.
+    """
     recorder.launch = launch = plan.launch_of(phase, place)
     sweep = plan.sweep_at(number, launch, place)
     sources = [
@@ -197,7 +201,7 @@ def record_launch(
         MemoryCells(tile, (sweep.written(update.version.field, over),))
         for tile, update in zip(made, sweep.updates)
     ]
-    occasional = not sweep.updates and is_occasional(plan.program, sweep)
+    occasional = not sweep.updates and not always and is_occasional(plan.program, sweep)
     recorder.add(
         place, "launch", "compute", sources, targets, sweep=number, over=over, part=part,
         takes=known(plan, sweep, place), occasional=occasional,

@@ -9,6 +9,7 @@ import numpy as np
 
 from controllers.array.arrays import Arrays
 from controllers.array.owner import Owner
+from controllers.array.streams import Streams
 from controllers.engine import Engine
 from controllers.memory.tile import Tile
 from controllers.placement.placement import Controllers
@@ -56,6 +57,7 @@ class Home:
         messages: Communicator,
         math: Math,
         owner: Owner,
+        streams: Streams,
     ) -> None:
         self.shape, n_axes = shape, len(shape)
         self.layout = division.layout_of(Shape.of_extent(shape), len(controllers.locations))
@@ -71,7 +73,7 @@ class Home:
             for place in plan.places
         }
         self.engine = Engine(plan, self.placement.executors, messages, nowhere)
-        self.arrays = Arrays(self.engine, comm, messages, math, owner)
+        self.arrays = Arrays(self.engine, comm, messages, math, owner, streams)
 
     def close(self) -> None:
         """What somebody may still look at goes to the host.  Collective."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from controllers.array.mapped import MappedRun
+from controllers.array.stream_run import StreamRun
 from controllers.device.event import Event, Profile, is_complete
 from controllers.engine import Runner
 from controllers.executor.executor import Executor
@@ -60,7 +61,9 @@ class Meter:
         self._done: dict[int, int] = {}     # calls by what is run
         self._unread: list[tuple[int, float, Event]] = []
 
-    def run(self, key: int, run: MappedRun, numbers: Mapping[str, float]) -> list[Event]:
+    def run(
+        self, key: int, run: MappedRun | StreamRun, numbers: Mapping[str, float]
+    ) -> list[Event]:
         """Do it once; what is under way then.  Collective."""
         before = self._done.get(key, 0)
         self._done[key] = before + 1
@@ -71,7 +74,7 @@ class Meter:
         return self._timed(run, numbers, weight)
 
     def _timed(
-        self, run: MappedRun, numbers: Mapping[str, float], weight: float
+        self, run: MappedRun | StreamRun, numbers: Mapping[str, float], weight: float
     ) -> list[Event]:
         self._time(True)
         log, start = _Step(), time.perf_counter()
@@ -79,8 +82,8 @@ class Meter:
             events = run.run(numbers, log)
         finally:
             self._time(False)
-        if not run.is_light:
-            self._add(log.found, time.perf_counter() - start, weight)
+        if isinstance(run, StreamRun) or not run.is_light:
+            self._add(run, log.found, time.perf_counter() - start, weight)
             return events
         places = run.places
         kernels = events[len(events) - len(places) :]
@@ -91,13 +94,15 @@ class Meter:
         return events
 
     def _add(
-        self, found: Sequence[tuple[Operation, Profile]], seconds: float, weight: float
-    ) -> None:
-        """A call that has gathered, and is over, has taken so long."""
+        self, run: MappedRun | StreamRun, found: Sequence[tuple[Operation, Profile]],
+        seconds: float, weight: float,
+    ) -> None:  # fmt: skip
+        """A call that has gathered or passed through, and is over, has taken so long."""
+        homes = run.home_of if isinstance(run, StreamRun) else {}
         for place, cost in self._costs.items():
             took = {True: 0.0, False: 0.0}      # by whether it is a kernel
             for operation, profile in found:
-                if operation.place == place:
+                if homes.get(operation.place, operation.place) == place:
                     took[operation.verb == "launch"] += (profile.end - profile.start) * 1e-9
             compute_s = min(took[True], seconds)
             exchange_s = min(took[False], seconds - compute_s)

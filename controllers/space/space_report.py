@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from controllers.memory.ledger import sizes
+from controllers.placement.stream_size import Streamed
 from controllers.report.duration import duration
 from controllers.report.report import DeviceReport, format_table
 
@@ -31,13 +32,15 @@ class SpacePlace:
 class SpaceReport:
     """All places; times are estimates from a sample of the calls.
 
-    calls: of functions of items.  source: from where the shares are.
+    calls: of functions of items.  source: from where the shares are.  streams: what has passed
+    through the devices in chunks, as all arrays are on the host.
     """
 
     places: tuple[SpacePlace, ...]
     calls: int
     source: str
     devices: tuple[DeviceReport, ...] = ()
+    streams: tuple[Streamed, ...] = ()
 
     @property
     def imbalance(self) -> float | None:
@@ -68,7 +71,7 @@ class SpaceReport:
         lines = [
             format_table(head, rows, left=("device",)),
             f"{self.calls} calls of functions; the shares are {self.source}{more}",
-            *self._memory(),
+            *self._memory(), *map(str, self.streams),
         ]
         return "\n".join(lines)
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 import controllers
 from controllers.array.lazy import Distributed
+from controllers.array.streams import Streams
 from controllers.balance.first import First, first_division
 from controllers.calls.call import Calls, check_communicator, collective, refuse_together
 from controllers.calls.state import State
@@ -56,6 +57,10 @@ class Workspace:
         thought to be.  By default equal ones, and "auto" where devices are unlike.
     dtype: of arrays that are made of floats; by default their own.
     places_per_controller: shares of the rows that each device has.
+    memory_cap: the most that arrays may take of each device; where they do not fit, all live on
+        the host, and calls pass through the devices in chunks of rows (docs/workspace.md).
+    chunks, slots: how many chunks of each place there are at least, so that arrays pass through
+        that fit, too; and for how many of them a device has room at once, by default 3.
     math: "strict", or "fast", as of `Execution`; so are the other arguments.
     """
 
@@ -69,6 +74,8 @@ class Workspace:
         math: Math = "strict",
         watchdog: float | str | None = None,
         memory_cap: str | int | None = None,
+        chunks: int | None = None,
+        slots: int | None = None,
         zero_copy: bool = True,
         comm: Communicator | None = None,
     ) -> None:
@@ -78,7 +85,8 @@ class Workspace:
         division, execution, self._dtype = refuse_together(self.comm, lambda: (
             division_of(Division(weights=weights, places_per_controller=places_per_controller)),
             execution_of(Execution(devices=devices, math=math, watchdog=watchdog, check=False,
-                                 memory_cap=memory_cap, zero_copy=zero_copy)),
+                                 memory_cap=memory_cap, chunks=chunks, slots=slots,
+                                 zero_copy=zero_copy)),
             None if dtype is None else dtype_of(dtype),
         ))  # fmt: skip
         self.calls, self.state = Calls(self.comm, "a workspace"), State("workspace")
@@ -110,6 +118,9 @@ class Workspace:
         self.messages = self.comm.Dup()
         placement = self._controllers.consecutive(self.begun.division.places_per_controller)
         self.executors, self.locations = placement.executors, placement.locations
+        self.streams = Streams(
+            placement, self.comm, execution.slots, execution.chunks
+        )
         self._apply = Applying(self)
         self.owner = SpaceCalls(self.calls, self.state, self._apply)
 
@@ -205,7 +216,7 @@ class Workspace:
         if shape not in self._homes:
             self._homes[shape] = Home(
                 shape, self.begun.division, self._controllers, self.comm, self.messages,
-                self._math, self.owner,
+                self._math, self.owner, self.streams,
             )  # fmt: skip
         return self._homes[shape]
 
@@ -223,7 +234,7 @@ class Workspace:
         return SpaceReport(
             tuple(sorted((one for rank in everyone for one in rank[0]), key=lambda p: p.place)),
             self._apply.meter.calls, self.begun.source,
-            tuple(device for rank in everyone for device in rank[1]),
+            tuple(device for rank in everyone for device in rank[1]), self.streams.report,
         )  # fmt: skip
 
     @property

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: MIT
+"""Arrays that do not fit, through their devices: with and without a pipeline, beside the ideal.
+
+As in table 1 of COSP (Sabne, Sakdhnagool, Eigenmann 2013): of each benchmark the time of copies and
+kernels in turn, that with a pipeline, and the least that is possible; and that with one slot, in
+which a chunk's way back and the next one's way up overlap alone.
+"""
+# docs/decisions/0067-calls-pass-through-in-chunks.md
+from __future__ import annotations
+
+import runpy
+import statistics
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from controllers.bench.rounds import Entrant, interleaved
+from controllers.bench.stream_cases import STREAMS, Call
+from controllers.device.event import Profile
+from controllers.engine import Runner
+from controllers.placement.stream_size import ideal_s
+from controllers.plan import Operation
+from controllers.report.report import format_table
+from controllers.space.workspace import Workspace
+
+BYTES = {"quick": 1 << 20, "cpu": 1 << 26, "gpu": 1 << 29}      # of all arrays
+SHARE = 4       # of which the cap is one part
+TIMED = 3       # calls whose copies and kernels are timed one by one
+WAYS = {"upload": "link, up", "launch": "kernels", "download": "link, down"}
+
+
+@dataclass(frozen=True)
+class StreamSpeed:
+    """One benchmark on a device: seconds of a call, the medians.
+
+    one_slot_s, pipelined_s: with one slot, and with as many as by default.  up_s, kernel_s, down_s:
+    sums of those of copies and kernels, with one slot.  ideal_s: by COSP's equation 2.  chunks,
+    least: how many there are, and how many are needed.  bound: what the ideal time is bound by.
+    why: the benchmark is not made of such calls; all else is 0.
+    """
+
+    benchmark: str
+    device: str
+    nbytes: int = 0
+    cap_bytes: int = 0
+    chunks: int = 0
+    least: int = 0
+    slots: int = 0
+    one_slot_s: float = 0.0
+    pipelined_s: float = 0.0
+    up_s: float = 0.0
+    kernel_s: float = 0.0
+    down_s: float = 0.0
+    ideal_s: float = 0.0
+    bound: str = ""
+    why: str = ""
+
+    @property
+    def achieved(self) -> float:
+        """The ideal time over that with a pipeline."""
+        return self.ideal_s / self.pipelined_s if self.pipelined_s else 0.0
+
+    @property
+    def in_turn_s(self) -> float:
+        """Copies and kernels one after another: without a pipeline."""
+        return self.up_s + self.kernel_s + self.down_s
+
+    @property
+    def speed_up(self) -> float:
+        """By the pipeline."""
+        return self.in_turn_s / self.pipelined_s if self.pipelined_s else 0.0
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain data, for JSON."""
+        more = {name: getattr(self, name) for name in ("in_turn_s", "achieved", "speed_up")}
+        return {**asdict(self), **more}
+
+
+class _Log:
+    """Sums up how long the copies and kernels of calls take."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[Operation, Profile]] = []
+
+    def steps(self, first: int, last: int) -> Iterable[int]:
+        return range(first, last + 1)
+
+    def add(self, step: int, operation: Operation, profile: Profile) -> None:
+        self.found.append((operation, profile))
+
+    def within(self, engine: Runner, step: int) -> _Log:
+        return self
+
+    def seconds(self, verb: str) -> float:
+        return sum((one.end - one.start) * 1e-9 for operation, one in self.found
+                   if operation.verb == verb)  # fmt: skip
+
+
+def run_stream(
+    name: str, examples: Path, kind: str, selector: str, device: str, seconds: float
+) -> StreamSpeed:
+    """Measure a benchmark for about `seconds`; `kind` says how much data it has (`BYTES`).
+
+    RuntimeError where both ways give unlike results.
+    """
+    case = STREAMS[name]
+    if case.prepare is None:
+        return StreamSpeed(name, device, why=case.why)
+    example = runpy.run_path(str(examples / f"{name}.py"))
+    rows = BYTES[kind] // case.row_nbytes
+    nbytes = rows * case.row_nbytes
+    cap = nbytes // SHARE
+    options: dict[str, Any] = {
+        "devices": selector, "dtype": "float32", "zero_copy": False, "memory_cap": cap
+    }
+    with Workspace(slots=1, **options) as single, Workspace(**options) as several:
+        calls = [case.prepare(example, on, rows) for on in (single, several)]
+        one, other = (np.asarray(call()) for call in calls)
+        if not np.array_equal(one, other, equal_nan=True):
+            raise RuntimeError(f"{name}: unlike results with one slot and with several")
+        del one, other
+        log = single.streams.log = _Log()
+        for _ in range(TIMED):
+            calls[0]()
+        single.streams.log = None
+        alone, pipelined = map(statistics.median, interleaved([*map(_warmed, calls)], seconds))
+        (figures, *_) = several.streams.report
+        spent = {way: log.seconds(verb) / TIMED for verb, way in WAYS.items()}
+    up_s, kernel_s, down_s = spent.values()
+    return StreamSpeed(
+        name, device, nbytes, cap, figures.chunks, figures.least, figures.slots, alone, pipelined,
+        up_s, kernel_s, down_s, ideal_s(up_s, down_s, kernel_s, figures.chunks),
+        max(spent, key=lambda way: spent[way]),
+    )  # fmt: skip
+
+
+def streams_table(speeds: Sequence[StreamSpeed]) -> str:
+    """For people."""
+    head = ("", "MiB", "cap MiB", "chunks", "least", "in turn ms", "1 slot ms",
+            "pipelined ms", "ideal ms", "achieved", "speed-up", "bound")  # fmt: skip
+    rows = [
+        (one.benchmark, f"{one.nbytes / 2**20:.4g}", f"{one.cap_bytes / 2**20:.4g}",
+         str(one.chunks), str(one.least), *(f"{s * 1e3:.4g}" for s in
+         (one.in_turn_s, one.one_slot_s, one.pipelined_s, one.ideal_s)),
+         f"{one.achieved:.2f}", f"{one.speed_up:.2f}", one.bound)
+        for one in speeds if not one.why
+    ]  # fmt: skip
+    lines = [format_table(head, rows, left=("", "bound"))]
+    lines += [f"{one.benchmark} is left out: {one.why}" for one in speeds if one.why]
+    done = [one for one in speeds if not one.why]
+    if done:
+        mean = statistics.mean(one.speed_up for one in done)
+        lines.append(f"the pipeline makes them {mean:.2f} times faster on average")
+    return "\n".join(lines)
+
+
+def _warmed(call: Call) -> Entrant:
+    def run(count: int) -> None:
+        for _ in range(count):
+            call()
+
+    run(1)
+    start = time.perf_counter()
+    run(1)
+    return Entrant(run, 1, time.perf_counter() - start)
