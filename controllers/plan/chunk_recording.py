@@ -126,7 +126,9 @@ def _record_sweeps(
     for number in numbers:
         parts, _ = plan.parts_of(number, launch, place)
         for part, (over, folds) in enumerate(parts):
-            record_launch(plan, recorder, number, launch, place, over, part, folds=folds)
+            record_launch(
+                plan, recorder, number, launch, place, over, part, folds=folds, always=True
+            )
     read = {use.version for sweep in plan.sweeps for use in sweep.uses}
     record_fill(plan, recorder, launch, place, {
         version: plan.made_outside(version, launch, place) for version in made
