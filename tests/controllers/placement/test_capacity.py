@@ -65,12 +65,20 @@ def computation(sizes: Any, devices: Any = "cpu:0/1,1", **options: Any) -> Compu
 
 # Of a field of 20 x 30 cells on two devices with memory of their own, by hand: rows and columns of
 # a place's tile, and the cells that are packed on the device and that pass through the host.
-BY_HAND = [
-    ({}, [((11, 30), 0, 28)] * 2),               # one row of halo; a row's inner cells leave
-    ({"weights": [1, 3]}, [((6, 30), 0, 28), ((16, 30), 0, 28)]),
-    ({"boundary": "periodic"}, [((12, 32), 0, 2 * 30)] * 2),    # ... columns are copied
-    ({"partition": "cyclic", "block": (20, 15)}, [((20, 16), 2 * 24, 18)] * 2),  # columns leave
+BY_HAND = [     # rows, columns before the first one of its own, and the others
+    ({}, [((11, 0, 30), 0, 28)] * 2),            # one row of halo; a row's inner cells leave
+    ({"weights": [1, 3]}, [((6, 0, 30), 0, 28), ((16, 0, 30), 0, 28)]),
+    ({"boundary": "periodic"}, [((12, 1, 31), 0, 2 * 30)] * 2),     # ... columns are copied
+    (
+        {"partition": "cyclic", "block": (20, 15)},     # columns leave
+        [((20, 0, 16), 2 * 24, 18), ((20, 1, 15), 2 * 24, 18)],
+    ),
 ]
+
+
+def eights(n: int) -> int:
+    """A multiple of 8 elements."""
+    return -(-n // 8) * 8
 
 
 @two_cores
@@ -79,15 +87,15 @@ BY_HAND = [
     sample([(*row, dtype) for row in BY_HAND for dtype in ("float32", "float64", "uint8")], 7),
 )
 def test_a_device_holds_the_field_its_double_halos_and_staging_and_nothing_else(
-    division: dict[str, Any], cells: list[tuple[tuple[int, int], int, int]], dtype: str
+    division: dict[str, Any], cells: list[tuple[tuple[int, int, int], int, int]], dtype: str
 ) -> None:
     itemsize = np.dtype(dtype).itemsize
     with computation((20, 30), zero_copy=False, dtype=dtype, **division) as run:
         run.run(3)
-        for ledger, report, ((rows, columns), packed, staged) in zip(
+        for ledger, report, ((rows, low, columns), packed, staged) in zip(
             ledgers(run), run.report().places, cells, strict=True
         ):
-            tile = rows * -(-columns // 8) * 8      # rows begin at multiples of 8 elements
+            tile = rows * eights(eights(low) + columns)     # and so begin its own cells in rows
             expected = {
                 "tiles": 2 * tile * itemsize,
                 "device staging": packed * itemsize,
@@ -104,15 +112,16 @@ def test_a_device_holds_the_field_its_double_halos_and_staging_and_nothing_else(
 @two_cores
 @pytest.mark.parametrize(("division", "cells"), BY_HAND)
 def test_a_device_that_shares_the_hosts_memory_holds_the_tiles_alone(
-    division: dict[str, Any], cells: list[tuple[tuple[int, int], int, int]]
+    division: dict[str, Any], cells: list[tuple[tuple[int, int, int], int, int]]
 ) -> None:
     with computation((20, 30), **division) as run:
         run.load(lambda tile: tile.array.fill(1))
         run.run(3)
         whole = run.gather()
         assert whole is not None and (division.get("boundary") is None or (whole == 1).all())
-        for ledger, ((rows, columns), _, _) in zip(ledgers(run), cells, strict=True):
-            assert in_use(ledger) == {"tiles": 2 * 4 * rows * columns, "alignment": 2 * IN_PLACE}
+        for ledger, ((rows, low, columns), _, _) in zip(ledgers(run), cells, strict=True):
+            tiles = 2 * 4 * rows * (low + columns)
+            assert in_use(ledger) == {"tiles": tiles, "alignment": 2 * IN_PLACE}
             assert ledger.peak_on_host == 0
 
 
