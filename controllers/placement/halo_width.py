@@ -120,11 +120,12 @@ def replanned(plan: Plan, width: int, tiles_of: Plan | None = None) -> Plan:
 def replanned_pass(plan: ChunkPlan, span: int) -> ChunkPlan:
     """The same chunks with passes of so many steps, in launches of as many as before, or of one."""
     per_launch = 1 if span % plan.steps_per_launch else plan.steps_per_launch
+    expected = None if plan.pipeline is None else plan.pipeline.with_steps(span / plan.span)
     return type(plan)(
         plan.program, plan.layout, plan.periodic, plan.locations, way=plan.way,
         only_rank=plan.only_rank, steps_per_launch=per_launch, in_place=plan.in_place,
         n_launches=span // per_launch, n_slots=plan.n_slots, why=plan.why,
-        images=plan.images,
+        images=plan.images, pipeline=expected,
     )  # fmt: skip
 
 

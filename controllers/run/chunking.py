@@ -64,7 +64,7 @@ class Chunking:
         if self._wanted is None and can_combine(program, self._layout.domain):
             per_launch = fewest(agreed_steps(single, self._placement.executors, self._comm))
         known = known_to_all(self._placement, self._comm)
-        for cutting in cuttings(single, known, execution, width, per_launch):
+        for cutting in cuttings(single, known, execution, self._images, width, per_launch):
             n_chunks = cutting.n_chunks
             for _ in range(MOST_TRIES):
                 layout, placement = cut(self._layout, self._placement, n_chunks)
@@ -86,7 +86,7 @@ class Chunking:
                 SkewedPlan if cutting.is_skewed else ChunkPlan, layout, placement,
                 steps_per_launch=n_steps, n_launches=n_launches or span // n_steps,
                 n_slots=cutting.n_slots, why=cutting.why,
-                images=self._images,
+                images=self._images, pipeline=cutting.pipeline,
             )  # fmt: skip
 
         def usual(single: Plan) -> int:     # by one launch of each chunk, of thousands
