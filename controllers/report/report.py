@@ -207,9 +207,8 @@ class Report:
             total += f", an exchange every {self.halo_width} steps"
         table = format_table(head, rows, left=("device", "longest wait"))
         rest = [*self._math(), *self._scalars(), *self._balance(), *self._kernels()]
-        rest += [*self._widths(), *self._memory()]
         found = (self.tuning, self.balance, self.choice, self.exchange, self.pipeline)
-        rest += [str(one) for one in found if one is not None]
+        rest += [*self._widths(), *self._memory(), *(str(one) for one in found if one is not None)]
         return "\n".join([table, total, *rest])
 
     def _widths(self) -> Iterator[str]:

@@ -192,7 +192,8 @@ def test_explained_is_what_bounds_a_pass_and_what_it_takes_at_best(tmp_path: Pat
         after = run.plan
         assert isinstance(after, ChunkPlan) and after.pipeline is not None
         assert 3 * after.pipeline.kernels_s == pytest.approx(plan.pipeline.kernels_s)
-    with Computation(CROSS, START, host_memory_cap=START.nbytes // 2, scratch=tmp_path, **options) as run:
+    options |= {"host_memory_cap": START.nbytes // 2, "scratch": tmp_path}
+    with Computation(CROSS, START, **options) as run:
         text, plan = run.explain(), run.plan
         assert isinstance(plan, ChunkPlan) and plan.pipeline is not None
         assert plan.pipeline.disk_s == START.nbytes / DISK

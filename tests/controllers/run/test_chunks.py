@@ -133,7 +133,7 @@ def test_chunks_overlap_where_they_cannot_be_skewed_and_it_is_said_why() -> None
     assert np.array_equal(*found)
     assert "chunks: 4 in 3 slots of each device, pass of 2 steps in" in text
     assert "chunks overlap: rules make cells outside of field 'k', which no step computes" in text
-    assert "field u: split, up and down, overlapping by up to 2 rows below and 2 above, 2 images" in text
+    assert "field u: split, up and down, overlapping by up to 2 rows below and 2 above, 2 i" in text
     assert moved.down == 4 * 40 * 60 and moved.up > 2 * moved.down
 
 
