@@ -67,7 +67,6 @@ def why_whole(
         'devices="auto"': execution.chooses,
         "a balance": execution.balance not in (None, "off"),
         'exchange="auto"': execution.exchange == "auto",
-        "a search for the halo width": execution.halo_width_search,
         "a number of steps per launch for each place": execution.each_steps,
     }
     for what, wanted in asked.items():

@@ -13,7 +13,6 @@ from controllers.calls.array_calls import changed
 from controllers.calls.call import collective, refuse_together
 from controllers.engine import Progress, RunLog
 from controllers.placement.own_kernel import check_rest
-from controllers.report.pipeline import PipelineLog
 from controllers.report.trace import Trace
 from controllers.run.ending import Ending, Until
 from controllers.run.exchanging import Exchanging
@@ -40,7 +39,6 @@ class Running(Exchanging):
     _trace: Trace | None
     _looks: list[Record]
     _results: Results | None
-    _chunks_log: PipelineLog | None     # of fields that pass through in chunks
 
     def run(
         self,
