@@ -16,7 +16,7 @@ from controllers.settings.execution import MOST_WIDTH, Execution
 from hitmap.layout import Layout
 
 MOST_TRIED = 64     # steps between two exchanges
-MOST_HALVED, MOST_DOUBLED = 4, 2    # passes of other lengths than the estimate's, each way
+MOST_HALVED, MOST_DOUBLED = 3, 2    # passes of other lengths than the estimate's, each way
 
 
 def fixed_width(execution: Execution) -> int | None:
@@ -137,7 +137,7 @@ def spans_to_try(plan: ChunkPlan, fits: Callable[[Plan, Sequence[Plan]], bool]) 
     collectively, for the longest one beside the engines of the others.
     """
     halves, span = [plan.span], plan.span
-    while len(halves) < MOST_HALVED and not halves[-1] % (2 * plan.steps_per_launch):
+    while len(halves) <= MOST_HALVED and not halves[-1] % (2 * plan.steps_per_launch):
         halves.append(halves[-1] // 2)
     plans = [replanned_pass(plan, span) for span in reversed(halves)]
     while len(plans) > 1 and not fits(plans[-1], plans[:-1]):
