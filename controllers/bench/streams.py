@@ -22,8 +22,8 @@ from controllers.bench.rounds import Entrant, interleaved
 from controllers.bench.stream_cases import STREAMS, Call
 from controllers.device.event import Profile
 from controllers.engine import Runner
-from controllers.placement.stream_size import ideal_s
 from controllers.plan import Operation
+from controllers.plan.pipeline import Pipeline
 from controllers.report.report import format_table
 from controllers.space.workspace import Workspace
 
@@ -133,7 +133,7 @@ def run_stream(
     up_s, kernel_s, down_s = spent.values()
     return StreamSpeed(
         name, device, nbytes, cap, figures.chunks, figures.least, figures.slots, alone, pipelined,
-        up_s, kernel_s, down_s, ideal_s(up_s, down_s, kernel_s, figures.chunks),
+        up_s, kernel_s, down_s, Pipeline(up_s, down_s, kernel_s).ideal_s(figures.chunks),
         max(spent, key=lambda way: spent[way]),
     )  # fmt: skip
 

@@ -7,6 +7,7 @@ passes through in slots, with the overlap of chunks, next to what stays, has to 
 # docs/decisions/0064-chunks-are-places-in-slots.md
 from __future__ import annotations
 
+from collections import Counter
 from math import prod
 
 import numpy as np
@@ -14,6 +15,8 @@ import numpy as np
 from controllers.executor.executor import Executor
 from controllers.placement.placement import Placement
 from controllers.plan import Plan
+from controllers.plan.images import Images
+from controllers.plan.pipeline import Pipeline
 from controllers.program.program import Program
 from controllers.program.skew import Skew
 from hitmap.shape import Shape
@@ -24,6 +27,7 @@ REUSED = 5      # times that launches of several steps use what they have read, 
 # memory: what a choice is made by before anything has been measured.
 LINK = {"gpu": 4.8e10, "cpu": 2.5e9}
 MEMORY = {"gpu": 4e12, "cpu": 2e10}
+DISK = 1e9      # ... and of a disk, reads and writes together
 
 
 def least_chunks(plan: Plan, placement: Placement, span: int, n_slots: int) -> int | None:
@@ -108,25 +112,23 @@ def ends(plan: Plan, placement: Placement, span: int) -> tuple[int, int]:
     return margins(plan.program, span)[0] if several or plan.periodic[0] else (0, 0)
 
 
-def expected_s(
-    plan: Plan, placement: Placement, n_chunks: int, span: int, per_launch: int, *, skewed: bool
-) -> tuple[float, float]:  # fmt: skip
-    """What a time step is estimated to take: seconds of the link and of kernels.
-
-    They work at the same time; those of the device that takes longest.
-    """
+def expected(
+    plan: Plan, placement: Placement, images: Images, n_chunks: int, span: int, per_launch: int,
+    *, skewed: bool,
+) -> Pipeline:  # fmt: skip
+    """What a pass is estimated to take, of the device that takes longest."""
     program = plan.program
     around = sum(margins(program, span)[0]) * n_chunks
     kept = depth_of(plan, span) if skewed else 0
     if skewed:
         around = sum(ends(plan, placement, span))
-    seconds: dict[Executor, tuple[float, float]] = {}
+    found: dict[Executor, tuple[float, float, float]] = {}
     for place, box in enumerate(plan.layout.owned):
         executor = placement.executors[place]
         link, memory = (of.get(executor.device.kind, of["cpu"]) for of in (LINK, MEMORY))
         rows = box.extent[0]
         come, leave = _moved(program, box)
-        link_s = max(come * (rows + around), leave * rows) / link
+        up_s, down_s = come * (rows + around) / link, leave * rows / link
         computed = sum(
             _row(program, box, name) for stage in program.stages
             for name in (*stage.fields_read, *stage.updates)
@@ -134,12 +136,33 @@ def expected_s(
         # what launches of several steps compute twice, at both ends of their rows
         twice = n_chunks * sum(margins(program, per_launch - 1)[0])
         each_s = computed * (rows + (around + twice) / 2) / memory / min(per_launch, REUSED)
+        kernels_s = each_s * span
         if skewed:
             copied = kept * n_chunks * row_nbytes(plan, place, span) + (come + leave) * rows
-            each_s += 2 * copied / memory / span
-        before = seconds.get(executor, (0.0, 0.0))
-        seconds[executor] = before[0] + link_s / span, before[1] + each_s
-    return max(seconds.values(), key=max)
+            kernels_s += 2 * copied / memory
+        before = found.get(executor, (0.0, 0.0, 0.0))
+        found[executor] = before[0] + up_s, before[1] + down_s, before[2] + kernels_s
+    doubled = not skewed or ends(plan, placement, span) != (0, 0)
+    disk_s = disk_nbytes(plan, images, doubled=doubled) / DISK
+    return Pipeline(*max(found.values(), key=max), disk_s)
+
+
+def disk_nbytes(plan: Plan, images: Images, *, doubled: bool) -> float:
+    """Bytes that a pass reads from files of images and writes to them, of the rank with the most.
+
+    doubled: fields that change have two images.
+    """
+    if images.cap_bytes is None:
+        return 0.0
+    kept, moved = Counter[int](), Counter[int]()
+    for box, where in zip(plan.layout.owned, plan.locations, strict=True):
+        come, leave = (one * box.extent[0] for one in _moved(plan.program, box))
+        kept[where.rank] += come + leave * doubled
+        moved[where.rank] += come + leave
+    return max(
+        moved[rank] * max(0.0, 1 - images.cap_bytes / max(1, nbytes))
+        for rank, nbytes in kept.items()
+    )
 
 
 def _moved(program: Program, box: Shape) -> tuple[int, int]:

@@ -13,10 +13,12 @@ from dataclasses import dataclass, replace
 from controllers.kernel.registry import KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.memory.ledger import MemoryCapError
-from controllers.placement.chunk_model import expected_s, least_chunks, least_skewed
+from controllers.placement.chunk_model import expected, least_chunks, least_skewed
 from controllers.placement.placement import Placement
 from controllers.plan import Plan
 from controllers.plan.chunks import SLOTS, why_as_a_whole
+from controllers.plan.images import Images
+from controllers.plan.pipeline import Pipeline
 from controllers.plan.skewed import why_overlapped
 from controllers.program.maps import Here, Near
 from controllers.program.program import Program
@@ -35,6 +37,7 @@ class Cutting:
     """How fields pass through a device.
 
     n_chunks: of each place.  span: time steps of a pass.  why: for people.
+    pipeline: what a pass is estimated to take.
     """
 
     n_chunks: int
@@ -42,6 +45,7 @@ class Cutting:
     n_slots: int
     is_skewed: bool
     why: str = ""
+    pipeline: Pipeline | None = None
 
 
 def why_whole(
@@ -63,7 +67,6 @@ def why_whole(
         'devices="auto"': execution.chooses,
         "a balance": execution.balance not in (None, "off"),
         'exchange="auto"': execution.exchange == "auto",
-        "a search for the halo width": execution.halo_width_search,
         "a number of steps per launch for each place": execution.each_steps,
     }
     for what, wanted in asked.items():
@@ -92,8 +95,9 @@ def cut(layout: Layout, placement: Placement, n_chunks: int) -> tuple[Layout, Pl
 
 
 def cuttings(
-    single: Plan, placement: Placement, execution: Execution, width: int | None, per_launch: int
-) -> Iterator[Cutting]:
+    single: Plan, placement: Placement, execution: Execution, images: Images, width: int | None,
+    per_launch: int,
+) -> Iterator[Cutting]:  # fmt: skip
     """Ways to cut, the one that promises most first, each with the least number of chunks.
 
     single: the plan of the same on whole places, of single steps.  width: the steps of a pass,
@@ -114,24 +118,20 @@ def cuttings(
                 continue
             wanted = n_slots + 1 if execution.chunks is None else execution.chunks
             cutting = Cutting(max(least, wanted), span, n_slots, skewed)
-            link_s, kernels_s = expected_s(
-                single, placement, cutting.n_chunks, span, at_once, skewed=skewed
+            pipeline = expected(
+                single, placement, images, cutting.n_chunks, span, at_once, skewed=skewed
             )
-            seconds = max(link_s, kernels_s)
+            seconds = pipeline.longest_s / span
             if not best or seconds < WORTH * best[-1][0]:
-                why = _why(least, link_s, kernels_s, "" if skewed else reason or "it is faster")
-                best.append((seconds, replace(cutting, why=why)))
+                why = _why(least, "" if skewed else reason or "it is faster")
+                best.append((seconds, replace(cutting, why=why, pipeline=pipeline)))
     return (cutting for _, cutting in reversed(best))
 
 
-def _why(least: int, link_s: float, kernels_s: float, overlap: str) -> str:
+def _why(least: int, overlap: str) -> str:
     """What was chosen by; `overlap`: why chunks do, if they do."""
-    bound = "the link" if link_s >= kernels_s else "kernels"
-    return (
-        f"at least {least} of each place are needed; estimated per step: {link_s * 1e3:.3g} ms of "
-        f"the link, {kernels_s * 1e3:.3g} ms of kernels, so that {bound} should be the bound"
-        + (f"; chunks overlap: {overlap}" if overlap else "")
-    )
+    more = f"; chunks overlap: {overlap}" if overlap else ""
+    return f"at least {least} of each place are needed{more}"
 
 
 def refused(error: MemoryCapError | None, why: str) -> Exception:

@@ -12,10 +12,11 @@ from controllers.placement.temporal import thickest
 from controllers.plan import ChunkPlan, PacedPlan, Plan, RepeatedRounds, RoundPlan
 from controllers.plan.paces import Steps, pace_of
 from controllers.program.program import Program
-from controllers.settings.execution import Execution
+from controllers.settings.execution import MOST_WIDTH, Execution
 from hitmap.layout import Layout
 
 MOST_TRIED = 64     # steps between two exchanges
+MOST_HALVED, MOST_DOUBLED = 3, 2    # passes of other lengths than the estimate's, each way
 
 
 def fixed_width(execution: Execution) -> int | None:
@@ -120,12 +121,34 @@ def replanned(plan: Plan, width: int, tiles_of: Plan | None = None) -> Plan:
 def replanned_pass(plan: ChunkPlan, span: int) -> ChunkPlan:
     """The same chunks with passes of so many steps, in launches of as many as before, or of one."""
     per_launch = 1 if span % plan.steps_per_launch else plan.steps_per_launch
+    expected = None if plan.pipeline is None else plan.pipeline.with_steps(span / plan.span)
     return type(plan)(
         plan.program, plan.layout, plan.periodic, plan.locations, way=plan.way,
         only_rank=plan.only_rank, steps_per_launch=per_launch, in_place=plan.in_place,
         n_launches=span // per_launch, n_slots=plan.n_slots, why=plan.why,
-        images=plan.images,
+        images=plan.images, pipeline=expected,
     )  # fmt: skip
+
+
+def spans_to_try(plan: ChunkPlan, fits: Callable[[Plan, Sequence[Plan]], bool]) -> tuple[int, ...]:
+    """The steps of passes among which a run may choose, rising; that of `plan` is one of them.
+
+    Halved and doubled: longer passes as long as their chunks fit in as many; `fits` is asked,
+    collectively, for the longest one beside the engines of the others.
+    """
+    halves, span = [plan.span], plan.span
+    while len(halves) <= MOST_HALVED and not halves[-1] % (2 * plan.steps_per_launch):
+        halves.append(halves[-1] // 2)
+    plans = [replanned_pass(plan, span) for span in reversed(halves)]
+    while len(plans) > 1 and not fits(plans[-1], plans[:-1]):
+        plans.pop(0)
+    for _ in range(MOST_DOUBLED):
+        span *= 2
+        longer = replanned_pass(plan, span)
+        if span > MOST_WIDTH or not fits(longer, plans):
+            break
+        plans.append(longer)
+    return (*(one.span for one in plans),)
 
 
 def widths_to_try(plan: Plan, fits: Callable[[Plan, Sequence[Plan]], bool]) -> tuple[int, ...]:

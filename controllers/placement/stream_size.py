@@ -109,16 +109,3 @@ class Streamed:
             f"{', '.join(self.split)}{more}{whole}; {size(self.up_nbytes)} up and "
             f"{size(self.down_nbytes)} down per call, {self.calls} call{'s' * (self.calls != 1)}"
         )
-
-
-def ideal_s(
-    up_s: float, down_s: float, kernel_s: float, n_chunks: int
-) -> float:
-    """What a pipeline takes at best (COSP, equation 2): the longest of three, and both ends.
-
-    up_s, down_s, kernel_s: of all chunks together.
-
-    >>> ideal_s(4.0, 2.0, 1.0, 4)
-    5.5
-    """
-    return max(up_s, down_s, kernel_s) + (up_s + down_s) / n_chunks

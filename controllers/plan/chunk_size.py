@@ -30,22 +30,27 @@ class Traffic:
 
 def traffic(plan: ChunkOutline) -> Traffic:
     """The bytes of a pass of `plan`."""
+    each = [traffic_of(plan, field) for field in plan.kept_fields]
+    return Traffic(*(sum(of) for of in zip(*((one.up, one.down, one.least) for one in each))))
+
+
+def traffic_of(plan: ChunkOutline, field: str) -> Traffic:
+    """The same of one field."""
     up = down = least = 0
-    for field in plan.kept_fields:
-        itemsize = np.dtype(plan.program.field(field).dtype).itemsize
-        changes = bool(plan.liveness.writings(field))
-        for place in plan.places:
-            own = plan.owned(field, place)
-            computed = plan.changing(field) & own
-            brought = plan.brought(field, place)
-            margin = _cells(
-                box for message in plan.around(field, place) for box in message.halo
-                if message.source != place
-            )  # fmt: skip
-            up += itemsize * (brought.n_cells + margin)
-            down += itemsize * own.n_cells * changes
-            is_read = plan.first_box(field, place) is not None
-            least += itemsize * (brought.n_cells * is_read + computed.n_cells)
+    itemsize = np.dtype(plan.program.field(field).dtype).itemsize
+    changes = bool(plan.liveness.writings(field))
+    for place in plan.places:
+        own = plan.owned(field, place)
+        computed = plan.changing(field) & own
+        brought = plan.brought(field, place)
+        margin = _cells(
+            box for message in plan.around(field, place) for box in message.halo
+            if message.source != place
+        )  # fmt: skip
+        up += itemsize * (brought.n_cells + margin)
+        down += itemsize * own.n_cells * changes
+        is_read = plan.first_box(field, place) is not None
+        least += itemsize * (brought.n_cells * is_read + computed.n_cells)
     return Traffic(up, down, least)
 
 

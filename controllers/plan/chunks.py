@@ -18,6 +18,7 @@ from controllers.plan.folding import needed
 from controllers.plan.images import IN_MEMORY, Images
 from controllers.plan.memory import PlanMemory
 from controllers.plan.operation import Location, RoomKey, SlotKey, StagingKey, TileKey
+from controllers.plan.pipeline import Pipeline
 from controllers.plan.rounds import RoundOutline
 from controllers.program.program import Program
 from controllers.program.sweep import Sweep, Version
@@ -52,10 +53,14 @@ class ChunkOutline(RoundOutline):
 
     def __init__(
         self, program: Program, layout: Layout, periodic: tuple[bool, ...], *args: Any,
-        n_slots: int = SLOTS, why: str = "", images: Images = IN_MEMORY, **options: Any,
+        n_slots: int = SLOTS, why: str = "", images: Images = IN_MEMORY,
+        pipeline: Pipeline | None = None, **options: Any,
     ) -> None:  # fmt: skip
-        """`why`: what the number of chunks and the steps of a pass were chosen by, for people."""
-        self.n_slots, self.why, self.images = n_slots, why, images
+        """`why`: what the number of chunks and the steps of a pass were chosen by, for people.
+
+        pipeline: what a pass is estimated to take.
+        """
+        self.n_slots, self.why, self.images, self.pipeline = n_slots, why, images, pipeline
         reason = why_as_a_whole(program)
         if not reason and program.folds and options.get("steps_per_launch", 1) > 1:
             reason = "a launch that folds computes one step"

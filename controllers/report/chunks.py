@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from controllers.memory.ledger import size
 from controllers.plan import ChunkPlan, SkewedPlan
-from controllers.plan.chunk_size import traffic
+from controllers.plan.chunk_size import traffic, traffic_of
+from controllers.plan.pipeline import Pipeline
+from controllers.report.duration import duration
 from controllers.report.images import images_text
 from hitmap.shape import Shape
 
@@ -20,13 +22,31 @@ def chunks_text(plan: ChunkPlan) -> str:
     lines = [f"chunks: {n_chunks} {ways}, {plan.step_name} in {launches}"]
     lines += [f"  {plan.why}"] if plan.why else []
     lines += [f"  field {field}: {_split(plan, field)}" for field in plan.kept_fields]
+    lines += [
+        f"  field {field.name}: of the device alone, made with each chunk"
+        for field in plan.program.temporaries
+    ]
     lines += images_text(plan)
     share = f", {found.excess / found.least:.1%}" if found.least else ""
     lines.append(
         f"  over the link per pass: {size(found.up)} up and {size(found.down)} down, "
         f"{size(found.excess)} more than the least possible{share}"
     )
+    if plan.pipeline is not None:
+        most = max(len(plan.chunks(where)) for where in plan.locations)
+        lines.append(f"  estimated per pass: {_estimate(plan.pipeline, most)}")
     return "\n".join(lines)
+
+
+def _estimate(pipeline: Pipeline, n_chunks: int) -> str:
+    """What bounds a pass, and what it takes at best."""
+    disk = f", {duration(pipeline.disk_s)} of the disk" if pipeline.disk_s else ""
+    return (
+        f"{duration(pipeline.up_s)} up and {duration(pipeline.down_s)} down the link, "
+        f"{duration(pipeline.kernels_s)} of kernels{disk}, so that {pipeline.bound} should be the "
+        f"bound; ideal: {duration(pipeline.longest_s)}, and {duration(pipeline.ends_s(n_chunks))} "
+        f"for both ends of a run"
+    )
 
 
 def _split(plan: ChunkPlan, field: str) -> str:
@@ -41,5 +61,7 @@ def _split(plan: ChunkPlan, field: str) -> str:
     on_host = f"{images} image{'s' * (images > 1)} on the host"
     around = "each row once"
     if below or above:
-        around = f"with up to {below} rows below and {above} above"
-    return f"split, {what}, {around}, {on_host}"
+        around = f"overlapping by up to {below} rows below and {above} above"
+    moved = traffic_of(plan, field)
+    down = f" and {size(moved.down)} down" if changes else ""
+    return f"split, {what}, {around}, {on_host}; {size(moved.up)} up{down}"

@@ -13,6 +13,7 @@ from controllers.report.balance_report import BalanceReport
 from controllers.report.choice_report import ChoiceReport
 from controllers.report.duration import duration
 from controllers.report.exchange_report import ExchangeReport
+from controllers.report.pipeline import PipelineReport
 from controllers.report.tuning_report import TuningReport
 
 
@@ -104,7 +105,8 @@ class Report:
     `scalars` are the parameters of the program as they are now.  `halo_width` is the number of
     steps between two exchanges now, and `widths` says how long a step took, in seconds, with those
     that were tried.  `steps_per_launch` is that of the longest launch, and `lengths` says the steps
-    of the longest one of each place where these are unlike.
+    of the longest one of each place where these are unlike.  `pipeline` is of the last passes that
+    chunks made.
     """
 
     seconds: float
@@ -123,6 +125,7 @@ class Report:
     halo_width: int = 1
     widths: Mapping[int, float] = field(default_factory=dict)
     lengths: tuple[int, ...] = ()
+    pipeline: PipelineReport | None = None
 
     @property
     def seconds_per_step(self) -> float:
@@ -179,6 +182,7 @@ class Report:
             "halo_width": self.halo_width,
             "widths": {str(width): seconds for width, seconds in self.widths.items()},
             "lengths": [*self.lengths],
+            "pipeline": self.pipeline and self.pipeline.as_dict(),
         }
 
     def table(self) -> str:
@@ -203,9 +207,8 @@ class Report:
             total += f", an exchange every {self.halo_width} steps"
         table = format_table(head, rows, left=("device", "longest wait"))
         rest = [*self._math(), *self._scalars(), *self._balance(), *self._kernels()]
-        rest += [*self._widths(), *self._memory()]
-        found = (self.tuning, self.balance, self.choice, self.exchange)
-        rest += [str(one) for one in found if one is not None]
+        found = (self.tuning, self.balance, self.choice, self.exchange, self.pipeline)
+        rest += [*self._widths(), *self._memory(), *(str(one) for one in found if one is not None)]
         return "\n".join([table, total, *rest])
 
     def _widths(self) -> Iterator[str]:

@@ -14,11 +14,13 @@ from typing import NamedTuple
 from controllers.device.event import Profile
 from controllers.engine import Engine, Runner
 from controllers.executor.clock import Clock, root_reading
-from controllers.plan import Operation, Plan
+from controllers.plan import ChunkPlan, Operation, Plan
 from controllers.plan.text import subject
 from hitmap.comm import Communicator
 
 KEPT_STEPS = 100    # at the beginning, and as many at the end
+# What lanes are of a pipeline of chunks.
+COPIES = {"transfer": "copy-in", "retrieve": "copy-out"}
 
 
 class Row(NamedTuple):
@@ -170,7 +172,9 @@ def _row(plan: Plan, operation: Operation) -> Row:
         return Row(location.rank, "host")
     if operation.lane != "network":
         device = f" ({location.device})" if location.device else ""
-        name = f"controller {location.controller}{device}: {operation.lane} queue"
+        copies = COPIES if isinstance(plan, ChunkPlan) else {}
+        lane = copies.get(operation.lane, operation.lane)
+        name = f"controller {location.controller}{device}: {lane} queue"
         return Row(location.rank, name)
     assert operation.bundle is not None
     bundle = plan.bundles[operation.bundle]

@@ -27,6 +27,7 @@ from controllers.placement.halo_width import (
     fixed_width,
     plan_of_width,
     replanned,
+    replanned_pass,
     widths_to_try,
 )
 from controllers.placement.link_trial import links_of
@@ -49,6 +50,7 @@ from controllers.settings.division import Division
 from controllers.settings.domain import domain_of
 from controllers.settings.execution import Execution
 from controllers.settings.request import Request
+from controllers.tuning.kept_pass import KeptPass
 from hitmap.comm import Communicator
 from hitmap.layout import Layout
 from hitmap.shape import Shape
@@ -80,7 +82,8 @@ class Assembly:
     """A program on places, ready to step.
 
     engine: that runs the steps now, of those in `relay`.  begun: the division as it was resolved.
-    seconds: what it took, on this rank, once the devices were open.
+    seconds: what it took, on this rank, once the devices were open.  kept: where the steps of a
+    pass of chunks are kept.
     """
 
     terms: Terms
@@ -90,6 +93,7 @@ class Assembly:
     relay: Relay
     begun: First
     seconds: float
+    kept: KeptPass | None = None
 
     @property
     def devices(self) -> list[tuple[int, int]]:
@@ -137,6 +141,7 @@ class Draft:
     begun: First
     fits_beside: bool
     begun_s: float
+    kept: KeptPass | None = None
 
     def assembled(
         self, messages: Communicator, watched: Watched, tiles: Mapping[TileKey, Tile] | None = None
@@ -146,7 +151,9 @@ class Draft:
             self.plan, self.widths, self.placement, self.terms.execution, messages, watched, tiles
         )
         engine, seconds = relay.engine(self.widths[0]), time.perf_counter() - self.begun_s
-        return Assembly(self.terms, self.layout, self.placement, engine, relay, self.begun, seconds)
+        return Assembly(
+            self.terms, self.layout, self.placement, engine, relay, self.begun, seconds, self.kept
+        )
 
 
 def drafted(
@@ -195,7 +202,9 @@ def _in_chunks(
     )  # fmt: skip
     layout, placement, plan = chunking.draft(error)
     check_boxes(terms.kernel, plan, placement.executors, comm)
-    return Draft(terms, layout, placement, plan, (plan.halo_width,), begun, False, start)
+    widths = chunking.spans(plan, placement)
+    wide = replanned_pass(plan, max(widths))
+    return Draft(terms, layout, placement, wide, widths, begun, False, start, chunking.kept)
 
 
 def keep_rates(terms: Terms, rates: Sequence[Rate | None]) -> None:

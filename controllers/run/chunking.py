@@ -3,6 +3,7 @@
 # docs/decisions/0064-chunks-are-places-in-slots.md
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from controllers.memory.ledger import MemoryCapError
 from controllers.placement.capacity import fits
 from controllers.placement.chunking import Cutting, cut, cuttings, refused, why_whole
 from controllers.placement.far import known_to_all
-from controllers.placement.halo_width import fixed_width, replanned_pass
+from controllers.placement.halo_width import fixed_width, replanned_pass, spans_to_try
 from controllers.placement.images import check_disk, images_for
 from controllers.placement.own_kernel import as_planned, in_place, overlap_for
 from controllers.placement.placement import Placement
@@ -21,6 +22,7 @@ from controllers.plan.paces import Steps
 from controllers.program.program import Program
 from controllers.program.steps import can_combine
 from controllers.settings.execution import Execution
+from controllers.tuning.kept_pass import KeptPass
 from hitmap.comm import Communicator
 from hitmap.layout import Layout
 
@@ -60,11 +62,15 @@ class Chunking:
         if why:
             raise refused(error, why)
         single = self._plan(Plan, self._layout, self._placement, steps_per_launch=1)
+        known = known_to_all(self._placement, self._comm)
+        self.kept = self._kept(single, known)
+        if execution.halo_width_search is not None:
+            width = self._comm.bcast(self.kept.load() if self._comm.rank == 0 else None)
+        self.is_known = width is not None
         per_launch = self._wanted or 1
         if self._wanted is None and can_combine(program, self._layout.domain):
             per_launch = fewest(agreed_steps(single, self._placement.executors, self._comm))
-        known = known_to_all(self._placement, self._comm)
-        for cutting in cuttings(single, known, execution, width, per_launch):
+        for cutting in cuttings(single, known, execution, self._images, width, per_launch):
             n_chunks = cutting.n_chunks
             for _ in range(MOST_TRIES):
                 layout, placement = cut(self._layout, self._placement, n_chunks)
@@ -76,6 +82,26 @@ class Chunking:
                 n_chunks += -(-n_chunks // 8)
         raise refused(error, f"a row of cells with its margins has no room in {_slots(execution)}")
 
+    def spans(self, plan: ChunkPlan, placement: Placement) -> tuple[int, ...]:
+        """The steps of passes to choose among, that of `plan` first.  Collective."""
+        if self.is_known or self._execution.halo_width_search is None:
+            return (plan.span,)
+
+        def fit(longest: Plan, others: Sequence[Plan]) -> bool:
+            return fits(longest, placement.executors, self._largest_bytes, self._comm,
+                        on_same_tiles=[*others, *_ends(plan)])  # fmt: skip
+
+        found = spans_to_try(plan, fit)
+        return (plan.span, *(span for span in found if span != plan.span))
+
+    def _kept(self, single: Plan, known: Placement) -> KeptPass:
+        """What earlier runs have found for the same, on devices with as much memory."""
+        execution, caps = self._execution, [
+            executor.ledger.cap_bytes for executor in known.executors.values()
+        ]  # fmt: skip
+        asked = execution.chunks, execution.slots, self._wanted, self._images
+        return KeptPass(single, (caps, asked))
+
     def _chunks(self, cutting: Cutting, layout: Layout, placement: Placement) -> ChunkPlan:
         """With as many steps per launch as promise to be fast."""
         span = cutting.span
@@ -86,7 +112,7 @@ class Chunking:
                 SkewedPlan if cutting.is_skewed else ChunkPlan, layout, placement,
                 steps_per_launch=n_steps, n_launches=n_launches or span // n_steps,
                 n_slots=cutting.n_slots, why=cutting.why,
-                images=self._images,
+                images=self._images, pipeline=cutting.pipeline,
             )  # fmt: skip
 
         def usual(single: Plan) -> int:     # by one launch of each chunk, of thousands

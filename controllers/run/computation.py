@@ -24,6 +24,7 @@ from controllers.plan import ChunkPlan
 from controllers.plan.size import place_sizes
 from controllers.program.structure import described
 from controllers.report.explain import explain
+from controllers.report.pipeline import PipelineLog, PipelineReport
 from controllers.report.report import Report
 from controllers.report.timings import Timings
 from controllers.report.trace import Trace
@@ -138,6 +139,7 @@ class Computation(Stepping):
         )  # fmt: skip
         self._timings = Timings()
         self._looks, self._results = [], None
+        self._chunks_log = PipelineLog() if isinstance(self.plan, ChunkPlan) else None
         execution = request.execution
         self._trace = Trace(self._messages) if execution.trace else None
         tune = execution.tune
@@ -189,7 +191,15 @@ class Computation(Stepping):
             choice=None if self._choice is None else self._choice.report(),
             exchange=None if self._ways is None else self._ways.report(),
             halo_width=self.halo_width, widths=tried, lengths=self.plan.longest,
+            pipeline=self._seen_passes(),
         )  # fmt: skip
+
+    def _seen_passes(self) -> PipelineReport | None:
+        """Of the chunks of all ranks, where fields pass through.  Collective."""
+        if self._chunks_log is None:
+            return None
+        mine = self._chunks_log.report()
+        return PipelineReport.of_ranks(self.comm.allgather(mine))
 
     @collective("path")
     def save_trace(self, path: str | os.PathLike[str]) -> None:

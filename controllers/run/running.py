@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from controllers.calls.array_calls import changed
 from controllers.calls.call import collective, refuse_together
-from controllers.engine import Progress
+from controllers.engine import Progress, RunLog
 from controllers.placement.own_kernel import check_rest
 from controllers.report.trace import Trace
 from controllers.run.ending import Ending, Until
@@ -206,8 +206,10 @@ class Running(Exchanging):
         if self._tuner is not None:
             self._tuner.run(count, self._timings, progress, self._trace, until, looks)
             return
-        balancer = self._balancer
-        log = None if balancer is None else balancer.log
+        balancer, chunks = self._balancer, self._chunks_log
+        log: RunLog | None = chunks if balancer is None else balancer.log
+        if chunks is not None:
+            chunks.begin(engine)
         ways, seconds = self._trying, self._timings.seconds
         run(engine, count, self.comm, progress, self._trace, log, until=until, looks=looks)
         self._ran(engine.n_steps - before, self._timings.seconds - seconds)

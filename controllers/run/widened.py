@@ -7,8 +7,10 @@ from dataclasses import replace
 from controllers.balance.balancer import Balancer
 from controllers.calls.call import collective, refuse_together
 from controllers.calls.watchdog import Watched
+from controllers.report.pipeline import PipelineLog
 from controllers.run.interruption import Interruption
 from controllers.run.overview import Overview
+from controllers.tuning.passes import PassChooser
 from controllers.tuning.widths import WidthChooser
 from hitmap.argument import whole
 
@@ -17,7 +19,8 @@ class Widened(Overview):
     """Exchanges halos after as many steps as is wanted, or as turns out to be fastest."""
 
     _balancer: Balancer | None
-    _chooser: WidthChooser | None
+    _chooser: WidthChooser | PassChooser | None
+    _chunks_log: PipelineLog | None     # of fields that pass through in chunks
     _watched: Watched
 
     @property
@@ -53,16 +56,19 @@ class Widened(Overview):
         if self._balancer is not None:
             self._balancer.follow(new)
 
-    def _new_chooser(self) -> WidthChooser | None:
+    def _new_chooser(self) -> WidthChooser | PassChooser | None:
         now = self._assembly
         search = now.terms.execution.halo_width_search
         if search is None:
             return None
         first = now.engine.plan.halo_width
+        if self._chunks_log is not None:
+            look = self._chunks_log.report
+            return PassChooser(now.relay.widths, first, self.comm, look, now.kept)
         return WidthChooser(now.relay.widths, first, self.comm, search)
 
     @property
-    def _finding(self) -> WidthChooser | None:
+    def _finding(self) -> WidthChooser | PassChooser | None:
         """Who is finding out the halo width, if anybody is; shares come first."""
         balances = self._balancer is not None and not self._balancer.over
         is_over = self._chooser is None or self._chooser.over

@@ -55,7 +55,7 @@ def test_as_json_it_has_all_numbers_and_the_places_as_a_list() -> None:
         "cells": 1000, "imbalance": REPORT.imbalance, "hidden": REPORT.hidden,
             "math": "strict", "steps_per_launch": 1, "tuning": None, "scalars": {},
             "balance": None, "choice": None, "exchange": None,
-            "halo_width": 1, "widths": {}, "lengths": [],
+            "halo_width": 1, "widths": {}, "lengths": [], "pipeline": None,
     }  # fmt: skip
     assert isinstance(data["places"], list)
     assert data["places"][1] == {

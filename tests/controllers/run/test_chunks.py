@@ -108,7 +108,7 @@ def test_what_is_explained() -> None:
         moved = traffic(run.plan)
     assert "chunks: 8 skewed, 4 rows kept for the next one, 1 parcel each way on each" in text
     assert "pass of 2 steps in 1 launch" in text and "so that the link should be" in text
-    assert "at least 8 of each place are needed; estimated per step" in text
+    assert "at least 8 of each place are needed\n" in text
     assert "field u: split, up and down, each row once, 1 image on the host" in text
     assert "more than the least possible" in text
     assert moved.up == moved.down == 4 * 40 * 60
@@ -133,7 +133,7 @@ def test_chunks_overlap_where_they_cannot_be_skewed_and_it_is_said_why() -> None
     assert np.array_equal(*found)
     assert "chunks: 4 in 3 slots of each device, pass of 2 steps in" in text
     assert "chunks overlap: rules make cells outside of field 'k', which no step computes" in text
-    assert "field u: split, up and down, with up to 2 rows below and 2 above, 2 images" in text
+    assert "field u: split, up and down, overlapping by up to 2 rows below and 2 above, 2 i" in text
     assert moved.down == 4 * 40 * 60 and moved.up > 2 * moved.down
 
 
