@@ -129,10 +129,10 @@ def rows(case: Case, devices: Sequence[str]) -> Iterator[Row]:
         yield row
     yield case.measure(devices, best)
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["CONTROLLERS_TUNING"] = folder
+        os.environ["CONTROLLERS_TUNING"] = os.environ["CONTROLLERS_ESTIMATES"] = folder
         for _ in range(2):
             yield case.measure(["auto", *devices], best)
-    del os.environ["CONTROLLERS_TUNING"]
+    del os.environ["CONTROLLERS_TUNING"], os.environ["CONTROLLERS_ESTIMATES"]
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -53,12 +53,12 @@ class Terms:
 class Fields(Protocol):
     """The fields as they are divided now.
 
-    cells_of: what devices would get with shares, where cuts are possible.  keep_rates: is told the
-    rates of all devices, once shares are settled.
+    cells_of: what devices would get with shares, where cuts are possible.  keep_times: is told the
+    seconds of steps of all devices, by their cells, once shares are settled.
     """
 
     def cells_of(self, shares: Sequence[float]) -> Sequence[int]: ...
-    def keep_rates(self, rates: Sequence[Rate]) -> None: ...
+    def keep_times(self, seen: Sequence[Mapping[int, float]]) -> None: ...
 
 
 class Balancer:
@@ -118,7 +118,7 @@ class Balancer:
         found = self._decider.decide(window, fields.cells_of)
         self._note(step, window, found)
         if self._decider.settled and not settled and all(self._cells):
-            fields.keep_rates(self._decider.rates)
+            fields.keep_times(self._decider.seen)
         return found.shares
 
     def foresee(

@@ -10,7 +10,7 @@ Arithmetic alone: from the same numbers all ranks decide the same.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from controllers.balance.shares import equal_times
@@ -80,6 +80,11 @@ class Decider:
     def rates(self) -> list[Rate]:
         """Of all devices, as seen last."""
         return [one.rate for one in self._sightings]
+
+    @property
+    def seen(self) -> list[Mapping[int, float]]:
+        """Of all devices, the seconds of steps by their cells."""
+        return [one.seen for one in self._sightings]
 
     def decide(self, window: Window, cells_of: CellsOf) -> Decision:
         """What comes of a window."""

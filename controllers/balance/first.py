@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from controllers.balance.remembered import Remembered
 from controllers.balance.shares import equal_times
-from controllers.device import Device
+from controllers.estimates.device_rates import CORE_BYTES_PER_S, class_rate
 from controllers.kernel.registry import KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.placement.placement import Controllers
@@ -19,9 +19,6 @@ from controllers.settings.execution import Balance, Execution
 from hitmap.comm import Communicator
 from hitmap.shape import Shape
 
-# A core of a CPU is 1: rough, for devices of which nothing is known; the first windows correct it.
-_OF_KIND = {"gpu": 100.0, "accelerator": 50.0, "reference": 0.05}
-CORE_BYTES_PER_S = 8e9      # that a core of a CPU moves, about
 BY_CLASS = "by the class of the devices"
 
 
@@ -135,13 +132,3 @@ def described_devices(
         for device in (executor.device for _, executor in controllers.located)
     ]  # fmt: skip
     return [one for rank in comm.allgather(mine) for one in rank]
-
-
-def class_rate(device: Device) -> float:
-    """How fast such devices are about, in cores of a CPU.
-
-    >>> from controllers.device.device import reference_device
-    >>> class_rate(reference_device())
-    0.05
-    """
-    return _OF_KIND.get(device.kind, float(max(1, device.compute_units)))

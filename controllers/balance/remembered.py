@@ -1,88 +1,95 @@
 # SPDX-License-Identifier: MIT
-"""How fast devices were in earlier runs: kept where the fastest configurations are kept.
+"""How fast devices were in earlier runs, by the estimator (`controllers.estimates`).
 
-One entry for each device, driver, program and class of extents (to the nearest power of 2), which
-only says with which shares a run begins; and one for all devices of a run that chooses among them.
+Of each device the times of its steps, for each program and class of extents (to the nearest power
+of 2), which only say with which shares a run begins; and those of sets of devices, for runs that
+choose among them.
 """
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 
 from controllers.device import Device
-from controllers.kernel.winners import winners_folder
+from controllers.estimates.estimates import Estimates
+from controllers.estimates.task_key import Case, TaskKey, units_of
 from controllers.plan.rate import Rate
-from controllers.process.entry_cache import UNREADABLE, EntryCache
 from controllers.program.program import Program
 from controllers.program.structure import described
 from hitmap.shape import Shape
 
-_MAX_BYTES = 1 << 20
+IN_RUNS, ON_SCRATCH = "steps", "steps on scratch"
 
 
 class Remembered:
-    """The rate of one device for a program on such a domain, as far as it is known."""
+    """How long one device takes for a program on such a domain, as far as it is known.
+
+    Parts of a device are apart: others may use the cores of one of them.
+    """
 
     def __init__(self, device: Device, program: Program, domain: Shape) -> None:
-        folder = winners_folder()
-        self._entries = None if folder is None else EntryCache(folder, ".rate", _MAX_BYTES)
-        self._key = (
-            "rate 1", device.name, device.platform, device.version, str(device.compute_units),
-            "whole" if device.part is None else str(device.part.index),
-            described(program), str(extent_class(domain.extent)),
-        )  # fmt: skip
+        self._estimates = Estimates.of_user()
+        self._units = units_of(device)
+        part = "" if device.part is None else f", part {device.part.index}"
+        of = f"extents of 2^{extent_class(domain.extent)}{part}"
+        self._keys = {
+            how: TaskKey.of(described(program), f"{how}, {of}", device)
+            for how in (IN_RUNS, ON_SCRATCH)
+        }
 
     def load(self) -> Rate | None:
-        """What is kept, if anything of use is."""
-        content = None if self._entries is None else self._entries.load(self._key)
-        if content is None:
-            return None
-        try:
-            found = json.loads(content)
-            rate = Rate(float(found["fixed_s"]), float(found["cell_s"]))
-        except UNREADABLE:
-            return None
-        usable = 0 <= rate.fixed_s < math.inf and 0 < rate.cell_s < math.inf
-        return rate if usable else None
+        """The line of times in runs, else of those on scratch; None where nothing is known."""
+        for key in self._keys.values():
+            growth = self._estimates.growth(key)
+            cases = self._estimates.history(key).cases
+            if growth is not None and any(case.units == self._units for case in cases):
+                return Rate(*growth.line(self._units))
+        return None
 
-    def store(self, rate: Rate) -> None:
-        """Keep it, in place of the last one."""
-        if self._entries is not None:
-            content = {"fixed_s": rate.fixed_s, "cell_s": rate.cell_s}
-            self._entries.store(self._key, json.dumps(content).encode())
+    def store(self, seen: Mapping[int, float], *, on_scratch: bool = False) -> None:
+        """Keep how long steps have taken, by their cells, beside what is kept."""
+        key = self._keys[ON_SCRATCH if on_scratch else IN_RUNS]
+        for n_cells, seconds in seen.items():
+            self._estimates.add(key, Case(n_cells, self._units), seconds)
+        self._estimates.keep()
 
 
 class RememberedSets:
     """Seconds of a step that sets of devices have shown, for a program on one domain.
 
-    known: as loaded, or as stored last.
+    devices: all that there are.  known: as loaded, or as stored last.
     """
 
     def __init__(
         self, devices: Sequence[str], program: Program, domain: Shape, options: object
     ) -> None:
-        folder = winners_folder()
-        self._entries = None if folder is None else EntryCache(folder, ".devices", _MAX_BYTES)
-        self._key = ("devices 1", *devices, described(program), str(domain), str(options))
+        self._estimates, self._devices = Estimates.of_user(), devices
+        self._case = Case(domain.n_cells)
+        self._task = described(program)
+        self._variant = f"steps of {domain}, options {zlib.crc32(str(options).encode()):08x}"
         self.known: dict[tuple[int, ...], float] = {}
 
-    def load(self) -> dict[tuple[int, ...], float]:
-        """What is kept, if anything of use is: by the numbers of the devices, in order of rank."""
-        content = None if self._entries is None else self._entries.load(self._key)
-        if content is not None:
-            try:
-                found = {(*map(int, numbers),): float(s) for numbers, s in json.loads(content)}
-            except UNREADABLE:
-                found = {}
-            self.known = {numbers: s for numbers, s in found.items() if 0 < s < math.inf}
+    def load(self, among: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], float]:
+        """What is known of these: by the numbers of the devices, in order of rank."""
+        for numbers in among:
+            found = self._estimates.estimate(self._key(numbers), self._case)
+            if found is not None:
+                self.known[numbers] = found.seconds
         return self.known
 
     def store(self, seen: Mapping[tuple[int, ...], float]) -> None:
-        """Keep it, in place of what was kept."""
+        """Keep what is new of it, beside what is kept."""
+        for numbers, seconds in seen.items():
+            if self.known.get(numbers) != seconds:
+                self._estimates.add(self._key(numbers), self._case, seconds)
         self.known = dict(seen)
-        if self._entries is not None:
-            self._entries.store(self._key, json.dumps([*seen.items()]).encode())
+        self._estimates.keep()
+
+    def _key(self, numbers: Sequence[int]) -> TaskKey:
+        names = " and ".join(self._devices[number] for number in numbers)
+        of_all = zlib.crc32("\n".join(self._devices).encode())
+        return TaskKey(self._task, self._variant, names, f"among devices {of_all:08x}")
 
 
 def extent_class(extent: Sequence[int]) -> tuple[int, ...]:

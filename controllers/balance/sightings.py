@@ -6,6 +6,7 @@ line has two unknowns: one number of cells alone says nothing on what a step cos
 """
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations
 from statistics import median
 
@@ -43,6 +44,11 @@ class Sightings:
     def known(self) -> bool:
         """Whether anything was seen."""
         return bool(self._seconds)
+
+    @property
+    def seen(self) -> Mapping[int, float]:
+        """The newest seconds of a step, by the number of cells."""
+        return self._seconds
 
     @property
     def rate(self) -> Rate:

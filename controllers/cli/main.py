@@ -22,6 +22,7 @@ from controllers.cli import (
     devices,
     docs,
     doctor_options,
+    estimates_options,
     examples,
     kgt,
     run_options,
@@ -42,7 +43,7 @@ _EPILOG = (
     "Exit codes: 0 done, 1 failed on the way, 2 an option or a file cannot be used, "
     "3 no usable device.  controllers docs lists the documentation, and prints its pages."
 )
-_ALONE = ("docs", "examples", "kgt")    # need neither ranks nor MPI
+_ALONE = ("docs", "estimates", "examples", "kgt")    # need neither ranks nor MPI
 
 
 def console() -> NoReturn:
@@ -137,7 +138,8 @@ def _parser() -> CommandParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     modules = {
         "run": run_options, "tune": tune_options, "bench": bench_options, "devices": devices,
-        "doctor": doctor_options, "kgt": kgt, "examples": examples, "docs": docs,
+        "doctor": doctor_options, "estimates": estimates_options, "kgt": kgt, "examples": examples,
+        "docs": docs,
     }  # fmt: skip
     for name, module in modules.items():
         command = commands.add_parser(

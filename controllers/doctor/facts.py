@@ -17,6 +17,7 @@ from controllers import __version__
 from controllers.device import Verdict, probe
 from controllers.device.child import kernel_cache_folder
 from controllers.doctor.kernel_cache import damaged
+from controllers.estimates.estimates import estimates_folder
 from controllers.kernel.build_cache import cache_folder
 from controllers.kernel.winners import winners_folder
 from controllers.links.kept_links import links_folder
@@ -154,6 +155,7 @@ def _caches(verdicts: Sequence[Verdict]) -> tuple[Cache, ...]:
         ("verdicts on drivers", user_folder("drivers")),
         ("tuning", winners_folder()),
         ("links", links_folder()),
+        ("estimates", estimates_folder()),
     ]
     ours = (_cache(name, folder) for name, folder in folders if folder is not None)
     return (replace(_cache(POCL_CACHE, of_pocl), damaged=tuple(damage)), *ours)

@@ -21,6 +21,7 @@ _VARIABLES = {
     "kernels": "CONTROLLERS_BUILD_CACHE",
     "tuning": "CONTROLLERS_TUNING",
     "links": "CONTROLLERS_LINKS",
+    "estimates": "CONTROLLERS_ESTIMATES",
 }
 _LITTLE_DISK = 100 << 20
 _LITTLE_MEMORY = 1 << 30

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import platformdirs
@@ -45,8 +45,22 @@ class EntryCache:
 
     def load(self, parts: Sequence[str]) -> bytes | None:
         """The entry, or None: not there, not readable, or damaged."""
+        return self._content(self.path(parts).name)
+
+    def all(self) -> Iterator[bytes]:
+        """All entries that can be read, in the order of their names."""
+        for path in sorted(self.folder.glob(f"*{self.suffix}")):
+            content = self._content(path.name)
+            if content is not None:
+                yield content
+
+    def remove(self, parts: Sequence[str]) -> None:
+        """There is no such entry any more; OSError where it cannot be removed."""
+        self.path(parts).unlink(missing_ok=True)
+
+    def _content(self, name: str) -> bytes | None:
         try:
-            content = read(self.folder, self.path(parts).name, self.max_bytes + _HEAD)
+            content = read(self.folder, name, self.max_bytes + _HEAD)
         except OSError:
             return None
         if content[:_HEAD] != _head(content[_HEAD:]):

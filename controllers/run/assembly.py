@@ -41,7 +41,6 @@ from controllers.placement.places import divide
 from controllers.placement.temporal import THICK, agreed_steps, plan_with_steps
 from controllers.plan import Plan, TileKey
 from controllers.plan.paces import Steps
-from controllers.plan.rate import Rate
 from controllers.program.idle import Idle
 from controllers.program.program import Program
 from controllers.run.bound import relay_of
@@ -108,9 +107,9 @@ class Assembly:
             found[where.rank, where.controller] += box.n_cells
         return [*found.values()]
 
-    def keep_rates(self, rates: Sequence[Rate]) -> None:
-        """Remember, for later runs, the rates of all devices, those of this rank here."""
-        keep_rates(self.terms, rates)
+    def keep_times(self, seen: Sequence[Mapping[int, float]]) -> None:
+        """Remember, for later runs, how long steps took, those of this rank's devices here."""
+        keep_times(self.terms, seen)
 
     def divided(self, shares: Sequence[float]) -> tuple[Division, Layout, Placement]:
         """The domain with these shares, or ones nearer to equal where places would be too thin."""
@@ -207,13 +206,15 @@ def _in_chunks(
     return Draft(terms, layout, placement, wide, widths, begun, False, start, chunking.kept)
 
 
-def keep_rates(terms: Terms, rates: Sequence[Rate | None]) -> None:
-    """Remember what is known of all devices of these terms, those of this rank here."""
+def keep_times(
+    terms: Terms, seen: Sequence[Mapping[int, float]], *, on_scratch: bool = False
+) -> None:
+    """Remember how long steps took on all devices of these terms, those of this rank here."""
     controllers = terms.controllers
-    for where, rate in zip(controllers.locations, rates, strict=True):
-        if where.rank == controllers.rank and rate is not None:
+    for where, times in zip(controllers.locations, seen, strict=True):
+        if where.rank == controllers.rank and times:
             device = controllers.executors[where.controller].device
-            Remembered(device, terms.program, terms.domain).store(rate)
+            Remembered(device, terms.program, terms.domain).store(times, on_scratch=on_scratch)
 
 
 def thinnest(plan: Plan) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from controllers import tuning
 from controllers.balance.balancer import Balancer, cells_on
 from controllers.balance.balancer import Terms as BalanceTerms
-from controllers.balance.calibration import Allowance, Trial, calibrated
+from controllers.balance.calibration import Allowance, Trial, calibrated, slab
 from controllers.balance.chooser import Ahead
 from controllers.balance.first import First
 from controllers.balance.prospects import Devices
@@ -29,7 +29,7 @@ from controllers.run.assembly import (
     Terms,
     agree,
     drafted,
-    keep_rates,
+    keep_times,
     least_cells,
 )
 from controllers.run.choice import Choice
@@ -129,7 +129,10 @@ class Balanced(Widened):
             return None
         trial = Trial(terms.program, terms.domain, terms.kernel, terms.execution)
         rates = calibrated(trial, controllers.located, launches_s, self.comm)
-        keep_rates(replace(terms, controllers=controllers), rates)
+        tried = [slab(terms.program, terms.domain, where.shares_host).n_cells
+                 for where in controllers.locations]  # fmt: skip
+        seen = [{n: rate.seconds(n)} if rate else {} for n, rate in zip(tried, rates)]
+        keep_times(replace(terms, controllers=controllers), seen, on_scratch=True)
         return rates
 
     def _to_decision(self, left: int, looks: AllLooks | None) -> int:

@@ -41,8 +41,11 @@ class Choice:
             [f"{one.kind} {one.name} {one.compute_units}" for one in described], terms.program,
             terms.domain, terms.execution.facts,
         )  # fmt: skip
-        self._chooser.begin(comm.bcast(self._kept.load() if comm.rank == 0 else {}))
+        self._chooser.begin(comm.bcast(self._known() if comm.rank == 0 else {}))
         self._begin()
+
+    def _known(self) -> dict[Devices, float]:
+        return self._kept.load(one.devices for one in self._chooser.prospects)
 
     @property
     def devices(self) -> Devices:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """How fast devices were with the functions of earlier workspaces, for the shares of later ones.
 
-Only how they compare matters, so that rates are kept of all devices of a workspace or of none.
+Only how they compare matters: times are kept of all devices of a workspace or of none, as parts of
+what all of them take for a row, so that those of unlike functions can be compared.
 """
 from __future__ import annotations
 
@@ -12,7 +13,6 @@ from dataclasses import replace
 from controllers.balance.remembered import Remembered
 from controllers.placement.placement import Controllers
 from controllers.plan import Location
-from controllers.plan.rate import Rate
 from controllers.program.program import Program
 from controllers.program.stage_check import Math
 from controllers.space.home import home_program
@@ -21,6 +21,7 @@ from hitmap.comm import Communicator
 from hitmap.layout import Layout
 
 LEAST_S = 0.01      # of kernels of a device, which say something
+ROW_S = 1e-6        # a row takes so long on all devices together, as what is kept has it
 
 
 def named(controllers: Controllers, math: Math) -> Program:
@@ -45,10 +46,13 @@ def keep(
         of_device = spent[locations[place].controller]
         of_device[0] += cost.compute_s
         of_device[1] += layout.owned[place].n_cells
-    is_known = all(seconds >= LEAST_S and rows for seconds, rows in spent.values())
-    if not all(comm.allgather(is_known)):
+    is_known = all(seconds > LEAST_S and rows for seconds, rows in spent.values())
+    each = [seconds / rows for seconds, rows in spent.values()] if is_known else []
+    everyone = comm.allgather(each)
+    if not all(everyone):
         return
+    total = sum(map(sum, everyone)) / ROW_S
     for where, executor in controllers.located:
         seconds, rows = spent[where.controller]
         remembered = Remembered(executor.device, named(controllers, math), layout.domain)
-        remembered.store(Rate(0.0, seconds / rows))
+        remembered.store({int(rows): seconds / total})

@@ -112,7 +112,7 @@ def test_short_runs_are_one_window_together() -> None:
 def test_a_later_run_begins_with_what_an_earlier_one_has_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CONTROLLERS_TUNING", str(tmp_path))
+    monkeypatch.setenv("CONTROLLERS_ESTIMATES", str(tmp_path))
     for moves, source in ((1, "by the class of the devices"), (0, "those of an earlier run")):
         with computation("swift", "slow") as run:
             assert f"balance: start; the first shares are {source}" in run.explain()

@@ -29,7 +29,7 @@ HERE = Location(0, 0, shares_host=True, device="a swift one", kind="reference")
 
 @pytest.fixture(autouse=True)
 def devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("CONTROLLERS_TUNING", str(tmp_path))
+    monkeypatch.setenv("CONTROLLERS_ESTIMATES", str(tmp_path))
     timed_devices({"swift": 1e-3, "slow": 3e-3})
     yield
     without_timed_devices()
@@ -135,5 +135,5 @@ if comm.rank == 0:
 
 @pytest.mark.whole
 def test_ranks_calibrate_together(tmp_path: Path) -> None:
-    job = run_ranks(2, RANKS, env={**helpers_path(), "CONTROLLERS_TUNING": str(tmp_path)})
+    job = run_ranks(2, RANKS, env={**helpers_path(), "CONTROLLERS_ESTIMATES": str(tmp_path)})
     assert job.returncode == 0, job.stderr

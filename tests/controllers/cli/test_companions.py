@@ -17,7 +17,9 @@ from controllers.cli import companions
 from controllers.cli.main import main
 
 ROOT = Path(__file__).parents[3]
-COMMANDS = ("run", "tune", "bench", "devices", "doctor", "kgt", "examples", "docs")
+COMMANDS = (
+    "run", "tune", "bench", "devices", "doctor", "estimates", "kgt", "examples", "docs"
+)  # fmt: skip
 # another package, in the public index, has the name of ours
 WRONG_NAME = re.compile(r"pip3? install\s+(-\S+\s+)*[\"']?controllers\b")
 FOLDERS = ("controllers", "hitmap", "kernels_cl", "docs", "examples", "tests", "tools", ".ci",

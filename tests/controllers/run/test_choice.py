@@ -44,7 +44,7 @@ def table(both: float, swift: float, slow: float) -> dict[frozenset[str], float]
 
 @pytest.fixture(autouse=True)
 def devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("CONTROLLERS_TUNING", str(tmp_path))
+    monkeypatch.setenv("CONTROLLERS_ESTIMATES", str(tmp_path))
     monkeypatch.setenv("CONTROLLERS_LINKS", "off")
     monkeypatch.setattr(calibration, "MOST_PART", 0.0)
     monkeypatch.setattr(chooser, "BUDGET", 0.1)     # for less steps
@@ -220,7 +220,7 @@ for seconds, best in (((9.0, 7.0, 8.0), {"swift"}), ((4.0, 10.0, 9.0), {"swift",
 
 @pytest.mark.whole
 def test_ranks_choose_alike_and_one_may_be_left_without_a_place() -> None:
-    env = {**helpers_path(Path(__file__).parent), "CONTROLLERS_TUNING": "off"}
+    env = {**helpers_path(Path(__file__).parent), "CONTROLLERS_ESTIMATES": "off"}
     job = run_ranks(2, RANKS, env=env)
     assert job.returncode == 0, job.stderr
 

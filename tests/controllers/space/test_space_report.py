@@ -62,7 +62,7 @@ def test_calls_outside_of_the_sample_are_counted_as_those_in_it(
 def test_rates_of_all_devices_are_remembered_together(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("CONTROLLERS_TUNING", str(tmp_path))
+    monkeypatch.setenv("CONTROLLERS_ESTIMATES", str(tmp_path))
     monkeypatch.setattr(rates, "LEAST_S", 0.0)
     both = {"devices": ["cpu", "reference"]}
     with ct.workspace(comm=SERIAL, weights="auto", **both) as on:
