@@ -167,17 +167,17 @@ _HOMES = {
     "writing": "controllers.controller.access",
 }
 __all__ = [     # not those of Python's own names: all, any, max, min, sum
-    "All", "Boundary", "BuildError", "CheckError", "CheckpointError", "Column", "Computation", "Controller",
-    "ControllersError", "Coordinate", "Coordinates", "Device", "Division", "Each", "Execution",
-    "Field", "Grid", "Index", "Kernel", "KernelError", "MemoryCapError", "Near", "NoDeviceError",
-    "Parameter", "PatternFileError", "Plan", "Program", "Read", "Report", "Row", "Scalar",
-    "Selection", "Stage", "Stencil", "Step", "Stopped", "TiedTile", "TileView", "Time", "accumulate", "argmax",
-    "argmin", "custom", "derivative", "devices", "dot", "dry_run", "each", "every", "extrapolate", "fixed",
-    "float32", "float64", "gradient", "heun", "int16", "int32", "int64", "keep", "laplacian",
-    "leapfrog", "mean", "mirror", "norm", "opencl_c", "parity", "point", "read_patterns",
-    "reading", "reference_run", "reference_steps", "register_stencil", "repeat", "rk3",
-    "steady", "stencil_computation", "step", "stored", "struct", "sum_by", "tune", "uint8",
-    "updating", "workspace", "writing",
+    "All", "Boundary", "BuildError", "CheckError", "CheckpointError", "Column", "Computation",
+    "Controller", "ControllersError", "Coordinate", "Coordinates", "Device", "Division", "Each",
+    "Execution", "Field", "Grid", "Index", "Kernel", "KernelError", "MemoryCapError", "Near",
+    "NoDeviceError", "Parameter", "PatternFileError", "Plan", "Program", "Read", "Report", "Row",
+    "Scalar", "Selection", "Stage", "Stencil", "Step", "Stopped", "TiedTile", "TileView", "Time",
+    "accumulate", "argmax", "argmin", "custom", "derivative", "devices", "dot", "dry_run", "each",
+    "every", "extrapolate", "fixed", "float32", "float64", "gradient", "heun", "int16", "int32",
+    "int64", "keep", "laplacian", "leapfrog", "mean", "mirror", "norm", "opencl_c", "parity",
+    "point", "read_patterns", "reading", "reference_run", "reference_steps", "register_stencil",
+    "repeat", "rk3", "steady", "stencil_computation", "step", "stored", "struct", "sum_by", "tune",
+    "uint8", "updating", "workspace", "writing",
 ]  # fmt: skip
 
 

@@ -37,10 +37,10 @@ def step_of(path: Path) -> int:
     return int(path.name.rpartition("-")[2])
 
 
-def begin(folder: Path, step: int) -> tuple[Path, Path]:
-    """A new folder with a temporary name, and the name that it will have.
+def prepare(folder: Path) -> None:
+    """Make the folder, and remove what runs that were ended have left; OSError where that fails.
 
-    What runs that were ended have left is removed.  OSError where that cannot be.
+    Whether anything can be written there is tried, too: better now than after hours.
     """
     if not folder.parent.parent.is_dir():
         raise FileNotFoundError(
@@ -53,6 +53,13 @@ def begin(folder: Path, step: int) -> tuple[Path, Path]:
     for name in os.listdir(folder):
         if _LEFT.fullmatch(name):
             shutil.rmtree(folder / name)
+    trial = folder / ".new-000000-step-0"
+    trial.mkdir()
+    trial.rmdir()
+
+
+def begin(folder: Path, step: int) -> tuple[Path, Path]:
+    """A new folder with a temporary name, and the name that it will have."""
     before = newest_first(folder)
     number = int(before[0].name.partition("-")[0]) + 1 if before else 1
     target = folder / f"{number:06d}-step-{step}"

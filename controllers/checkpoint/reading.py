@@ -14,7 +14,6 @@ from controllers.checkpoint.error import Damaged
 from controllers.checkpoint.manifest import Block, Manifest
 from controllers.engine import Engine
 from controllers.fields.cells import dtype_of, put_cells
-from hitmap.shape import Shape
 
 
 def load(engine: Engine, folder: Path, manifest: Manifest) -> None:
@@ -61,12 +60,12 @@ class _Files(ExitStack):
         """Those of a block, checked."""
         try:
             if block.file not in self._open:
-                file = open(self._folder / block.file, "rb", buffering=0)
-                self._open[block.file] = self.enter_context(file)
+                opened = (self._folder / block.file).open("rb", buffering=0)
+                self._open[block.file] = self.enter_context(opened)
             data = _read(self._open[block.file], block)
         except OSError as error:
             raise Damaged(f"{block.file}: {error.strerror}") from None
-        if zlib.crc32(data) != block.crc:
+        if zlib.crc32(data.data) != block.crc:
             raise Damaged(
                 f"{block.file} has another checksum at the bytes {block.first} to "
                 f"{block.first + block.nbytes}: the cells {block.box} of {block.field}"
@@ -76,7 +75,7 @@ class _Files(ExitStack):
 
 def _read(file: BinaryIO, block: Block) -> npt.NDArray[np.uint8]:
     data = np.empty(block.nbytes, np.uint8)
-    left = memoryview(data)
+    left = data.data
     file.seek(block.first)
     while left:
         n_bytes = file.readinto(left)       # type: ignore[attr-defined]

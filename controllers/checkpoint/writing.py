@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from controllers.checkpoint.folder import begin, complete, drop_others, sync
+from controllers.checkpoint.folder import begin, complete, drop_others, prepare, sync
 from controllers.checkpoint.manifest import Block, Manifest
 from controllers.engine import Engine
 from controllers.fields.cells import cells_of
@@ -33,9 +33,20 @@ BLOCK_CELLS = 1 << 22       # at most: a block is read as a whole
 Cells = tuple[str, Shape, "npt.NDArray[Any]"]
 
 
+def prepare_together(folder: Path, comm: Communicator) -> None:
+    """Make the folder of a run ready for checkpoints; OSError on all ranks.  Collective."""
+    error: OSError | None = None
+    if comm.rank == 0:
+        try:
+            prepare(folder)
+        except OSError as own:
+            error = own
+    _raise(comm, error, folder, None)
+
+
 def write(
     folder: Path, step: int, state: Mapping[str, Any], cells: Iterable[Cells], comm: Communicator,
-    damaged: set[str],
+    damaged: Collection[str],
 ) -> Path:  # fmt: skip
     """A new checkpoint in `folder`, of these cells of this rank; where it is.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,7 +18,7 @@ from controllers.checkpoint.folder import newest_first, step_of
 from controllers.checkpoint.manifest import Manifest
 from controllers.checkpoint.matching import differences, facts_of, told
 from controllers.checkpoint.reading import array, load
-from controllers.checkpoint.writing import Cells, field_cells, write
+from controllers.checkpoint.writing import Cells, field_cells, prepare_together, write
 from controllers.engine import Progress
 from controllers.engine.decision import decided
 from controllers.process.errand import errand
@@ -51,27 +52,35 @@ class Keeping(Exchanging):
         self, kept: Checkpoints, ending: Ending, told: Progress | None, scalars: Scalars, go: Go
     ) -> Results | None:
         """Run by `go`, a part at a time, from the newest checkpoint on, if there is one."""
-        self._n_kept += 1
-        begun = self._restore(kept, self._n_kept, scalars)
+        begun = self._restore(kept, scalars)
         done = self.step - begun
         found = self._results if done and self._results is not None else None
         over = self._is_over(ending, begun) or self._held(ending, done, found)
+        with self._keeping(kept, begun):
+            while not over:
+                done = self.step - begun
+                part = ending.part(begun, done, kept.left(done))
+                tell = _further(told, done, ending.n_steps)
+                found, scalars = go(part, tell, scalars) or found, {}
+                over = self._stopped or self._is_over(ending, begun)
+                self._keep(kept, begun)
+        return found
+
+    @contextmanager
+    def _keeping(self, kept: Checkpoints | None, begun: int) -> Iterator[None]:
+        """In here signals and the clock ask for checkpoints of a run, if there are to be any."""
+        if kept is None:
+            yield
+            return
         with Listening(self.comm, kept.every.seconds) as self._listening:
             try:
-                while not over:
-                    part = ending.part(begun, self.step - begun, kept.left(self.step - begun))
-                    tell = _further(told, self.step - begun, ending.n_steps)
-                    found, scalars = go(part, tell, scalars) or found, {}
-                    over = self._stopped or self._is_over(ending, begun)
-                    self._keep(kept, self._n_kept, begun)
-                    self._listening.rest()
+                yield
             except (KeyboardInterrupt, Stopped) as error:
                 if is_on_all_ranks(error) and not self._engine.torn:
-                    self._keep(kept, self._n_kept, begun)
+                    self._keep(kept, begun)
                 raise
             finally:
                 self._listening = None
-        return found
 
     def _is_over(self, ending: Ending, begun: int) -> bool:
         enough = ending.n_steps is not None and self.step - begun >= ending.n_steps
@@ -84,12 +93,14 @@ class Keeping(Exchanging):
             return False
         return decided(self.comm, lambda: holds(found), "until=")
 
-    @collective("kept", "number", use="reads")
-    def _keep(self, kept: Checkpoints, number: int, begun: int) -> None:
+    @collective("kept", use="reads", beside="reads")
+    def _keep(self, kept: Checkpoints, begun: int) -> None:
         """Write a checkpoint, unless there is one of this step."""
+        if self._listening is not None:
+            self._listening.rest()
         if self.step == self._kept_step:
             return
-        folder = kept.folder / f"run-{number}"
+        folder = kept.folder / f"run-{self._n_kept}"
         samples = [one.get() if one.of_fields else None for one in self.records]
         with errand(f"the writing of a checkpoint in {folder}"):
             write(
@@ -108,9 +119,7 @@ class Keeping(Exchanging):
             "numbers": self._engine.numbers.kept, "repeats": self.repeats,
             "results": {**found} if found is not None and known else None,
             "records": [
-                {"said": one.said, "steps": one.steps, "times": one.times,
-                 "values": None if one.of_fields else one.some(range(len(one)), self.comm.rank)
-                 .tolist()}  # type: ignore[union-attr]
+                {"said": one.said, "steps": one.steps, "times": one.times, "values": one.values}
                 for one in self.records
             ],
             "devices": self._devices_in_use, "ranks": self.comm.size,
@@ -123,11 +132,12 @@ class Keeping(Exchanging):
             if whole is not None:       # on rank 0
                 yield f"record {number}", Shape.of_extent(whole.shape), whole
 
-    @collective("kept", "number", "scalars", use="sets")
-    def _restore(self, kept: Checkpoints, number: int, scalars: Scalars) -> int:
-        """Go on from the newest checkpoint that is whole; at which step the run has begun."""
+    @collective("kept", "scalars", use="sets")
+    def _restore(self, kept: Checkpoints, scalars: Scalars) -> int:
+        """A run begins: from its newest checkpoint that is whole.  At which step it has begun."""
+        self._n_kept += 1
         self._parameters.change(self._engine, scalars)
-        folder, now = kept.folder / f"run-{number}", self.step
+        folder, now = kept.folder / f"run-{self._n_kept}", self.step
         self._kept_step, self._damaged = -1, frozenset()
         paths = [] if kept.restart == "no" else self._listed(folder)
         if not paths and kept.restart == "require":
@@ -135,6 +145,7 @@ class Keeping(Exchanging):
                 f"{folder}: there is no checkpoint, and restart is 'require'; name another folder, "
                 f"or leave restart out"
             ))  # fmt: skip
+        prepare_together(folder, self.comm)
         for path in paths:
             try:
                 return self._restored(path, kept, now)

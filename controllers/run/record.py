@@ -119,6 +119,11 @@ class Record:
             del kept[count:]
 
     @property
+    def values(self) -> list[Any] | None:
+        """All samples of a result; None of a field."""
+        return None if self.of_fields else [*self._values]
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         """What each cell of a sample holds."""
         assert self._dtype is not None, "of a field"
@@ -130,8 +135,9 @@ class Record:
         return {"of": self.name, "every": self.every, "shape": [*self.shape]}
 
     def go_on(
-        self, steps: Sequence[int], times: Sequence[float], samples: npt.NDArray[Any] | Sequence[Any]
-    ) -> None:
+        self, steps: Sequence[int], times: Sequence[float],
+        samples: npt.NDArray[Any] | Sequence[Any],
+    ) -> None:  # fmt: skip
         """These have been taken before, as `get` gives them; those of fields on one rank alone."""
         self.steps[:], self.times[:] = steps, times
         if self._selection is None:

@@ -15,9 +15,9 @@ from controllers.engine import Progress
 from controllers.placement.own_kernel import check_rest
 from controllers.report.trace import Trace
 from controllers.run.ending import Ending, Until
-from controllers.run.keeping import Keeping
 from controllers.run.finite import not_finite, watched_fields
 from controllers.run.interruption import Interruption
+from controllers.run.keeping import Keeping
 from controllers.run.kept import Kept
 from controllers.run.looks import AllLooks, Check, Look, Pause
 from controllers.run.progress import Watcher, told_by

@@ -100,6 +100,15 @@ class Checkpoints:
         steps = self.every.steps
         return None if steps is None else steps - done % steps
 
+    def is_due(self, done: int, newest: int) -> bool:
+        """Whether one is due after so many steps of the run, by the newest of them.
+
+        >>> Checkpoints(Path("a"), every(steps=5)).is_due(11, newest=2)
+        True
+        """
+        steps = self.every.steps
+        return steps is not None and done // steps > (done - newest) // steps
+
     @property
     def facts(self) -> dict[str, object]:
         """What all ranks must give alike."""
