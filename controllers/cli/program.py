@@ -57,6 +57,12 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
             f"{options.pattern}: it has made no computation, so no option held; a program makes a "
             f"controllers.Computation or a workspace, a pattern file needs --size or --input",
         )
+    if options.checkpoint is not None and not run.n_made:
+        raise Failure(
+            USAGE,
+            f"{options.pattern}: it has made no computation, whose runs --checkpoint would keep; a "
+            f"workspace has no steps: save its arrays",
+        )
     for option, what in (("trace", "timeline"), ("plot", "picture")):
         wanted = getattr(options, option) is not None and not options.explain
         if wanted and not run.n_closed:

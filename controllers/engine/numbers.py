@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +24,6 @@ from controllers.program.program import Program
 from controllers.program.scalars import TIME_STEP, ScalarRules
 from controllers.program.surroundings import Surroundings
 from hitmap.comm import Communicator
-
-if TYPE_CHECKING:
-    pass
 
 BLOCK = 64      # steps that rank 0 computes at once
 _KEPT = 64      # steps whose scalars are kept, at least

@@ -175,8 +175,8 @@ class Keeping(Exchanging):
 
     def _restored(self, path: Path, kept: Checkpoints, now: int) -> int:
         """Become what was kept; `Damaged` on all ranks.  At which step the run has begun."""
-        manifest = self._together(lambda: Manifest.of(path))
-        assert manifest is not None
+        found = self._together(lambda: Manifest.of(path) if self.comm.rank == 0 else None)
+        manifest: Manifest = self.comm.bcast(found)
         state = manifest.state
         self._refuse(path, state, kept, now)
         fields = self.program.fields
@@ -226,8 +226,8 @@ class Keeping(Exchanging):
         engine.numbers.go_on_with(state["numbers"])
         engine.numbers.change(parameters, step)
         engine.counts.update(state["repeats"])
-        if state["results"] is not None:
-            self._results = Results(step, self.time, state["results"], state["repeats"])
+        found = state["results"]
+        self._results = found and Results(step, self.time, found, state["repeats"])
         for number, (then, record) in enumerate(zip(state["records"], self.records), 1):
             if then["said"] == record.said:
                 values = then["values"] or samples.get(f"record {number}", [])

@@ -73,7 +73,8 @@ class Listening:
         self._stop_clock()
         for number, handler in self._previous.items():
             signal.signal(number, handler)
-        if self.heard is not None and error is None:    # too late for this run
+        over = error is None or isinstance(error, GeneratorExit)
+        if self.heard is not None and over:     # too late for this run
             signal.raise_signal(self._number)
 
     def follow(self, course: Course) -> None:

@@ -66,8 +66,38 @@ def _pattern(**options: Any) -> ct.Computation:
     return ct.Computation(stencil, start, dtype="int32", **options)
 
 
+PAIR = np.dtype([("a", "f8"), ("b", "f8")])
+
+
+def _pair(**options: Any) -> ct.Computation:
+    @ct.step
+    def turn(q):
+        return dict(q=q + 0.1 * (q.at("x", 1) - q), total=ct.sum(q.a))
+
+    def start(y: Any, x: Any) -> Any:
+        return dict(a=x - y, b=x * y)
+
+    return ct.Computation(turn, RING, dtype=PAIR, q=start, **options)
+
+
+def _repeating(**options: Any) -> ct.Computation:
+    @ct.step
+    def relax(p, f):
+        new = (p[-1, 0] + p[1, 0] + p[0, -1] + p[0, 1] - f) / 4
+        return dict(p=new, change=ct.max(np.abs(new - p)))
+
+    @ct.step
+    def push(f, p):
+        return dict(f=f + 0.01 * p)
+
+    solve = ct.repeat(relax, until=lambda now: now.change < 1e-3, check_every=3, at_most=40)
+    grid = ct.Grid(y=8, x=9, boundary=ct.fixed(0))
+    return ct.Computation([solve, push], grid, f=lambda y, x: y - x, p=0, **options)
+
+
 PROGRAMS: dict[str, Callable[..., ct.Computation]] = {
-    "wave": _wave, "heun": _heun, "sound": _sound, "pattern": _pattern
+    "wave": _wave, "heun": _heun, "sound": _sound, "pattern": _pattern, "pair": _pair,
+    "repeating": _repeating,
 }
 Cells = dict[str, Any]
 

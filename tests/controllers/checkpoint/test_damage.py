@@ -89,9 +89,11 @@ def test_a_run_is_not_begun_anew_where_all_are_damaged(tmp_path: Path, whole: Pa
     for file in (tmp_path / "kept/run-1").glob("*/rank-0.cells"):
         file.write_bytes(bytes(file.stat().st_size))
     before = sorted((tmp_path / "kept").rglob("*"))
-    with pytest.warns(RuntimeWarning, match="is damaged"):
-        with pytest.raises(ct.CheckpointError, match="000003-step-12, 000002-step-8.*restart='no'"):
-            ran("wave", END, kept=tmp_path / "kept")
+    told = "000003-step-12, 000002-step-8.*restart='no'"
+    with pytest.warns(RuntimeWarning, match="is damaged"), pytest.raises(
+        ct.CheckpointError, match=told
+    ):
+        ran("wave", END, kept=tmp_path / "kept")
     assert sorted((tmp_path / "kept").rglob("*")) == before
 
 

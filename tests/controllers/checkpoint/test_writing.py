@@ -52,9 +52,9 @@ def test_a_full_disk_ends_the_run_and_leaves_what_there_was(tmp_path: Path, nbyt
     ran("wave", 8, kept=(folder, SOME))
     before = contents(folder)
     with PROGRAMS["wave"](devices="reference") as run:
-        with full_disk(nbytes):
-            with pytest.raises(OSError, match="has failed: File too large.*as they were") as told:
-                run.run(20, checkpoint=(folder, SOME))
+        failed = pytest.raises(OSError, match="has failed: File too large.*as they were")
+        with full_disk(nbytes), failed as told:
+            run.run(20, checkpoint=(folder, SOME))
         assert str(folder / "run-1") in str(told.value)
         assert contents(folder) == before
         assert run.step == 12       # and the fields can be looked at

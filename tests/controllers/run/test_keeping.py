@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kept_programs import PROGRAMS, RING, alike, cells_of, ran, wave
+from kept_programs import PROGRAMS, alike, cells_of, ran, wave
 from mpi_jobs import helpers_path, run_ranks
+from timed_devices import timed_devices, without_timed_devices
 
 import controllers as ct
 from hitmap import SerialCommunicator
@@ -130,7 +131,7 @@ def test_values_that_blow_up_are_found_and_not_kept(tmp_path: Path) -> None:
         run.u[3, 4] = np.inf
         with pytest.raises(FloatingPointError, match="step 5"):
             run.run(40, stop_if=True, checkpoint=(tmp_path / "a", SOME))
-    assert kept_in(tmp_path / "a") == ["run-1"]
+    assert kept_in(tmp_path / "a/run-2") == []
 
 
 def test_steps_go_on_with_the_moments_after_a_restart(tmp_path: Path) -> None:
@@ -188,9 +189,10 @@ def test_other_scalars_are_taken_where_that_is_wanted(tmp_path: Path) -> None:
     kept = dict(checkpoint=tmp_path / "b")
     with PROGRAMS["heun"](devices="reference") as run:
         run.run(6, speed=0.5, **kept)
-    with PROGRAMS["heun"](devices="reference") as run:
-        with pytest.raises(ct.CheckpointError, match="speed was 0.5 and is 0.25"):
-            run.run(10, speed=0.25, **kept)
+    with PROGRAMS["heun"](devices="reference") as run, pytest.raises(
+        ct.CheckpointError, match="speed was 0.5 and is 0.25"
+    ):
+        run.run(10, speed=0.25, **kept)
     with PROGRAMS["heun"](devices="reference") as run:
         run.run(10, speed=0.25, restart_anyway=True, **kept)
         assert alike(cells_of(run), want)
@@ -236,9 +238,42 @@ def test_fields_of_a_method_that_are_made_within_a_step_are_kept(tmp_path: Path)
     manifest = next((tmp_path / "a/run-1").iterdir()) / "manifest"
     state = json.loads(manifest.read_bytes().partition(b"\n")[2])["state"]
     with PROGRAMS["heun"](devices="reference") as run:
-        kept = {field.name for field in run.program.fields}
-        assert {name for name in state["facts"]["the fields"].split(", ")} == kept
-    assert RING.shape == (13, 11)
+        every = {field.name for field in run.program.fields}
+        assert set(state["facts"]["the fields"].split(", ")) == every > set(run.fields)
+
+
+@pytest.mark.parametrize("options", [
+    dict(steps_per_launch=3), dict(chunks=3, zero_copy=False), dict(places_per_controller=2),
+    dict(devices="cpu/1,1", halo_width=2),
+])  # fmt: skip
+def test_other_devices_and_ways_to_compute_go_on_with_the_same_bits(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    cpu = {"devices": "cpu", **options}
+    for folder, first, second in (("a", cpu, {}), ("b", {"places_per_controller": 3}, cpu)):
+        kept = (tmp_path / folder, ct.every(steps=5))
+        ran("pattern", 13, kept=kept, **first)
+        found = ran("pattern", 21, kept=kept, restart="require", **second)
+        assert alike(found, ran("pattern", 21))
+
+
+def test_shares_that_were_found_are_those_of_the_run_that_goes_on(tmp_path: Path) -> None:
+    timed_devices({"swift": 1e-3, "slow": 3e-3})
+    try:
+        def rows(n_steps: int, *devices: str) -> Any:
+            stencil = ct.Stencil.of("mean", [(-1, 1)] * 2, [0, 1, 0, 1, 2, 1, 0, 1, 0], 6)
+            start = np.random.default_rng(0).random((96, 8))
+            with ct.Computation(stencil, start, devices=devices, weights="auto") as run:
+                run.run(n_steps, checkpoint=tmp_path / "a")
+                return run.layout.owned[0].extent[0], run.gather()
+
+        found, want = rows(40, "swift", "slow")
+        assert found == pytest.approx(72, abs=2)
+        again, cells = rows(40, "swift", "slow")        # no step is done
+        assert again == found and np.array_equal(cells, want)
+        assert rows(40, "slow", "swift")[0] == 48       # not these devices
+    finally:
+        without_timed_devices()
 
 
 def test_any_ranks_go_on_from_any_ranks(tmp_path: Path) -> None:

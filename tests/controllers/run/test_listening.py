@@ -145,3 +145,35 @@ def test_options_of_a_pattern(tmp_path: Path) -> None:
     assert alone.returncode == 2 and "--restart is of checkpoints" in alone.stderr
     never = command(tmp_path, *words, "--iterations", "12", "--every", "0")
     assert never.returncode == 2 and "--every" in never.stderr
+
+
+WAVES = """import os, signal
+from kept_programs import PROGRAMS
+def look(done, total):
+    if done > 20 and os.environ["SLURM_RESTART_COUNT"] != "2":
+        os.kill(os.getpid(), signal.SIGUSR1)
+with PROGRAMS["wave"](devices="reference") as run:
+    run.run(700, progress=look)
+    run.u.save("u.npy")
+"""
+SLURM = """
+srun() { shift; "$PYTHON" "$@"; }
+scontrol() { echo "$@" >> requeued; }
+"""
+
+
+def test_the_job_script_of_the_docs_goes_on_until_all_is_done(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs/checkpoints.md").read_text()
+    [script] = [text for text in page.split("```") if text.startswith("text\n#!/bin/bash")]
+    head, _, rest = script.removeprefix("text\n").partition("\n")
+    (tmp_path / "job").write_text(f"{head}{SLURM}{rest}")
+    (tmp_path / "waves.py").write_text(WAVES)
+    env = {**os.environ, **helpers_path(), "PYTHON": sys.executable, "SLURM_JOB_ID": "17"}
+    for count, code in enumerate((75, 75, 0)):
+        ended = subprocess.run(
+            ["bash", "job"], cwd=tmp_path, text=True, capture_output=True, timeout=300,
+            env={**env, "SLURM_RESTART_COUNT": str(count)},
+        )  # fmt: skip
+        assert ended.returncode == code, ended.stderr
+    assert (tmp_path / "requeued").read_text().splitlines() == 2 * ["requeue 17"]
+    assert np.array_equal(np.load(tmp_path / "u.npy"), ran("wave", 700)["u"])
