@@ -2,6 +2,7 @@
 """Whether a run can go on from a checkpoint: what differs between then and now, by name."""
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -12,6 +13,7 @@ from controllers.program.structure import parts
 from hitmap.argument import short
 
 MOST = 6        # differences that are told
+PROCESS = secrets.token_hex(8)      # this one, and those that it forks
 
 
 def facts_of(program: Program, plan: Plan) -> dict[str, str]:

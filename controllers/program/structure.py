@@ -63,7 +63,7 @@ def parts(program: Program) -> dict[str, str]:
     >>> from controllers.language.weights import Stencil
     >>> found = parts(Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32"))
     >>> found["the program"], found["the fields"], found["the results"]
-    ('mean', 'a', '')
+    ('mean', 'u', '')
     """
     found = {
         "the program": program.name, "the fields": ", ".join(program.dtypes),

@@ -16,7 +16,7 @@ from controllers.calls.call import collective
 from controllers.checkpoint.error import CheckpointError, Damaged
 from controllers.checkpoint.folder import newest_first, step_of
 from controllers.checkpoint.manifest import Manifest
-from controllers.checkpoint.matching import differences, facts_of, told
+from controllers.checkpoint.matching import PROCESS, differences, facts_of, told
 from controllers.checkpoint.reading import array, load
 from controllers.checkpoint.writing import Cells, field_cells, prepare_together, write
 from controllers.engine import Progress
@@ -114,7 +114,7 @@ class Keeping(Exchanging):
         found = self._results
         known = found is not None and found.step == self.step
         return {
-            "step": self.step, "time": self.time, "begun": begun,
+            "process": PROCESS, "step": self.step, "time": self.time, "begun": begun,
             "facts": facts_of(self.program, self.plan),
             "numbers": self._engine.numbers.kept, "repeats": self.repeats,
             "results": {**found} if found is not None and known else None,
@@ -179,6 +179,11 @@ class Keeping(Exchanging):
         manifest: Manifest = self.comm.bcast(found)
         state = manifest.state
         self._refuse(path, state, kept, now)
+        if kept.restart == "auto" and self.comm.bcast(state["process"] == PROCESS):
+            raise on_all_ranks(CheckpointError(
+                f"{path}: another computation of this process has written it; give each one a "
+                f"folder of its own, or restart='require' to go on from this one"
+            ))  # fmt: skip
         fields = self.program.fields
         extents = {one.name: self.plan.layout_of(one.name).domain.extent for one in fields}
         sizes = {one.name: np.dtype(one.dtype).itemsize for one in fields}

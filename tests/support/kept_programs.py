@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import controllers as ct
+from controllers.checkpoint.folder import newest_first
 from hitmap.comm import Communicator, default_communicator
 
 GRID = ct.Grid(y=14, x=19, spacing=5.0, boundary=ct.fixed(0))
@@ -110,7 +111,10 @@ def cells_of(run: ct.Computation) -> Cells:
 
 def ran(name: str, n_steps: int, *, kept: Any = None, restart: str | None = None,
         **options: Any) -> Cells:  # fmt: skip
-    """What the fields of a program are after so many steps.  Collective."""
+    """What the fields of a program are after so many steps, from what is kept.  Collective."""
+    if kept is not None and restart is None:
+        folder = Path(kept[0] if isinstance(kept, tuple) else kept) / "run-1"
+        restart = "require" if newest_first(folder) else "auto"
     with PROGRAMS[name](**{"devices": "reference", **options}) as run:
         run.run(n_steps, checkpoint=kept, restart=restart)
         return cells_of(run)

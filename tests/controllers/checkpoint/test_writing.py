@@ -54,7 +54,7 @@ def test_a_full_disk_ends_the_run_and_leaves_what_there_was(tmp_path: Path, nbyt
     with PROGRAMS["wave"](devices="reference") as run:
         failed = pytest.raises(OSError, match="has failed: File too large.*as they were")
         with full_disk(nbytes), failed as told:
-            run.run(20, checkpoint=(folder, SOME))
+            run.run(20, checkpoint=(folder, SOME), restart="require")
         assert str(folder / "run-1") in str(told.value)
         assert contents(folder) == before
         assert run.step == 12       # and the fields can be looked at

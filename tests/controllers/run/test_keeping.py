@@ -57,16 +57,17 @@ def test_no_restart_begins_anew_and_is_the_newest(tmp_path: Path) -> None:
 
 
 def test_each_run_of_a_program_has_checkpoints_of_its_own(tmp_path: Path) -> None:
-    def both(n_last: int, **options: Any) -> Any:
+    def both(n_last: int, restart: str, **options: Any) -> Any:
+        kept: dict[str, Any] = dict(checkpoint=(tmp_path / "a", SOME), restart=restart)
         with PROGRAMS["heun"](devices="reference", **options) as run:
-            run.run(5, checkpoint=(tmp_path / "a", SOME))
+            run.run(5, **kept)
             between = run.q.gather()
             run.q[3, 4] = 2.5
-            run.run(n_last, speed=0.25, checkpoint=(tmp_path / "a", SOME))
+            run.run(n_last, speed=0.25, **kept)
             return between, cells_of(run)
 
-    first, _ = both(6)
-    again, found = both(9, places_per_controller=3)
+    first, _ = both(6, "auto")
+    again, found = both(9, "require", places_per_controller=3)
     with PROGRAMS["heun"](devices="reference") as run:
         run.run(5)
         run.q[3, 4] = 2.5
@@ -105,9 +106,9 @@ def test_a_condition_is_asked_at_the_same_steps_as_without_a_restart(tmp_path: P
     assert want["step"] == 18
     kept = (tmp_path / "a", ct.every(steps=4))
     asked(8, checkpoint=kept)
-    steps, found = asked(50, checkpoint=kept)
+    steps, found = asked(50, checkpoint=kept, restart="require")
     assert alike(found, want) and steps == want_steps[1:]
-    over, found = asked(50, checkpoint=kept)       # asked of what was found then
+    over, found = asked(50, checkpoint=kept, restart="require")     # of what was found then
     assert alike(found, want) and over == want_steps[-1:]
 
 
@@ -148,15 +149,16 @@ def test_steps_go_on_with_the_moments_after_a_restart(tmp_path: Path) -> None:
     kept = dict(checkpoint=(tmp_path / "a", ct.every(steps=5)))
     moments(23, end=15, **kept)
     assert kept_in(tmp_path / "a/run-1") == ["000001-step-5", "000002-step-10"]
-    found, after = moments(23, **kept)
+    found, after = moments(23, restart="require", **kept)
     assert found == want[2:] and alike(after, cells)
-    assert moments(23, **kept)[0] == []
+    assert moments(23, restart="require", **kept)[0] == []
 
 
 def test_steps_go_on_from_where_no_moment_was(tmp_path: Path) -> None:
     ran("wave", 7, kept=tmp_path / "a")
     with PROGRAMS["wave"](devices="reference") as run:
-        steps = [now.step for now in run.steps(23, every=5, checkpoint=tmp_path / "a")]
+        kept: dict[str, Any] = dict(checkpoint=tmp_path / "a", restart="require")
+        steps = [now.step for now in run.steps(23, every=5, **kept)]
         assert steps == [10, 15, 20, 23] and alike(cells_of(run), ran("wave", 23))
 
 
@@ -194,8 +196,20 @@ def test_other_scalars_are_taken_where_that_is_wanted(tmp_path: Path) -> None:
     ):
         run.run(10, speed=0.25, **kept)
     with PROGRAMS["heun"](devices="reference") as run:
-        run.run(10, speed=0.25, restart_anyway=True, **kept)
+        run.run(10, speed=0.25, restart="require", restart_anyway=True, **kept)
         assert alike(cells_of(run), want)
+
+
+def test_two_computations_of_a_process_do_not_take_one_for_the_other(tmp_path: Path) -> None:
+    for height in (1.0, 2.0):
+        with PROGRAMS["wave"](devices="reference", comm=SerialCommunicator()) as run:
+            run.u[...] = height
+            if height == 1:
+                run.run(5, checkpoint=tmp_path / "a")
+            else:
+                with pytest.raises(ct.CheckpointError, match="another computation of this proc"):
+                    run.run(5, checkpoint=tmp_path / "a")
+                assert run.step == 0
 
 
 def test_arguments_that_make_no_sense_are_refused(tmp_path: Path) -> None:
@@ -260,18 +274,18 @@ def test_other_devices_and_ways_to_compute_go_on_with_the_same_bits(
 def test_shares_that_were_found_are_those_of_the_run_that_goes_on(tmp_path: Path) -> None:
     timed_devices({"swift": 1e-3, "slow": 3e-3})
     try:
-        def rows(n_steps: int, *devices: str) -> Any:
+        def rows(restart: str, *devices: str) -> Any:
             stencil = ct.Stencil.of("mean", [(-1, 1)] * 2, [0, 1, 0, 1, 2, 1, 0, 1, 0], 6)
             start = np.random.default_rng(0).random((96, 8))
             with ct.Computation(stencil, start, devices=devices, weights="auto") as run:
-                run.run(n_steps, checkpoint=tmp_path / "a")
+                run.run(40, checkpoint=tmp_path / "a", restart=restart)
                 return run.layout.owned[0].extent[0], run.gather()
 
-        found, want = rows(40, "swift", "slow")
+        found, want = rows("auto", "swift", "slow")
         assert found == pytest.approx(72, abs=2)
-        again, cells = rows(40, "swift", "slow")        # no step is done
+        again, cells = rows("require", "swift", "slow")     # no step is done
         assert again == found and np.array_equal(cells, want)
-        assert rows(40, "slow", "swift")[0] == 48       # not these devices
+        assert rows("require", "slow", "swift")[0] == 48       # not these devices
     finally:
         without_timed_devices()
 
