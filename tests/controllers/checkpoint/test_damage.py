@@ -109,9 +109,8 @@ def test_runs_that_are_killed_at_any_moment_end_with_the_same_bits(
     assert said[0] == "kills:" and int(said[1]) > count, outcome.stdout
 
 
-@pytest.mark.parametrize("seed", [0, *(
-    pytest.param(n, marks=pytest.mark.whole) for n in range(1, 8)
-)])  # fmt: skip
+@pytest.mark.whole
+@pytest.mark.parametrize("seed", range(8))
 def test_jobs_of_which_a_rank_is_killed_go_on_on_other_ranks(
     tmp_path: Path, seed: int
 ) -> None:

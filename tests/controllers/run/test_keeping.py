@@ -16,6 +16,22 @@ import controllers as ct
 from hitmap import SerialCommunicator
 
 SOME = ct.every(steps=4)
+MOMENTS = """import sys
+import controllers as ct
+from pathlib import Path
+from kept_programs import PROGRAMS
+from hitmap.comm import default_communicator
+comm, kept, end = default_communicator(), Path(sys.argv[1]), int(sys.argv[2])
+with PROGRAMS["wave"](devices="reference", comm=comm, places_per_controller=2) as run:
+    seen = []
+    for now in run.steps(10**6, every=7, checkpoint=(kept, ct.every(seconds=0.02))):
+        seen.append(now.step)
+        newest = [path for path in kept.glob("run-1/0*") if path.name[:6] >= f"{end:06d}"]
+        if comm.bcast(len(newest)):
+            break
+    assert all(step % 7 == 0 for step in seen) and len(seen) > 1
+    assert [b - a for a, b in zip(seen, seen[1:])] == [7] * (len(seen) - 1)
+"""
 
 
 def kept_in(folder: Path) -> list[str]:
@@ -302,3 +318,15 @@ def test_any_ranks_go_on_from_any_ranks(tmp_path: Path) -> None:
         for name in PROGRAMS:
             want = {f"{name}.{field}": cells for field, cells in ran(name, 20).items()}
             assert alike({key: found[key] for key in want}, want), name
+
+
+@pytest.mark.whole
+def test_moments_come_at_the_same_steps_whenever_a_clock_asks(tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(MOMENTS)
+    for ranks, end in ((2, 4), (3, 8)):
+        outcome = run_ranks(
+            ranks, [str(tmp_path / "job.py"), str(tmp_path / "a"), str(end)], env=helpers_path()
+        )
+        assert outcome.returncode == 0, outcome.stderr
+    n_steps = int(kept_in(tmp_path / "a/run-1")[-1].rpartition("-")[2]) + 5
+    assert alike(ran("wave", n_steps, kept=tmp_path / "a"), ran("wave", n_steps))
