@@ -68,7 +68,7 @@ class Interruption:
     def follow(self, course: Course) -> None:
         """The run goes on, on another course, which nobody has asked to end."""
         before, self._course = self._course, course
-        if before is not course and before.reason is not None:
+        if before is not course and before.reason not in (None, DUE):
             course.ask(before.reason)
         if self._listening is not None:
             self._listening.follow(course)
@@ -80,18 +80,17 @@ class Interruption:
             return
         self._n_heard = 0
         share = "which all ranks share: " if len(reasons) > 1 else ""
-        where = (
-            f"the run has ended after {n_done} of {n_steps} steps, {share}"
-            "the field can be saved, and a further run goes on from there"
-        )
+        there = f"the run has ended after {n_done} of {n_steps} steps, {share}"
+        where = f"{there}the field can be saved, and a further run goes on from there"
+        kept = f"{there}its checkpoint is where the same program, run again, goes on"
         stopping = [name for name in SIGNALS.values() if name in reasons]
         if stopping:
-            raise on_all_ranks(Stopped(f"{stopping[0]}: {where}"))
+            raise on_all_ranks(Stopped(f"{stopping[0]}: {kept}"))
         if CTRL_C in reasons:
-            raise on_all_ranks(KeyboardInterrupt(where))
+            raise on_all_ranks(KeyboardInterrupt(where if self._listening is None else kept))
         if self._error is not None:
             raise self._error
-        named = [f"rank {rank}: {text}" for rank, text in enumerate(reasons) if text is not None]
+        named = [f"rank {n}: {text}" for n, text in enumerate(reasons) if text not in (None, DUE)]
         raise RuntimeError(f"progress has failed on {'; '.join(named)}; {where}")
 
     def _tell(self, done: int, total: int) -> None:

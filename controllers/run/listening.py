@@ -83,7 +83,7 @@ class Listening:
         if self.heard is not None:
             course.ask(self.heard)
         elif self._is_due:
-            course.ask(DUE)
+            course.ask(DUE, mildly=True)
 
     def rest(self) -> None:
         """A checkpoint has been written, or the run begins: the clock is set anew."""
@@ -103,7 +103,7 @@ class Listening:
         self._is_due = True
         course = self._course
         if course is not None:
-            course.ask(DUE)
+            course.ask(DUE, mildly=True)
 
     def _hear(self, number: int, frame: FrameType | None) -> None:
         name = SIGNALS.get(signal.Signals(number), CTRL_C)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,21 @@ def test_a_signal_between_moments_ends_the_steps_after_a_checkpoint(tmp_path: Pa
     assert 30 <= n_steps < 900
     found = ran("wave", n_steps + 3, kept=tmp_path / "a", restart="require")
     assert alike(found, ran("wave", n_steps + 3))
+
+
+def test_an_error_counts_more_than_a_checkpoint_that_is_due(tmp_path: Path) -> None:
+    folder = tmp_path / "a/run-1"
+
+    def fails(done: int, total: int) -> None:
+        if folder.is_dir() and any(folder.iterdir()):       # the clock has asked by now
+            time.sleep(0.02)
+            raise ArithmeticError("of the user's")
+
+    with PROGRAMS["wave"](devices="reference") as run:
+        with pytest.raises(ArithmeticError, match="of the user's"):
+            run.run(10**9, progress=fails, checkpoint=(tmp_path / "a", ct.every(seconds=0.01)))
+        assert run.step > 0
+        run.run(3)      # nothing is torn
 
 
 def test_a_handler_of_the_program_stays(tmp_path: Path) -> None:
