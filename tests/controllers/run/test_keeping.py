@@ -89,6 +89,9 @@ def test_each_run_of_a_program_has_checkpoints_of_its_own(tmp_path: Path) -> Non
         run.q[3, 4] = 2.5
         run.run(9, speed=0.25)
         assert alike(found, cells_of(run))
+        with pytest.raises(ct.CheckpointError, match="run begins was 5 and is 15"):
+            run.run(1, checkpoint=(tmp_path / "b", SOME))
+            run.run(1, checkpoint=(tmp_path / "a", SOME), speed=0.25, restart="require")
     assert np.array_equal(first, again)     # of the end of the first run, not of the second
 
 

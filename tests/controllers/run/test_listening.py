@@ -142,6 +142,15 @@ def test_a_command_is_given_again_until_it_is_done(tmp_path: Path) -> None:
     assert np.array_equal(np.load(tmp_path / "u.npy"), ran("wave", 503)["u"])
 
 
+def test_a_program_whose_computations_have_no_steps_is_told(tmp_path: Path) -> None:
+    (tmp_path / "arrays.py").write_text(
+        "import controllers as ct\nwith ct.workspace(devices='reference') as on:\n    pass\n"
+    )
+    ended = command(tmp_path, "arrays.py", "--checkpoint", "kept")
+    assert ended.returncode == 2 and "whose runs --checkpoint would keep" in ended.stderr
+    assert not (tmp_path / "kept").exists()
+
+
 def test_options_of_a_pattern(tmp_path: Path) -> None:
     (tmp_path / "mean.py").write_text(PATTERN)
     words = ("mean.py", "--size", "40", "--device", "reference", "--checkpoint", "kept")
