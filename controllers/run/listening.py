@@ -28,8 +28,6 @@ class Stopped(SystemExit):
     Raised on all ranks.  Uncaught it ends the program with the exit code 75.
     """
 
-    __module__ = "controllers"
-
     def __init__(self, text: str) -> None:
         super().__init__(STOPPED)
         self.text = text
