@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The manifest of a checkpoint: what is in it, where each block of cells lies, and its checksum.
 
-It is one line that names the format and has the checksum of all that follows, which is JSON: the
-state of the run but for its cells, and a row per block.  It is written last: where there is one,
-all the rest is there.  Checksums are CRC-32: a single bit that has flipped never passes, other
-damage once in 2**32.
+It is one line that names the format and has the checksum of that and of all that follows, which is
+JSON: the state of the run but for its cells, and a row per block.  It is written last: where there
+is one, all the rest is there.  Checksums are CRC-32: a single bit that has flipped never passes,
+other damage once in 2**32.
 """
 # docs/decisions/0073-checkpoints-are-blocks-and-a-manifest.md
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hitmap.shape import Shape
 
 MANIFEST = "manifest"
 _HEAD = re.compile(rb"controllers checkpoint (\d+) crc32 ([0-9a-f]{8})\n")
-_FORMAT = 1
+FORMAT = 1
 _FILE = re.compile(r"rank-\d{1,9}\.cells")
 
 
@@ -47,11 +47,15 @@ class Block:
 
 @dataclass(frozen=True)
 class Manifest:
-    """state: of the run but for its cells, in words and numbers.  files: how long each one is."""
+    """state: of the run but for its cells, in words and numbers.  files: how long each one is.
+
+    Of another `format` nothing else is known.
+    """
 
     state: Mapping[str, Any]
     files: Mapping[str, int]
     blocks: Sequence[Block]
+    format: int = FORMAT
 
     def encoded(self) -> bytes:
         """As it is in its file.
@@ -63,7 +67,8 @@ class Manifest:
         rows = [astuple(block) for block in self.blocks]
         content = {"state": self.state, "files": self.files, "blocks": rows}
         text = json.dumps(content, separators=(",", ":")).encode()
-        return f"controllers checkpoint {_FORMAT} crc32 {zlib.crc32(text):08x}\n".encode() + text
+        head = f"controllers checkpoint {self.format} crc32 {_crc(self.format, text):08x}\n"
+        return head.encode() + text
 
     @classmethod
     def decoded(cls, content: bytes) -> Manifest:
@@ -71,11 +76,11 @@ class Manifest:
         head = _HEAD.match(content)
         if head is None:
             raise Damaged("its manifest does not begin as one does")
-        text = content[head.end() :]
-        if zlib.crc32(text) != int(head[2], 16):
+        version, text = int(head[1]), content[head.end() :]
+        if _crc(version, text) != int(head[2], 16):
             raise Damaged("its manifest has another checksum")
-        if int(head[1]) != _FORMAT:
-            raise Damaged(f"it has the format {int(head[1])}, this version reads {_FORMAT}")
+        if version != FORMAT:
+            return cls({}, {}, [], version)
         found = json.loads(text)
         blocks = [
             Block(row[0], tuple(row[1]), tuple(row[2]), *row[3:]) for row in found["blocks"]
@@ -112,3 +117,7 @@ class Manifest:
         for field, extent in extents.items():
             if cells[field] != math.prod(extent):
                 raise Damaged(f"it has {cells[field]} cells of {field}, not {math.prod(extent)}")
+
+
+def _crc(version: int, text: bytes) -> int:
+    return zlib.crc32(text, zlib.crc32(str(version).encode()))

@@ -15,7 +15,7 @@ from controllers.balance.balancer import cells_on
 from controllers.calls.call import collective
 from controllers.checkpoint.error import CheckpointError, Damaged
 from controllers.checkpoint.folder import newest_first, step_of
-from controllers.checkpoint.manifest import Manifest
+from controllers.checkpoint.manifest import FORMAT, Manifest
 from controllers.checkpoint.matching import PROCESS, differences, facts_of, told
 from controllers.checkpoint.reading import array, load
 from controllers.checkpoint.writing import Cells, field_cells, prepare_together, write
@@ -178,6 +178,11 @@ class Keeping(Exchanging):
         found = self._together(lambda: Manifest.of(path) if self.comm.rank == 0 else None)
         manifest: Manifest = self.comm.bcast(found)
         state = manifest.state
+        if manifest.format != FORMAT:
+            raise on_all_ranks(CheckpointError(
+                f"{path}: has the format {manifest.format}, this version reads {FORMAT}; go on "
+                f"with the version that has written it, or name another folder"
+            ))  # fmt: skip
         self._refuse(path, state, kept, now)
         if kept.restart == "auto" and self.comm.bcast(state["process"] == PROCESS):
             raise on_all_ranks(CheckpointError(

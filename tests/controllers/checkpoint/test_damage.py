@@ -15,6 +15,7 @@ from kept_programs import alike, ran
 from mpi_jobs import helpers_path, run_ranks
 
 import controllers as ct
+from controllers.checkpoint.manifest import Manifest
 
 SUPPORT = Path(__file__).parents[2] / "support"
 END = 14
@@ -95,6 +96,15 @@ def test_a_run_is_not_begun_anew_where_all_are_damaged(tmp_path: Path, whole: Pa
     ):
         ran("wave", END, kept=tmp_path / "kept")
     assert sorted((tmp_path / "kept").rglob("*")) == before
+
+
+def test_a_checkpoint_of_another_format_is_left_alone(tmp_path: Path, whole: Path) -> None:
+    shutil.copytree(whole, tmp_path / "kept")
+    manifest = tmp_path / "kept/run-1/000003-step-12/manifest"
+    manifest.write_bytes(Manifest({"new": 1}, {}, [], format=2).encoded())
+    with pytest.raises(ct.CheckpointError, match="has the format 2, this version reads 1"):
+        ran("wave", END, kept=tmp_path / "kept")
+    assert manifest.is_file()
 
 
 def test_runs_that_are_killed_at_any_moment_end_with_the_same_bits(
