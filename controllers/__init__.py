@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from controllers.array.by_label import sum_by
     from controllers.check import CheckError
     from controllers.check.finding import KernelError
+    from controllers.checkpoint.error import CheckpointError
     from controllers.controller.access import reading, updating, writing
     from controllers.controller.controller import Controller
     from controllers.controller.tied_tile import Selection, TiedTile
@@ -63,7 +64,9 @@ if TYPE_CHECKING:
     from controllers.report.report import Report
     from controllers.run.computation import Computation
     from controllers.run.dry_run import dry_run
+    from controllers.run.listening import Stopped
     from controllers.run.skeleton import stencil_computation
+    from controllers.settings.checkpoints import every
     from controllers.settings.division import Division
     from controllers.settings.execution import Execution
     from controllers.space.workspace import workspace
@@ -76,6 +79,7 @@ _HOMES = {
     "Boundary": "controllers.program.boundary",
     "BuildError": "controllers.kernel.build",
     "CheckError": "controllers.check",
+    "CheckpointError": "controllers.checkpoint.error",
     "Column": "controllers.language.item_parameters",
     "Computation": "controllers.run.computation",
     "Controller": "controllers.controller.controller",
@@ -106,6 +110,7 @@ _HOMES = {
     "Stage": "controllers.program.program",
     "Stencil": "controllers.language.weights",
     "Step": "controllers.language.step",
+    "Stopped": "controllers.run.listening",
     "TiedTile": "controllers.controller.tied_tile",
     "TileView": "controllers.memory.tile",
     "Time": "controllers.language.step",
@@ -120,6 +125,7 @@ _HOMES = {
     "dot": "controllers.language.folds",
     "dry_run": "controllers.run.dry_run",
     "each": "controllers.language.each",
+    "every": "controllers.settings.checkpoints",
     "extrapolate": "controllers.program.rule",
     "fixed": "controllers.language.profile",
     "float32": "numpy",
@@ -161,17 +167,17 @@ _HOMES = {
     "writing": "controllers.controller.access",
 }
 __all__ = [     # not those of Python's own names: all, any, max, min, sum
-    "All", "Boundary", "BuildError", "CheckError", "Column", "Computation", "Controller",
-    "ControllersError", "Coordinate", "Coordinates", "Device", "Division", "Each", "Execution",
-    "Field", "Grid", "Index", "Kernel", "KernelError", "MemoryCapError", "Near", "NoDeviceError",
-    "Parameter", "PatternFileError", "Plan", "Program", "Read", "Report", "Row", "Scalar",
-    "Selection", "Stage", "Stencil", "Step", "TiedTile", "TileView", "Time", "accumulate", "argmax",
-    "argmin", "custom", "derivative", "devices", "dot", "dry_run", "each", "extrapolate", "fixed",
-    "float32", "float64", "gradient", "heun", "int16", "int32", "int64", "keep", "laplacian",
-    "leapfrog", "mean", "mirror", "norm", "opencl_c", "parity", "point", "read_patterns",
-    "reading", "reference_run", "reference_steps", "register_stencil", "repeat", "rk3",
-    "steady", "stencil_computation", "step", "stored", "struct", "sum_by", "tune", "uint8",
-    "updating", "workspace", "writing",
+    "All", "Boundary", "BuildError", "CheckError", "CheckpointError", "Column", "Computation",
+    "Controller", "ControllersError", "Coordinate", "Coordinates", "Device", "Division", "Each",
+    "Execution", "Field", "Grid", "Index", "Kernel", "KernelError", "MemoryCapError", "Near",
+    "NoDeviceError", "Parameter", "PatternFileError", "Plan", "Program", "Read", "Report", "Row",
+    "Scalar", "Selection", "Stage", "Stencil", "Step", "Stopped", "TiedTile", "TileView", "Time",
+    "accumulate", "argmax", "argmin", "custom", "derivative", "devices", "dot", "dry_run", "each",
+    "every", "extrapolate", "fixed", "float32", "float64", "gradient", "heun", "int16", "int32",
+    "int64", "keep", "laplacian", "leapfrog", "mean", "mirror", "norm", "opencl_c", "parity",
+    "point", "read_patterns", "reading", "reference_run", "reference_steps", "register_stencil",
+    "repeat", "rk3", "steady", "stencil_computation", "step", "stored", "struct", "sum_by", "tune",
+    "uint8", "updating", "workspace", "writing",
 ]  # fmt: skip
 
 

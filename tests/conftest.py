@@ -24,6 +24,9 @@ CASES = {
     "stencil-cases": (1, 60, "how many random stencils to try"),
     "pattern-cases": (300, 4000, "how many random pattern files to read"),
     "kills": (1, 35, "how many jobs to end by a rank's death"),
+    "kept-kills": (5, 200, "how many kept runs to kill again and again"),
+    "bit-flips": (20, 200, "how many checkpoints to damage by a bit"),
+    "truncations": (10, 100, "how many checkpoints to cut short"),
     "strategy-cases": (2, 40, "how many random stages per strategy"),
 }
 LEFT: pytest.StashKey[int] = pytest.StashKey()      # how many tests run only with --whole

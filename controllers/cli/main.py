@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The commands of the command line, and how it ends.
 
-Exit codes: 0 done, 1 failed on the way, 2 an option or a file cannot be used, 3 no usable device.
-All ranks of a job end with the same.  Options are read before MPI or OpenCL is loaded: not every
-command needs them.
+Exit codes: 0 done, 1 failed on the way, 2 an option or a file cannot be used, 3 no usable device,
+75 ended by a signal after a checkpoint.  All ranks of a job end with the same.  Options are read
+before MPI or OpenCL is loaded: not every command needs them.
 """
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ from hitmap.comm import (
 
 _EPILOG = (
     "Exit codes: 0 done, 1 failed on the way, 2 an option or a file cannot be used, "
-    "3 no usable device.  controllers docs lists the documentation, and prints its pages."
+    "3 no usable device, 75 ended by a signal after a checkpoint.  controllers docs lists the "
+    "documentation, and prints its pages."
 )
 _ALONE = ("docs", "estimates", "examples", "kgt")    # need neither ranks nor MPI
 

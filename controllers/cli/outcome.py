@@ -35,6 +35,8 @@ def attempt(work: Callable[[], _T]) -> Union[_T, Failure]:
         return work()
     except Failure as failure:
         return failure
+    except SystemExit as end:       # by a signal
+        return Failure(end.code if isinstance(end.code, int) else FAILED, str(end))
     except NoDeviceError as error:
         return Failure(NO_DEVICE, str(error))
     except MemoryError as error:

@@ -16,9 +16,12 @@ from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import controllers
 import hitmap
+from controllers.checkpoint.error import CheckpointError
+from controllers.cli.checkpoints import checkpoints_of
 from controllers.cli.files import check_targets, reason
 from controllers.cli.kernels import write_kernels_of
 from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, on_root
@@ -28,6 +31,7 @@ from controllers.device import NoDeviceError
 from controllers.language.pattern_file import is_literal
 from controllers.memory.ledger import MemoryCapError
 from controllers.run.computation import Computation
+from controllers.run.listening import STOPPED, Stopped
 from controllers.settings.division import Division
 from controllers.settings.execution import Execution
 from controllers.settings.overrides import Overrides, overriding
@@ -42,6 +46,7 @@ class _Explained(BaseException):
 
 def command(options: argparse.Namespace, comm: Communicator) -> None:
     """Run the program, from its first line to its end.  Collective."""
+    checkpoints_of(options)     # refused before anything is computed
     on_root(comm, lambda: _check(options))
     run = _Run(options)
     with _as_main(options.pattern, options.arguments), overriding(run.overrides()):
@@ -51,6 +56,12 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
             USAGE,
             f"{options.pattern}: it has made no computation, so no option held; a program makes a "
             f"controllers.Computation or a workspace, a pattern file needs --size or --input",
+        )
+    if options.checkpoint is not None and not run.n_made:
+        raise Failure(
+            USAGE,
+            f"{options.pattern}: it has made no computation, whose runs --checkpoint would keep; a "
+            f"workspace has no steps: save its arrays",
         )
     for option, what in (("trace", "timeline"), ("plot", "picture")):
         wanted = getattr(options, option) is not None and not options.explain
@@ -74,6 +85,7 @@ class _Run:
     def __init__(self, options: argparse.Namespace) -> None:
         self.n_made = self.n_closed = self.n_drawn = self.n_opened = 0
         self.refusals: list[Exception] = []     # of what the options say
+        self._numbers: WeakKeyDictionary[Computation, int] = WeakKeyDictionary()
         self._options = options
 
     def overrides(self) -> Overrides:
@@ -86,6 +98,7 @@ class _Run:
         return Overrides(
             _known(given, Division), execution, options.iterations,
             self._made, self._runs, self._closes, self.refusals.append, opened=self._opened,
+            checkpoints=lambda one: checkpoints_of(options, self._numbers[one]),
         )  # fmt: skip
 
     def _opened(self, workspace: object) -> None:
@@ -93,6 +106,7 @@ class _Run:
 
     def _made(self, computation: Computation) -> None:
         self.n_made += 1
+        self._numbers[computation] = self.n_made
         if self._options.kgt_out is not None:
             write_kernels_of(computation, self._options.kgt_out)
         if self._options.explain:
@@ -182,6 +196,10 @@ def _execute(path: Path, run: _Run) -> None:
         pass
     except Failure:
         raise
+    except Stopped as stopped:
+        raise Failure(STOPPED, f"{path}: {stopped}") from None
+    except CheckpointError as error:
+        raise Failure(USAGE, f"{path}: {error}") from None
     except SystemExit as end:
         if end.code not in (None, 0):
             code = end.code if isinstance(end.code, int) else FAILED

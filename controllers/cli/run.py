@@ -6,7 +6,9 @@ import argparse
 import json
 import sys
 
+from controllers.checkpoint.error import CheckpointError
 from controllers.cli import hash_field
+from controllers.cli.checkpoints import checkpoints_of
 from controllers.cli.job import Job, check
 from controllers.cli.kernels import write_kernels_of
 from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, on_root
@@ -21,6 +23,7 @@ from hitmap.comm import Communicator
 
 def command(options: argparse.Namespace, comm: Communicator) -> None:
     """Check, compute, write, report.  Collective."""
+    checkpoints_of(options)     # refused before anything is computed
     job = on_root(comm, lambda: check(options))
     with _computation(job, comm) as computation:
         is_root = comm.rank == 0
@@ -31,7 +34,7 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
         if options.kgt_out is not None:
             write_kernels_of(computation, options.kgt_out)
         _load(options, computation)
-        computation.run(options.iterations, progress=True)
+        _run(options, computation)
         report = computation.report()
         _write(options, computation)
     if is_root:
@@ -63,6 +66,21 @@ def _load(options: argparse.Namespace, computation: Computation) -> None:
         computation.load_file(options.input)
     except ValueError as error:
         raise Failure(USAGE, f"--input: {error}") from None
+
+
+def _run(options: argparse.Namespace, computation: Computation) -> None:
+    """Run the steps, from a checkpoint on where there is one.  Collective."""
+    kept = checkpoints_of(options)
+    try:
+        if kept is None:
+            computation.run(options.iterations, progress=True)
+        else:
+            computation.run(
+                options.iterations, progress=True, checkpoint=(kept.folder, kept.every),
+                restart=kept.restart, restart_anyway=kept.anyway,
+            )  # fmt: skip
+    except CheckpointError as error:
+        raise Failure(USAGE, f"--checkpoint: {error}") from None
 
 
 def _write(options: argparse.Namespace, computation: Computation) -> None:

@@ -26,6 +26,7 @@ from controllers.memory.ledger import ENVIRONMENT, HOST_ENVIRONMENT
 from controllers.program.fusion import Fusing
 from controllers.program.program import DTYPES, Math
 from controllers.program.storing import Storing
+from controllers.settings.checkpoints import RESTARTS
 from controllers.settings.division import PARTITIONS
 from controllers.settings.execution import MOST_STEPS, Balance, Exchange
 from hitmap.comm import Communicator
@@ -48,6 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     _execution_options(parser)
     _memory_options(parser)
     _balance_option(parser)
+    _checkpoint_options(parser)
     _inspection_options(parser)
     _report_options(parser)
 
@@ -170,6 +172,23 @@ def _balance_option(parser: argparse.ArgumentParser) -> None:
         help="move the cuts between devices so that all take equally long: start, in the first "
         "steps, dynamic, always, as devices may become slower, or off; the result has the same "
         "bits (default: start with --weights auto, else off)")
+
+
+def _checkpoint_options(parser: argparse.ArgumentParser) -> None:
+    """What is kept of a run that may be ended."""
+    add = parser.add_argument
+    add("--checkpoint", metavar="DIR", type=file_name,
+        help="the folder in which the state of the run is kept, and from which the same command, "
+        "given again, goes on, on as many ranks and devices as there are then; of a program, of "
+        "its second computation in DIR-2, and so on.  SIGTERM, SIGUSR1 and Ctrl-C end the run "
+        "after a checkpoint, the first two with the exit code 75: see controllers docs checkpoints")
+    add("--every", metavar="SECONDS", type=duration,
+        help="how often a checkpoint is written, of which the last two are kept (default: 600)")
+    add("--restart", choices=RESTARTS,
+        help="auto (the default): go on from the newest checkpoint, if there is one; require: "
+        "there must be one; no: begin anew")
+    add("--restart-anyway", action="store_true",
+        help="go on from a checkpoint of a run with other parameters or records, with those of now")
 
 
 def _inspection_options(parser: argparse.ArgumentParser) -> None:

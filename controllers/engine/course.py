@@ -32,6 +32,7 @@ class Course:
     def __init__(self, comm: Communicator, now: Callable[[], float] = time.monotonic) -> None:
         self.last = self.until = -1     # of the run; the last step that may be opened as yet
         self.reason: str | None = None  # why this rank wants to end
+        self._is_mild = False
         self.reasons: Sequence[str | None] = ()     # why all of them did, once all know
         self.looks = True       # whether anybody looks at folds after the last step
         self.first = self.look = 0      # of the run; the step after which somebody looks next
@@ -48,9 +49,11 @@ class Course:
         """Whether all ranks know that some rank wants to end."""
         return any(reason is not None for reason in self.reasons)
 
-    def ask(self, reason: str) -> None:
-        """This rank wants the run to end."""
-        self.reason = self.reason or reason
+    def ask(self, reason: str, *, mildly: bool = False) -> None:
+        """This rank wants the run to end; `mildly`: any other reason counts in place of this one.
+        """
+        if self.reason is None or (self._is_mild and not mildly):
+            self.reason, self._is_mild = reason, mildly
 
     def settle(self, reasons: Sequence[str | None]) -> None:
         """What the ranks want, as all of them know by now."""
@@ -58,7 +61,7 @@ class Course:
 
     def forget(self) -> None:
         """Nobody wants to end: a new run begins."""
-        self.reason, self.reasons = None, ()
+        self.reason, self.reasons, self._is_mild = None, (), False
 
     def begin(self, first: int, last: int) -> None:
         """Set out for the steps `first` to `last`, the same on all ranks."""

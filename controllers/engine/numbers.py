@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +24,6 @@ from controllers.program.program import Program
 from controllers.program.scalars import TIME_STEP, ScalarRules
 from controllers.program.surroundings import Surroundings
 from hitmap.comm import Communicator
-
-if TYPE_CHECKING:
-    pass
 
 BLOCK = 64      # steps that rank 0 computes at once
 _KEPT = 64      # steps whose scalars are kept, at least
@@ -81,6 +78,19 @@ class Numbers:
         """With the parameters and the time of another engine."""
         self.parameters, self._origin = other.parameters, other._origin
         self._latest = other._latest
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What `go_on_with` takes: all that steps after this one need to know, in plain numbers."""
+        return {
+            "parameters": {**self.parameters}, "origin": [*self._origin], "latest": {**self._latest}
+        }
+
+    def go_on_with(self, kept: Mapping[str, Any]) -> None:
+        """With the time, the parameters and the scalars that there were once."""
+        step, time = kept["origin"]
+        self.parameters = {**kept["parameters"]}
+        self._origin, self._latest = (step, time), {**kept["latest"]}
 
     def go_back(self, n_steps: int, time: float) -> None:
         """To a step of this engine, at the time that it had."""

@@ -63,6 +63,16 @@ def put_section(
     _put(engine, field, place, tiles, box, cells)
 
 
+def put_cells(
+    engine: Engine, field: str, place: int, box: Shape, cells: npt.NDArray[Any]
+) -> None:
+    """Set some cells that a place owns, from values of the field's dtype."""
+    tiles = engine.to_set(field, place)
+    own = _view(engine, field, place, tiles[0], box)
+    own[...] = cells
+    _put(engine, field, place, tiles, box, own)
+
+
 def put_values(
     engine: Engine, sources: Mapping[str, str], place: int, values_of: ValuesOf
 ) -> None:

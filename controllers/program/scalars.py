@@ -21,7 +21,10 @@ from hitmap.argument import number, wrong
 
 TIME_STEP, TIME = "dt", "t"     # the names that every program may use
 # Of `Computation.run`, which takes parameters beside them.
-KEYWORDS = ("n_steps", "progress", "until", "check_every", "at_most", "stop_if")
+KEYWORDS = (
+    "n_steps", "progress", "until", "check_every", "at_most", "stop_if", "checkpoint", "restart",
+    "restart_anyway",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,40 @@ def described(program: Program) -> str:
     return f"{program.name} in {program.dtype_text}, {digest[:16]}"
 
 
+def parts(program: Program) -> dict[str, str]:
+    """What makes a program compute what it does, by words that people know, each a short text.
+
+    Programs that have them all alike compute the same; with which values of parameters is not said.
+
+    >>> from controllers.language.weights import Stencil
+    >>> found = parts(Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2).program("float32"))
+    >>> found["the program"], found["the fields"], found["the results"]
+    ('mean', 'u', '')
+    """
+    found = {
+        "the program": program.name, "the fields": ", ".join(program.dtypes),
+        "the grid": repr(program.grid), "the arithmetic": program.math,
+        "the results": ", ".join(program.results),
+        "the renames": ", ".join(f"{new}={old}" for new, old in program.renames.items()),
+        "the repeats": repr([replace(one, until=None) for one in program.repeats]),
+    }  # fmt: skip
+    for field in program.fields:
+        outside = check_boundary(field.boundary, field.name, program.n_axes, field.dtype)
+        digests = [structure(program, stage) for stage in outside]
+        found[f"the dtype of {field.name}"] = field.dtype
+        found[f"what is outside of {field.name}"] = _cut(repr(field.boundary), *digests)
+    for number, stage in enumerate(program.stages, 1):
+        found[f"stage {number} ({stage.name})"] = _digest(structure(program, stage))[:16]
+    for name, rule in program.scalars.items():
+        is_given = isinstance(rule, Parameter)
+        found[f"the rule of {name}"] = "a parameter" if is_given else _cut(_rule(rule))
+    return found
+
+
+def _cut(text: str, *others: str) -> str:
+    return f"{text[:80]} [{_digest(text, *others)[:8]}]"
+
+
 def _rule(rule: ScalarRule) -> str:
     if isinstance(rule, (Parameter, Folded)):
         return repr(rule)

@@ -19,13 +19,15 @@ Until: TypeAlias = Union[float, Callable[[Results], Any], None]
 class Ending:
     """`n_steps` is the most there are, None where only `time` says when it is enough.
 
-    holds: asked after every `check_every` steps, on rank 0, with the results.
+    holds: asked after every `check_every` steps, on rank 0, with the results.  whole: of a part of
+    a run, the step at which that has begun, and the one at which it ends at the latest, if any.
     """
 
     n_steps: int | None
     time: float | None = None
     holds: Callable[[Results], Any] | None = None
     check_every: int = 1
+    whole: tuple[int, int | None] | None = None
 
     @classmethod
     def of(
@@ -67,6 +69,17 @@ class Ending:
     def limited(self, n_steps: int) -> Ending:
         """The same after so many steps at most; instead of as many as there are."""
         return replace(self, n_steps=n_steps)
+
+    def part(self, first: int, done: int, most: int | None) -> Ending:
+        """What is left of it after `done` steps from the step `first` on, or `most` steps of that.
+
+        >>> Ending(100).part(first=20, done=30, most=None).n_steps
+        70
+        """
+        left = None if self.n_steps is None else self.n_steps - done
+        counts = [count for count in (left, most) if count is not None]
+        last = None if self.n_steps is None else first + self.n_steps
+        return replace(self, n_steps=min(counts, default=None), whole=(first, last))
 
     def steps(self, engine: Engine) -> int | None:
         """How many steps there are at most from now on; None where steps themselves say."""

@@ -14,10 +14,10 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from controllers.engine import Course, Progress
+from controllers.run.listening import CTRL_C, DUE, SIGNALS, Listening, Stopped
 from hitmap.agreement import on_all_ranks
 from hitmap.comm import Communicator
 
-CTRL_C = "Ctrl-C"
 _HEARD = b"\nCtrl-C: the run ends at the next step that all share; again: at once, the field torn\n"
 _STDERR = 2
 
@@ -26,17 +26,24 @@ class Interruption:
     """From its beginning to its end, the run on `course` listens for what may end it.
 
     Ctrl-C is heard where Python would raise KeyboardInterrupt for it: in the main thread, unless
-    the program has a handler of its own.
+    the program has a handler of its own; or by `listening`, which hears other signals, too.
     """
 
-    def __init__(self, course: Course, comm: Communicator, progress: Progress | None) -> None:
+    def __init__(
+        self, course: Course, comm: Communicator, progress: Progress | None,
+        listening: Listening | None = None,
+    ) -> None:  # fmt: skip
         self._course, self._comm, self._progress = course, comm, progress
+        self._listening = listening
         self._error: BaseException | None = None
         self._n_heard = 0
         self._previous: Any = None
 
     def __enter__(self) -> Interruption:
         self._course.forget()
+        if self._listening is not None:
+            self._listening.follow(self._course)
+            return self
         in_main = threading.current_thread() is threading.main_thread()
         if in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             self._previous = signal.signal(signal.SIGINT, self._hear)
@@ -61,25 +68,29 @@ class Interruption:
     def follow(self, course: Course) -> None:
         """The run goes on, on another course, which nobody has asked to end."""
         before, self._course = self._course, course
-        if before is not course and before.reason is not None:
+        if before is not course and before.reason not in (None, DUE):
             course.ask(before.reason)
+        if self._listening is not None:
+            self._listening.follow(course)
 
     def settle(self, n_done: int, n_steps: int) -> None:
         """Raise on all ranks if any of them has wanted the end; all know by now."""
         reasons = self._course.reasons
-        if not self._course.ended:
+        if {*reasons} <= {None, DUE}:       # after a checkpoint it goes on
             return
         self._n_heard = 0
         share = "which all ranks share: " if len(reasons) > 1 else ""
-        where = (
-            f"the run has ended after {n_done} of {n_steps} steps, {share}"
-            "the field can be saved, and a further run goes on from there"
-        )
+        there = f"the run has ended after {n_done} of {n_steps} steps, {share}"
+        where = f"{there}the field can be saved, and a further run goes on from there"
+        kept = f"{there}its checkpoint is where the same program, run again, goes on"
+        stopping = [name for name in SIGNALS.values() if name in reasons]
+        if stopping:
+            raise on_all_ranks(Stopped(f"{stopping[0]}: {kept}"))
         if CTRL_C in reasons:
-            raise on_all_ranks(KeyboardInterrupt(where))
+            raise on_all_ranks(KeyboardInterrupt(where if self._listening is None else kept))
         if self._error is not None:
             raise self._error
-        named = [f"rank {rank}: {text}" for rank, text in enumerate(reasons) if text is not None]
+        named = [f"rank {n}: {text}" for n, text in enumerate(reasons) if text not in (None, DUE)]
         raise RuntimeError(f"progress has failed on {'; '.join(named)}; {where}")
 
     def _tell(self, done: int, total: int) -> None:

@@ -118,6 +118,36 @@ class Record:
         for kept in (self.steps, self.times, self._samples, self._values):
             del kept[count:]
 
+    @property
+    def values(self) -> list[Any] | None:
+        """All samples of a result; None of a field."""
+        return None if self.of_fields else [*self._values]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What each cell of a sample holds."""
+        assert self._dtype is not None, "of a field"
+        return self._dtype
+
+    @property
+    def said(self) -> dict[str, object]:
+        """What it samples, and how often, in words and numbers."""
+        return {"of": self.name, "every": self.every, "shape": [*self.shape]}
+
+    def go_on(
+        self, steps: Sequence[int], times: Sequence[float],
+        samples: npt.NDArray[Any] | Sequence[Any],
+    ) -> None:  # fmt: skip
+        """These have been taken before, as `get` gives them; those of fields on one rank alone."""
+        self.steps[:], self.times[:] = steps, times
+        if self._selection is None:
+            self._values[:] = samples
+            return
+        at = tuple(np.arange(len(chosen)) for chosen in self._selection.chosen)
+        extent = tuple(map(len, at))
+        parts = [[(at, one.reshape(extent))] for one in samples] or [[] for _ in steps]
+        self._samples[:] = parts
+
     def __len__(self) -> int:
         return len(self.steps)
 

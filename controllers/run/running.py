@@ -15,15 +15,14 @@ from controllers.engine import Progress, RunLog
 from controllers.placement.own_kernel import check_rest
 from controllers.report.trace import Trace
 from controllers.run.ending import Ending, Until
-from controllers.run.exchanging import Exchanging
 from controllers.run.finite import not_finite, watched_fields
 from controllers.run.interruption import Interruption
+from controllers.run.keeping import Keeping
 from controllers.run.kept import Kept
 from controllers.run.looks import AllLooks, Check, Look, Pause
-from controllers.run.parameters import Parameters
 from controllers.run.progress import Watcher, told_by
-from controllers.run.record import Record
 from controllers.run.results import Results
+from controllers.settings.checkpoints import Checkpoint, Checkpoints
 from controllers.settings.overrides import overrides
 from hitmap.agreement import on_all_ranks
 from hitmap.argument import whole
@@ -32,13 +31,10 @@ KEEP_EVERY = 64     # steps between two times that fields are kept, to find wher
 AT_ONCE = 1024      # steps of a run of which nobody knows how many there are
 
 
-class Running(Exchanging):
+class Running(Keeping):
     """The verbs that run steps."""
 
-    _parameters: Parameters
     _trace: Trace | None
-    _looks: list[Record]
-    _results: Results | None
 
     def run(
         self,
@@ -49,6 +45,9 @@ class Running(Exchanging):
         check_every: int | None = None,
         at_most: int | None = None,
         stop_if: bool | str | Sequence[str] = False,
+        checkpoint: Checkpoint = None,
+        restart: str | None = None,
+        restart_anyway: bool = False,
         **scalars: float,
     ) -> Results | None:
         """Run `n_steps` steps, or `until` something; what the last one has found, if it names any.
@@ -66,6 +65,17 @@ class Running(Exchanging):
             steps done and their total, or a bar such as tqdm's, with `update` and `total`; it is
             told now and then how far this rank is.
 
+        checkpoint: the folder in which the state is kept every 10 minutes and when the run ends, or
+            `("run.checkpoint", ct.every(seconds=60))`, or `ct.every(steps=1000)`; the last two are
+            kept.  A run that finds one goes on there instead of where it would have begun: so the
+            same program, run again, goes on where it was, with the same bits, on any number of
+            ranks, places and devices.  SIGTERM, SIGUSR1 and Ctrl-C end it after a checkpoint, the
+            first two by `Stopped`, a SystemExit with the code 75 (docs/checkpoints.md).
+        restart: "auto", or "require", which says that there must be a checkpoint, or "no": begin
+            anew.  restart_anyway: also where parameters or records are others than then; those of
+            now count.  CheckpointError on all ranks where it cannot go on from what is there, and
+            OSError where none can be written.
+
         Ctrl-C, on any rank, or an error of `progress` end the run at a step that all ranks share:
         the exception is raised on all of them, the field can be saved, and `run` goes on from
         there.  After another error, or a second Ctrl-C, the field is torn until it is set anew.
@@ -77,10 +87,19 @@ class Running(Exchanging):
         ending = refuse_together(self.comm, lambda: Ending.of(
             n_steps, until, None if watched else check_every, at_most
         ))  # fmt: skip
-        ending = self._begun(ending)
-        if not watched:
+        kept = refuse_together(
+            self.comm, lambda: Checkpoints.of(checkpoint, restart, restart_anyway)
+        )
+        ending, kept = self._begun(ending), overrides().kept(self, kept)
+
+        def go(ending: Ending, told: Progress | None, scalars: dict[str, float]) -> Results | None:
+            if watched:
+                return self._run_watched(ending, told, scalars, watched, looks_every)
             return self._go(ending, told, scalars)
-        return self._run_watched(ending, told, scalars, watched, looks_every)
+
+        if kept is None:
+            return go(ending, told, scalars)
+        return self._run_kept(kept, ending, told, scalars, go)
 
     def _begun(self, ending: Ending) -> Ending:
         """What whoever starts the program says in place of it."""
@@ -91,7 +110,8 @@ class Running(Exchanging):
     def _go(
         self, ending: Ending, told: Progress | None, scalars: dict[str, float]
     ) -> Results | None:
-        with Interruption(self._engine.course, self.comm, told) as interruption:
+        course = self._engine.course
+        with Interruption(course, self.comm, told, self._listening) as interruption:
             return self._run(ending, interruption, scalars)
 
     def _run_watched(
@@ -120,6 +140,8 @@ class Running(Exchanging):
             error = not_finite(self, fields, before)
             if error is not None:
                 raise error if kept is None else self._first(error, kept, ending, fields)
+            if self._engine.course.ended:   # for a checkpoint
+                break
         return found
 
     def _first(
@@ -166,13 +188,15 @@ class Running(Exchanging):
             self._check_rest(n_steps, looks)
         try:
             self._advance(n_steps, ending, looks, interruption)
+            self._stopped = looks is not None and looks.stopped
         except BaseException:
             if self._engine.torn:
                 self.state.tear("run", self.fields, is_lost=self.comm.size > 1)
             raise
         n_done = self._engine.n_steps - first
         found = self._found() if self.program.results and n_done else None
-        interruption.settle(n_done, n_done if n_steps is None else n_steps)
+        begun, last = ending.whole or (first, None if n_steps is None else first + n_steps)
+        interruption.settle(self.step - begun, (self.step if last is None else last) - begun)
         return found
 
     def _advance(
@@ -225,8 +249,10 @@ class Running(Exchanging):
         looks: list[Look] = [*self._looks]
         if ending.holds is not None:
             assert n_steps is not None, "at_most"
-            first = self._engine.n_steps
-            looks.append(Check(ending.holds, self.comm, ending.check_every, first, first + n_steps))
+            now = self._engine.n_steps
+            first, last = ending.whole or (now, now + n_steps)
+            assert last is not None, "at_most"
+            looks.append(Check(ending.holds, self.comm, ending.check_every, first, last))
         return AllLooks(looks, self._found, pause) if looks or pause is not None else None
 
     def _check_rest(self, n_steps: int, looks: AllLooks | None) -> None:

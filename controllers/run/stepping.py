@@ -7,6 +7,7 @@ from typing import Any
 
 from controllers.calls.array_calls import changed
 from controllers.calls.call import collective, refuse_together
+from controllers.engine import Progress
 from controllers.run.ending import Ending
 from controllers.run.interruption import Interruption
 from controllers.run.looks import Pause
@@ -15,6 +16,8 @@ from controllers.run.record import Record, Selection
 from controllers.run.results import Results
 from controllers.run.running import Running, further
 from controllers.run.walk import Walk
+from controllers.settings.checkpoints import Checkpoint, Checkpoints
+from controllers.settings.overrides import overrides
 from hitmap.argument import whole
 
 
@@ -22,37 +25,68 @@ class Stepping(Running):
     """The verbs that run steps, and look at them on the way."""
 
     def steps(
-        self, n_steps: int, every: int = 1, progress: Watcher = None, **scalars: float
+        self,
+        n_steps: int,
+        every: int = 1,
+        progress: Watcher = None,
+        *,
+        checkpoint: Checkpoint = None,
+        restart: str | None = None,
+        restart_anyway: bool = False,
+        **scalars: float,
     ) -> Iterator[Moment]:
         """Run `n_steps` steps, and yield after each `every`, and after the last.
 
         What is yielded has `step` and `time`, the results, and the fields as they are then.
-        Collective, each time.
+        Collective, each time.  checkpoint, restart, restart_anyway: as of `run`; what is done with
+        a moment comes before the checkpoint of it, and those before a restart do not come again.
         """
         self.state.check_idle("run")
         told = told_by(progress, self.comm)
         count = refuse_together(self.comm, lambda: whole(every, "every", 1))
+        own = refuse_together(
+            self.comm, lambda: Checkpoints.of(checkpoint, restart, restart_anyway)
+        )
         ending = self._begun(refuse_together(
             self.comm, lambda: Ending.of(n_steps, None, None, None)
         ))  # fmt: skip
-        total = ending.n_steps
-        assert total is not None
-        if total < 1:       # refused where it is negative
+        assert ending.n_steps is not None
+        if ending.n_steps < 1:      # refused where it is negative
             self._go(ending, told, scalars)
+        kept = overrides().kept(self, own)
+        begun = self.step if kept is None else self._restore(kept, scalars)
+        with self._keeping(kept, begun):
+            yield from self._moments(ending.n_steps, count, told, scalars, kept, begun)
+
+    def _moments(
+        self, total: int, count: int, told: Progress | None, scalars: dict[str, float],
+        kept: Checkpoints | None, begun: int,
+    ) -> Iterator[Moment]:  # fmt: skip
+        """Each `count` steps of `total` since the step `begun`."""
         walk: Walk | None = None
-        for done in range(0, total, count):
+        done = self.step - begun
+        while done < total:
             self.state.check_idle("run")
-            if self._can_walk:
+            before, aligned = self.step, done % count == 0
+            if self._can_walk and aligned:
                 first = self.step if walk is None else walk.first
                 tell = further(told, done - (self.step - first), total)
-                with Interruption(self._engine.course, self.comm, tell) as interruption:
+                course = self._engine.course
+                with Interruption(course, self.comm, tell, self._listening) as interruption:
                     walk = self._walk(total - done, count, scalars, walk, interruption)
             else:
                 tell = further(told, done, total)
-                self._go(Ending(min(count, total - done)), tell, scalars)
+                self._go(Ending(min(count - done % count, total - done)), tell, scalars)
             scalars = {}
-            known = self._results is not None and self._results.step == self.step
-            yield Moment(self, self.results if known else self._found())
+            newest = self.step - before
+            done += newest
+            if done % count == 0 or done == total:
+                known = self._results is not None and self._results.step == self.step
+                yield Moment(self, self.results if known else self._found())
+            if kept is not None and (
+                kept.is_due(done, newest) or done == total or self._engine.course.ended
+            ):
+                self._keep(kept, begun)
 
     @property
     def _can_walk(self) -> bool:
