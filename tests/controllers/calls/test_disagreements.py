@@ -18,7 +18,8 @@ Told = dict[str, list[str]]
 def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
     """What each rank was told in each case that was selected: one job tries them all."""
     items = [item for item in request.session.items if isinstance(item, pytest.Function)]
-    chosen = [item.callspec.params["name"] for item in items if "told" in item.fixturenames]
+    own = [item for item in items if item.path == request.path and "told" in item.fixturenames]
+    chosen = [item.callspec.params["name"] for item in own]
     folder = tmp_path_factory.mktemp("disagreements")
     script = f"import os, disagreements; os.chdir({str(folder)!r}); disagreements.main({chosen})"
     job = run_ranks(3, ["-c", script], env=helpers_path())
