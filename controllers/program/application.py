@@ -42,7 +42,8 @@ def apply_sweep(
 
     items = items_of(sweep.stage)
     if items is not None:
-        return _of_items(sweep, items, cells_of, over, dtypes, around)
+        found = _of_items(sweep, items, cells_of, over, dtypes, around).results
+        return {items.field_of[name]: values for name, values in zip(items.writes, found)}
 
     def read(node: Read) -> Values:
         return cells_of(node.field, over.shift(node.offset))
@@ -57,30 +58,6 @@ def apply_sweep(
 
 
 def _of_items(
-    sweep: Sweep,
-    items: Items,
-    cells_of: Callable[[str, Shape], Values],
-    over: Shape,
-    dtypes: Dtypes,
-    around: Surroundings,
-) -> Mapping[str, Values]:
-    found = _values_of(sweep, items, cells_of, over, dtypes, around).results
-    return {items.field_of[name]: values for name, values in zip(items.writes, found)}
-
-
-def _folded_items(
-    sweep: Sweep,
-    items: Items,
-    cells_of: Callable[[str, Shape], Values],
-    over: Shape,
-    dtypes: Dtypes,
-    around: Surroundings,
-) -> dict[str, Accumulator]:
-    summed = _values_of(sweep, items, cells_of, over, dtypes, around).summed
-    return {part: Accumulator.of("sum", values) for part, values in summed.items()}
-
-
-def _values_of(
     sweep: Sweep,
     items: Items,
     cells_of: Callable[[str, Shape], Values],
@@ -107,7 +84,8 @@ def folded(
     stage, dtypes = sweep.stage, program.dtypes
     items = items_of(stage)
     if items is not None:
-        return _folded_items(sweep, items, cells_of, over, dtypes, around)
+        summed = _of_items(sweep, items, cells_of, over, dtypes, around).summed
+        return {part: Accumulator.of("sum", values) for part, values in summed.items()}
 
     def read(node: Read) -> Values:
         return cells_of(node.field, over.shift(node.offset))
