@@ -11,11 +11,13 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from controllers.language.pattern_file import is_literal, read_patterns
 from controllers.run.computation import Computation
+from controllers.settings.division import Division
 from controllers.settings.overrides import Overrides, overriding
 from hitmap.comm import SerialCommunicator
 
@@ -36,7 +38,7 @@ def computation_of(
 ) -> Computation:  # fmt: skip
     """That of a file, on so many cells and in one process.
 
-    options: of its execution.  instead: other words of its text.  ValueError where it has none of
+    options: of its division and execution.  instead: other words of its text.  ValueError where it has none of
     such an extent, RuntimeError where it runs none at all.
     """
     if is_literal(path):
@@ -54,7 +56,12 @@ def computation_of(
         sizes = sizes_of(names["computation"], extent)
         made: Computation = names["computation"](*sizes, comm=SerialCommunicator(), **options)
         return made
-    said = Overrides(execution=options, extent=extent, runs=_reached)
+    cuts = {one.name for one in fields(Division)} & options.keys()
+    said = Overrides(
+        {name: options[name] for name in cuts},
+        {name: value for name, value in options.items() if name not in cuts},
+        extent=extent, runs=_reached,
+    )  # fmt: skip
     try:
         with _as_main(path), overriding(said):
             exec(code, {**names, "__name__": "__main__"})

@@ -116,4 +116,6 @@ def needed(function: Function, text: str, number: int) -> int:
     """How tightly an operand must bind to stand in the text without parentheses."""
     if _CALL.match(text):
         return CHOICE
+    if number == 0 and function.strength == CHOICE:
+        return SUM      # compilers warn of `a & b ? c : d`
     return function.strength + (number > 0 or not function.chains)

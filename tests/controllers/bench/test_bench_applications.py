@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +54,17 @@ def test_each_application_has_the_extent_that_is_wanted_and_runs(name: str) -> N
         assert run.step == 0
         run.run(1)
         assert run.step == 1
+
+
+def test_the_tool_finds_the_same_bits_on_parts_and_says_so(tmp_path: Path) -> None:
+    names = sample(list(APPLICATIONS), 20)
+    words = [sys.executable, str(EXAMPLES.parent / "tools/compare_applications.py"), *names]
+    told = subprocess.run([*words, "--steps", "5"], cwd=tmp_path, text=True, capture_output=True)
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert [line.split()[:2] for line in told.stdout.splitlines()] == [
+        [name, "cpu/1,1"] for name in names
+    ]  # fmt: skip
+    assert all("the same bits, of " in line for line in told.stdout.splitlines())
 
 
 def test_a_computation_is_called_with_an_extent_or_with_one_number() -> None:

@@ -351,7 +351,7 @@ def test_what_is_shared_is_computed_once_in_the_order_of_its_first_use() -> None
     assert lines == [
         "const float t0 = u[c + 1] - u[c - 1];",
         "const float t1 = u[c - 1] + u[c + 1];",
-        "x = t0 < 0.0f ? t1 * t0 : t1 / t0;",
+        "x = (t0 < 0.0f) ? t1 * t0 : t1 / t0;",
     ]
     again = (total < 0) & (high < 0)
     stage = Stage("s", {"u": where(again, where(again, 1, 2), 3)}, ((-1, 1),))
