@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from itertools import product
 
@@ -44,7 +44,7 @@ class CheckedEngine(Engine):
         self._comm, self._shadows, self._whole = comm, comm.Dup(), whole
         self._monitor = Monitor(plan, executors, self._shadows)
         super().__init__(plan, executors, comm, tiles)
-        self._poison()
+        self._poison({} if tiles is None else tiles)
 
     def loaded(self, n_steps: int = 0) -> None:
         """The owned cells of a field, or of all, have been set; halos hold nothing any more."""
@@ -178,9 +178,11 @@ class CheckedEngine(Engine):
 
         return read
 
-    def _poison(self) -> None:
+    def _poison(self, filled: Container[TileKey]) -> None:
         """Fresh memory holds junk, to be seen where it is read."""
-        for key, tile in self.tiles.items() if self._whole is None else ():
+        for key, tile in self.tiles.items():
+            if key in filled:
+                continue
             memory = TileMemory(self.executors[key.place], tile)
             memory.write(np.full(memory.n_elements, junk(tile.dtype)))
         for wanted in self.plan.memories:

@@ -78,9 +78,7 @@ class Monitor:
         """A tile holds nothing."""
         self.cells(key).forget()
 
-    def loaded(
-        self, key: TileKey, field: str, values: Array, holds: Bits, n_steps: int
-    ) -> None:
+    def loaded(self, key: TileKey, field: str, values: Array, holds: Bits, n_steps: int) -> None:
         """The owned cells of a tile have these values, `field` after `n_steps` where `holds`."""
         cells, owned = self.cells(key), self.plan.owned(field, key.place)
         stamps = self.versions.stamps(field, owned, n_steps * self.versions.n_sweeps)
@@ -180,7 +178,8 @@ class Monitor:
         """The command that makes cells outside the domain; `read` says what is there then."""
         versions, thread = {v.field: v for v in operation.versions}, self._thread(operation)
         fields = dict(zip((access.memory for access in operation.writes), versions, strict=True))
-        is_before = operation.number >= len(self.plan.operations)   # what opens a step
+        opens = operation.number >= len(self.plan.operations)
+        is_next = opens or operation.launch == self.plan.n_launches     # the next step begins so
         sources, targets = (
             [part for access in each for part in self.parts(access, fields[access.memory])]
             for each in (operation.reads, operation.writes)
@@ -188,8 +187,9 @@ class Monitor:
 
         def command(wait_for: Sequence[Event] | None = None) -> Event:
             events, after = untraced(wait_for)
-            clock, now = self.clocks.tick(thread, after), self.step + is_before
-            times = {field: self.versions.time(now, one) for field, one in versions.items()}
+            clock = self.clocks.tick(thread, after)
+            times = {f: self.versions.time(self.step + (is_next and not one.number), one)
+                     for f, one in versions.items()}  # fmt: skip
             self._read(operation, sources, clock)
             for part in sources:
                 self.expect(part, times[part.field], f"the fill of place {operation.place} reads")
@@ -241,8 +241,8 @@ class Monitor:
         self, operation: Operation, parts: Sequence[Touched], clock: VectorClock, content: Numbers
     ) -> None:
         number = self.clocks.number(self._thread(operation))
-        for part in parts:
-            self.order(operation, part, part.cells.write(part.where, clock, number))
+        for one in parts:
+            self.order(operation, one, one.cells.write(one.where, clock, number))
         put(parts, content)
 
     def order(self, operation: Operation, part: Touched, early: Bits) -> None:
@@ -258,7 +258,7 @@ class Monitor:
         assert operation.sweep is not None
         sweep = self.plan.sweeps[operation.sweep]
         who = f"the launch of {sweep.name} at place {operation.place} writes {target.field}"
-        allowed = self.plan.updated(sweep, operation.place)
+        allowed = self.plan.computed(operation.sweep, operation.phase, operation.place)
         if target.box not in allowed:
             what = f"{who} at {target.box}, the cells of its place to be computed are {allowed}"
             self.complain(Complaint("place", what, target.field, target.box.lower))

@@ -16,12 +16,7 @@ from controllers.engine.memories import Memories
 from controllers.engine.network import MessageEnd, message_tags
 from controllers.executor.executor import Executor, Folding
 from controllers.memory.tile import Tile
-from controllers.plan import (
-    MemoryCells,
-    Operation,
-    Plan,
-    TileKey,
-)
+from controllers.plan import MemoryCells, Operation, Plan, TileKey
 from controllers.plan.fill import fills_of
 from controllers.plan.folding import combined, folds_at_times
 from controllers.plan.moved import moved
@@ -31,6 +26,7 @@ from controllers.program.application import no_cells
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
 from hitmap.comm import Communicator
+from hitmap.region import Region
 from hitmap.shape import Shape
 
 
@@ -130,13 +126,17 @@ class Binder(Memories):
 
     def folding_launch(self, operation: Operation) -> Command | None:
         """The other command of a launch that folds in some steps; or of one that folds apart."""
-        is_launch, apart = operation.verb == "launch", self.plan.folds_apart
-        if is_launch and self.plan.steps_are_rounds:    # it ends a run
-            own = self.plan.updated(self.plan.sweeps[0], operation.place)
-            return self.launch(operation, 1, over=own) if operation.gives else None
-        if not is_launch or not (apart or folds_at_times(self.plan, operation)):
+        if operation.verb != "launch":
             return None
-        return self.launch(operation, 1 if apart else None)
+        if not self.plan.folds_apart:
+            at_times = folds_at_times(self.plan, operation)
+            return self.launch(operation) if at_times else None
+        over, own = operation.launched, self.plan.updated(self.plan.sweeps[0], operation.place)
+        commands = [self.launch(operation, 1, over=over & own)] if operation.gives else []
+        if not self.plan.steps_are_rounds:      # else halos are exchanged anew
+            for box in (Region.of([over]) - own).boxes:
+                commands.append(self.launch(operation, 1, folds=False, over=box))
+        return in_order(commands) if commands else None
 
     def turned(self, operation: Operation) -> Command:
         """The command of a launch that computes no step: what it would compute stays as it was."""

@@ -57,7 +57,6 @@ class Engine(Installation):
 
     def take_over(self, other: Engine) -> None:
         """The tiles, which are also those of `other`, are as it has left them; steps go on here."""
-        self.loaded(other.n_steps)
         self._n_done, apart = taken_over(self.plan, other.plan, other._n_done)
         for source, target in apart:
             box = self.plan.owned(source.field, source.place)
@@ -68,6 +67,7 @@ class Engine(Installation):
             )(None)
         if apart:
             self.finish()
+        self.loaded(other.n_steps)
         self.numbers.go_on_from(other.numbers)
 
     def clear(self) -> None:

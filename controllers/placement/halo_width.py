@@ -85,11 +85,7 @@ def check_width_of(execution: Execution, kernel: KernelChoice, program: Program)
     if width is None or width == 1:
         return
     reason = ""
-    if execution.checked != "off":
-        reason = "the checked mode looks at every step"
-    elif execution.tune and execution.halo_width_search:
-        reason = "tune compares the launches of one width"
-    elif execution.tune and program.repeats:
+    if execution.tune and program.repeats and not execution.halo_width_search:
         reason = "tune times all launches of a repeat but the first, which is the widest"
     elif execution.halo_width_search and execution.chooses:
         reason = 'devices="auto" compares devices with one width'

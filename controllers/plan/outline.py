@@ -221,6 +221,10 @@ class Outline(Cadence, Halos):
         """The cells that `sweep` computes at `place`."""
         return sweep.of_place(self.owned(sweep.stage.home, place))
 
+    def computed(self, number: int, phase: int, place: int) -> Shape:
+        """The cells that a sweep computes at a place in a step of the period."""
+        return self.updated(self.sweeps[number], place)
+
     def boxes(self, sweep: Sweep, place: int) -> tuple[tuple[Shape, ...], Shape]:
         """What is launched at `place` before the borders are handed over, and what after."""
         return self._split(sweep, self.updated(sweep, place), place)
@@ -291,8 +295,6 @@ class Outline(Cadence, Halos):
         return self.only_rank is None or self.locations[place].rank == self.only_rank
 
     def __repr__(self) -> str:
-        cells = " x ".join(map(str, self.layout.domain.extent))
-        return (
-            f"<Plan of {self.program.name}: {cells} cells, places: {self.layout.n_places}, "
-            f"steps per launch: {self.steps_per_launch}>"
-        )
+        cells, n_places = " x ".join(map(str, self.layout.domain.extent)), self.layout.n_places
+        steps = f"steps per launch: {self.steps_per_launch}"
+        return f"<Plan of {self.program.name}: {cells} cells, places: {n_places}, {steps}>"

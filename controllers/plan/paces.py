@@ -19,7 +19,6 @@ from controllers.program.program import Program
 from controllers.program.sweep import Sweep, Version
 from hitmap.cut import split_even
 from hitmap.layout import Layout
-from hitmap.shape import Shape
 
 Steps: TypeAlias = Union[int, Sequence[int]]    # of a launch, at all places or at each
 Pace: TypeAlias = "tuple[int, ...]"     # the time steps of each launch of a round at a place
@@ -120,15 +119,9 @@ class PacedOutline(RoundOutline):
         counts = dict.fromkeys(count for place in places for count in self.paces[place])
         return [self._of_steps(count) for count in counts]
 
-    def parts_of(
-        self, number: int, phase: int, place: int
-    ) -> tuple[list[tuple[Shape, bool]], Shape]:
-        """The first launch folds what the place owns, where it is the step that ends a run."""
-        sweep, over = self.sweeps[number], self.computed(number, phase, place)
-        if over.empty or not sweep.folds:
-            return super().parts_of(number, phase, place)
-        folds = self.launch_of(phase, place) == 0 and not self.updated(sweep, place).empty
-        return [(over, folds)], Shape(over.lower, over.lower)
+    def may_fold(self, phase: int, place: int) -> bool:
+        """The first launch is the step that ends a run, with fewer than a round has."""
+        return self.launch_of(phase, place) == 0
 
     def _of_steps(self, count: int) -> Sweep:
         if count not in self._shorter:

@@ -50,7 +50,7 @@ class Plan(Outline):
         """The operations of all steps of the period, in an order that respects their edges."""
         recorder = Recorder()
         for step in range(2 * self.n_phases):
-            recorder.step = step
+            recorder.step, recorder.launch = step, 0
             self._record_step(recorder, step % self.n_phases)
         recorder.step += 1
         return recorder.second_half()

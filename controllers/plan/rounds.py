@@ -82,7 +82,6 @@ class RoundOutline(Plan):
         return self.round(place).first(field)
 
     def computed(self, number: int, phase: int, place: int) -> Shape:
-        """The cells that a sweep computes at a place in a step of the period."""
         return self.round(place).computed[self.launch_of(phase, place)][number]
 
     def kept(self, version: Version, phase: int, place: int) -> Region:
@@ -172,6 +171,9 @@ class RoundOutline(Plan):
         nothing = Shape(over.lower, over.lower)
         if over.empty:
             return [], nothing
+        if self.folds_apart:    # by a launch of its own, of what the place owns
+            folds = self.may_fold(phase, place) and not self.updated(sweep, place).empty
+            return [(over, folds)], nothing
         if sweep.folds:
             own = self.updated(sweep, place)
             rest = Region.of([over]) - own
@@ -181,6 +183,10 @@ class RoundOutline(Plan):
             return [(over, False)], nothing
         first, inner = self._split(sweep, over, place)
         return [(box, False) for box in first], inner
+
+    def may_fold(self, phase: int, place: int) -> bool:
+        """Whether a step of the period, as tiles turn at a place, may be one that ends a run."""
+        return True
 
     def sent_after(self, version: Version) -> int:
         """Of what gets another name in the last launch, the first sweep, which leaves it."""

@@ -261,5 +261,5 @@ class Balanced(Widened):
         self._chooser = self._new_chooser()
         self._timings.new_places()
         if self._tuner is not None:
-            self._tuner = tuning.Tuner(new.engine, self.comm, 0.0, self._tuner)
+            self._tuner = self._tuner.on(new.engine)
         return moves

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from controllers import tuning
 from controllers.engine import Engine, PacedEngine
 from controllers.run.assembly import Draft
 from controllers.run.balanced import Balanced
@@ -53,8 +52,6 @@ class Exchanging(Balanced):
             self._ways.end()
             self._ways = None
         super()._take_width(width)
-        if self._tuner is not None:
-            self._tuner = tuning.Tuner(self._engine, self.comm, 0.0, self._tuner)
 
     def _change_ways(self, interruption: Interruption) -> None:
         """Go on in another way, where that is to be tried, or was found.  Collective."""

@@ -227,7 +227,8 @@ class Running(Keeping):
     ) -> None:
         """Some steps, as one run of the engine."""
         engine, run, before = self._engine, self._timings.run, self._engine.n_steps
-        if self._tuner is not None:
+        if self._tuner is not None and self._finding is None:   # of the width that was found
+            self._tuner = self._tuner.on(engine)
             self._tuner.run(count, self._timings, progress, self._trace, until, looks)
             return
         balancer, chunks = self._balancer, self._chunks_log

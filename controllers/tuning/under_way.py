@@ -95,6 +95,10 @@ class Tuner:
         rest = None if progress is None else lambda so_far, _: progress(done + so_far, n_steps)
         timings.run(self._engine, n_steps - done, self._comm, rest, trace, until=until, looks=looks)
 
+    def on(self, engine: Engine) -> Tuner:
+        """Whoever goes on with the launches of this engine, for what is left of the seconds."""
+        return self if engine is self._engine else Tuner(engine, self._comm, 0.0, self)
+
     def report(self) -> TuningReport:
         """What this rank has tried, gained and spent so far."""
         times = [site.seconds for site in self._sites]

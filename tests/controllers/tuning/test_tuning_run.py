@@ -82,6 +82,29 @@ def test_halos_of_any_width_are_tuned(number: int, monkeypatch: pytest.MonkeyPat
         assert found is not None and found.tried > 1
 
 
+@pytest.mark.parametrize("boundary", ["fixed", "periodic"])
+def test_kernels_are_tuned_once_the_halo_width_is_found(
+    boundary: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controllers.tuning.timing.MAX_LAUNCHES", 2)
+    with tuned(halo_width="auto", places_per_controller=2, boundary=boundary) as run:
+        assert len(run._assembly.relay.widths) > 1
+        n_steps = 0
+        while run._finding is not None and n_steps < 20_000:
+            assert run.report().tuning.tried == 0
+            run.run(200)
+            n_steps += 200
+        width = run.halo_width
+        run.run(width * STEPS)
+        assert run.halo_width == width and run._tuner._engine is run._engine
+        found = run.report()
+        assert found.tuning is not None and found.tuning.tried > 1
+        assert found.halo_width == width and width in found.widths
+        periodic = (run.plan.periodic[0],)
+        right = reference_run(LINE, field(), n_steps + width * STEPS, periodic)
+        assert np.array_equal(run.gather(), right)
+
+
 def test_progress_counts_all_steps() -> None:
     told: list[tuple[int, int]] = []
     with tuned() as run:
