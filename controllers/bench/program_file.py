@@ -38,8 +38,8 @@ def computation_of(
 ) -> Computation:  # fmt: skip
     """That of a file, on so many cells and in one process.
 
-    options: of its division and execution.  instead: other words of its text.  ValueError where it has none of
-    such an extent, RuntimeError where it runs none at all.
+    options: of its division and execution.  instead: other words of its text.  ValueError where it
+    has none of such an extent, RuntimeError where it runs none at all.
     """
     if is_literal(path):
         (stencil,) = read_patterns(path)
