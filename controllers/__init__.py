@@ -66,9 +66,10 @@ if TYPE_CHECKING:
     from controllers.run.dry_run import dry_run
     from controllers.run.listening import Stopped
     from controllers.run.skeleton import stencil_computation
-    from controllers.settings.checkpoints import every
     from controllers.settings.division import Division
+    from controllers.settings.every import every
     from controllers.settings.execution import Execution
+    from controllers.settings.outputs import output
     from controllers.space.workspace import workspace
     from controllers.tuning.offline import tune
 
@@ -125,7 +126,7 @@ _HOMES = {
     "dot": "controllers.language.folds",
     "dry_run": "controllers.run.dry_run",
     "each": "controllers.language.each",
-    "every": "controllers.settings.checkpoints",
+    "every": "controllers.settings.every",
     "extrapolate": "controllers.program.rule",
     "fixed": "controllers.language.profile",
     "float32": "numpy",
@@ -144,6 +145,7 @@ _HOMES = {
     "mirror": "controllers.program.rule",
     "norm": "controllers.language.folds",
     "opencl_c": "controllers.language.opencl_c",
+    "output": "controllers.settings.outputs",
     "parity": "controllers.language.step",
     "point": "controllers.language.point",
     "read_patterns": "controllers.language.pattern_file",
@@ -174,9 +176,9 @@ __all__ = [     # not those of Python's own names: all, any, max, min, sum
     "Scalar", "Selection", "Stage", "Stencil", "Step", "Stopped", "TiedTile", "TileView", "Time",
     "accumulate", "argmax", "argmin", "custom", "derivative", "devices", "dot", "dry_run", "each",
     "every", "extrapolate", "fixed", "float32", "float64", "gradient", "heun", "int16", "int32",
-    "int64", "keep", "laplacian", "leapfrog", "mean", "mirror", "norm", "opencl_c", "parity",
-    "point", "read_patterns", "reading", "reference_run", "reference_steps", "register_stencil",
-    "repeat", "rk3", "steady", "stencil_computation", "step", "stored", "struct", "sum_by", "tune",
+    "int64", "keep", "laplacian", "leapfrog", "mean", "mirror", "norm", "opencl_c", "output",
+    "parity", "point", "read_patterns", "reading", "reference_run", "reference_steps",
+    "register_stencil", "repeat", "rk3", "steady", "stencil_computation", "step", "stored", "struct", "sum_by", "tune",
     "uint8", "updating", "workspace", "writing",
 ]  # fmt: skip
 

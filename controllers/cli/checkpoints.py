@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 
 from controllers.cli.outcome import USAGE, Failure
-from controllers.settings.checkpoints import USUAL, Checkpoints, every
+from controllers.settings.checkpoints import USUAL, Checkpoints
+from controllers.settings.every import every
 
 
 def checkpoints_of(options: argparse.Namespace, number: int = 1) -> Checkpoints | None:

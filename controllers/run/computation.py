@@ -138,7 +138,7 @@ class Computation(Stepping):
             ArrayCalls(self.calls, self.state),
         )  # fmt: skip
         self._timings = Timings()
-        self._looks, self._results = [], None
+        self._looks, self._results, self._serieses = [], None, {}
         self._chunks_log = PipelineLog() if isinstance(self.plan, ChunkPlan) else None
         execution = request.execution
         self._trace = Trace(self._messages) if execution.trace else None
@@ -251,10 +251,13 @@ class Computation(Stepping):
     @collective()
     def _close(self) -> None:
         self.state.closed = True
-        self._arrays.close()
-        self._assembly.relay.close(self._engine)
-        self._messages.Free()
-        self._watchdog.stop()
+        try:
+            self._close_outputs()
+        finally:
+            self._arrays.close()
+            self._assembly.relay.close(self._engine)
+            self._messages.Free()
+            self._watchdog.stop()
 
     def __enter__(self) -> Computation:
         return self

@@ -23,12 +23,12 @@ from controllers.engine import Progress
 from controllers.engine.decision import decided
 from controllers.process.errand import errand
 from controllers.run.ending import Ending
-from controllers.run.exchanging import Exchanging
 from controllers.run.listening import Listening, Stopped
+from controllers.run.outputting import Outputting
 from controllers.run.parameters import Parameters
-from controllers.run.record import Record
 from controllers.run.results import Results
 from controllers.settings.checkpoints import Checkpoints
+from controllers.settings.outputs import Output
 from hitmap.agreement import is_on_all_ranks, on_all_ranks
 from hitmap.shape import Shape
 
@@ -36,11 +36,10 @@ Scalars: TypeAlias = "dict[str, float]"
 Go: TypeAlias = Callable[[Ending, "Progress | None", Scalars], "Results | None"]
 
 
-class Keeping(Exchanging):
+class Keeping(Outputting):
     """Writes checkpoints of runs, and restores them."""
 
     _parameters: Parameters
-    _looks: list[Record]
     _results: Results | None
     _listening: Listening | None = None
     _n_kept = 0         # runs with checkpoints that have begun
@@ -49,14 +48,16 @@ class Keeping(Exchanging):
     _stopped = False    # a condition has ended the last part of a run
 
     def _run_kept(
-        self, kept: Checkpoints, ending: Ending, told: Progress | None, scalars: Scalars, go: Go
+        self, kept: Checkpoints, ending: Ending, told: Progress | None, scalars: Scalars, go: Go,
+        output: Output | None,
     ) -> Results | None:
         """Run by `go`, a part at a time, from the newest checkpoint on, if there is one."""
         begun = self._restore(kept, scalars)
         done = self.step - begun
         found = self._results if done and self._results is not None else None
         over = self._is_over(ending, begun) or self._held(ending, done, found)
-        with self._keeping(kept, begun):
+        goes_on = self._kept_step >= 0
+        with self._writing(output, goes_on=goes_on), self._keeping(kept, begun):
             while not over:
                 done = self.step - begun
                 part = ending.part(begun, done, kept.left(done))
@@ -100,6 +101,7 @@ class Keeping(Exchanging):
             self._listening.rest()
         if self.step == self._kept_step:
             return
+        self._flush_outputs()
         folder = kept.folder / f"run-{self._n_kept}"
         samples = [one.get() if one.of_fields else None for one in self.records]
         with errand(f"the writing of a checkpoint in {folder}"):
@@ -233,6 +235,7 @@ class Keeping(Exchanging):
         engine, step = self._engine, state["step"]
         parameters = engine.numbers.parameters
         engine.loaded(step)
+        self._restored_step = step
         engine.numbers.go_on_with(state["numbers"])
         engine.numbers.change(parameters, step)
         engine.counts.update(state["repeats"])

@@ -23,6 +23,7 @@ from controllers.run.looks import AllLooks, Check, Look, Pause
 from controllers.run.progress import Watcher, told_by
 from controllers.run.results import Results
 from controllers.settings.checkpoints import Checkpoint, Checkpoints
+from controllers.settings.outputs import Given, Output
 from controllers.settings.overrides import overrides
 from hitmap.agreement import on_all_ranks
 from hitmap.argument import whole
@@ -45,6 +46,7 @@ class Running(Keeping):
         check_every: int | None = None,
         at_most: int | None = None,
         stop_if: bool | str | Sequence[str] = False,
+        output: Given = None,
         checkpoint: Checkpoint = None,
         restart: str | None = None,
         restart_anyway: bool = False,
@@ -65,6 +67,10 @@ class Running(Keeping):
             steps done and their total, or a bar such as tqdm's, with `update` and `total`; it is
             told now and then how far this rank is.
 
+        output: where moments of the run go while it runs: `"run.zarr"`, its beginning and its end,
+            `("run.zarr", ct.every(steps=100))`, also `time=` or `seconds=`, or `ct.output(...)`,
+            which says which fields and cells.  OSError on all ranks, at the latest where the next
+            moment is taken, if one cannot be written (docs/output.md).
         checkpoint: the folder in which the state is kept every 10 minutes and when the run ends, or
             `("run.checkpoint", ct.every(seconds=60))`, or `ct.every(steps=1000)`; the last two are
             kept.  A run that finds one goes on there instead of where it would have begun: so the
@@ -90,6 +96,7 @@ class Running(Keeping):
         kept = refuse_together(
             self.comm, lambda: Checkpoints.of(checkpoint, restart, restart_anyway)
         )
+        wanted = refuse_together(self.comm, lambda: Output.of(output))
         ending, kept = self._begun(ending), overrides().kept(self, kept)
 
         def go(ending: Ending, told: Progress | None, scalars: dict[str, float]) -> Results | None:
@@ -97,9 +104,10 @@ class Running(Keeping):
                 return self._run_watched(ending, told, scalars, watched, looks_every)
             return self._go(ending, told, scalars)
 
-        if kept is None:
+        if kept is not None:
+            return self._run_kept(kept, ending, told, scalars, go, wanted)
+        with self._writing(wanted):
             return go(ending, told, scalars)
-        return self._run_kept(kept, ending, told, scalars, go)
 
     def _begun(self, ending: Ending) -> Ending:
         """What whoever starts the program says in place of it."""

@@ -2,21 +2,24 @@
 """Looking at fields while steps run: at all of them now and then, or at some cells by a record."""
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
 from controllers.calls.array_calls import changed
 from controllers.calls.call import collective, refuse_together
 from controllers.engine import Progress
+from controllers.fields.selection import Selection
 from controllers.run.ending import Ending
 from controllers.run.interruption import Interruption
 from controllers.run.looks import Pause
 from controllers.run.progress import Watcher, told_by
-from controllers.run.record import Record, Selection
+from controllers.run.record import Record
 from controllers.run.results import Results
 from controllers.run.running import Running, further
 from controllers.run.walk import Walk
 from controllers.settings.checkpoints import Checkpoint, Checkpoints
+from controllers.settings.outputs import Given, Output
 from controllers.settings.overrides import overrides
 from hitmap.argument import whole
 
@@ -30,6 +33,7 @@ class Stepping(Running):
         every: int = 1,
         progress: Watcher = None,
         *,
+        output: Given = None,
         checkpoint: Checkpoint = None,
         restart: str | None = None,
         restart_anyway: bool = False,
@@ -38,8 +42,9 @@ class Stepping(Running):
         """Run `n_steps` steps, and yield after each `every`, and after the last.
 
         What is yielded has `step` and `time`, the results, and the fields as they are then.
-        Collective, each time.  checkpoint, restart, restart_anyway: as of `run`; what is done with
-        a moment comes before the checkpoint of it, and those before a restart do not come again.
+        Collective, each time.  output, checkpoint, restart, restart_anyway: as of `run`; what is
+        done with a moment comes before the checkpoint of it, and those before a restart do not come
+        again.
         """
         self.state.check_idle("run")
         told = told_by(progress, self.comm)
@@ -47,6 +52,7 @@ class Stepping(Running):
         own = refuse_together(
             self.comm, lambda: Checkpoints.of(checkpoint, restart, restart_anyway)
         )
+        wanted = refuse_together(self.comm, lambda: Output.of(output))
         ending = self._begun(refuse_together(
             self.comm, lambda: Ending.of(n_steps, None, None, None)
         ))  # fmt: skip
@@ -55,7 +61,8 @@ class Stepping(Running):
             self._go(ending, told, scalars)
         kept = overrides().kept(self, own)
         begun = self.step if kept is None else self._restore(kept, scalars)
-        with self._keeping(kept, begun):
+        goes_on = kept is not None and self._kept_step >= 0
+        with self._writing(wanted, goes_on=goes_on), self._keeping(kept, begun):
             yield from self._moments(ending.n_steps, count, told, scalars, kept, begun)
 
     def _moments(
@@ -164,6 +171,10 @@ class Moment(Results):
     def __init__(self, run: Stepping, found: Results) -> None:
         super().__init__(found.step, found.time, found, found.repeats)
         self._run = run
+
+    def save(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """Write the fields as they are then, as `Computation.save` does.  Collective."""
+        self._run.save(path, **options)
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and name in self._run.fields:

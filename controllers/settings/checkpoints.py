@@ -2,44 +2,17 @@
 """Where and how often the state of a run is kept, and what becomes of what is there."""
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, Union, get_args
 
-from hitmap.argument import file_name, number, whole, wrong
+from controllers.settings.every import Every
+from hitmap.argument import file_name, wrong
 
 Restart = Literal["auto", "require", "no"]
 RESTARTS: tuple[str, ...] = get_args(Restart)
-
-
-@dataclass(frozen=True)
-class Every:
-    """After so many steps, or so many seconds of wall clock: one of the two."""
-
-    steps: int | None = None
-    seconds: float | None = None
-
-
-def every(*, steps: int | None = None, seconds: float | None = None) -> Every:
-    """How often something is done while steps run: after so many steps, or so many seconds.
-
-    ValueError or TypeError unless one of the two is given, and above 0.
-
-    >>> every(steps=100)
-    Every(steps=100, seconds=None)
-    """
-    if (steps is None) == (seconds is None):
-        given = "neither" if steps is None else "both"
-        raise ValueError(f"every takes steps= or seconds=, got {given}")
-    if steps is not None:
-        return Every(steps=whole(steps, "steps", 1))
-    found = float(number(seconds, "seconds"))
-    if not (math.isfinite(found) and found > 0):
-        raise ValueError(f"seconds must be above 0 and finite, got {found}")
-    return Every(seconds=found)
 
 
 USUAL = Every(seconds=600.0)
@@ -69,7 +42,7 @@ class Checkpoints:
 
         ValueError or TypeError for what they cannot be.
 
-        >>> Checkpoints.of(("a.checkpoint", every(steps=5)), "require").restart
+        >>> Checkpoints.of(("a.checkpoint", Every(steps=5)), "require").restart
         'require'
         """
         if restart is not None and restart not in RESTARTS:
@@ -88,13 +61,17 @@ class Checkpoints:
                     "checkpoint", 'a folder, or ("FOLDER", ct.every(seconds=600))', checkpoint
                 )
             checkpoint, often = checkpoint
+            if often.time is not None:
+                raise ValueError(
+                    "checkpoints are written every so many steps= or seconds=, got time="
+                )
         file_name(checkpoint, "checkpoint")
         return cls(Path(checkpoint), often, restart or "auto", anyway)  # type: ignore[arg-type]
 
     def left(self, done: int) -> int | None:
         """Steps to the next one after so many of the run; None where a clock says when.
 
-        >>> Checkpoints(Path("a"), every(steps=5)).left(8)
+        >>> Checkpoints(Path("a"), Every(steps=5)).left(8)
         2
         """
         steps = self.every.steps
@@ -103,7 +80,7 @@ class Checkpoints:
     def is_due(self, done: int, newest: int) -> bool:
         """Whether one is due after so many steps of the run, by the newest of them.
 
-        >>> Checkpoints(Path("a"), every(steps=5)).is_due(11, newest=2)
+        >>> Checkpoints(Path("a"), Every(steps=5)).is_due(11, newest=2)
         True
         """
         steps = self.every.steps
