@@ -178,8 +178,8 @@ __all__ = [     # not those of Python's own names: all, any, max, min, sum
     "every", "extrapolate", "fixed", "float32", "float64", "gradient", "heun", "int16", "int32",
     "int64", "keep", "laplacian", "leapfrog", "mean", "mirror", "norm", "opencl_c", "output",
     "parity", "point", "read_patterns", "reading", "reference_run", "reference_steps",
-    "register_stencil", "repeat", "rk3", "steady", "stencil_computation", "step", "stored", "struct", "sum_by", "tune",
-    "uint8", "updating", "workspace", "writing",
+    "register_stencil", "repeat", "rk3", "steady", "stencil_computation", "step", "stored",
+    "struct", "sum_by", "tune", "uint8", "updating", "workspace", "writing",
 ]  # fmt: skip
 
 

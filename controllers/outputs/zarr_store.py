@@ -83,7 +83,8 @@ class ZarrStore:
             with np.errstate(over="ignore"):
                 cells = cells.astype(one.dtype, copy=False)
             where = (number, *part.box.slices((0,) * part.box.n_axes))
-            pending.append(self._array(one)[where].write(cells, can_reference_source_data_indefinitely=True))
+            target = self._array(one)[where]
+            pending.append(target.write(cells, can_reference_source_data_indefinitely=True))
             if len(pending) > AT_ONCE:
                 pending.popleft().result()
         for written in pending:
@@ -139,7 +140,10 @@ class ZarrStore:
         except FileNotFoundError:
             if not self.path.exists():
                 return None
-        except (KeyError, TypeError, ValueError, NotADirectoryError):
+        except NotADirectoryError:
+            if not self.path.exists():
+                raise
+        except (KeyError, TypeError, ValueError):
             pass
         raise FileExistsError(
             17, "is there, and is no store that a run has written; remove it, or name another one",
