@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Output of runs that are killed, go on, are read meanwhile, or cannot write: never half a moment."""
+"""Output of runs that are killed, go on, are read meanwhile, or cannot write: no half moments."""
 from __future__ import annotations
 
 import os
