@@ -15,7 +15,7 @@ import csv
 import sys
 from pathlib import Path
 
-from controllers.report.report import format_table
+from controllers.report.table import format_table
 
 HISTORY = Path(__file__).with_name("bench_history.csv")
 OURS = "controllers"    # what the names of the library's own figures begin with

@@ -63,23 +63,32 @@ class OneOffPlan(Plan):
 
 
 class LightFold:
-    """The commands of a fold, and what comes of them on all ranks.  empty: of no cell."""
+    """The commands of folds, and what comes of them on all ranks.  empties: each of no cell."""
 
     def __init__(
-        self, launches: Sequence[Command], parts: Sequence[Folding], empty: Accumulator
-    ) -> None:
+        self, launches: Sequence[Command], parts: Sequence[Folding],
+        empties: Mapping[str, Accumulator],
+    ) -> None:  # fmt: skip
         self.commands = [*launches, *(part.command for part in parts)]
-        self._parts, self._empty = parts, empty
+        self._parts, self._empties = parts, empties
 
-    def value(self, comm: Communicator) -> Result:
-        """Once the commands are complete.  Collective."""
-        parts = [part.accumulators[FOLD] for part in self._parts]
-        found = reduce(Accumulator.merged, parts) if parts else self._empty
-        if comm.size > 1:
-            everyone = comm.allgather(found.words)
-            every = (Accumulator(found.kind, found.dtype, words) for words in everyone)
-            found = reduce(Accumulator.merged, every)
-        return found.value
+    def found(self, comm: Communicator) -> dict[str, Accumulator]:
+        """Once the commands are complete, by name.  Collective."""
+        parts = [part.accumulators for part in self._parts]
+        mine = {
+            name: reduce(Accumulator.merged, [part[name] for part in parts]) if parts else empty
+            for name, empty in self._empties.items()
+        }
+        if comm.size == 1:
+            return mine
+        everyone = comm.allgather({name: one.words for name, one in mine.items()})
+        return {
+            name: reduce(
+                Accumulator.merged,
+                (Accumulator(one.kind, one.dtype, rank[name]) for rank in everyone),
+            )
+            for name, one in mine.items()
+        }
 
 
 class OneOffEngine(Engine):
@@ -92,14 +101,14 @@ class OneOffEngine(Engine):
         return [self._binder.command(task.operation) for task in self._tasks]
 
     def folding(self) -> LightFold | None:
-        """The fold of a program that needs no halo, without messages but for its result."""
+        """The folds of a program that needs no halo, without messages but for their results."""
         if self.plan.bundles or not self.plan.program.folds:
             return None
         operations = [task.operation for task in self._tasks]
         parts = [self._binder.folding(one.takes[0]) for one in operations if one.verb == "fold"]
         launches = [self._binder.command(one) for one in operations if one.verb == "launch"]
         (sweep,) = self.plan.sweeps
-        return LightFold(launches, parts, no_cells(self.plan.program, sweep)[FOLD])
+        return LightFold(launches, parts, no_cells(self.plan.program, sweep))
 
     def tell(self, numbers: Mapping[str, float]) -> None:
         """The scalars of the next step."""
@@ -197,7 +206,7 @@ class OneOff:
     def result(self) -> Result:
         """What the fold has given, on every rank, once it is complete.  Collective."""
         if self._fold is not None:
-            return self._fold.value(self._comm)
+            return self._fold.found(self._comm)[FOLD].value
         return self._engine.folds.results[FOLD]
 
     def close(self) -> None:

@@ -20,7 +20,8 @@ from controllers.bench.rounds import Entrant, interleaved, ratio
 from controllers.device import Device
 from controllers.plan import Plan
 from controllers.program.pieces import nbytes
-from controllers.report.report import Report, format_table
+from controllers.report.report import Report
+from controllers.report.table import format_table
 
 ROW, MOST_ROWS = 1024, 65536    # of the field that is copied: a step's bytes, 256 MiB at the most
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 
-from controllers.report.report import format_table
+from controllers.report.table import format_table
 
 
 @dataclass(frozen=True)

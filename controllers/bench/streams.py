@@ -24,7 +24,7 @@ from controllers.device.event import Profile
 from controllers.engine import Runner
 from controllers.plan import Operation
 from controllers.plan.pipeline import Pipeline
-from controllers.report.report import format_table
+from controllers.report.table import format_table
 from controllers.space.workspace import Workspace
 
 BYTES = {"quick": 1 << 20, "cpu": 1 << 26, "gpu": 1 << 29}      # of all arrays

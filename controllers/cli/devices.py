@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from controllers.device import Device
 from controllers.device.listing import devices
-from controllers.report.report import format_table
+from controllers.report.table import format_table
 from hitmap.comm import Communicator
 
 HELP = "list the devices of this host"

@@ -6,7 +6,7 @@ import argparse
 
 from controllers.cli.companions import folder, page, pages, show, title
 from controllers.cli.outcome import on_root
-from controllers.report.report import format_table
+from controllers.report.table import format_table
 from hitmap.comm import Communicator
 
 HELP = "list the pages of the documentation, or print one"

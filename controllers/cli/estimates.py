@@ -16,7 +16,7 @@ from controllers.estimates.estimates import VARIABLE, Estimates, estimates_folde
 from controllers.estimates.hindsight import Hindsight, hindsights
 from controllers.estimates.history import History
 from controllers.estimates.task_key import TaskKey
-from controllers.report.report import format_table
+from controllers.report.table import format_table
 from hitmap.files import replacing
 
 HEAD = ("task", "variant", "device", "sizes", "units", "executions", "last", "misjudged by")

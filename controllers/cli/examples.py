@@ -9,7 +9,7 @@ from pathlib import Path
 from controllers.cli.companions import example_files, show, title
 from controllers.cli.files import reason
 from controllers.cli.outcome import FAILED, USAGE, Failure, on_root
-from controllers.report.report import format_table
+from controllers.report.table import format_table
 from hitmap.comm import Communicator
 
 HELP = "list the examples, or copy them"

@@ -28,7 +28,8 @@ from controllers.program.program import DTYPES, Math
 from controllers.program.storing import Storing
 from controllers.settings.checkpoints import RESTARTS
 from controllers.settings.division import PARTITIONS
-from controllers.settings.execution import MOST_STEPS, Balance, Exchange
+from controllers.settings.execution import Balance, Exchange
+from controllers.settings.launches import MOST_STEPS
 from hitmap.comm import Communicator
 
 HELP = "apply a stencil to a field, many times; or run a program with other options"
@@ -200,6 +201,12 @@ def _inspection_options(parser: argparse.ArgumentParser) -> None:
         "that does other than it declares, a NaN; --check=oclgrind also runs all kernels under "
         "Oclgrind, which finds races and divergent barriers; slow, for small fields: see "
         "controllers docs checking (default: the environment variable CONTROLLERS_CHECK, else off)")
+    add("--verify-messages", action="store_true", default=None,
+        help="every halo message between ranks carries a checksum; one that arrives otherwise than "
+        "it was sent ends the run: see controllers docs integrity")
+    add("--digest-every", metavar="N", type=n_cells,
+        help="after so many steps take the digest of each field, a number of all its bits, and "
+        "count its NaNs, for the report: see controllers docs integrity")
     add("--watchdog", metavar="SECONDS", type=watchdog_limit,
         help="end the job when no step, nor writing or set-up, has ended for so long; each rank "
         "first says where it is (default: the variable CONTROLLERS_WATCHDOG, else never: after "

@@ -11,7 +11,7 @@ from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, on_root
 from controllers.device import NoDeviceError
 from controllers.kernel.build import BuildError
 from controllers.kernel.candidate import plain
-from controllers.report.report import format_table
+from controllers.report.table import format_table
 from controllers.tuning import Tried, Tuned, tune
 from hitmap.comm import Communicator
 

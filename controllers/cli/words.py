@@ -14,7 +14,7 @@ from controllers.kernel.registry import GENERIC, SPECIALISED
 from controllers.memory.ledger import parse_cap
 from controllers.program.identifier import short
 from controllers.settings.division import AUTO
-from controllers.settings.execution import WIDTH_SEARCHES, check_steps, check_width
+from controllers.settings.launches import WIDTH_SEARCHES, check_steps, check_width
 from controllers.settings.watchdog import limit
 
 _T = TypeVar("_T")

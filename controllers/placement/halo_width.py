@@ -12,7 +12,8 @@ from controllers.placement.temporal import thickest
 from controllers.plan import ChunkPlan, PacedPlan, Plan, RepeatedRounds, RoundPlan
 from controllers.plan.paces import Steps, pace_of
 from controllers.program.program import Program
-from controllers.settings.execution import MOST_WIDTH, Execution
+from controllers.settings.execution import Execution
+from controllers.settings.launches import MOST_WIDTH
 from hitmap.layout import Layout
 
 MOST_TRIED = 64     # steps between two exchanges

@@ -21,7 +21,7 @@ from controllers.plan.paces import Steps
 from controllers.program.program import Program
 from controllers.program.steps import can_combine, without_folds
 from controllers.program.sweep import Sweep
-from controllers.settings.execution import check_steps
+from controllers.settings.launches import check_steps
 from hitmap.argument import short
 from hitmap.comm import Communicator
 from hitmap.layout import Layout

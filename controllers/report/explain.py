@@ -25,7 +25,7 @@ from controllers.program.sweep import Sweep, Version
 from controllers.report.chunks import chunks_text
 from controllers.report.locations import beyond, divisions, points
 from controllers.report.memories import memory_table, numbers
-from controllers.report.report import format_table
+from controllers.report.table import format_table
 from controllers.report.versions import accesses, company, pools, staleness
 from hitmap.shape import Shape
 

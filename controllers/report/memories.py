@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from controllers.plan import Plan, PlanMemory, StagingKey
-from controllers.report.report import format_table
+from controllers.report.table import format_table
 
 MAX_LINES = 30          # of the table
 MAX_PLACES = 48         # characters for the numbers of alike places

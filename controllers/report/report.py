@@ -2,7 +2,7 @@
 """What a run has cost: in all, and place by place; as a table for people and as plain data."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 
 from controllers.kernel.configuration import KernelUse
@@ -11,9 +11,11 @@ from controllers.plan import PlaceMemory
 from controllers.program.program import Math
 from controllers.report.balance_report import BalanceReport
 from controllers.report.choice_report import ChoiceReport
+from controllers.report.digest_report import DigestReport
 from controllers.report.duration import duration
 from controllers.report.exchange_report import ExchangeReport
 from controllers.report.pipeline import PipelineReport
+from controllers.report.table import format_table
 from controllers.report.tuning_report import TuningReport
 
 
@@ -106,7 +108,7 @@ class Report:
     steps between two exchanges now, and `widths` says how long a step took, in seconds, with those
     that were tried.  `steps_per_launch` is that of the longest launch, and `lengths` says the steps
     of the longest one of each place where these are unlike.  `pipeline` is of the last passes that
-    chunks made.
+    chunks made, `digests` what `digest_every` has found.
     """
 
     seconds: float
@@ -126,6 +128,7 @@ class Report:
     widths: Mapping[int, float] = field(default_factory=dict)
     lengths: tuple[int, ...] = ()
     pipeline: PipelineReport | None = None
+    digests: DigestReport | None = None
 
     @property
     def seconds_per_step(self) -> float:
@@ -183,6 +186,7 @@ class Report:
             "widths": {str(width): seconds for width, seconds in self.widths.items()},
             "lengths": [*self.lengths],
             "pipeline": self.pipeline and self.pipeline.as_dict(),
+            "digests": self.digests and self.digests.as_dict(),
         }
 
     def table(self) -> str:
@@ -207,9 +211,13 @@ class Report:
             total += f", an exchange every {self.halo_width} steps"
         table = format_table(head, rows, left=("device", "longest wait"))
         rest = [*self._math(), *self._scalars(), *self._balance(), *self._kernels()]
-        found = (self.tuning, self.balance, self.choice, self.exchange, self.pipeline)
-        rest += [*self._widths(), *self._memory(), *(str(one) for one in found if one is not None)]
+        rest += [*self._widths(), *self._memory(), *self._parts()]
         return "\n".join([table, total, *rest])
+
+    def _parts(self) -> list[str]:
+        """What is told by what has a report of its own."""
+        found = (self.tuning, self.balance, self.choice, self.exchange, self.pipeline, self.digests)
+        return [str(one) for one in found if one is not None]
 
     def _widths(self) -> Iterator[str]:
         """How long steps took with halo widths that were tried."""
@@ -233,8 +241,8 @@ class Report:
 
     def _scalars(self) -> list[str]:
         """A line on the parameters."""
-        values = ", ".join(f"{name} = {value:g}" for name, value in self.scalars.items())
-        return [f"scalars: {values}"] if values else []
+        values = [f"{name} = {value:g}" for name, value in self.scalars.items()]
+        return [f"scalars: {', '.join(values)}"] if values else []
 
     def _balance(self) -> list[str]:
         """A line on what could be better."""
@@ -273,27 +281,6 @@ def _row(place: PlaceReport) -> tuple[str, ...]:
         "-" if place.hidden is None else f"{place.hidden:.0%}",
         "-" if longest is None else f"place {longest.place} {duration(longest.seconds)}",
     )
-
-
-def format_table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[str] = ()
-) -> str:
-    """Columns as wide as they must be, right-aligned but those named in `left`.
-
-    >>> print(format_table(("n", "what"), [("10", "a"), ("9", "bcdef")], left=("what",)))
-     n  what
-    10  a
-     9  bcdef
-    """
-    widths = [max(map(len, column)) for column in zip(head, *rows)]
-    lines = [
-        "  ".join(
-            text.ljust(width) if name in left else text.rjust(width)
-            for name, text, width in zip(head, row, widths)
-        )
-        for row in (head, *rows)
-    ]
-    return "\n".join(line.rstrip() for line in lines)
 
 
 def _number(value: float) -> str:

@@ -29,6 +29,7 @@ from controllers.report.report import Report
 from controllers.report.timings import Timings
 from controllers.report.trace import Trace
 from controllers.report.trace_file import save_timeline
+from controllers.run.digesting import Digested
 from controllers.run.parameters import Parameters
 from controllers.run.stepping import Stepping
 from controllers.settings.division import Division
@@ -77,7 +78,8 @@ class Computation(Stepping):
 
         partition, weights, align, block, dims, layout, places_per_controller;
         devices, overlap, exchange, steps_per_launch, halo_width, math, kernel, tune, balance,
-        check, watchdog, trace, memory_cap, chunks, slots, host_memory_cap, scratch, zero_copy;
+        check, verify_messages, digest_every, watchdog, trace, memory_cap, chunks, slots,
+        host_memory_cap, scratch, zero_copy;
 
         and initial values by the names of fields: a number, an array, of which that of rank 0
         counts, a .npy file, or a function of coordinates (docs/fields.md).
@@ -139,6 +141,10 @@ class Computation(Stepping):
         )  # fmt: skip
         self._timings = Timings()
         self._looks, self._results, self._serieses = [], None, {}
+        every = request.execution.digest_every
+        if every is not None:
+            self._digested = Digested(every, self._digest)
+            self._looks.append(self._digested)
         self._chunks_log = PipelineLog() if isinstance(self.plan, ChunkPlan) else None
         execution = request.execution
         self._trace = Trace(self._messages) if execution.trace else None
@@ -192,6 +198,7 @@ class Computation(Stepping):
             exchange=None if self._ways is None else self._ways.report(),
             halo_width=self.halo_width, widths=tried, lengths=self.plan.longest,
             pipeline=self._seen_passes(),
+            digests=None if self._digested is None else self._digested.report,
         )  # fmt: skip
 
     def _seen_passes(self) -> PipelineReport | None:
@@ -251,6 +258,7 @@ class Computation(Stepping):
     @collective()
     def _close(self) -> None:
         self.state.closed = True
+        self._close_digests()
         try:
             self._close_outputs()
         finally:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,7 +21,9 @@ from controllers.checkpoint.reading import array, load
 from controllers.checkpoint.writing import Cells, field_cells, prepare_together, write
 from controllers.engine import Progress
 from controllers.engine.decision import decided
+from controllers.integrity.digest import Digest
 from controllers.process.errand import errand
+from controllers.run.digesting import digests_of_plain, plain_digests
 from controllers.run.ending import Ending
 from controllers.run.listening import Listening, Stopped
 from controllers.run.outputting import Outputting
@@ -126,6 +128,8 @@ class Keeping(Outputting):
             ],
             "devices": self._devices_in_use, "ranks": self.comm.size,
             "cells": [*cells_on(self.plan, self._assembly.devices)],
+            "digests": plain_digests(self._digest()),
+            "digested": [] if self._digested is None else self._digested.plain,
         }  # fmt: skip
 
     def _cells(self, samples: list[Any]) -> Iterator[Cells]:
@@ -204,6 +208,7 @@ class Keeping(Outputting):
         self._arrays.settle(names, views=True)
         with self.state.setting("restart", names), errand(f"the reading of {path}"):
             self._together(lambda: load(self._engine, path, manifest))
+            self._verify(digests_of_plain(state["digests"]))
             samples = self._together(lambda: {
                 name: array(path, manifest, name, np.dtype(self.records[n - 1].dtype))
                 for n, name in ((int(name.split()[1]), name) for name in extents if " " in name)
@@ -211,6 +216,14 @@ class Keeping(Outputting):
         self._take(state, samples or {})
         self._kept_step = step_of(path)
         return int(state["begun"])
+
+    def _verify(self, then: Mapping[str, Digest]) -> None:
+        """`Damaged` on all ranks where fields are not what they were.  Collective."""
+        now = self._digest()
+        wrong = [f"{name} has the digest {now[name]}, not {then[name]}"
+                 for name in now if now[name] != then.get(name)]  # fmt: skip
+        if wrong:
+            raise Damaged("; ".join(wrong))
 
     def _refuse(self, path: Path, state: Any, kept: Checkpoints, now: int) -> None:
         """CheckpointError where it is of something else."""
@@ -239,6 +252,8 @@ class Keeping(Outputting):
         engine.numbers.go_on_with(state["numbers"])
         engine.numbers.change(parameters, step)
         engine.counts.update(state["repeats"])
+        if self._digested is not None:
+            self._digested.go_on(state["digested"])
         found = state["results"]
         self._results = found and Results(step, self.time, found, state["repeats"])
         for number, (then, record) in enumerate(zip(state["records"], self.records), 1):

@@ -15,16 +15,16 @@ from controllers.outputs.series import Series
 from controllers.outputs.variable import variables_of
 from controllers.outputs.zarr_store import ZarrStore
 from controllers.plan import ChunkPlan
-from controllers.run.exchanging import Exchanging
+from controllers.run.digesting import Digested, Digesting
 from controllers.run.record import Record
 from controllers.settings.outputs import KINDS, Output, output
 from hitmap.agreement import is_on_all_ranks
 
 
-class Outputting(Exchanging):
+class Outputting(Digesting):
     """Writes moments of runs."""
 
-    _looks: list[Record | Series]
+    _looks: list[Record | Series | Digested]
     _restored_step = -1     # of the checkpoint from which the computation has gone on last
     _serieses: dict[Path, tuple[Output, Series]]
 

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, TypedDict, Union, get_args
+from typing import Literal, TypeAlias, TypedDict, get_args
 
 import numpy as np
 
@@ -19,19 +19,19 @@ from controllers.program.fusion import Fusing
 from controllers.program.identifier import short
 from controllers.program.program import Math
 from controllers.program.storing import Storing
+from controllers.settings.launches import (
+    MOST_WIDTH,
+    WIDTH_SEARCHES,
+    HaloWidth,
+    check_steps,
+    check_width,
+)
 from controllers.settings.watchdog import limit, limit_of
 from hitmap.argument import file_name, number, one_of, whole, wholes, wrong
 
 Balance: TypeAlias = Literal["start", "dynamic", "off"]
 Exchange: TypeAlias = Literal["usual", "auto"]
-HaloWidth: TypeAlias = Union[int, str, None]
-WIDTH_SEARCHES = {
-    "auto": "dichotomic", "auto:dichotomic": "dichotomic", "auto:hill_climb": "hill_climb",
-    "auto:exhaustive": "exhaustive",
-}  # fmt: skip
-MOST_WIDTH = 1024   # steps between two exchanges; a plan lists the operations of all of them
 MOST_CHUNKS = 1024  # of a place; a plan lists the operations of each
-MOST_STEPS = 256    # of a launch; no kernel has room for what so many reach
 
 
 class ExecutionKeywords(TypedDict, total=False):
@@ -49,6 +49,8 @@ class ExecutionKeywords(TypedDict, total=False):
     tune: float
     balance: Balance | None
     check: Check
+    verify_messages: bool
+    digest_every: int | None
     watchdog: float | str | None
     trace: bool
     memory_cap: str | int | None
@@ -94,6 +96,10 @@ class Execution:
     check: watch every access, and raise `CheckError` where one is wrong (docs/checking.md): True,
         or "oclgrind" to run all kernels under Oclgrind.  By default what the environment variable
         CONTROLLERS_CHECK says, else False.  Slow.
+    verify_messages: whether every halo message between ranks carries a checksum; one that arrives
+        otherwise than it was sent ends the run with a `MessageError` on all ranks.
+    digest_every: after so many steps the digest of each field is taken, and its NaNs are counted,
+        for the report (docs/integrity.md).
     watchdog: seconds after which the job ends if no step or call has ended, every rank saying
         where it is; 0 for never.  By default what the variable CONTROLLERS_WATCHDOG says.
         Without it they say so once, after 30 s, and go on.
@@ -127,6 +133,8 @@ class Execution:
     tune: float = 0.0
     balance: Balance | None = None
     check: Check = None
+    verify_messages: bool = False
+    digest_every: int | None = None
     watchdog: float | str | None = None
     trace: bool = False
     memory_cap: str | int | None = None
@@ -159,6 +167,9 @@ class Execution:
             seconds = self.watchdog
             limit(seconds if isinstance(seconds, str) else number(seconds, "watchdog"))
         _flag(self.trace, "trace")
+        _flag(self.verify_messages, "verify_messages")
+        if self.digest_every is not None:
+            whole(self.digest_every, "digest_every", 1)
         for what, cap in (
             ("memory_cap", self.memory_cap), ("host_memory_cap", self.host_memory_cap)
         ):  # fmt: skip
@@ -243,46 +254,13 @@ class Execution:
             "tune": self.tune,
             "balance": self.balance,
             "check": self.checked,
+            "verify_messages": self.verify_messages,
+            "digest_every": self.digest_every,
             "chunks": self.chunks,
             "slots": self.slots,
             "watchdog": self.limit_s,
             "trace": self.trace,
         }
-
-
-def check_steps(wanted: int) -> None:
-    """ValueError where no launch computes so many steps, whatever the program."""
-    if wanted < 1:
-        raise ValueError(f"a launch computes at least 1 step, got {wanted}")
-    if wanted > MOST_STEPS:
-        raise ValueError(
-            f"a launch computes at most {MOST_STEPS} steps, got {short(wanted)}; use fewer, or "
-            f"leave it out"
-        )
-
-
-def check_width(width: HaloWidth, per_launch: int | None = None) -> None:
-    """ValueError where halos are never so many steps wide, or no such launches make these."""
-    if width is None:
-        return
-    if isinstance(width, str):
-        if width not in WIDTH_SEARCHES:
-            words = ", ".join(WIDTH_SEARCHES)
-            raise ValueError(
-                f"halo_width is a number of steps or one of {words}, got {short(width)}; use one "
-                f"of these"
-            )
-        return
-    if not 1 <= whole(width, "halo_width") <= MOST_WIDTH:
-        raise ValueError(
-            f"halos are 1 to {MOST_WIDTH} steps wide, got halo_width={short(width)}; use one of "
-            f"these, or leave it out"
-        )
-    if per_launch is not None and width % per_launch:
-        raise ValueError(
-            f"launches of {per_launch} steps do not make up the {width} steps between two "
-            f"exchanges; use a halo_width that is a multiple of steps_per_launch"
-        )
 
 
 def _flag(value: object, what: str) -> None:

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from controllers.memory.ledger import sizes
 from controllers.placement.stream_size import Streamed
 from controllers.report.duration import duration
-from controllers.report.report import DeviceReport, format_table
+from controllers.report.report import DeviceReport
+from controllers.report.table import format_table
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Folds of vectors of cells, for CPUs: sums, minima and maxima of floats in all lanes at once.
+"""Folds of vectors of cells, for CPUs: sums, and extremes of floats, in all lanes at once.
 
 What else is folded is taken lane by lane, as `fold_text` writes it.  Functions of clang's are used,
 as in all that is written for wide vectors.
@@ -22,8 +22,15 @@ from controllers.kgt.text.fold_values import FoldValue, values_of
 from controllers.kgt.text.fold_words import is_most
 from controllers.kgt.text.lanes import WIDE
 from controllers.kgt.text.literals import OPENCL_TYPES
+from controllers.kgt.text.rest_lanes import rests
+from controllers.kgt.text.whole_lanes import (
+    is_whole_sum,
+    whole_end,
+    whole_helpers,
+    whole_start,
+    whole_take,
+)
 from controllers.program.expression import Read
-from controllers.program.functions import FLOATS
 from controllers.program.program import Stage
 
 _WHOLE = {"float32": "int", "float64": "long", "uint8": "char", "int16": "short",
@@ -32,14 +39,17 @@ _WHOLE = {"float32": "int", "float64": "long", "uint8": "char", "int16": "short"
 
 def in_lanes(one: FoldValue) -> bool:
     """Whether all lanes of a vector are folded at once."""
-    return is_most(one) or (one.kind == "sum" and one.dtype in FLOATS)
+    return is_most(one) or one.kind == "sum"
 
 
 def lanes_helpers(stage: Stage, width: int) -> list[str]:
     """C lines: the functions that fold vectors."""
     wide = {one.dtype for one in values_of(stage) if is_most(one)}
     lines = [WIDE, *(line for dtype in sorted(wide) for line in _most(dtype, width))]
-    if not any(one.kind == "sum" and in_lanes(one) for one in values_of(stage)):
+    sums = [one for one in values_of(stage) if one.kind == "sum"]
+    if any(map(is_whole_sum, sums)):
+        lines += whole_helpers(width)
+    if all(map(is_whole_sum, sums)):
         return lines
     return lines + block("""
         #define KGT_LANES $width
@@ -48,34 +58,7 @@ def lanes_helpers(stage: Stage, width: int) -> list[str]:
 
         $rests
         $rest
-    """, width=width, rests=_rests(width), rest=fixed_source("fold_lanes").splitlines())
-
-
-def _rests(width: int) -> list[str]:
-    """C lines: the function that tells whether a lane is not 0, by one mask of all."""
-    part, halves = width, []
-    while part > 4:
-        whole = "bits" if part == width else f"half_{part}"
-        part //= 2
-        halves.append(f"const long{part} half_{part} = {whole}.lo | {whole}.hi;")
-    return block("""
-        // the bits in which numbers differ; and whether they do in any lane, but for their signs
-        #define KGT_MASKED(value, bits) as_double$width(as_long$width(value) & (bits))
-        #define KGT_UNLIKE(one, other) (as_long$width(one) ^ as_long$width(other))
-        KGT_INLINE int kgt_differ(const long$width bits)
-        {
-            $halves
-            return as_$mask(__builtin_convertvector($any << 1 != 0, char$part)) != 0;
-        }
-
-        // whether a number is not 0
-        KGT_INLINE int kgt_rests(const double$width value)
-        {
-            return kgt_differ(as_long$width(value));
-        }
-
-    """, width=width, part=part, halves=halves, any=f"half_{part}" if halves else "bits",
-        mask={2: "ushort", 4: "uint"}[part])  # fmt: skip
+    """, width=width, rests=rests(width), rest=fixed_source("fold_lanes").splitlines())
 
 
 def _most(dtype: str, width: int) -> list[str]:
@@ -101,7 +84,9 @@ def lanes_start(stage: Stage, width: int) -> list[str]:
     """C lines: what a work-item holds of each fold, before its first vector."""
     lines = fold_start(stage, slot_of_item())
     for one in values_of(stage):
-        if in_lanes(one) and one.kind == "sum":
+        if is_whole_sum(one):
+            lines.append(whole_start(_lanes(one), width))
+        elif in_lanes(one) and one.kind == "sum":
             lines.append(f"kgt_sums_of_lanes {_lanes(one)} = {{0}};")
             lines.append(f"KGT_DOUBLES {_further(one)}[KGT_FURTHER] = {{0}};")
             if stage.stored:    # what is computed besides is rounded, which would be heard
@@ -141,7 +126,7 @@ def _taken_at_once(
     stage: Stage, one: FoldValue, types: Callable[[str], str], value: Callable[[str], str],
     width: int, inside: tuple[str, str] | None,
 ) -> list[str]:  # fmt: skip
-    whole = f"{_WHOLE[one.dtype]}{width}"
+    whole = f"{'long' if is_whole_sum(one) else _WHOLE[one.dtype]}{width}"
     tests = []
     if inside is not None:
         numbers = f"({whole})({', '.join(map(str, range(width)))})"
@@ -159,6 +144,8 @@ def _taken_at_once(
             }
         """, whole=whole, taken=taken, real=real, held=_lanes(one), value=sign + value(one.value))
     numbers = value(one.value)
+    if is_whole_sum(one):
+        return whole_take(_lanes(one), numbers, taken if tests else "", width)
     if tests:
         real = f"as_{OPENCL_TYPES[one.dtype]}{width}"
         numbers = f"{real}(as_{whole}({numbers}) & ({taken}))"
@@ -209,8 +196,8 @@ def is_watched(stage: Stage) -> bool:
     return (
         not stage.stored
         and all(isinstance(update, Read) for update in stage.updates.values())
-        and [one.kind == "sum" and in_lanes(one) and not one.over for one in values_of(stage)]
-        == [True]
+        and [one.kind == "sum" and not one.over for one in values_of(stage)] == [True]
+        and not is_whole_sum(values_of(stage)[0])
     )
 
 
@@ -248,7 +235,9 @@ def lanes_end(stage: Stage, width: int) -> list[str]:
     """C lines: hand on what a work-item holds."""
     lines = []
     for one in values_of(stage):
-        if in_lanes(one) and one.kind == "sum":
+        if is_whole_sum(one):
+            lines += whole_end(_lanes(one), held(one), width)
+        elif one.kind == "sum":
             if stage.stored:
                 lines += ["#ifdef KGT_WATCHED", *_add_kept(stage, one), "#endif"]
             lines.append(f"kgt_lanes_end({_sums(stage, one)});")

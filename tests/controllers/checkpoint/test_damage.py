@@ -15,7 +15,9 @@ from kept_programs import alike, ran
 from mpi_jobs import helpers_path, run_ranks
 
 import controllers as ct
+from controllers.checkpoint import reading
 from controllers.checkpoint.manifest import Manifest
+from controllers.fields.cells import put_cells
 
 SUPPORT = Path(__file__).parents[2] / "support"
 END = 14
@@ -74,6 +76,23 @@ def test_files_that_were_cut_short_are_found(
         with open(file, "r+b") as opened:
             opened.truncate(chosen.randrange(file.stat().st_size))
         check_older_is_taken(folder, want)
+
+
+def test_cells_that_are_lost_on_their_way_to_the_device_are_found(
+    tmp_path: Path, whole: Path, want: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(whole, tmp_path / "kept")
+    seen = []
+
+    def put(engine: Any, field: str, place: int, box: Any, cells: Any) -> None:
+        if not seen:
+            cells = np.array(cells)
+            cells.reshape(-1).view(np.uint8)[5] ^= 4
+        seen.append(field)
+        put_cells(engine, field, place, box, cells)
+
+    monkeypatch.setattr(reading, "put_cells", put)
+    check_older_is_taken(tmp_path / "kept", want)
 
 
 def test_a_file_that_is_not_there_is_found(

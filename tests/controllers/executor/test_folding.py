@@ -132,6 +132,12 @@ def test_sums_of_hard_numbers_are_exact(dtype, kind):
     check(dtype, (37, 129), kind, 3, only=("sum", "max"))
 
 
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("dtype", ["uint8", "int64"])
+def test_sums_of_whole_numbers_are_exact(dtype, masked):
+    check(dtype, (37, 129), "plain", 3, masked, only=("sum",))
+
+
 @pytest.mark.parametrize("kind", ["plain", "edges", "mixed", "infinite", "nan"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_sum_that_is_all_that_a_kernel_computes_is_exact(dtype, kind):

@@ -8,7 +8,8 @@ import pytest
 from controllers.kernel.configuration import KernelUse, LaunchSize
 from controllers.memory.ledger import Ledger
 from controllers.plan import PlaceMemory
-from controllers.report.report import DeviceReport, PlaceReport, Report, Wait, format_table
+from controllers.report.report import DeviceReport, PlaceReport, Report, Wait
+from controllers.report.table import format_table
 
 MEMORY = PlaceMemory(6200, 0, 80, 160), PlaceMemory(2**20, 2**14), PlaceMemory()
 WAITS = (Wait(1, 0.03),)
@@ -55,7 +56,7 @@ def test_as_json_it_has_all_numbers_and_the_places_as_a_list() -> None:
         "cells": 1000, "imbalance": REPORT.imbalance, "hidden": REPORT.hidden,
             "math": "strict", "steps_per_launch": 1, "tuning": None, "scalars": {},
             "balance": None, "choice": None, "exchange": None,
-            "halo_width": 1, "widths": {}, "lengths": [], "pipeline": None,
+            "halo_width": 1, "widths": {}, "lengths": [], "pipeline": None, "digests": None,
     }  # fmt: skip
     assert isinstance(data["places"], list)
     assert data["places"][1] == {
