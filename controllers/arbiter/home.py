@@ -11,6 +11,7 @@ import fcntl
 import os
 import threading
 import weakref
+from contextlib import suppress
 from pathlib import Path
 
 from controllers.process.byte_locks import ByteLocks
@@ -47,8 +48,9 @@ class Home:
             try:
                 with opened(path) as number:
                     self.folder = self.keep(os.dup(number))
-                # systemd-tmpfiles leaves a folder alone that somebody has locked
-                fcntl.flock(self.folder, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                with suppress(BlockingIOError):
+                    # systemd-tmpfiles leaves a folder alone that somebody has locked
+                    fcntl.flock(self.folder, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 self._file = self.keep(os.open(_UNITS, _FLAGS, 0o600, dir_fd=self.folder))
                 self.locks = ByteLocks(self._file)
             except BaseException:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What a process holds, for people: a file of each process that holds something.
 
-It is locked as long as the process lives, and made under another name, so that a file which is not
-locked is that of a dead process.  Nothing is decided by what it says.
+It is locked as long as the process lives; one that is not is removed if there is no such process.
+Nothing is decided by what it says.
 """
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import time
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from controllers.arbiter.home import Home
 
@@ -56,10 +57,8 @@ class Note:
     def __init__(self, home: Home) -> None:
         self._home = home
         self._name = f"{_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
-        temporary = f".{self._name}"
-        self._file = home.keep(os.open(temporary, _NEW, 0o600, dir_fd=home.folder))
-        fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.rename(temporary, self._name, src_dir_fd=home.folder, dst_dir_fd=home.folder)
+        self._file = home.keep(os.open(self._name, _NEW, 0o600, dir_fd=home.folder))
+        fcntl.flock(self._file, fcntl.LOCK_EX)      # unless somebody is just looking
 
     def write(self, holders: Iterable[Holder]) -> None:
         """What this process holds now."""
@@ -89,12 +88,13 @@ def _read(home: Home, name: str) -> list[Holder]:
     except FileNotFoundError:
         return []
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return _parsed(os.pread(file, _MAX_BYTES, 0))
     else:
-        with suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=home.folder)
+        if not Path(f"/proc/{name.split('-')[1]}").exists():     # else it is just being made
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=home.folder)
         return []
     finally:
         os.close(file)

@@ -17,13 +17,16 @@ _GATE_TRIES = 20    # of one poll, while others hold the gate
 
 
 class Request:
-    """What somebody waits for, in one thread; no ways stand for the whole node."""
+    """What somebody waits for, in one thread; no ways stand for the whole node.
+
+    While it waits nobody behind it takes what it needs; one that nobody has any more waits no more.
+    """
 
     def __init__(self, table: Table | None, ways: Sequence[Way], what: str) -> None:
         self._table = table
+        self._ticket: Ticket | None = None
         self._ways = tuple(ways)
         self._what = what
-        self._ticket: Ticket | None = None
         self._lease: Lease | None = None
         self._left = False
 
@@ -71,11 +74,14 @@ class Request:
     def cancel(self) -> None:
         """Give up the place in the queue, and what was given."""
         self._left = True
+        self.__del__()
+        if self._lease is not None:
+            self._lease.release()
+
+    def __del__(self) -> None:
         if self._table is not None:
             self._table.leave(self._ticket)
         self._ticket = None
-        if self._lease is not None:
-            self._lease.release()
 
     def _attempt(self) -> None:
         if self._table is None:
