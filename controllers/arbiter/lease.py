@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""A `Lease` is what a process was given; a `Mark` says that it uses units without holding them."""
+"""A `Lease` is what a process was given."""
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from controllers.arbiter.home import Home, changed, home
-from controllers.arbiter.note import Note, holder
-from controllers.arbiter.table import Grant, Table, mark_of
+from controllers.arbiter.table import Grant, Table
 from controllers.arbiter.want import Units
 
 
@@ -53,29 +50,3 @@ class Lease:
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
         self.release()
-
-
-class Mark:
-    """Says that this process uses units: others are given those first that nobody uses.
-
-    It never waits, and nobody waits for it.  OSError where the folder cannot be used.
-    """
-
-    def __init__(self, units: Sequence[str], what: str = "", folder: Path | None = None) -> None:
-        path = folder or home()
-        self._home: Home | None = None
-        if path is None or not units:
-            return
-        with changed:
-            self._home = Home(path)
-            for unit in units:
-                self._home.locks.take(mark_of(unit), shared=True)
-            self._note = Note(self._home)
-            self._note.write([holder(units, "used", what)])
-
-    def close(self) -> None:
-        """The units are not used any more."""
-        with changed:
-            if self._home is not None and self._home.is_open:
-                self._note.close()
-                self._home.close()
