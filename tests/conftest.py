@@ -64,7 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
             setattr(config.option, option, numbers[is_whole])
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     config.option.loadscopereorder = False      # the order below is kept
-    for name in ("ESTIMATES", "LINKS", "TUNING"):
+    for name in ("ARBITER", "ESTIMATES", "LINKS", "TUNING"):
         os.environ[f"CONTROLLERS_{name}"] = "off"
     if sys.dont_write_bytecode and "PYTHONPYCACHEPREFIX" not in os.environ:
         _keep_bytecode(config)

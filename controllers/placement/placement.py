@@ -14,6 +14,7 @@ from itertools import cycle, islice
 import pyopencl as cl
 
 from controllers import check as checking
+from controllers.arbiter import Mark, marked
 from controllers.check import Setting
 from controllers.check.finding import KernelError
 from controllers.device import (
@@ -78,7 +79,7 @@ class Controllers:
     """The controllers of all ranks, in order of rank, and the executors of this rank.
 
     allocations: bytes of the largest single one that each allows.  program: as it is planned for
-    them.
+    them.  mark: tells other processes which devices are used, as long as this is there.
     """
 
     rank: int
@@ -87,6 +88,7 @@ class Controllers:
     allocations: tuple[int, ...]
     program: Program
     n_nodes: int = 1
+    mark: Mark | None = None
 
     @property
     def largest_bytes(self) -> int:
@@ -213,7 +215,8 @@ def open_controllers(
     )
     allocations = tuple(nbytes for controllers in everyone for *_, nbytes in controllers)
     n_nodes = len({node for node, _ in told})
-    return Controllers(comm.rank, locations, tuple(executors), allocations, program, n_nodes)
+    mark = marked(devices, program.name)
+    return Controllers(comm.rank, locations, tuple(executors), allocations, program, n_nodes, mark)
 
 
 def _opened(

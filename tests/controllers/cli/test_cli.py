@@ -2,14 +2,20 @@
 """The rest of the command line: devices, exit codes."""
 from __future__ import annotations
 
+import gc
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 from mpi_jobs import run_ranks
 from sample import sample
 
+import controllers
+from controllers.arbiter import Arbiter, Want
 from controllers.cli import devices as devices_command
 from controllers.cli import main
 from controllers.cli.outcome import Failure, end_together, on_root
@@ -29,6 +35,30 @@ def test_devices_are_listed_with_names_that_choose_them(
     for entry, device in zip(listed, found, strict=True):
         assert choose([entry["selector"]], found) == [device]
         assert entry["name"] == device.name
+
+
+def test_who_uses_devices_is_listed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONTROLLERS_ARBITER", str(tmp_path / "arbiter"))
+    mean = controllers.Stencil.of("mean", [(-1, 1)], [1, 0, 1], 2)
+    computation = controllers.Computation(mean, np.zeros(9, np.float32), devices="reference")
+    with Arbiter() as arbiter, arbiter.acquire([[Want(("core 0",))]], what="a product"):
+        assert main(["devices"]) == 0
+        assert main(["devices", "--json"]) == 0
+    told, listed = capsys.readouterr().out.split("\n[")
+    rows = {tuple(line.split()[:4]) for line in told.splitlines()}
+    assert {("device", "reference", "used", "mean"), ("core", "0", "held", "a")} <= rows
+    used = {entry["kind"]: entry["processes"] for entry in json.loads(f"[{listed}")}
+    assert [process["pid"] for process in used["reference"]] == [os.getpid()]
+    computation.close()
+    del computation
+    gc.collect()
+    with Arbiter() as arbiter:
+        assert arbiter.holders() == []
+    (tmp_path / "arbiter").chmod(0o777)
+    assert main(["devices"]) == 0
+    assert "other users may write it" in capsys.readouterr().err
 
 
 def test_several_devices_of_a_kind_are_numbered() -> None:
