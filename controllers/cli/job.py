@@ -12,6 +12,7 @@ from typing import Any
 
 from controllers.cli.files import check_targets, open_field, reason
 from controllers.cli.outcome import USAGE, Failure
+from controllers.cli.outputs import is_in_time
 from controllers.cli.picture import check_format
 from controllers.kernel.registry import GENERIC, SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel
@@ -51,7 +52,8 @@ def check(options: argparse.Namespace) -> Job:
     """What can be found wrong before anything is computed; runs on one rank."""
     stencil = _stencil(options)
     kernel = _kernel(options.kernel or SPECIALISED)
-    targets = {"--output": options.output, "--plot": options.plot, "--trace": options.trace}
+    output = None if is_in_time(options) else options.output    # else its folder may be there
+    targets = {"--output": output, "--plot": options.plot, "--trace": options.trace}
     kernel_file = Path(options.kernel) if isinstance(kernel, Kernel) else None
     check_targets(targets, {"the pattern": options.pattern, "--kernel": kernel_file})
     if options.plot is not None:

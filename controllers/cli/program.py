@@ -25,6 +25,7 @@ from controllers.cli.checkpoints import checkpoints_of
 from controllers.cli.files import check_targets, reason
 from controllers.cli.kernels import write_kernels_of
 from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, on_root
+from controllers.cli.outputs import output_of
 from controllers.cli.picture import check_format
 from controllers.cli.record_picture import plot_records
 from controllers.device import NoDeviceError
@@ -99,6 +100,7 @@ class _Run:
             _known(given, Division), execution, options.iterations,
             self._made, self._runs, self._closes, self.refusals.append, opened=self._opened,
             checkpoints=lambda one: checkpoints_of(options, self._numbers[one]),
+            outputs=lambda one: output_of(options, self._numbers[one]),
         )  # fmt: skip
 
     def _opened(self, workspace: object) -> None:

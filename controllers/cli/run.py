@@ -12,6 +12,7 @@ from controllers.cli.checkpoints import checkpoints_of
 from controllers.cli.job import Job, check
 from controllers.cli.kernels import write_kernels_of
 from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, on_root
+from controllers.cli.outputs import is_in_time, output_of
 from controllers.cli.picture import draw, sampled
 from controllers.device import NoDeviceError
 from controllers.kernel.build import BuildError
@@ -70,24 +71,27 @@ def _load(options: argparse.Namespace, computation: Computation) -> None:
 
 def _run(options: argparse.Namespace, computation: Computation) -> None:
     """Run the steps, from a checkpoint on where there is one.  Collective."""
-    kept = checkpoints_of(options)
+    kept, output = checkpoints_of(options), output_of(options)
     try:
         if kept is None:
-            computation.run(options.iterations, progress=True)
+            computation.run(options.iterations, progress=True, output=output)
         else:
             computation.run(
-                options.iterations, progress=True, checkpoint=(kept.folder, kept.every),
+                options.iterations, progress=True, output=output,
+                checkpoint=(kept.folder, kept.every),
                 restart=kept.restart, restart_anyway=kept.anyway,
             )  # fmt: skip
     except CheckpointError as error:
         raise Failure(USAGE, f"--checkpoint: {error}") from None
+    except ImportError as error:
+        raise Failure(USAGE, f"--output: {error}") from None
 
 
 def _write(options: argparse.Namespace, computation: Computation) -> None:
     """Write the file, each rank its part, the timeline, and the picture.  Collective."""
     if options.trace is not None:
         computation.save_trace(options.trace)
-    if options.output is not None:
+    if options.output is not None and not is_in_time(options):
         computation.save(options.output)
     if options.plot is not None:
         sample = sampled(computation)

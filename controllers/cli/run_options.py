@@ -7,6 +7,7 @@ import importlib
 from typing import get_args
 
 from controllers.cli.outcome import USAGE, Failure
+from controllers.cli.outputs import is_in_time
 from controllers.cli.verbose import telling
 from controllers.cli.words import (
     count,
@@ -19,6 +20,7 @@ from controllers.cli.words import (
     n_chunks,
     n_places,
     n_steps,
+    often,
     watchdog_limit,
     weights,
 )
@@ -71,7 +73,10 @@ def _field_options(parser: argparse.ArgumentParser) -> None:
     add("--iterations", metavar="N", type=count,
         help="how many steps; needed for a pattern unless it is a --dry-run; of a program, what "
         "each run takes in place of what it says")
-    add("--output", metavar="FILE.npy", type=file_name, help="where to write the final field")
+    add("--output", metavar="FILE", type=file_name,
+        help="FILE.npy: where to write the final field; FILE.zarr: where to write moments while "
+        "steps run, the first, the last, and those of --every, also of a program, and of its "
+        "second computation to FILE-2.zarr: see controllers docs output")
     add("--plot", metavar="FILE.png", type=file_name,
         help="where to draw the final field: a line, an image, or the middle slice; of a program "
         "all that it records (run.record), a picture for each computation, as it is closed: points "
@@ -183,7 +188,11 @@ def _checkpoint_options(parser: argparse.ArgumentParser) -> None:
         "given again, goes on, on as many ranks and devices as there are then; of a program, of "
         "its second computation in DIR-2, and so on.  SIGTERM, SIGUSR1 and Ctrl-C end the run "
         "after a checkpoint, the first two with the exit code 75: see controllers docs checkpoints")
-    add("--every", metavar="SECONDS", type=duration,
+    add("--every", metavar="N", type=often,
+        help="how often a moment of --output FILE.zarr is written: after so many steps, or 60s for "
+        "seconds, 0.1t for the time of steps; without such an output, after how many seconds a "
+        "checkpoint is written")
+    add("--checkpoint-every", metavar="SECONDS", type=duration,
         help="how often a checkpoint is written, of which the last two are kept (default: 600)")
     add("--restart", choices=RESTARTS,
         help="auto (the default): go on from the newest checkpoint, if there is one; require: "
@@ -255,7 +264,10 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
 
 
 def _check_program(options: argparse.Namespace) -> None:
-    given = [name for name in FOR_PATTERNS if getattr(options, name) is not None]
+    given = [
+        name for name in FOR_PATTERNS
+        if getattr(options, name) is not None and not (name == "output" and is_in_time(options))
+    ]  # fmt: skip
     if given:
         option = given[0].replace("_", "-")
         raise Failure(

@@ -99,6 +99,24 @@ def duration(text: str) -> float:
     return value
 
 
+def often(text: str) -> tuple[float, str]:
+    """How often something is done: a number and its unit, `s` of seconds, `t` of time, or none.
+
+    >>> often("100"), often("0.5t")
+    ((100.0, ''), (0.5, 't'))
+    """
+    unit = text[-1:] if text[-1:] in ("s", "t") else ""
+    try:
+        value = float(text.removesuffix(unit))
+    except ValueError:
+        value = -1.0
+    if not 0 < value < float("inf"):
+        raise ArgumentTypeError(
+            f"a number above 0, of seconds with s, of time with t, got {short(text)}"
+        )
+    return value, unit
+
+
 def watchdog_limit(text: str) -> float:
     """The seconds of a watchdog."""
     _told(limit, text)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import controllers
 from controllers.outputs.variable import Part, Variable
 from hitmap.argument import short
+from hitmap.shape import Shape
 
 FORMAT, _SAME = "controllers_format", "controllers_facts"      # attributes
 
@@ -53,6 +54,10 @@ class Facts:
 class Store(Protocol):
     """Files of moments.  `begin`, `show` and `moments` are for rank 0, `write` is for all."""
 
+    @property
+    def takes_slabs(self) -> bool:
+        """Whether the cells of a place may come in several parts."""
+
     def moments(self) -> list[Moment]:
         """Those that are listed, in order."""
 
@@ -62,8 +67,13 @@ class Store(Protocol):
         OSError where they cannot be made, ValueError where they are of something else.
         """
 
-    def write(self, number: int, moment: Moment, parts: Iterable[Part]) -> None:
-        """Cells of the moment of this number, from 0; they are on the disk when it returns."""
+    def write(
+        self, number: int, moment: Moment, boxes: Sequence[Shape], parts: Iterable[Part]
+    ) -> None:
+        """Cells of the moment of this number, from 0; they are on the disk when it returns.
+
+        boxes: those that places of all ranks have of the first variable.
+        """
 
     def show(self, moments: Sequence[Moment], facts: Facts) -> None:
         """All ranks have written these moments, or there are no others: readers may see them."""

@@ -8,19 +8,20 @@ are where the next moment is taken, or the run ends, and rank 0 lists what all h
 # docs/decisions/0074-output-lists-what-is-complete.md
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
 from controllers.engine import Engine
 from controllers.outputs.moment import Facts, Moment, Store
 from controllers.outputs.timing import Timing
-from controllers.outputs.variable import Part, Variable
+from controllers.outputs.variable import Part, Variable, parts_of
 from controllers.outputs.writer import Writer
 from controllers.process.errand import errand
 from controllers.settings.every import Every
 from hitmap.agreement import on_all_ranks
 from hitmap.comm import Communicator
+from hitmap.shape import Shape
 
 SLABS = 4       # rows of chunks that are in the host's memory at a time, where nothing is copied
 Variables: TypeAlias = "tuple[Variable, ...]"
@@ -86,13 +87,14 @@ class Series:
                 return
             number, engine = len(self._moments), self._engine()
             self._moments.append(now)
+            boxes = self._variables[0].boxes(engine)
             if self._beside and not at_once:
-                parts = [part.copied() for one in self._variables for part in one.parts(engine)]
-                self._own_writer.put(partial(self._write, number, now, parts))
+                copies = [part.copied() for part in parts_of(self._variables, engine)]
+                self._own_writer.put(partial(self._write, number, now, boxes, copies))
             else:
-                self._own_writer.wait()
-                slabs = (part for one in self._variables for part in one.parts(engine, SLABS))
-                self._own_writer.do(partial(self._write, number, now, slabs))
+                most = SLABS if self._store.takes_slabs else None
+                parts = parts_of(self._variables, engine, most)
+                self._own_writer.do(partial(self._write, number, now, boxes, parts))
 
     def end(self) -> None:
         """The run has ended: its last moment is written, and all are listed."""
@@ -157,8 +159,10 @@ class Series:
         found = self._together(lambda: self._store.begin(step, self._facts()))
         self._moments, self._n_listed = found, len(found)
 
-    def _write(self, number: int, now: Moment, parts: Iterable[Part]) -> None:
-        self._store.write(number, now, parts)
+    def _write(
+        self, number: int, now: Moment, boxes: Sequence[Shape], parts: Iterable[Part]
+    ) -> None:
+        self._store.write(number, now, boxes, parts)
         if self._is_alone and self._own_writer.is_last:
             self._store.show(self._moments[: number + 1], self._facts())
 

@@ -17,6 +17,7 @@ from controllers.plan import Plan
 from controllers.settings.domain import place_of
 from controllers.settings.initial import Place
 from controllers.settings.outputs import Output
+from hitmap.conversion import with_one_nan
 from hitmap.layout import Layout
 from hitmap.section import Section
 from hitmap.shape import Shape
@@ -24,12 +25,16 @@ from hitmap.shape import Shape
 MOST_BYTES, FEWEST_BYTES = 1 << 24, 1 << 18     # of a chunk, where the field has as many
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Axis:
-    """A dimension of variables, and where its cells lie: coordinates, or indices without a grid."""
+    """A dimension of variables, and where its cells lie: coordinates, or indices without a grid.
+
+    spacing: from one cell to the next.
+    """
 
     name: str
     along: npt.NDArray[Any]
+    spacing: float
 
 
 @dataclass(frozen=True)
@@ -51,16 +56,18 @@ class Variable:
         """A box of positions without the axes that were dropped."""
         return Shape(self._without(box.lower), self._without(box.upper))
 
-    def parts(self, engine: Engine, most: int | None = None) -> Iterator[Part]:
-        """The cells of it that the places of this rank own: views of tiles, or copies.
+    def owned(self, engine: Engine) -> tuple[Shape, ...]:
+        """Which positions each place of all ranks has, with the axes that were dropped."""
+        return self.section.divided(engine.plan.layout_of(self.field)).owned
 
-        most: rows of chunks at a time; None for all of a place at once.
-        """
-        layout = self.section.divided(engine.plan.layout_of(self.field))
-        for place in engine.executors:
-            for box in _slabs(layout.owned[place], self.chunk[0] * most if most else None):
-                cells = section_of(engine, self.field, place, self.section, box)
-                yield Part(self, self.kept(box), cells.reshape(self.kept(box).extent))
+    def boxes(self, engine: Engine) -> list[Shape]:
+        """The same without these axes, of the places that have any."""
+        return [self.kept(box) for box in self.owned(engine) if not box.empty]
+
+    def part(self, engine: Engine, place: int, box: Shape) -> Part:
+        """The cells at these positions, which a place of this rank owns: a view, or a copy."""
+        cells = section_of(engine, self.field, place, self.section, box)
+        return Part(self, self.kept(box), cells.reshape(self.kept(box).extent))
 
     def _without(self, per_axis: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(n for n, gone in zip(per_axis, self.section.dropped) if not gone)
@@ -74,9 +81,28 @@ class Part:
     box: Shape
     cells: npt.NDArray[Any]
 
+    def plain(self) -> npt.NDArray[Any]:
+        """The cells as they are written: with one NaN, of the dtype of the variable."""
+        with np.errstate(over="ignore"):
+            return with_one_nan(self.cells).astype(self.variable.dtype, copy=False)
+
     def copied(self) -> Part:
         """The same in memory of its own."""
         return Part(self.variable, self.box, np.array(self.cells, order="C"))
+
+
+def parts_of(
+    variables: Sequence[Variable], engine: Engine, most: int | None = None
+) -> Iterator[Part]:
+    """All cells of variables that the places of this rank own, place by place.
+
+    most: rows of chunks at a time; None for all cells of a variable and a place at once.
+    """
+    for place in engine.executors:
+        for one in variables:
+            box = one.owned(engine)[place]
+            for slab in _slabs(box, one.chunk[0] * most if most else None):
+                yield one.part(engine, place, slab)
 
 
 def variables_of(plan: Plan, fields: Sequence[str], wanted: Output) -> tuple[Variable, ...]:
@@ -94,7 +120,8 @@ def variables_of(plan: Plan, fields: Sequence[str], wanted: Output) -> tuple[Var
             if section.dropped[n]:
                 at[axis] = along[0].item()
             else:
-                axes.append(_shared(known, f"{axis}_half" if half[n] else axis, along))
+                spacing = place.axes.spacing[n] * abs(cells.step)
+                axes.append(_shared(known, f"{axis}_half" if half[n] else axis, along, spacing))
         dtype = np.dtype(plan.program.field(name).dtype)
         if wanted.dtype is not None and dtype.kind == "f":
             dtype = np.dtype(wanted.dtype)
@@ -150,13 +177,15 @@ def _along(place: Place, axis: int, cells: range) -> npt.NDArray[Any]:
     return place.along(axis, 0, cells[-1] + 1)[cells.start :: cells.step]
 
 
-def _shared(known: dict[str, Axis], name: str, along: npt.NDArray[Any]) -> Axis:
+def _shared(
+    known: dict[str, Axis], name: str, along: npt.NDArray[Any], spacing: float
+) -> Axis:
     """The axis of this name, or of one with a number, that has these cells."""
     own, number = name, 1
     while own in known and not np.array_equal(known[own].along, along):
         number += 1
         own = f"{name}_{number}"
-    return known.setdefault(own, Axis(own, along))
+    return known.setdefault(own, Axis(own, along, spacing))
 
 
 def _chunk(section: Section, layout: Layout, itemsize: int) -> tuple[int, ...]:

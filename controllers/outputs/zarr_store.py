@@ -22,7 +22,7 @@ from controllers.outputs import zarr_documents as documents
 from controllers.outputs.files import encoded, replace_all, replace_file, sync
 from controllers.outputs.moment import FORMAT, Facts, Moment
 from controllers.outputs.variable import Part, Variable
-from hitmap.conversion import with_one_nan
+from hitmap.shape import Shape
 
 METADATA = "zarr.json"
 AT_ONCE = 4             # parts that are written at a time
@@ -42,6 +42,8 @@ def tensorstore() -> Any:
 
 class ZarrStore:
     """The store of some variables; see `Store`."""
+
+    takes_slabs = True
 
     def __init__(self, path: Path, variables: Sequence[Variable]) -> None:
         self.path = path
@@ -75,13 +77,12 @@ class ZarrStore:
                     shutil.rmtree(chunk) if chunk.is_dir() else chunk.unlink()
         return stay
 
-    def write(self, number: int, moment: Moment, parts: Iterable[Part]) -> None:
+    def write(
+        self, number: int, moment: Moment, boxes: Sequence[Shape], parts: Iterable[Part]
+    ) -> None:
         pending: deque[Any] = deque()
         for part in parts:
-            one = part.variable
-            cells = with_one_nan(part.cells)
-            with np.errstate(over="ignore"):
-                cells = cells.astype(one.dtype, copy=False)
+            one, cells = part.variable, part.plain()
             where = (number, *part.box.slices((0,) * part.box.n_axes))
             target = self._array(one)[where]
             pending.append(target.write(cells, can_reference_source_data_indefinitely=True))

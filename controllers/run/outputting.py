@@ -13,6 +13,7 @@ from controllers.checkpoint.matching import facts_of
 from controllers.outputs.moment import Facts, same_of
 from controllers.outputs.series import Series
 from controllers.outputs.variable import variables_of
+from controllers.outputs.vti_store import VtiStore
 from controllers.outputs.zarr_store import ZarrStore
 from controllers.plan import ChunkPlan
 from controllers.run.digesting import Digested, Digesting
@@ -95,7 +96,8 @@ class Outputting(Digesting):
             return series
         variables = variables_of(self.plan, self.fields, wanted)
         with together(self.comm, str(wanted.path)):
-            store = ZarrStore(wanted.path, variables)
+            kind = ZarrStore if path.suffix == ".zarr" else VtiStore
+            store = kind(wanted.path, variables)
 
         def facts() -> Facts:
             same = {**facts_of(self.program, self.plan), **same_of(variables)}

@@ -96,8 +96,9 @@ class Running(Keeping):
         kept = refuse_together(
             self.comm, lambda: Checkpoints.of(checkpoint, restart, restart_anyway)
         )
-        wanted = refuse_together(self.comm, lambda: Output.of(output))
+        own = refuse_together(self.comm, lambda: Output.of(output))
         ending, kept = self._begun(ending), overrides().kept(self, kept)
+        wanted = overrides().written(self, own)
 
         def go(ending: Ending, told: Progress | None, scalars: dict[str, float]) -> Results | None:
             if watched:

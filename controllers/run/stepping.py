@@ -52,14 +52,14 @@ class Stepping(Running):
         own = refuse_together(
             self.comm, lambda: Checkpoints.of(checkpoint, restart, restart_anyway)
         )
-        wanted = refuse_together(self.comm, lambda: Output.of(output))
+        moments = refuse_together(self.comm, lambda: Output.of(output))
         ending = self._begun(refuse_together(
             self.comm, lambda: Ending.of(n_steps, None, None, None)
         ))  # fmt: skip
         assert ending.n_steps is not None
         if ending.n_steps < 1:      # refused where it is negative
             self._go(ending, told, scalars)
-        kept = overrides().kept(self, own)
+        kept, wanted = overrides().kept(self, own), overrides().written(self, moments)
         begun = self.step if kept is None else self._restore(kept, scalars)
         goes_on = kept is not None and self._kept_step >= 0
         with self._writing(wanted, goes_on=goes_on), self._keeping(kept, begun):

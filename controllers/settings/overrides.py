@@ -16,6 +16,7 @@ from controllers.language.grid import Grid
 from controllers.settings.checkpoints import Checkpoints
 from controllers.settings.division import Division
 from controllers.settings.execution import Execution
+from controllers.settings.outputs import Output
 from hitmap.argument import short
 
 _CUTS = ("partition", "weights", "block", "dims", "layout")     # together they say how to cut
@@ -33,8 +34,8 @@ class Overrides:
     cells there are along each axis of a grid, whose lower ends and spacing stay.
     made, runs, closes: told of each computation, on all ranks alike: when it is made, before it
     runs steps, before it is closed.  refused: told why one cannot be made as is said here.
-    opened: told of each workspace, when it is made.  checkpoints: asked which a computation is to
-    have; None for those that it says itself.
+    opened: told of each workspace, when it is made.  checkpoints, outputs: asked which a
+    computation is to have; None for those that it says itself.
     """
 
     division: Mapping[str, Any] = field(default_factory=dict)
@@ -47,10 +48,15 @@ class Overrides:
     extent: tuple[int, ...] | None = None
     opened: Callable[[Any], None] = _nothing
     checkpoints: Callable[[Any], Checkpoints | None] = _nothing
+    outputs: Callable[[Any], Output | None] = _nothing
 
     def kept(self, computation: Any, own: Checkpoints | None) -> Checkpoints | None:
         """The checkpoints of a run of a computation, which says `own` itself."""
         return self.checkpoints(computation) or own
+
+    def written(self, computation: Any, own: Output | None) -> Output | None:
+        """Where moments of a run of a computation go, which says `own` itself."""
+        return self.outputs(computation) or own
 
     def divided(self, division: Division) -> Division:
         """`division` as it is to be; who says how to cut says all of that.
