@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from controllers.engine import Engine
 from controllers.fields.cells import dtype_of
+from controllers.fields.datasets import open_variable, part_of
 from controllers.settings.domain import place_of
-from controllers.settings.initial import Initial
+from controllers.settings.initial import Initial, is_dataset
 from hitmap.agreement import agree_on_call, on_all_ranks, raise_together
 from hitmap.comm import Communicator
 from hitmap.npy import fingerprint, is_mapped, open_npy
@@ -31,6 +32,10 @@ def given_values(initial: Initial, engine: Engine, comm: Communicator) -> PlaceV
     if initial.kind == "function":
         where = place_of(engine.plan.program, initial.fields[0], layout.domain.extent)
         return lambda place, box: initial.at(where, box)
+    if initial.kind == "parts":
+        return lambda place, box: dict.fromkeys(initial.fields, part_of(initial.value, box))
+    if initial.kind == "file" and is_dataset(initial.value):
+        return _of_dataset(initial, engine, comm)
     if initial.kind == "file":
         whole = opened_together(initial.value, layout.domain.extent, comm)
         return lambda place, box: dict.fromkeys(
@@ -57,6 +62,24 @@ def _of_array(initial: Initial, engine: Engine, comm: Communicator) -> PlaceValu
     return lambda place, box: {
         field: parts[field][place][box.slices(layout.owned[place].lower)] for field in parts
     }
+
+
+def _of_dataset(initial: Initial, engine: Engine, comm: Communicator) -> PlaceValues:
+    """Each field is the variable of its name, of which each rank reads its parts."""
+    found: dict[str, Any] = {}
+    said: list[str] = []
+    problem = None
+    try:
+        for field in initial.fields:
+            extent = engine.plan.layout_of(field).domain.extent
+            where = place_of(engine.plan.program, field, extent)
+            found[field], what = open_variable(initial.value, field, where)
+            said.append(what)
+    except (OSError, ValueError) as error:
+        problem = of_file(initial.value, error)
+    raise_together(comm, problem)
+    agree_on_call(comm, f"the reading of {initial.value}", {"the content": "; ".join(said)})
+    return lambda place, box: {field: part_of(array, box) for field, array in found.items()}
 
 
 def opened_together(

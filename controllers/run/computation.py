@@ -82,7 +82,7 @@ class Computation(Stepping):
         host_memory_cap, scratch, zero_copy;
 
         and initial values by the names of fields: a number, an array, of which that of rank 0
-        counts, a .npy file, or a function of coordinates (docs/fields.md).
+        counts, a .npy, .zarr or .nc file, or a function of coordinates (docs/fields.md).
 
     `run.u` or `run["u"]` is a field, much like an array (`OneField`); where there is one only, the
     computation itself has the same verbs.

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Initial values: what a user gives for the cells of a field, recognised and checked.
 
-A number, an array, an array with named axes such as xarray's, the name of a .npy file, or a
-function of coordinates.  The components of a field of structs, which are fields `q_rho`, `q_my`
-..., are given together: by a mapping, a structured array, or a function that returns a mapping.
+A number, an array, an array with named axes such as xarray's, the name of a .npy file, of a zarr
+store or of a NetCDF file, or a function of coordinates.  The components of a field of structs,
+which are fields `q_rho`, `q_my` ..., are given together: by a mapping, a structured array, a file
+with a variable for each, or a function that returns a mapping.
 """
 from __future__ import annotations
 
@@ -23,8 +24,9 @@ from hitmap.shape import Shape
 
 Function = Callable[..., Any]
 Given = Union[float, npt.ArrayLike, Labelled, str, "os.PathLike[str]", Function, Mapping[str, Any]]
+DATASETS = (".zarr", ".nc", ".nc4")     # files with variables by name, which xarray reads
 _UNEVEN = 1e-6      # by how much of a spacing the coordinates of an array may be beside the grid's
-_REMEDY = "give a number, an array, a function of coordinates, or the name of a .npy file"
+_REMEDY = "give a number, an array, a function of coordinates, or a .npy, .zarr or .nc file"
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class Initial:
 
     name: str
     components: Mapping[str, str]
-    kind: Literal["number", "array", "function", "file"]
+    kind: Literal["number", "array", "function", "file", "parts"]
     value: Any = field(compare=False)
 
     @property
@@ -159,12 +161,16 @@ def _initial(
     name: str, value: Given, components: Mapping[str, str], place: Place
 ) -> Initial:
     if isinstance(value, (str, os.PathLike)):
-        if "" not in components:
+        if "" not in components and not is_dataset(value):
             raise ValueError(
                 f"{name}: a file holds the values of one component; name one for each of "
                 f"{', '.join(components)}"
             )
         return Initial(name, components, "file", os.fspath(value))
+    if is_lazy(value):
+        array = in_order(name, value, place)
+        _check_extent(name, array.shape, place)
+        return Initial(name, components, "parts", array)
     if isinstance(value, (int, float, np.number)):
         return Initial(name, components, "number", np.asarray(number(value, name)).item())
     if callable(value) and not hasattr(value, "__array__"):
@@ -177,21 +183,39 @@ def _initial(
 
 def _array(name: str, value: Any, place: Place) -> npt.NDArray[Any]:
     try:
-        array = np.asarray(_in_order(name, value, place))
+        array = np.asarray(in_order(name, value, place))
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
     if array.dtype.kind not in "biuf":
         raise wrong(name, "an array of numbers", value, _REMEDY)
-    if array.ndim and array.shape != place.extent:
-        raise ValueError(
-            f"{name}: an array for {place.extent} cells is needed, got one of {array.shape}; give "
-            f"one value per cell, boundary cells included"
-        )
+    if array.ndim:
+        _check_extent(name, array.shape, place)
     return array
 
 
-def _in_order(name: str, value: Any, place: Place) -> Any:
-    """An array whose axes are in the order of the grid's, where both have names."""
+def _check_extent(name: str, shape: tuple[int, ...], place: Place) -> None:
+    if shape != place.extent:
+        raise ValueError(
+            f"{name}: an array for {place.extent} cells is needed, got one of {shape}; give "
+            f"one value per cell, boundary cells included"
+        )
+
+
+def is_dataset(path: str | os.PathLike[str]) -> bool:
+    """Whether a file holds variables by name, by what it is called."""
+    return os.fspath(path).endswith(DATASETS)
+
+
+def is_lazy(value: object) -> bool:
+    """Whether an array of xarray's lies in a file, of which parts are read when they are needed."""
+    return not getattr(getattr(value, "variable", None), "_in_memory", True)
+
+
+def in_order(name: str, value: Any, place: Place) -> Any:
+    """An array whose axes are in the order of the grid's, where both have names.
+
+    Of one that lies in a file nothing is read.  ValueError where it is on other cells.
+    """
     if not isinstance(value, Labelled) or place.grid is None:
         return value
     axes, dims = place.grid.axes, [str(one) for one in value.dims]
@@ -211,6 +235,9 @@ def _in_order(name: str, value: Any, place: Place) -> Any:
                     f"interpolate it to those where the field lies (grid.coordinates({axis!r}) "
                     f"for cells), or give the bare values"
                 )
+    if is_lazy(value):
+        lazy: Any = value
+        return lazy.transpose(*axes)
     return np.transpose(np.asarray(value), [dims.index(axis) for axis in axes])
 
 

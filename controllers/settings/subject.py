@@ -239,7 +239,8 @@ def _dtype_of(value: Given) -> np.dtype[Any] | None:
         if isinstance(value, (str, os.PathLike)):
             return open_npy(value).dtype
         if isinstance(value, (list, tuple)) or hasattr(value, "__array__"):
-            return np.asarray(value).dtype
+            known = getattr(value, "dtype", None)       # of what lies in a file, without its cells
+            return known if isinstance(known, np.dtype) else np.asarray(value).dtype
     except (OSError, ValueError):       # which is said when it is read
         return None
     return None

@@ -44,7 +44,7 @@ def sound(p, vx):
 
 
 def _wave(**options: Any) -> ct.Computation:
-    return ct.Computation(wave, GRID, u=_hill, old=0, **{"dt": 0.5, **options})
+    return ct.Computation(wave, GRID, **{"u": _hill, "old": 0, "dt": 0.5, **options})
 
 
 def _heun(**options: Any) -> ct.Computation:
@@ -57,7 +57,7 @@ def _sound(**options: Any) -> ct.Computation:
     grid = ct.Grid(y=9, x=12, boundary=ct.mirror())
     return ct.Computation(
         sound, grid, location=dict(vx="x"), dtype=dict(p="float32", vx="float32"),
-        p=lambda y, x: y + x * x, vx=0, **options,
+        **{"p": lambda y, x: y + x * x, "vx": 0, **options},
     )  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def _pair(**options: Any) -> ct.Computation:
     def start(y: Any, x: Any) -> Any:
         return dict(a=x - y, b=x * y)
 
-    return ct.Computation(turn, RING, dtype=PAIR, q=start, **options)
+    return ct.Computation(turn, RING, dtype=PAIR, **{"q": start, **options})
 
 
 def _repeating(**options: Any) -> ct.Computation:
