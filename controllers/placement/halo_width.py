@@ -90,8 +90,6 @@ def check_width_of(execution: Execution, kernel: KernelChoice, program: Program)
         reason = "tune times all launches of a repeat but the first, which is the widest"
     elif execution.halo_width_search and execution.chooses:
         reason = 'devices="auto" compares devices with one width'
-    elif execution.halo_width_search and execution.balance == "dynamic":
-        reason = "shares that always follow the devices are measured with one width"
     elif isinstance(kernel, Kernel) and any(program.periodic):
         reason = (
             f"kernel {kernel.name!r} would be launched on cells beyond the ends of an axis that is "

@@ -107,7 +107,6 @@ def two_steps(u: Any, v: Any) -> Any:
         ({"halo_width": 0}, "halos are 1 to 1024 steps wide, got halo_width=0"),
         ({"halo_width": "wide"}, "one of auto, auto:dichotomic.*got 'wide'"),
         ({"halo_width": 6, "steps_per_launch": 4}, "a multiple of steps_per_launch"),
-        ({"halo_width": "auto", "balance": "dynamic"}, "shares that always follow"),
     ],
 )
 def test_what_does_not_go_together_is_refused(keywords: Any, message: str) -> None:
