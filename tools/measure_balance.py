@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: MIT
 """How well shares are found: two parts of a device, or two devices, one of which is slowed.
 
-    python tools/measure_balance.py [--device cpu/1,1] [--size 2048] [--cube 160] [--steps 400]
+    python tools/measure_balance.py [--device cpu/1,1] [--size 1024] [--cube 100] [--settle 5000]
     python tools/measure_balance.py --change [--out shares.json] [--picture shares.svg]
     python tools/measure_balance.py --device gpu --size 16384 --cube 640      # two GPUs
 
 The last part, or the last of several devices, is slowed by issuing its launches several times,
-which changes no bits.  One row per case: by how much it is slowed, moves in `--settle` steps and
-what they took, the share of the slow part, then of `--steps` further steps the cells per second,
-and those relative to the sum of what the kernels of both do while they run (1 is perfect: nobody
-waits, nothing is exchanged).  All bits are compared with those of the first device alone.
+which changes no bits.  One row per case: by how much it is slowed, then of two runs of `--settle`
+steps, the first where nothing is known of the devices, the second with what that one has kept: the
+moves, and the overhead, which is what these steps took beyond as many at the speed that was
+reached.  That is seen in `--steps` further steps of the second run, nine pieces of which the median
+counts: the share of the slow part, the cells per second, and these relative to the sum of what the
+kernels of both do while they run (1 is perfect: nobody waits, nothing is exchanged).  All bits are
+compared with those of the first device alone.  On two quiet cores it takes some five minutes.
 
 With `--change` the last device becomes slower by 2 in mid-run, with balance="dynamic": the shares
 after each run of `--every` steps, as a table, as JSON, and as a picture (by matplotlib).
@@ -18,10 +21,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
@@ -31,11 +38,18 @@ import pyopencl as cl
 import controllers
 from controllers.device import Device, choose, find_devices
 from controllers.device.event import AllOf, Command, Event
+from controllers.estimates.estimates import VARIABLE
 from controllers.executor import transfer
 from controllers.executor.opencl import OpenCLExecutor
+from controllers.report.report import Report
 
 ENQUEUE_COPY: Callable[..., Event] = cl.enqueue_copy
-HEAD = "case          slower  moves  took/s  share  expected    Gcells/s  of the sum  same bits"
+HEAD = (
+    "                     nothing known       known before\n"
+    "case          slower  moves  overhead  moves  overhead  share  expected    Gcells/s  "
+    "of the sum  same bits"
+)
+PIECES = 9          # of the steps whose speed counts
 
 
 class Launches(AllOf):
@@ -90,6 +104,13 @@ class Slowness:
             yield
 
 
+@contextmanager
+def nothing_known() -> Iterator[None]:
+    """In here no times of devices are kept but those of what runs in here."""
+    with TemporaryDirectory() as folder, patch.dict(os.environ, {VARIABLE: folder}):
+        yield
+
+
 def problem(options: argparse.Namespace, n_axes: int, dtype: str) -> tuple[Any, Any]:
     """A star and a field of random numbers."""
     extent = (options.size,) * 2 if n_axes == 2 else (options.cube,) * 3
@@ -103,33 +124,78 @@ def problem(options: argparse.Namespace, n_axes: int, dtype: str) -> tuple[Any, 
     return star.program(dtype), field
 
 
-def measure(options: argparse.Namespace, n_axes: int, dtype: str, times: int) -> str:
-    """One row."""
-    program, field = problem(options, n_axes, dtype)
-    with Slowness(times, options.device).holding(), controllers.Computation(
+@dataclass(frozen=True)
+class Found:
+    """What a run of `--settle` steps, and some more, has come to.
+
+    settle_s: of the first steps, with all that finding the shares took.  step_s: of a later one.
+    of_sum: the later ones beside what the kernels of both would do if they always ran.
+    """
+
+    report: Report
+    n_steps: int
+    settle_s: float
+    step_s: float
+    of_sum: float
+    result: Any
+
+    @property
+    def moves(self) -> int:
+        """How often the field was divided anew."""
+        assert self.report.balance is not None, "two devices"
+        return self.report.balance.moves
+
+    def overhead(self, step_s: float) -> float:
+        """The part of the first steps beyond as many that take so long."""
+        return 1 - self.n_steps * step_s / self.settle_s
+
+
+def seconds_of(run: controllers.Computation, n_steps: int) -> float:
+    """By the clock."""
+    start = time.perf_counter()
+    run.run(n_steps)
+    return time.perf_counter() - start
+
+
+def balanced(options: argparse.Namespace, program: Any, field: Any) -> Found:
+    """One run."""
+    with controllers.Computation(
         program, field, devices=options.device, weights="auto", balance="start",
         steps_per_launch=options.steps_per_launch,
     ) as run:  # fmt: skip
-        run.run(options.settle)
-        before = run.report().seconds
-        run.run(options.steps)
-        report, result = run.report(), run.gather()
-        balance, total = report.balance, run.step
-    assert balance is not None, "two devices"
+        settle_s = seconds_of(run, options.settle)
+        count, seconds, parts = max(1, options.steps // PIECES), list[float](), list[float]()
+        report = run.report()
+        for _ in range(PIECES):
+            before = [place.compute_s for place in report.places]
+            seconds.append(seconds_of(run, count))
+            report = run.report()
+            busy = [now.compute_s - was for now, was in zip(report.places, before, strict=True)]
+            at_best = sum(place.cells / s for place, s in zip(report.places, busy, strict=True))
+            parts.append(field.size / seconds[-1] / at_best)
+        step_s = median(seconds) / count
+        return Found(report, options.settle, settle_s, step_s, median(parts), run.gather())
+
+
+def measure(options: argparse.Namespace, n_axes: int, dtype: str, times: int) -> str:
+    """One row."""
+    program, field = problem(options, n_axes, dtype)
+    with nothing_known(), Slowness(times, options.device).holding():
+        cold, warm = (balanced(options, program, field) for _ in range(2))
     whole, of_parts, _ = options.device.partition("/")
-    first = whole if of_parts else f"{whole}:0"
-    with controllers.Computation(program, field, devices=first) as alone:
-        alone.run(total)
+    with controllers.Computation(
+        program, field, devices=whole if of_parts else f"{whole}:0"
+    ) as alone:  # fmt: skip
+        alone.run(warm.report.steps)
         right = alone.gather()
-    assert result is not None and right is not None, "one rank"
-    same = np.array_equal(result, right)
-    rate = field.size * options.steps / (report.seconds - before)
-    share = 1 - report.places[0].share
-    of_sum = rate / sum(place.cells_per_s for place in report.places)
-    case = f"{n_axes}d {dtype}"
+    assert warm.result is not None and right is not None, "one rank"
+    same = np.array_equal(warm.result, right) and np.array_equal(cold.result, right)
+    share, best_s = 1 - warm.report.places[0].share, min(cold.step_s, warm.step_s)
     return (
-        f"{case:12}  {times:6}  {balance.moves:5}  {balance.spent_s:6.2f}  {share:5.1%}  "
-        f"{1 / (1 + times):8.1%}  {rate / 1e9:10.3f}  {of_sum:10.3f}  {'yes' if same else 'NO':>9}"
+        f"{n_axes}d {dtype:9}  {times:6}  {cold.moves:5}  {cold.overhead(best_s):8.1%}  "
+        f"{warm.moves:5}  {warm.overhead(best_s):8.1%}  {share:5.1%}  "
+        f"{1 / (1 + times):8.1%}  {field.size / warm.step_s / 1e9:10.3f}  {warm.of_sum:10.3f}  "
+        f"{'yes' if same else 'NO':>9}"
     )
 
 
@@ -138,7 +204,7 @@ def follow(options: argparse.Namespace) -> None:
     program, field = problem(options, 2, "float32")
     slowness, rows = Slowness(1, options.device), []
     print("steps   share of the last part  ms/step")
-    with slowness.holding(), controllers.Computation(
+    with nothing_known(), slowness.holding(), controllers.Computation(
         program, field, devices=options.device, weights="auto", balance="dynamic",
         steps_per_launch=options.steps_per_launch,
     ) as run:  # fmt: skip
@@ -182,12 +248,13 @@ def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--device", default="cpu/1,1", help="a device in two parts, or two")
-    parser.add_argument("--size", type=int, default=2048, help="of the square")
-    parser.add_argument("--cube", type=int, default=160)
-    parser.add_argument("--steps", type=int, default=400)
-    parser.add_argument("--settle", type=int, default=1500, help="steps before these")
+    parser.add_argument("--size", type=int, default=1024, help="of the square")
+    parser.add_argument("--cube", type=int, default=100)
+    parser.add_argument("--steps", type=int, default=900, help="whose speed counts")
+    parser.add_argument("--settle", type=int, default=5000, help="steps before these")
+    parser.add_argument("--axes", type=int, nargs="+", choices=(2, 3), default=[2, 3])
     parser.add_argument("--steps-per-launch", type=int, default=1)
-    parser.add_argument("--slower", type=int, nargs="+", default=[1, 2, 3, 5])
+    parser.add_argument("--slower", type=int, nargs="+", default=[2, 3, 5])
     parser.add_argument("--dtypes", nargs="+", default=["float32", "float64"])
     parser.add_argument("--change", action="store_true", help="follow a change in mid-run")
     parser.add_argument("--every", type=int, default=50, help="steps of a run, with --change")
@@ -199,7 +266,7 @@ def main() -> None:
         follow(options)
         return
     print(HEAD)
-    for n_axes in (2, 3):
+    for n_axes in options.axes:
         for dtype in options.dtypes:
             for times in options.slower:
                 print(measure(options, n_axes, dtype, times), flush=True)

@@ -23,6 +23,7 @@ from controllers.kernel.offer import Offer, offer
 from controllers.kernel.registry import SPECIALISED, KernelChoice
 from controllers.kernel.stage_kernel import box_values, options_of, stage_kernel, tile_values
 from controllers.kernel.user_kernel import UserKernel, as_compiled, local_nbytes
+from controllers.kernel.variant import Kernel
 from controllers.kgt import Launch, outside
 from controllers.kgt.kernel import StageKernel, WorkSizes
 from controllers.kgt.outside import outside_kernel
@@ -36,6 +37,7 @@ from controllers.memory.tile import Linear, Tile
 from controllers.program.dtypes import given_dtype
 from controllers.program.extension import Fill
 from controllers.program.program import Program
+from controllers.program.rounds import shown
 from controllers.program.steps import without_folds
 from controllers.program.surroundings import Surroundings
 from controllers.program.sweep import Sweep
@@ -64,21 +66,29 @@ class OpenCLExecutor(LaunchingDevice):
         return f"<OpenCLExecutor {self.device.name!r}>"
 
     def launch_command(
-        self,
-        program: Program,
-        sweep: Sweep,
-        reads: Mapping[str, Tile],
-        writes: Mapping[str, Tile],
-        over: Shape,
-        around: Surroundings,
-        folding: Folding | None = None,
-        part: int = 0,
-    ) -> Command:
+        self, program: Program, sweep: Sweep, reads: Mapping[str, Tile],
+        writes: Mapping[str, Tile], over: Shape, around: Surroundings,
+        folding: Folding | None = None, part: int = 0,
+    ) -> Command:  # fmt: skip
         """Compute the cells `over`, which is not empty, of the tiles `writes`.
 
         Scalars are those that `around` has at each launch.  folding: what takes the folds, of
         which this is the box number `part`; without it, a sweep that updates fields folds nothing.
         """
+        parts, where = [(over, (0,) * over.n_axes)], around.positions
+        if isinstance(self.kernel, Kernel) and self.kernel.computes(program, sweep.stage):
+            parts = shown(over, where.domain, where.periodic)   # it may look at indices
+        return in_order([
+            self._launch(program, sweep, reads, writes, cells, around, folding, part, by)
+            for cells, by in parts
+        ])  # fmt: skip
+
+    def _launch(
+        self, program: Program, sweep: Sweep, reads: Mapping[str, Tile],
+        writes: Mapping[str, Tile], over: Shape, around: Surroundings,
+        folding: Folding | None, part: int, by: tuple[int, ...],
+    ) -> Command:  # fmt: skip
+        """The same, with indices that are moved `by` so many."""
         if folding is None and sweep.writes:
             sweep = replace(sweep, stage=without_folds(sweep.stage))
         elif folding is None:
@@ -87,7 +97,7 @@ class OpenCLExecutor(LaunchingDevice):
         geometries = {field: tile.geometry for field, tile in tiles.items()}
         launch = self.launch_of(program, sweep, (over, geometries))
         source, built = self.build(program, sweep, launch)
-        values: dict[str, object] = box_values(over, sweep.cells)
+        values: dict[str, object] = box_values(over.shift(by), sweep.cells.shift(by))
         values |= {f"{field}_new": tile.buffer for field, tile in writes.items()}
         for field, tile in tiles.items():
             reachable = tile.geometry.box.shift(tuple(-first for first in over.lower))

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from controllers.kernel.registry import KernelChoice
-from controllers.kernel.variant import Kernel
 from controllers.memory.ledger import MemoryCapError
 from controllers.placement.chunk_model import expected, least_chunks, least_skewed
 from controllers.placement.placement import Placement
@@ -48,9 +46,7 @@ class Cutting:
     pipeline: Pipeline | None = None
 
 
-def why_whole(
-    program: Program, execution: Execution, kernel: KernelChoice, placement: Placement
-) -> str:
+def why_whole(program: Program, execution: Execution, placement: Placement) -> str:
     """Why fields have to be in the memory of their devices as a whole; "" where they need not."""
     if any(where.shares_host for where in placement.locations):
         return "a device that shares the host's memory has no other one to take chunks from"
@@ -59,8 +55,6 @@ def why_whole(
         return "chunks are planned for what is read at constant offsets"
     if program.folds and execution.most_steps > 1:
         return "a launch that folds computes one step"
-    if isinstance(kernel, Kernel) and any(program.periodic):
-        return "kernels of users are not launched beyond the ends of a ring"
     asked = {
         "the checked mode": execution.checked != "off",
         "tune": execution.tune,

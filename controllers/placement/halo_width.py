@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from controllers.kernel.registry import KernelChoice
-from controllers.kernel.variant import Kernel
 from controllers.placement.temporal import thickest
 from controllers.plan import ChunkPlan, PacedPlan, Plan, RepeatedRounds, RoundPlan
 from controllers.plan.paces import Steps, pace_of
@@ -80,7 +78,7 @@ def _plan_of_lengths(
     return plan
 
 
-def check_width_of(execution: Execution, kernel: KernelChoice, program: Program) -> None:
+def check_width_of(execution: Execution, program: Program) -> None:
     """ValueError where halos cannot be wider than a launch reaches."""
     width = execution.halo_width
     if width is None or width == 1:
@@ -90,13 +88,6 @@ def check_width_of(execution: Execution, kernel: KernelChoice, program: Program)
         reason = "tune times all launches of a repeat but the first, which is the widest"
     elif execution.halo_width_search and execution.chooses:
         reason = 'devices="auto" compares devices with one width'
-    elif execution.halo_width_search and execution.balance == "dynamic":
-        reason = "shares that always follow the devices are measured with one width"
-    elif isinstance(kernel, Kernel) and any(program.periodic):
-        reason = (
-            f"kernel {kernel.name!r} would be launched on cells beyond the ends of an axis that is "
-            f"a ring, whose indices it may use"
-        )
     if reason:
         raise ValueError(f"halo_width={width!r} is not possible: {reason}; leave one of them out")
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from controllers.program.expression import Index
 from controllers.program.extension import Extension
@@ -129,6 +130,34 @@ def unrolled(box: Shape, whole: Shape, periodic: tuple[bool, ...], by: int) -> S
     """`box` of `whole`, gone on along axes that are rings for so many cells beyond both ends."""
     beyond = tuple(by if ring else 0 for ring in periodic)
     return box if box.empty or whole.empty else box.grow(beyond, beyond)
+
+
+def shown(
+    box: Shape, whole: Shape, periodic: tuple[bool, ...]
+) -> list[tuple[Shape, tuple[int, ...]]]:
+    """The parts of a box that goes on along rings, the largest last.
+
+    Each with how far the cells of `whole` that it shows are from it.
+
+    >>> for part, by in shown(Shape((-2, 3), (10, 5)), Shape.of_extent((10, 4)), (True, False)):
+    ...     print(part, by)
+    [-2:0, 3:5] (10, 0)
+    [0:10, 3:5] (0, 0)
+    """
+    along = []
+    for low, high, first, count, ring in zip(
+        box.lower, box.upper, whole.lower, whole.extent, periodic
+    ):
+        turns = range((low - first) // count, (high - 1 - first) // count + 1) if ring else ()
+        ends = [(first + turn * count, turn * count) for turn in turns]
+        cuts = [(max(low, a), min(high, a + count), -by) for a, by in ends]
+        along.append(cuts or [(low, high, 0)])
+    parts = [
+        (Shape((*(low for low, *_ in part),), (*(high for _, high, _ in part),)),
+         (*(by for *_, by in part),))
+        for part in product(*along)
+    ]  # fmt: skip
+    return sorted(parts, key=lambda part: part[0].n_cells)
 
 
 def unrolled_sweep(sweep: Sweep, periodic: tuple[bool, ...], by: int) -> Sweep:

@@ -249,7 +249,7 @@ def agree(request: Request, comm: Communicator) -> Terms:
     check_math(execution.math, kernel, checked=execution.checked != "off")
     if execution.tune:
         tuning.check_tuning(execution.tune, kernel, program, execution.checked)
-    check_width_of(execution, kernel, program)
+    check_width_of(execution, program)
     own = with_domain(kernel, domain) if isinstance(kernel, Kernel) else kernel
     controllers = open_controllers(comm, program, execution, kernel=own)
     return Terms(program, domain, kernel, execution, controllers)

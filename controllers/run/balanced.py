@@ -183,7 +183,7 @@ class Balanced(Widened):
         """A piece of steps has taken so long, on the slowest rank."""
         if self._choice is not None and self._is_calm:
             self._choice.ran(n_steps, seconds, self.plan.span)
-        if self._balancer is not None:
+        if self._balancer is not None and self._finding is None:
             self._balancer.ran(n_steps)
 
     @property
@@ -229,7 +229,10 @@ class Balanced(Widened):
             except MemoryCapError as error:     # on all ranks, before anything has changed
                 self._balancer.give_up(f"no memory for a move: {error}")
             else:
+                found = self._chooser
                 self._divide(request, draft)
+                if found is not None and found.over and found.width in self._assembly.relay.widths:
+                    self._chooser = found       # which is no matter of shares
                 self._balancer.moved(self._assembly.engine)
         self.calls.go_on()
 

@@ -57,7 +57,7 @@ class Chunking:
         for them all the same.
         """
         program, execution = self._program, self._execution
-        why = why_whole(program, execution, self._kernel, self._placement)
+        why = why_whole(program, execution, self._placement)
         width = fixed_width(execution)
         if why:
             raise refused(error, why)

@@ -107,7 +107,7 @@ def dry_run(
     kernel = find_kernel(execution.kernel)
     check_math(execution.math, kernel)
     asked = request.program.with_math(execution.math)
-    check_width_of(execution, kernel, asked)
+    check_width_of(execution, asked)
     layout = division.layout_of(domain_of(asked, request.sizes), n_controllers)
     wanted = execution.devices or ("gpu",)
     words = [wanted] if isinstance(wanted, str) else list(wanted)

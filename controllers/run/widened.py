@@ -69,8 +69,8 @@ class Widened(Overview):
 
     @property
     def _finding(self) -> WidthChooser | PassChooser | None:
-        """Who is finding out the halo width, if anybody is; shares come first."""
-        balances = self._balancer is not None and not self._balancer.over
+        """Who is finding out the halo width, if anybody is; shares come first, and stay so long."""
+        balances = self._balancer is not None and not self._balancer.rests
         is_over = self._chooser is None or self._chooser.over
         return None if balances or is_over else self._chooser
 

@@ -93,6 +93,26 @@ def test_a_device_that_becomes_slower_is_followed_where_that_is_wanted(
         assert right(run)
 
 
+def test_shares_follow_devices_after_the_halo_width_is_found() -> None:
+    with computation("swift", "other", balance="dynamic", halo_width="auto") as run:
+        run.run(25)
+        n_steps = 25
+        while run._finding is not None and n_steps < 20_000:
+            assert run.layout.owned[0].extent[0] == 48
+            run.run(100)
+            n_steps += 100
+        width = run.halo_width
+        assert width in run.report().widths
+        TimedExecutor.seconds_per_cell = {**TimedExecutor.seconds_per_cell, "swift": 2e-3}
+        run.run(250)
+        assert run.layout.owned[0].extent[0] == pytest.approx(32, abs=6)    # of 96, and halos
+        assert run.halo_width == width and run._chooser.over
+        n_moves = run.report().balance.moves    # type: ignore[union-attr]
+        run.run(250)
+        assert run.report().balance.moves == n_moves <= 3       # type: ignore[union-attr]
+        assert right(run)
+
+
 def test_a_glance_is_enough_where_devices_are_very_unlike() -> None:
     for speeds, rows in (((1e-3, 3e-3), 72), ((1e-3, 1.5e-3), 48), ((1e-6, 3e-6), 48)):
         timed_devices(dict(zip(("swift", "slow"), speeds)))

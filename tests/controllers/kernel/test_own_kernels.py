@@ -174,6 +174,21 @@ def test_several_steps_per_launch(program: Program) -> None:
 
 
 @pytest.mark.whole
+@pytest.mark.parametrize("n_places", [1, 2])
+def test_several_steps_per_launch_go_on_along_rings(n_places: int) -> None:
+    config = replace(config_of("streaming", FOUR, FOUR.stages[0]), steps_per_launch=2)
+    own = Kernel.of("own", kgt.generate(FOUR, FOUR.stages[0], config).source, like=config)
+    field = field_of(FOUR)
+    with Computation(
+        FOUR, field, devices="cpu:0", kernel=own, zero_copy=False, boundary="periodic",
+        places_per_controller=n_places, halo_width=6, comm=SerialCommunicator(),
+    ) as run:  # fmt: skip
+        run.run(10)
+        right = reference_run(FOUR, field, 10, (True, True))
+        assert run.gather().tobytes() == right.tobytes()
+
+
+@pytest.mark.whole
 def test_steps_that_are_left_over_need_a_variant_of_their_own() -> None:
     program, stage, field = FOUR, FOUR.stages[0], field_of(FOUR)
     config = replace(config_of("streaming", program, stage), steps_per_launch=2)

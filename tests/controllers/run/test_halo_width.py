@@ -2,6 +2,7 @@
 """Halos of several launches as users ask for them: the same bits, what is refused, reports."""
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sample import sample
 import controllers as ct
 from controllers import Computation, Kernel, Stencil, reference_run
 from controllers.program.reference import reference_steps
+from hitmap import SerialCommunicator
 
 CROSS = Stencil.of("cross", [(-1, 1)] * 2, [0, 1, 0, 1, 4, 1, 0, 1, 0], 8).program("float32")
 START = np.random.default_rng(0).random((37, 29), dtype=np.float32)
@@ -107,7 +109,6 @@ def two_steps(u: Any, v: Any) -> Any:
         ({"halo_width": 0}, "halos are 1 to 1024 steps wide, got halo_width=0"),
         ({"halo_width": "wide"}, "one of auto, auto:dichotomic.*got 'wide'"),
         ({"halo_width": 6, "steps_per_launch": 4}, "a multiple of steps_per_launch"),
-        ({"halo_width": "auto", "balance": "dynamic"}, "shares that always follow"),
     ],
 )
 def test_what_does_not_go_together_is_refused(keywords: Any, message: str) -> None:
@@ -162,11 +163,34 @@ def test_what_is_sent_of_fields_that_are_renamed_is_told() -> None:
     assert "messages of field v per round of 2 steps: 4 cells in 2 messages" in told
 
 
-def test_own_kernels_on_rings_are_refused() -> None:
-    own = Kernel.of("own", "VALUE(u, 0, 0) = IN(u, 0, 0);")
-    with pytest.raises(ValueError, match="beyond the ends of an axis that is a ring"):
-        Computation(CROSS, START, boundary="periodic", devices="reference", kernel=own,
-                    halo_width=2)  # fmt: skip
+MEAN = "(NEAR(u, -1, 0) + NEAR(u, 0, -1) + 4 * HERE(u) + NEAR(u, 0, 1) + NEAR(u, 1, 0)) / 8"
+AT_INDEX = Kernel.of("at_index", f"""
+    NEW(u) = {MEAN} + 0.01f * INDEX(0) - 0.002f * INDEX(1);
+    if (INDEX(0) == 0 || INDEX(1) == SIZE(1) - 1) NEW(u) = AT(u, INDEX(0), INDEX(1));
+""")
+RINGS = [("periodic", "periodic"), ("fixed", "periodic"), ("periodic", "fixed")]
+PLACED: list[dict[str, Any]] = [
+    {"places_per_controller": 1}, {"places_per_controller": 3},
+    {"places_per_controller": 4, "partition": "blocks"}, {"chunks": 3, "zero_copy": False},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize(("boundary", "placed"), sample([*product(RINGS, PLACED)], 6))
+def test_own_kernels_see_the_indices_of_a_ring(boundary: Any, placed: Any, check: bool) -> None:
+    if check and "chunks" in placed:
+        return      # which are refused
+    ran: dict[str, Any] = {"boundary": boundary, "kernel": AT_INDEX, "devices": "cpu:0"}
+    with Computation(CROSS, START, comm=SerialCommunicator(), **ran) as run:
+        run.run(9)
+        right = run.gather()
+    with Computation(
+        CROSS, START, comm=SerialCommunicator(), halo_width=4, check=check, **ran, **placed
+    ) as run:
+        for width, n_steps in ((4, 3), (3, 5), (1, 1)):
+            run.use_halo_width(width)
+            run.run(n_steps)
+        assert run.gather().tobytes() == right.tobytes()
 
 
 def test_a_width_beyond_the_room_is_refused() -> None:

@@ -87,6 +87,7 @@ def test_kernels_are_tuned_once_the_halo_width_is_found(
     boundary: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("controllers.tuning.timing.MAX_LAUNCHES", 2)
+    monkeypatch.setattr("controllers.placement.halo_width.MOST_TRIED", 4)
     with tuned(halo_width="auto", places_per_controller=2, boundary=boundary) as run:
         assert len(run._assembly.relay.widths) > 1
         n_steps = 0
