@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from controllers.arbiter.arbiter import Arbiter
+from controllers.arbiter.kept import Kept
 from controllers.arbiter.lease import Lease
 from controllers.arbiter.mark import Mark
 from controllers.arbiter.note import Holder
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from controllers.arbiter.unit import marked, unit_of
 
 __all__ = [
-    "Arbiter", "Holder", "Lease", "Mark", "Request", "Want", "marked", "node_cores", "unit_of",
+    "Arbiter", "Holder", "Kept", "Lease", "Mark", "Request", "Want", "marked", "node_cores",
+    "unit_of",
 ]  # fmt: skip
 
 

@@ -56,6 +56,10 @@ class Arbiter:
         """
         return Request(self._table, (), what).wait(timeout_s)
 
+    def is_waited(self) -> bool:
+        """Whether anybody waits for anything, in this process or in another one: some 2 us."""
+        return self._table is not None and self._table.is_waited()
+
     def holders(self) -> list[Holder]:
         """Who holds or uses what on this node, by the numbers of the processes."""
         return [] if self._table is None else self._table.holders()

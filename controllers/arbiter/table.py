@@ -18,7 +18,7 @@ from controllers.arbiter.home import Home, changed
 from controllers.arbiter.note import Holder, Note, holder, read_all
 from controllers.arbiter.want import Units, Way, as_text, chosen, of_text, reserved
 
-_GATE, _NODE = "the gate", "the node"
+_GATE, _NODE, _QUEUE = "the gate", "the node", "the queue"
 _MARK = "mark of "
 _INNER = "inner-"
 
@@ -64,11 +64,13 @@ class Table:
             if not home.locks.take(_GATE):
                 return None, ticket
             try:
-                waiting = [of_text(text) for text in queue.ahead(home, ticket)]
+                texts = queue.ahead(home, ticket) if self._is_waited(home) or not ways else ()
+                waiting = [of_text(text) for text in texts]
                 grant = self._granted(home, ways, what, [w for w in waiting if w is not None])
                 if grant is None and ticket is None:
                     ticket = queue.join(home, as_text(ways))
                     self._n_waiting += 1
+                    home.locks.take(_QUEUE, shared=True)
             finally:
                 home.locks.free(_GATE)
             if grant is not None:
@@ -79,9 +81,12 @@ class Table:
     def leave(self, ticket: queue.Ticket | None) -> None:
         """Nobody waits in this place any more."""
         with changed:
-            if ticket is not None and ticket.home is self._home and ticket.home.is_open:
-                self._n_waiting -= 1
+            home = self._home
+            if ticket is not None and home is ticket.home and home.is_open:
                 ticket.leave()
+                self._n_waiting -= 1
+                if not self._n_waiting:
+                    home.locks.free(_QUEUE)
 
     def give_back(self, grant: Grant) -> None:
         """What was given is free; nothing happens the second time, nor in a child after a fork."""
@@ -96,6 +101,11 @@ class Table:
                 grant.home.locks.free(_NODE)
             self._tell(grant.home)
             changed.notify_all()
+
+    def is_waited(self) -> bool:
+        """Whether anybody waits for anything, in this process or in another one."""
+        with changed:
+            return self._home is not None and self._home.is_open and self._is_waited(self._home)
 
     def holders(self) -> list[Holder]:
         """Who holds and uses what, of all processes."""
@@ -120,6 +130,9 @@ class Table:
         self.close()
         self._home = Home(self._path)
         return self._home
+
+    def _is_waited(self, home: Home) -> bool:
+        return self._n_waiting > 0 or home.locks.is_taken(_QUEUE)
 
     def _forget(self) -> None:
         self._home, self._note, self._n_waiting = None, None, 0

@@ -40,7 +40,7 @@ def test_nobody_is_overtaken_more_often_than_there_are_others(tmp_path: Path) ->
     Each of the others is at most once in the queue before a process, and has got the core at most
     once more between its own line and this one's.
     """
-    n_turns = 40
+    n_turns = 20
     run("queue", str(tmp_path), str(n_turns))
     waits: dict[str, Counter[str]] = {}
     turns: Counter[str] = Counter()

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""Leases that are kept from one task to the next: asking takes longer than many tasks do."""
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from controllers.arbiter.arbiter import Arbiter
+from controllers.arbiter.lease import Lease
+from controllers.arbiter.want import Want, Way
+
+
+class Kept:
+    """Leases of an arbiter for the tasks of one process; any thread may use it.
+
+    What a task has released lies idle for the next one that wants the same, unless somebody waits,
+    or it is less than the most.  Nothing lies idle while this process waits itself, so that there
+    is no deadlock; who has no tasks for now calls `rest`.
+    """
+
+    def __init__(self, arbiter: Arbiter) -> None:
+        self.arbiter = arbiter
+        self._idle: dict[tuple[Way, ...], list[Lease]] = {}
+        self._n_asking = 0      # threads that are about to wait
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def held(self, ways: Sequence[Sequence[Want]], what: str = "") -> Iterator[Lease]:
+        """A lease for the block, as `Arbiter.acquire` gives it: new, or one that lies idle."""
+        key = tuple(tuple(way) for way in ways)
+        lease = self._taken(key) or self._asked(key, what)
+        try:
+            yield lease
+        finally:
+            if not self._put(key, lease):
+                lease.release()
+                self.rest()
+
+    def rest(self) -> None:
+        """Give back what lies idle."""
+        with self._lock:
+            idle = [lease for leases in self._idle.values() for lease in leases]
+            self._idle.clear()
+        for lease in idle:
+            lease.release()
+
+    def _taken(self, key: tuple[Way, ...]) -> Lease | None:
+        with self._lock:
+            idle = self._idle.get(key)
+            return idle.pop() if idle and not self.arbiter.is_waited() else None
+
+    def _asked(self, key: tuple[Way, ...], what: str) -> Lease:
+        with self._lock:
+            self._n_asking += 1
+        try:
+            self.rest()
+            return self.arbiter.acquire(key, what=what)
+        finally:
+            with self._lock:
+                self._n_asking -= 1
+
+    def _put(self, key: tuple[Way, ...], lease: Lease) -> bool:
+        """Keep a lease for the next task; False where others want it, or there may be a better."""
+        is_most = lease.way == 0 and all(
+            len(units) == min(want.most, len(want.among))
+            for want, units in zip(key[0], lease.units)
+        )
+        with self._lock:
+            if not is_most or self._n_asking or self.arbiter.is_waited():
+                return False
+            self._idle.setdefault(key, []).append(lease)
+            return True
