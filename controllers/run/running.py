@@ -12,6 +12,7 @@ from dataclasses import replace
 from controllers.calls.array_calls import changed
 from controllers.calls.call import collective, refuse_together
 from controllers.engine import Progress, RunLog
+from controllers.integrity.message_error import MessageError
 from controllers.placement.own_kernel import check_rest
 from controllers.report.trace import Trace
 from controllers.run.ending import Ending, Until
@@ -204,8 +205,18 @@ class Running(Keeping):
         n_done = self._engine.n_steps - first
         found = self._found() if self.program.results and n_done else None
         begun, last = ending.whole or (first, None if n_steps is None else first + n_steps)
-        interruption.settle(self.step - begun, (self.step if last is None else last) - begun)
+        n_whole = (self.step if last is None else last) - begun
+        self._settle(interruption, self.step - begun, n_whole)
         return found
+
+    def _settle(self, interruption: Interruption, n_done: int, n_steps: int) -> None:
+        """Raise on all ranks if any of them has wanted the end; all know by now."""
+        try:
+            interruption.settle(n_done, n_steps)
+        except MessageError:
+            self._engine.torn = True
+            self.state.tear("run", self.fields)
+            raise
 
     def _advance(
         self, n_steps: int | None, ending: Ending, looks: AllLooks | None,
