@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from controllers.controller.tied_tile import Selection, TiedTile
     from controllers.device import Device, NoDeviceError
     from controllers.device.listing import devices
+    from controllers.integrity.message_error import MessageError
     from controllers.kernel.build import BuildError
     from controllers.kernel.registry import register_stencil
     from controllers.kernel.variant import Kernel
@@ -97,6 +98,7 @@ _HOMES = {
     "Kernel": "controllers.kernel.variant",
     "KernelError": "controllers.check.finding",
     "MemoryCapError": "controllers.memory.ledger",
+    "MessageError": "controllers.integrity.message_error",
     "Near": "controllers.language.item_parameters",
     "NoDeviceError": "controllers.device",
     "Parameter": "controllers.program.scalars",
@@ -171,7 +173,8 @@ _HOMES = {
 __all__ = [     # not those of Python's own names: all, any, max, min, sum
     "All", "Boundary", "BuildError", "CheckError", "CheckpointError", "Column", "Computation",
     "Controller", "ControllersError", "Coordinate", "Coordinates", "Device", "Division", "Each",
-    "Execution", "Field", "Grid", "Index", "Kernel", "KernelError", "MemoryCapError", "Near",
+    "Execution", "Field", "Grid", "Index", "Kernel", "KernelError", "MemoryCapError",
+    "MessageError", "Near",
     "NoDeviceError", "Parameter", "PatternFileError", "Plan", "Program", "Read", "Report", "Row",
     "Scalar", "Selection", "Stage", "Stencil", "Step", "Stopped", "TiedTile", "TileView", "Time",
     "accumulate", "argmax", "argmin", "custom", "derivative", "devices", "dot", "dry_run", "each",

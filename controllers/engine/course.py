@@ -55,6 +55,10 @@ class Course:
         if self.reason is None or (self._is_mild and not mildly):
             self.reason, self._is_mild = reason, mildly
 
+    def insist(self, reason: str) -> None:
+        """The same; what this rank has wanted before counts no more."""
+        self.reason, self._is_mild = reason, False
+
     def settle(self, reasons: Sequence[str | None]) -> None:
         """What the ranks want, as all of them know by now."""
         self.reasons = reasons

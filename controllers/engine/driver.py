@@ -147,6 +147,7 @@ class Engine(Installation):
 
     def _begin(self, first: int, last: int, n_steps: int, log: RunLog | None, until: float) -> None:
         """All that places need before they set out for the steps `first` to `last`."""
+        self._begun = first, self.n_steps
         logs = by_step([self.samples] if log is None else [self.samples, log], first, last)
         if self.plan.program.scalars:
             begin, end = first * self.plan.n_turns, self._last_turn(last)

@@ -14,6 +14,7 @@ from controllers.engine.folds import Folds
 from controllers.engine.numbers import Numbers
 from controllers.engine.patience import Patience
 from controllers.engine.place import PlaceRun
+from controllers.engine.receiving import Receiving
 from controllers.engine.samples import Samples
 from controllers.engine.task import Task
 from controllers.executor.executor import Executor
@@ -47,6 +48,8 @@ class Installation:
         self.n_steps = 0        # time steps done since the fields were set
         self._n_done = 0        # steps of the plan done; tells which buffers hold what
         self._is_open = False   # halos are filled: fields have not been set since
+        self._begun = (0, 0)    # in which step a run has begun, after how many time steps
+        self.whole: Installation | None = None      # of which this computes a part of each step
         self._short: dict[int, dict[int, Command]] = {}     # launches of fewer steps, by number
         self.torn = False       # places are at unlike steps
         self.drains = True      # a run ends when all devices have nothing left to do
@@ -175,9 +178,21 @@ class Installation:
             task.connect(tasks, self.plan.locations)
         return [*tasks.values()]
 
+    def _time_step(self, step: int) -> int:
+        """The first time step of a step of the plan, in the run under way; 1 is the first of all.
+
+        Of a part of a step, the number of that one.
+        """
+        if self.whole is not None:
+            return self.whole.n_steps + 1
+        first, before = self._begun
+        return before + (step - first) * self.plan.span + 1
+
     def _task(self, operation: Operation) -> Task:
         if operation.verb == "combine":
             combination = self._binder.combination(operation, self.folds.comm, self.folds.take)
             return Combining(operation, combination, combination)
+        if operation.verb == "receive":
+            return Receiving(operation, self._binder.command(operation), self._time_step)
         folding = self._binder.folding_launch(operation)
         return Task(operation, self._binder.command(operation), folding)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The engine of programs that repeat stages within a step, as often as their results ask for.
 
-Each part of a step, a repeat or what is between two of them, has a plan of its own and is run by an
-engine of its own, on the tiles that all of them share.  A part may leave a field in another buffer
-than it has found it in: then the next one is bound to these, once.
+Each part of a step, a repeat or what is between two, has a plan and an engine of its own, on tiles
+that all share.  Where it leaves a field in another buffer the next one is bound to that, once.
 """
 # docs/decisions/0042-folds-are-operations-of-the-plan.md
 from __future__ import annotations
@@ -189,6 +188,7 @@ class RepeatingEngine(Engine):
     def part_engine(self, part: Part, tiles: Mapping[TileKey, Tile]) -> Engine:
         """An engine for a part, on some of the tiles."""
         engine = Engine(part.plan, self.executors, self._comm, tiles)
+        engine.whole = self
         engine.drains = self._comm.size > 1 or not engine.is_in_order
         return engine
 

@@ -84,8 +84,12 @@ class Task(Awaited):
         try:
             return super().complete()
         except CommandFailed as error:
-            what = f"{self.operation.verb} of place {self.operation.place} in step {self.step}"
-            raise type(error)(f"{what}: {error}") from error.__cause__
+            return self._failed(error)
+
+    def _failed(self, error: CommandFailed) -> bool:
+        """Say whose work has failed; or whether it is done all the same."""
+        what = f"{self.operation.verb} of place {self.operation.place} in step {self.step}"
+        raise type(error)(f"{what}: {error}") from error.__cause__
 
     def disconnect(self) -> None:
         """Let go of the other tasks: what none of them needs any more can then be freed."""

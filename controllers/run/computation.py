@@ -42,6 +42,7 @@ from hitmap.agreement import next_number
 from hitmap.argument import file_name
 from hitmap.comm import Communicator, default_communicator
 from hitmap.redistribute import Redistribution
+from hitmap.sealed import sealed
 from hitmap.uncaught import install_where_ranks_are
 
 if TYPE_CHECKING:
@@ -132,6 +133,8 @@ class Computation(Stepping):
         self._request = replace(request, initial=())
         self._parameters = Parameters(request.scalars)
         self._messages = self.comm.Dup()
+        if request.execution.verify_messages:
+            self._messages = sealed(self._messages)
         self._asked = self._request
         self._assembly = self._first_assembly(request)
         self._n_before = 0

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, Union
 from controllers.engine import Engine
 from controllers.program.scalars import TIME_STEP
 from controllers.run.results import Results
+from hitmap.agreement import on_all_ranks
 from hitmap.argument import number, whole, wrong
 
 Until: TypeAlias = Union[float, Callable[[Results], Any], None]
@@ -105,3 +106,13 @@ class Ending:
         """Whether it is the time."""
         return self.time is not None and engine.numbers.time(engine.n_steps) >= self.time
 
+
+    def check_nearer(self, engine: Engine) -> None:
+        """RuntimeError on all ranks where the time does not come any nearer."""
+        dt = engine.numbers.step_time
+        if not dt > 0:
+            raise on_all_ranks(RuntimeError(
+                f"the run until the time {self.time} does not come there: after step "
+                f"{engine.n_steps}, at the time {engine.numbers.time(engine.n_steps)}, dt is {dt}; "
+                f"look at the fields that it is made of"
+            ))  # fmt: skip

@@ -14,12 +14,15 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from controllers.engine import Course, Progress
+from controllers.engine.receiving import hearing
+from controllers.integrity.message_error import MessageError
 from controllers.run.listening import CTRL_C, DUE, SIGNALS, Listening, Stopped
 from hitmap.agreement import on_all_ranks
 from hitmap.comm import Communicator
 
 _HEARD = b"\nCtrl-C: the run ends at the next step that all share; again: at once, the field torn\n"
 _STDERR = 2
+ALTERED = "altered: "   # before what is told of a message
 
 
 class Interruption:
@@ -34,6 +37,7 @@ class Interruption:
         listening: Listening | None = None,
     ) -> None:  # fmt: skip
         self._course, self._comm, self._progress = course, comm, progress
+        self._hearing = hearing(self._insist)
         self._listening = listening
         self._error: BaseException | None = None
         self._n_heard = 0
@@ -41,6 +45,7 @@ class Interruption:
 
     def __enter__(self) -> Interruption:
         self._course.forget()
+        self._hearing.__enter__()
         if self._listening is not None:
             self._listening.follow(self._course)
             return self
@@ -55,6 +60,7 @@ class Interruption:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._hearing.__exit__(kind, error, traceback)
         if self._previous is not None:
             signal.signal(signal.SIGINT, self._previous)
         if self._n_heard and error is None:     # too late to be told to the others
@@ -69,7 +75,7 @@ class Interruption:
         """The run goes on, on another course, which nobody has asked to end."""
         before, self._course = self._course, course
         if before is not course and before.reason not in (None, DUE):
-            course.ask(before.reason)
+            course.insist(before.reason)
         if self._listening is not None:
             self._listening.follow(course)
 
@@ -79,6 +85,12 @@ class Interruption:
         if {*reasons} <= {None, DUE}:       # after a checkpoint it goes on
             return
         self._n_heard = 0
+        altered = [text[len(ALTERED) :] for text in reasons if text and text.startswith(ALTERED)]
+        if altered:
+            raise on_all_ranks(MessageError(
+                f"{'; '.join(altered)}; the fields are torn from that step on: set them anew, or "
+                f"run the program again, from a checkpoint if there is one"
+            ))  # fmt: skip
         share = "which all ranks share: " if len(reasons) > 1 else ""
         there = f"the run has ended after {n_done} of {n_steps} steps, {share}"
         where = f"{there}the field can be saved, and a further run goes on from there"
@@ -92,6 +104,11 @@ class Interruption:
             raise self._error
         named = [f"rank {n}: {text}" for n, text in enumerate(reasons) if text not in (None, DUE)]
         raise RuntimeError(f"progress has failed on {'; '.join(named)}; {where}")
+
+    def _insist(self, text: str) -> None:
+        """A message was altered; the first of them is told."""
+        if not (self._course.reason or "").startswith(ALTERED):
+            self._course.insist(f"{ALTERED}{text}")
 
     def _tell(self, done: int, total: int) -> None:
         assert self._progress is not None

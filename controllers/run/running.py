@@ -12,6 +12,7 @@ from dataclasses import replace
 from controllers.calls.array_calls import changed
 from controllers.calls.call import collective, refuse_together
 from controllers.engine import Progress, RunLog
+from controllers.integrity.message_error import MessageError
 from controllers.placement.own_kernel import check_rest
 from controllers.report.trace import Trace
 from controllers.run.ending import Ending, Until
@@ -25,7 +26,6 @@ from controllers.run.results import Results
 from controllers.settings.checkpoints import Checkpoint, Checkpoints
 from controllers.settings.outputs import Given, Output
 from controllers.settings.overrides import overrides
-from hitmap.agreement import on_all_ranks
 from hitmap.argument import whole
 
 KEEP_EVERY = 64     # steps between two times that fields are kept, to find where one went wrong
@@ -205,8 +205,18 @@ class Running(Keeping):
         n_done = self._engine.n_steps - first
         found = self._found() if self.program.results and n_done else None
         begun, last = ending.whole or (first, None if n_steps is None else first + n_steps)
-        interruption.settle(self.step - begun, (self.step if last is None else last) - begun)
+        n_whole = (self.step if last is None else last) - begun
+        self._settle(interruption, self.step - begun, n_whole)
         return found
+
+    def _settle(self, interruption: Interruption, n_done: int, n_steps: int) -> None:
+        """Raise on all ranks if any of them has wanted the end; all know by now."""
+        try:
+            interruption.settle(n_done, n_steps)
+        except MessageError:
+            self._engine.torn = True
+            self.state.tear("run", self.fields)
+            raise
 
     def _advance(
         self, n_steps: int | None, ending: Ending, looks: AllLooks | None,
@@ -229,7 +239,7 @@ class Running(Keeping):
             goes_on = goes_on and not (engine.numbers.by_steps and ending.reached(engine))
             goes_on = goes_on and (looks is None or not looks.stopped)
             if n_steps is None and goes_on:
-                self._check_time(ending)
+                ending.check_nearer(engine)
 
     def _piece(
         self, count: int, progress: Progress | None, until: float, looks: AllLooks | None
@@ -271,17 +281,6 @@ class Running(Keeping):
         counts = [n_steps] if looks is None else [n_steps, looks.left(self._engine.n_steps)]
         for count in counts:
             check_rest(kernel, count, per_launch)
-
-    def _check_time(self, ending: Ending) -> None:
-        """RuntimeError on all ranks where the time does not come any nearer."""
-        engine = self._engine
-        dt = engine.numbers.step_time
-        if not dt > 0:
-            raise on_all_ranks(RuntimeError(
-                f"the run until the time {ending.time} does not come there: after step "
-                f"{engine.n_steps}, at the time {engine.numbers.time(engine.n_steps)}, dt is {dt}; "
-                f"look at the fields that it is made of"
-            ))  # fmt: skip
 
     def _found(self) -> Results:
         """What the last step has found, on all ranks the same."""

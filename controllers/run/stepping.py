@@ -130,7 +130,7 @@ class Stepping(Running):
         if any(reasons):
             self.state.meet("ends")
             engine.course.settle(reasons)
-            interruption.settle(self.step - before, min(every, n_steps))
+            self._settle(interruption, self.step - before, min(every, n_steps))
         return walk
 
     def record(self, what: str, *, every: int = 1, **where: object) -> Record:
