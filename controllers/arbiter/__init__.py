@@ -13,6 +13,7 @@ from controllers.arbiter.kept import Kept
 from controllers.arbiter.lease import Lease
 from controllers.arbiter.mark import Mark
 from controllers.arbiter.note import Holder
+from controllers.arbiter.owned import OwnedNodes
 from controllers.arbiter.request import Request
 from controllers.arbiter.want import Want, node_cores
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from controllers.arbiter.unit import marked, unit_of
 
 __all__ = [
-    "Arbiter", "Holder", "Kept", "Lease", "Mark", "Request", "Want", "marked", "node_cores",
-    "unit_of",
+    "Arbiter", "Holder", "Kept", "Lease", "Mark", "OwnedNodes", "Request", "Want",
+    "marked", "node_cores", "unit_of",
 ]  # fmt: skip
 
 

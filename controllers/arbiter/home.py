@@ -57,6 +57,7 @@ class Home:
                 self.close()
                 raise
             _homes.add(self)
+            weakref.finalize(self, _close_dropped, self._open)
 
     @property
     def is_open(self) -> bool:
@@ -91,6 +92,11 @@ class Home:
 
 
 _homes: weakref.WeakSet[Home] = weakref.WeakSet()
+
+
+def _close_dropped(numbers: set[int]) -> None:
+    while numbers:
+        os.close(numbers.pop())
 
 
 def _close_in_child() -> None:

@@ -2,6 +2,7 @@
 """Leases of cores and devices: given all at once, in turn, and given back in every way to end."""
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -287,6 +288,10 @@ def test_nothing_stays_open(tmp_path: Path) -> None:
         assert arbiter.request([[ALL]]).poll() is None
     lease.release()     # it is no more
     Mark(["core 0"], folder=tmp_path / "arbiter").close()
+    dropped = Arbiter(tmp_path / "arbiter").acquire([[ONE]])
+    assert len(os.listdir("/proc/self/fd")) > len(before)
+    del dropped
+    gc.collect()
     with pytest.raises(OSError):
         Home(tmp_path / "arbiter" / "units")
     assert os.listdir("/proc/self/fd") == before
