@@ -8,7 +8,8 @@ import sys
 import time
 from collections.abc import Sequence
 
-from controllers.arbiter import Arbiter, Holder, unit_of
+import controllers.arbiter  # what names devices is loaded when it is asked for
+from controllers.arbiter import Arbiter, Holder
 from controllers.device import Device
 from controllers.device.listing import devices
 from controllers.report.table import format_table
@@ -92,7 +93,7 @@ def _holders() -> list[Holder]:
 
 
 def _as_dict(selector: str, device: Device, holders: Sequence[Holder]) -> dict[str, object]:
-    unit = unit_of(device)
+    unit = controllers.arbiter.unit_of(device)
     return {
         "selector": selector,
         "name": device.name,
