@@ -39,7 +39,8 @@ class Crew:
         lane.push(job)
         if not lane.ring() and not self._start(lane) and len(self._lanes) > 1:
             for way in job.may_run:
-                if way.lane is not lane and way.lane.ring():
+                other = way.lane
+                if other is not lane and (other.ring() or self._start(other)):
                     break
 
     def drop(self, job: Job) -> None:

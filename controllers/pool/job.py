@@ -36,7 +36,7 @@ class TaskFuture(Future[Any]):
     def __init__(self, owner: Owner, job: Job) -> None:
         super().__init__()
         self.owner, self.job = owner, job
-        self.written: list[Touch] = []      # when it is over
+        self.written: list[Touch] = []      # by its job, when that is done
         self.seen = False   # somebody has asked how it ended
 
     def __repr__(self) -> str:
@@ -120,8 +120,6 @@ class Job:
 
     def let_go(self) -> None:
         """Of what it was given, as it is over; or what it touched would be kept by its history."""
-        if self.future is not None:
-            self.future.written = [touch for touch in self.touches if touch.writes]
         self.future = None
         self.args, self.kwargs, self.touches = [], {}, []
         self.before, self.may_run = [], []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 
 from controllers.executor.opencl import OpenCLExecutor
@@ -29,6 +29,8 @@ class Memories:
     def __init__(self) -> None:
         self._executors: dict[int, OpenCLExecutor] = {}
         self._holds: dict[int, weakref.WeakSet[Datum]] = {}
+        self._in_use: dict[int, set[Datum]] = {}    # by the task that a device is doing
+        self.nbytes: Counter[tuple[int, bool]] = Counter()      # moved: memory, whether to it
         self.moved: deque[tuple[int, bool, int, float]] = deque(maxlen=MOST_NOTED)
 
     def join(self, executor: OpenCLExecutor) -> int:
@@ -45,6 +47,9 @@ class Memories:
     def before(self, touches: Iterable[Touch], memory: int) -> None:
         """Bring what a task reads to where it computes."""
         if self._executors:
+            touches = list(touches)
+            if memory != HOST_MEMORY:
+                self._in_use[memory] = {touch.datum for touch in touches}
             for touch in touches:
                 if touch.reads:
                     self.bring(touch.datum, memory, touch.box)
@@ -56,6 +61,8 @@ class Memories:
                 if touch.writes:
                     with touch.datum.moving:
                         touch.datum.newest.wrote(memory, touch.box)
+            if memory != HOST_MEMORY:
+                self._in_use[memory] = set()
 
     def bring(self, datum: Datum, memory: int, box: Shape) -> None:
         """Copy the stale cells of `box` to a memory; they are there when it returns."""
@@ -72,7 +79,7 @@ class Memories:
             try:
                 tile = executor.tile(geometry, datum.dtype)
             except MemoryCapError:
-                self._give_way(memory, datum)
+                self._give_way(memory)
                 tile = executor.tile(geometry, datum.dtype)
             datum.tiles[memory] = tile
             self._holds[memory].add(datum)
@@ -94,16 +101,16 @@ class Memories:
         executor.flush()
         event.wait()
         nbytes = sum(box.n_cells for box in boxes) * datum.dtype.itemsize
+        self.nbytes[memory, to_device] += nbytes
         self.moved.append((memory, to_device, nbytes, time.perf_counter() - begin_s))
 
-    def _give_way(self, memory: int, wanted: Datum) -> None:
-        """Take all arrays but one from a device; what it alone has goes to the host.
+    def _give_way(self, memory: int) -> None:
+        """Take all arrays from a device but those of its task; what it alone has goes to the host.
 
-        Its own tasks are done one at a time, so that none is computing with them; images that the
-        task which asks has got already stay until it is done.
+        Its tasks are done one at a time, so that none is computing with the others.
         """
         for datum in list(self._holds[memory]):
-            if datum is wanted or datum.owner() is None:
+            if datum in self._in_use[memory] or datum.owner() is None:
                 continue
             if datum.moving.acquire(blocking=False):    # else it is on its way just now
                 try:

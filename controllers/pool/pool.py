@@ -261,6 +261,7 @@ class Pool:
         assert way is not None and future is not None, "a job that was done just now"
         with self._lock:
             units = job.cores if way.lane.device is None else max(1, way.lane.cores)
+            future.written = [touch for touch in job.touches if touch.writes]
             if error is None:
                 self._forecast.learn(way.key, Case(job.size, units), seconds)
             else:

@@ -161,9 +161,13 @@ class Task:
         """Parameters are those of the first function, unless they were given."""
         if self.signature is None and not isinstance(body, (Kernel, Each)):
             try:
-                self.signature = inspect.signature(body)
+                found = inspect.signature(body)
             except (ValueError, TypeError):     # of NumPy's functions in C
                 return
+            if self.variants[-1].tells_cores:   # which is not for who submits it
+                of_users = [one for one in found.parameters.values() if one.name != "cores"]
+                found = found.replace(parameters=of_users)
+            self.signature = found
             own = [
                 one.name for one in self.signature.parameters.values()
                 if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)

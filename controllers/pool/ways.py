@@ -33,8 +33,8 @@ class Ways:
         if not usable:
             raise ValueError(
                 f"task {task.name!r} has kernels alone, which take arrays and slices of them whose "
-                f"last axis has the step 1, in C order and of one dtype, and which write no cell that is "
-                f"given twice; give a copy of another one"
+                f"last axis has the step 1, in C order and of one dtype, and which write no "
+                f"cell that is given twice; give a copy of another one"
             )
         return usable
 

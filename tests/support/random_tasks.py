@@ -2,6 +2,7 @@
 """Random graphs of tasks, and what they make of arrays when one is done after another."""
 from __future__ import annotations
 
+import inspect
 import random
 import time
 from collections.abc import Iterator, Sequence
@@ -55,7 +56,7 @@ def added(a: int, b: int) -> int:
 
 
 def _task(name: str, function: Any, roles: dict[str, str], *kernels: Any) -> ct.Task:
-    made = ct.Task(name, function.__code__.co_varnames[: function.__code__.co_argcount], roles=roles)
+    made = ct.Task(name, [*inspect.signature(function).parameters], roles=roles)
 
     def sometimes_late(*args: Any) -> Any:
         if random.random() < 0.2:   # of another thread's luck, on purpose
