@@ -54,9 +54,9 @@ if TYPE_CHECKING:
     from controllers.memory.ledger import MemoryCapError
     from controllers.memory.tile import TileView
     from controllers.plan import Plan
-    from controllers.pool.pool import tasks
     from controllers.pool.task import Task, task
     from controllers.pool.task_error import TaskError
+    from controllers.pool.tasks import tasks
     from controllers.process.error import ControllersError
     from controllers.program.boundary import Boundary
     from controllers.program.coordinates import Coordinates
@@ -170,7 +170,7 @@ _HOMES = {
     "sum": "controllers.language.folds",
     "sum_by": "controllers.array.by_label",
     "task": "controllers.pool.task",
-    "tasks": "controllers.pool.pool",
+    "tasks": "controllers.pool.tasks",
     "tune": "controllers.tuning.offline",
     "uint8": "numpy",
     "updating": "controllers.controller.access",

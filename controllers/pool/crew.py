@@ -113,7 +113,7 @@ class Crew:
         for victim in self._lanes:
             if victim is lane or not victim.ready:
                 continue
-            job = max(victim.ready)[2]
+            job: Job = max(victim.ready)[2]
             way = next((one for one in job.may_run if one.lane is lane), None)
             if way is not None and self._sooner(job, way, victim):
                 victim.remove(job)
@@ -130,9 +130,10 @@ class Crew:
 
     def _wait_s(self, lane: Lane) -> float:
         """Until the last job of a lane starts; what takes longer than foreseen takes twice that."""
-        now_s, waits_s = time.perf_counter(), 0.0
+        now_s = time.perf_counter()
+        waits_s: float = -max(lane.ready)[2].seconds
         for one, since_s in lane.running.items():
             gone_s = now_s - since_s
             waits_s += one.seconds - gone_s if gone_s < one.seconds else gone_s
         waits_s += sum(one[2].seconds for one in lane.ready)
-        return (waits_s - max(lane.ready)[2].seconds) / lane.n_threads
+        return waits_s / lane.n_threads

@@ -62,6 +62,7 @@ class Forecast:
         self._free_s = dict.fromkeys(lanes, 0.0)
         self._found: dict[tuple[TaskKey, Case], tuple[Estimate | None, int]] = {}
         self._counts: dict[TaskKey, int] = {}
+        self._next: dict[TaskKey, int] = {}     # count at which the estimator is told
         self._untold: dict[TaskKey, list[tuple[Case, float]]] = {}
 
     def place(self, job: Job, befores: Sequence[Job]) -> None:
@@ -186,16 +187,21 @@ class Forecast:
                     left.append(other)
 
     def _estimate(self, key: TaskKey, case: Case) -> Estimate | None:
-        """By the estimator, asked again when a quarter more executions are known."""
+        """By the estimator, which is told of executions when there are a quarter more of them.
+
+        It looks for how times grow with sizes then, which takes milliseconds.
+        """
         count = self._counts.get(key, 0)
+        if count >= self._next.get(key, 1):
+            self._next[key] = count + max(1, count // 4)
+            self._tell(key)
         known = self._found.get((key, case))
-        if known is not None and count < known[1]:
+        if known is not None and known[1] == self._next.get(key, 1):
             return known[0]
-        self._tell(key)
         found = self._estimates.estimate(key, case)
         if len(self._found) >= MOST_FOUND:
             self._found.clear()
-        self._found[key, case] = found, count + max(1, count // 4)
+        self._found[key, case] = found, self._next.get(key, 1)
         return found
 
     def _tell(self, key: TaskKey) -> None:

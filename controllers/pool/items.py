@@ -47,6 +47,12 @@ class ItemRuns:
 
         ValueError where they have another shape or dtype than the function gives.
         """
+        unknown = [name for name in numbers if name not in function.parameters.numbers]
+        if unknown:
+            raise TypeError(
+                f"{function.__name__!r} takes no number {unknown[0]!r}; it has "
+                f"{', '.join(function.parameters.numbers) or 'none'}"
+            )
         inputs = {name: given[name] for name in function.parameters.uses}
         kinds = tuple((name, _kind(touch)) for name, (touch, _) in inputs.items())
         key = function, kinds

@@ -6,14 +6,12 @@ import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from controllers.pool.data import Touch
 from controllers.pool.task import Task, Variant
 from controllers.pool.task_error import TaskError
-
-if TYPE_CHECKING:
-    from controllers.pool.way import Way
+from controllers.pool.way import Way
 
 WAITING, READY, RUNNING, OVER = range(4)
 

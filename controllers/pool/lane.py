@@ -5,14 +5,12 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass, field
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from controllers.device.device import Device
 from controllers.pool.newest import HOST_MEMORY
 
-if TYPE_CHECKING:
-    from controllers.pool.job import Job
-
+Job: TypeAlias = Any    # of controllers.pool.job, which knows of lanes
 Bell: TypeAlias = "SimpleQueue[bool]"   # True: there may be something to do; False: it is over
 
 

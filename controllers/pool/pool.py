@@ -10,35 +10,29 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
-from controllers.controller.access import ArrayAccess
 from controllers.estimates.estimates import Estimates
 from controllers.estimates.task_key import Case
 from controllers.pool import order
 from controllers.pool.chunks import by_rows, pairwise
 from controllers.pool.crew import Crew
-from controllers.pool.data import Data, Touch
 from controllers.pool.device_side import DeviceSide
 from controllers.pool.forecast import Forecast
 from controllers.pool.job import READY, Job, Lost, TaskFuture, check_outside, tell
 from controllers.pool.newest import HOST_MEMORY
 from controllers.pool.opening import opened
 from controllers.pool.pool_report import Ended, PoolReport, timeline_of
+from controllers.pool.submissions import Submissions
 from controllers.pool.task import Body, Task
-from controllers.pool.task import task as task_of
 from controllers.pool.task_error import TaskError
-from controllers.pool.ways import Ways
 from controllers.report.trace_file import save_timeline
-from hitmap.comm import Communicator, SerialCommunicator, default_communicator
+from hitmap.comm import Communicator, SerialCommunicator
 
 MOST_FAILED = 64    # futures of tasks that `wait` may raise the error of
-MOST_FUNCTIONS = 256    # that were given as they are
 MOST_ENDED = 4096   # jobs that the report and the timeline know of
 
 
@@ -66,8 +60,7 @@ class Pool:
         self._changed = threading.Condition(self._lock)
         self._forecast = Forecast(estimates, self._cores.n, self._lanes, self._memories)
         self._crew = Crew(self._lanes, self._lock, self._forecast, self._do)
-        self._data, self._ways = Data(), Ways(self._lanes)
-        self._functions: OrderedDict[Any, Task] = OrderedDict()
+        self._submissions = Submissions(self._lanes)
         self._ended: deque[Ended] = deque(maxlen=MOST_ENDED)
         self._failed: list[TaskFuture] = []
         self._n_submitted = self._n_over = 0
@@ -88,8 +81,7 @@ class Pool:
         """
         with self._lock:
             self._check_open()
-            task = self._task(task)
-            job = self._job(task, args, kwargs)
+            job = self._submissions.job(task, args, kwargs, self._n_submitted, self)
             befores = order.enter(job, self._forecast.clock_s)
             self._forecast.place(job, befores)
             self._n_submitted += 1
@@ -206,39 +198,6 @@ class Pool:
             home = self.submit(_HOME, *(touch.view for touch in stale))
         home.exception(timeout)
 
-    def _job(self, task: Task, args: Sequence[Any], kwargs: dict[str, Any]) -> Job:
-        touches: list[Touch] = []
-        given: list[Any] = []
-        named = task.named(args, kwargs)
-        for name, value in named:
-            if isinstance(value, np.ndarray):
-                value = ArrayAccess(value, task.roles.get(name, "in"))
-            if isinstance(value, ArrayAccess):
-                touches.append(self._data.touch(name, value.array, value.role))
-            elif isinstance(value, TaskFuture) and value.owner is not self:
-                raise ValueError(f"{value!r} is of another pool; give its result()")
-            given.append(value)
-        n = len(args)
-        job = Job(
-            self._n_submitted, task, given[:n],
-            dict(zip((name for name, _ in named[n:]), given[n:])), touches, self,
-        )  # fmt: skip
-        futures = any(isinstance(value, TaskFuture) for value in given)
-        job.may_run = self._ways.of(task, touches, has_futures=futures)
-        nbytes = sum(touch.view.nbytes for touch in touches)
-        job.size = float(nbytes if task.size is None else task.size(*args, **kwargs))
-        return job
-
-    def _task(self, given: Task | Body) -> Task:
-        if isinstance(given, Task):
-            return given
-        known = self._functions.get(given)
-        if known is None:
-            known = self._functions[given] = task_of(given)
-            if len(self._functions) > MOST_FUNCTIONS:
-                self._functions.popitem(last=False)
-        return known
-
     def _do(self, job: Job) -> None:
         """In a thread: do a job that is ready."""
         assert job.way is not None, "a job that was placed"
@@ -292,7 +251,7 @@ class Pool:
     def _settle(self) -> None:
         """All is over: the host has all cells, and who has touched them is forgotten."""
         self._forecast.go_on_to_end()
-        for datum in self._data.all():
+        for datum in self._submissions.data.all():
             owner = datum.owner()
             if owner is not None:
                 self._memories.forget(datum)
@@ -324,26 +283,3 @@ class Pool:
 
 _HOME = Task("to the host")
 _HOME.variant(lambda *arrays: None)
-
-
-def tasks(
-    devices: str | Sequence[str] | None = None,
-    *,
-    cores: int | None = None,
-    zero_copy: bool = True,
-    memory_cap: str | int | None = None,
-    comm: Communicator | None = None,
-) -> Pool:
-    """A pool of host cores and devices that does tasks, for a `with` block (docs/tasks.md).
-
-    devices: selectors such as "gpu", ["gpu", "cpu"], "cpu/1,1"; by default all GPUs of the node,
-        else its CPU; () for none.  The ranks of a node share them in order.
-    cores: of the host that this rank uses for functions, and for kernels on its CPU; by default
-        its share of those that the process may use.
-    memory_cap: the most that arrays may take of each device; others leave it then.
-    zero_copy: kernels on a CPU compute in the arrays themselves; False: in copies.
-    Collective over `comm`, by default all ranks; as is the end of the block.  NoDeviceError where
-    there is no such device, ValueError and TypeError for what is no selector or number.
-    """
-    comm = default_communicator() if comm is None else comm
-    return Pool(devices, cores, zero_copy, memory_cap, Estimates.of_user(), comm)

@@ -255,7 +255,7 @@ def test_a_pool_forgets_arrays_that_nobody_has(pool: Pool) -> None:
     for _ in range(300):
         pool.submit(add, np.zeros(3), 1)
     pool.wait()
-    assert len(pool._data.all()) == 0
+    assert len(pool._submissions.data.all()) == 0
 
 
 def test_a_closed_pool_takes_nothing_and_an_error_ends_the_block() -> None:
