@@ -54,6 +54,9 @@ if TYPE_CHECKING:
     from controllers.memory.ledger import MemoryCapError
     from controllers.memory.tile import TileView
     from controllers.plan import Plan
+    from controllers.pool.task import Task, task
+    from controllers.pool.task_error import TaskError
+    from controllers.pool.tasks import tasks
     from controllers.process.error import ControllersError
     from controllers.program.boundary import Boundary
     from controllers.program.coordinates import Coordinates
@@ -114,6 +117,8 @@ _HOMES = {
     "Stencil": "controllers.language.weights",
     "Step": "controllers.language.step",
     "Stopped": "controllers.run.listening",
+    "Task": "controllers.pool.task",
+    "TaskError": "controllers.pool.task_error",
     "TiedTile": "controllers.controller.tied_tile",
     "TileView": "controllers.memory.tile",
     "Time": "controllers.language.step",
@@ -164,6 +169,8 @@ _HOMES = {
     "struct": "controllers.language.struct",
     "sum": "controllers.language.folds",
     "sum_by": "controllers.array.by_label",
+    "task": "controllers.pool.task",
+    "tasks": "controllers.pool.tasks",
     "tune": "controllers.tuning.offline",
     "uint8": "numpy",
     "updating": "controllers.controller.access",
@@ -176,13 +183,14 @@ __all__ = [     # not those of Python's own names: all, any, max, min, sum
     "Execution", "Field", "Grid", "Index", "Kernel", "KernelError", "MemoryCapError",
     "MessageError", "Near",
     "NoDeviceError", "Parameter", "PatternFileError", "Plan", "Program", "Read", "Report", "Row",
-    "Scalar", "Selection", "Stage", "Stencil", "Step", "Stopped", "TiedTile", "TileView", "Time",
+    "Scalar", "Selection", "Stage", "Stencil", "Step", "Stopped", "Task", "TaskError", "TiedTile",
+    "TileView", "Time",
     "accumulate", "argmax", "argmin", "custom", "derivative", "devices", "dot", "dry_run", "each",
     "every", "extrapolate", "fixed", "float32", "float64", "gradient", "heun", "int16", "int32",
     "int64", "keep", "laplacian", "leapfrog", "mean", "mirror", "norm", "opencl_c", "output",
     "parity", "point", "read_patterns", "reading", "reference_run", "reference_steps",
     "register_stencil", "repeat", "rk3", "steady", "stencil_computation", "step", "stored",
-    "struct", "sum_by", "tune", "uint8", "updating", "workspace", "writing",
+    "struct", "sum_by", "task", "tasks", "tune", "uint8", "updating", "workspace", "writing",
 ]  # fmt: skip
 
 

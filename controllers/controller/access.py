@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias, overload
 
+import numpy as np
 import numpy.typing as npt
 
 from controllers.controller.tied_tile import Cells, cells_of
@@ -13,13 +14,15 @@ from controllers.device.event import Event
 from controllers.kgt.parameter import word_of
 from controllers.memory.coherence import Side
 
+TileRole: TypeAlias = Literal["in", "out", "inout"]
+
 
 @dataclass(frozen=True)
 class Access:
     """A tile or selection with the role it has for a kernel or a host task."""
 
     cells: Cells
-    role: Literal["in", "out", "inout"]
+    role: TileRole
 
     def __repr__(self) -> str:
         return f"{word_of(self.role)}({self.cells!r})"
@@ -40,18 +43,47 @@ class Access:
         return view
 
 
-def reading(target: Cells) -> Access:
-    """`target` is read."""
+@dataclass(frozen=True, eq=False)
+class ArrayAccess:
+    """An array of NumPy with the role that it has for a task of a pool."""
+
+    array: npt.NDArray[Any]
+    role: TileRole
+
+    def __repr__(self) -> str:
+        return f"{word_of(self.role)}(array of {self.array.shape})"
+
+
+@overload
+def reading(target: Cells) -> Access: ...
+@overload
+def reading(target: npt.NDArray[Any]) -> ArrayAccess: ...
+def reading(target: Cells | npt.NDArray[Any]) -> Access | ArrayAccess:
+    """`target` is read; an array, by a task of a pool (docs/tasks.md)."""
+    if isinstance(target, np.ndarray):
+        return ArrayAccess(target, "in")
     return Access(cells_of(target), "in")
 
 
-def writing(target: Cells) -> Access:
-    """All cells of `target` are written, none is read before."""
+@overload
+def writing(target: Cells) -> Access: ...
+@overload
+def writing(target: npt.NDArray[Any]) -> ArrayAccess: ...
+def writing(target: Cells | npt.NDArray[Any]) -> Access | ArrayAccess:
+    """All cells of `target` are written, none is read before; of an array, by a task of a pool."""
+    if isinstance(target, np.ndarray):
+        return ArrayAccess(target, "out")
     return Access(cells_of(target), "out")
 
 
-def updating(target: Cells) -> Access:
-    """`target` is read and written."""
+@overload
+def updating(target: Cells) -> Access: ...
+@overload
+def updating(target: npt.NDArray[Any]) -> ArrayAccess: ...
+def updating(target: Cells | npt.NDArray[Any]) -> Access | ArrayAccess:
+    """`target` is read and written; an array, by a task of a pool."""
+    if isinstance(target, np.ndarray):
+        return ArrayAccess(target, "inout")
     return Access(cells_of(target), "inout")
 
 

@@ -120,6 +120,13 @@ class OpenedDevice:
         self.clear(tile)
         return tile
 
+    def tile_in_place(self, geometry: Geometry, host: npt.NDArray[Any]) -> Tile:
+        """A tile of memory that the host has, a flat array, in which kernels compute."""
+        assert self.shares_host, "a device that computes in the host's memory"
+        access = cl.mem_flags.READ_WRITE if host.flags.writeable else cl.mem_flags.READ_ONLY
+        flags = access | cl.mem_flags.USE_HOST_PTR
+        return Tile(geometry, host.dtype, host, cl.Buffer(self.context, flags, hostbuf=host))
+
     def staging(self, n_elements: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         """Host memory for packed cells: pinned where that makes transfers faster."""
         return self._host_memory(n_elements, dtype, "host staging")

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""The threads of a pool: those of a lane do its jobs, and late ones of others."""
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
+
+from controllers.pool.forecast import Forecast
+from controllers.pool.job import READY, RUNNING, Job
+from controllers.pool.lane import Bell, Lane
+from controllers.pool.way import Way
+
+LOOK_S = 0.02   # between two looks of a thread without work at jobs that wait elsewhere
+
+
+class Crew:
+    """Starts jobs that are ready: the most urgent one of a lane first.
+
+    A thread that finds nothing takes the least urgent job of another lane, where even the upper end
+    of what it may take here is sooner than what is foreseen there: estimates were wrong then.
+    do: what a job is done by, in one of the threads.  All but the threads hold the lock.
+    """
+
+    def __init__(
+        self, lanes: Sequence[Lane], lock: threading.RLock | threading.Lock, forecast: Forecast,
+        do: Callable[[Job], None],
+    ) -> None:  # fmt: skip
+        self._lanes, self._lock, self._forecast, self._do = lanes, lock, forecast, do
+        self._threads: list[threading.Thread] = []
+        self._ended = False
+        self.n_stolen = 0
+
+    def push(self, job: Job) -> None:
+        """`job` is ready; a thread of its lane is woken, else one of another lane, to look."""
+        assert job.placed is not None, "the forecast has seen it"
+        lane = job.placed.lane
+        lane.push(job)
+        if not lane.ring() and not self._start(lane) and len(self._lanes) > 1:
+            for way in job.may_run:
+                other = way.lane
+                if other is not lane and (other.ring() or self._start(other)):
+                    break
+
+    def drop(self, job: Job) -> None:
+        """`job` was ready, and is not done."""
+        assert job.placed is not None, "the forecast has seen it"
+        job.placed.lane.remove(job)
+
+    def end(self) -> None:
+        """Threads end when their jobs are over."""
+        self._ended = True
+        for lane in self._lanes:
+            while lane.bells:
+                lane.bells.pop().put(False)
+
+    def join(self) -> None:
+        """Block until they have; without the lock."""
+        for thread in self._threads:
+            thread.join()
+
+    def _start(self, lane: Lane) -> bool:
+        """One more thread of a lane, unless it has all."""
+        name = f"tasks of {lane.name}"
+        if sum(thread.name == name for thread in self._threads) == lane.n_threads:
+            return False
+        thread = threading.Thread(target=self._serve, args=(lane,), name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+        return True
+
+    def _serve(self, lane: Lane) -> None:
+        bell: Bell = SimpleQueue()
+        while True:
+            with self._lock:
+                job = self._next(lane)
+                if job is None:
+                    if self._ended:
+                        return
+                    lane.bells.append(bell)
+                    look_s = LOOK_S if any(other.ready for other in self._lanes) else None
+            if job is not None:
+                self._do(job)
+                with self._lock:
+                    lane.running.pop(job, None)
+                del job     # and what it holds, before the next one comes
+                continue
+            try:
+                bell.get(timeout=look_s)
+            except Empty:
+                with self._lock:
+                    if bell in lane.bells:
+                        lane.bells.remove(bell)
+                    else:
+                        bell.get()      # somebody has rung just now
+
+    def _next(self, lane: Lane) -> Job | None:
+        job = lane.pop()
+        if job is not None:
+            job.way = job.placed
+        else:
+            job = self._stolen(lane)
+        if job is not None:
+            assert job.state == READY, "lanes have jobs that are ready"
+            job.state = RUNNING
+            lane.running[job] = time.perf_counter()
+            assert job.future is not None, "a job that is not over"
+            job.future.set_running_or_notify_cancel()
+        return job
+
+    def _stolen(self, lane: Lane) -> Job | None:
+        for victim in self._lanes:
+            if victim is lane or not victim.ready:
+                continue
+            job: Job = max(victim.ready)[2]
+            way = next((one for one in job.may_run if one.lane is lane), None)
+            if way is not None and self._sooner(job, way, victim):
+                victim.remove(job)
+                job.way = way
+                self.n_stolen += 1
+                return job
+        return None
+
+    def _sooner(self, job: Job, way: Way, victim: Lane) -> bool:
+        """Whether `job`, the last one of `victim`, is done sooner here."""
+        estimate = self._forecast.seconds(way, job.size, job.cores)
+        here_s = estimate.most_s + self._forecast.transfer_s(job, way.lane)
+        return here_s < self._wait_s(victim) + job.seconds
+
+    def _wait_s(self, lane: Lane) -> float:
+        """Until the last job of a lane starts; what takes longer than foreseen takes twice that."""
+        now_s = time.perf_counter()
+        waits_s: float = -max(lane.ready)[2].seconds
+        for one, since_s in lane.running.items():
+            gone_s = now_s - since_s
+            waits_s += one.seconds - gone_s if gone_s < one.seconds else gone_s
+        waits_s += sum(one[2].seconds for one in lane.ready)
+        return waits_s / lane.n_threads

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""Functions on cores of the host, given arrays, and numbers for the futures of other tasks."""
+from __future__ import annotations
+
+import time
+from concurrent.futures import Future
+from typing import Any
+
+from controllers.controller.access import ArrayAccess
+from controllers.pool.data import Touch
+from controllers.pool.job import Job, TaskFuture, inside_task
+from controllers.pool.memories import Memories
+from controllers.pool.newest import HOST_MEMORY
+
+
+class HostSide:
+    """Calls functions with views of the host's arrays: those that are read are read-only."""
+
+    def __init__(self, memories: Memories) -> None:
+        self._memories = memories
+
+    def run(self, job: Job) -> tuple[Any, float]:
+        """What the function returns, and its seconds."""
+        variant = job.variant
+        self._memories.before(job.touches, HOST_MEMORY)
+        views = iter(job.touches)
+        args = [argument(given, views) for given in job.args]
+        kwargs = {name: argument(given, views) for name, given in job.kwargs.items()}
+        if variant.tells_cores:
+            kwargs["cores"] = job.cores
+        function: Any = variant.body
+        begin_s = time.perf_counter()
+        try:
+            with inside_task():
+                found = function(*args, **kwargs)
+        finally:
+            self._memories.after(job.touches, HOST_MEMORY)
+        return found, time.perf_counter() - begin_s
+
+
+def argument(given: Any, touches: Any) -> Any:
+    """What a function gets for an argument; `touches` are those of arrays, in order."""
+    if isinstance(given, ArrayAccess):
+        touch: Touch = next(touches)
+        view = touch.view.view()
+        if not touch.writes:
+            view.flags.writeable = False
+        return view
+    return value_of(given)
+
+
+def value_of(given: Any) -> Any:
+    """The result of a future that is done; anything else is itself."""
+    return Future.result(given, 0) if isinstance(given, TaskFuture) else given

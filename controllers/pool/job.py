@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""A job: a task with the arguments that it was submitted with, until it is over."""
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeAlias
+
+from controllers.pool.data import Touch
+from controllers.pool.task import Task, Variant
+from controllers.pool.task_error import TaskError
+from controllers.pool.way import Way
+
+WAITING, READY, RUNNING, OVER = range(4)
+
+
+class Owner(Protocol):
+    """What futures ask of their pool."""
+
+    def cancel(self, job: Job) -> bool: ...
+    def bring_home(self, future: TaskFuture, timeout: float | None) -> None: ...
+
+
+class TaskFuture(Future[Any]):
+    """What becomes of a job: as a future of `concurrent.futures`.
+
+    `result` and `exception` wait, not longer than `timeout` seconds, and raise TimeoutError, or
+    CancelledError; `result` raises the TaskError of a job that failed.  When `result` returns, the
+    arrays that the job has written hold what tasks submitted by then make of them.
+    """
+
+    def __init__(self, owner: Owner, job: Job) -> None:
+        super().__init__()
+        self.owner, self.job = owner, job
+        self.written: list[Touch] = []      # by its job, when that is done
+        self.seen = False   # somebody has asked how it ended
+
+    def __repr__(self) -> str:
+        return f"<future of task {self.job.task.name!r}, number {self.job.number}>"
+
+    def cancel(self) -> bool:
+        """Have it not done, and what reads what it was to give; False where it has started."""
+        return self.owner.cancel(self.job)
+
+    def note_cancelled(self) -> None:
+        """Tell who waits; it has not started, and never will."""
+        super().cancel()
+        self.set_running_or_notify_cancel()
+
+    def result(self, timeout: float | None = None) -> Any:
+        """What the function has returned; None of a kernel."""
+        self._wait_for(timeout)
+        found = super().result(timeout)
+        self.owner.bring_home(self, timeout)
+        return found
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """The TaskError, or None where it went well."""
+        self._wait_for(timeout)
+        return super().exception(timeout)
+
+    def _wait_for(self, timeout: float | None) -> None:
+        if not self.done() and timeout != 0:
+            check_outside(f"to wait for {self!r}")
+        self.seen = True
+
+
+class Job:
+    """One submission.
+
+    waits: how many jobs have to be over before it starts.  followers: those that wait for it, and
+    whether they read what it gives.  lost: why it will never be done.  before: unfinished jobs that
+    it waits for.  size: how much it has to do.  start_s, end_s: foreseen, on the clock of the
+    forecast; rank_s: from its start to the end of all that follows from it.
+    """
+
+    __slots__ = (
+        "number", "task", "args", "kwargs", "touches", "future", "waits", "followers", "lost",
+        "state", "way", "cores", "size", "seconds", "start_s", "end_s", "rank_s", "before",
+        "may_run", "placed",
+    )  # fmt: skip
+
+    def __init__(
+        self, number: int, task: Task, args: list[Any], kwargs: dict[str, Any],
+        touches: list[Touch], owner: Owner,
+    ) -> None:  # fmt: skip
+        self.number, self.task, self.touches = number, task, touches
+        self.args, self.kwargs = args, kwargs
+        self.future: TaskFuture | None = TaskFuture(owner, self)
+        self.waits = 0
+        self.followers: list[tuple[Job, bool]] = []
+        self.before: list[Job] = []
+        self.lost: TaskError | CancelledError | None = None
+        self.state = WAITING
+        self.may_run: list[Way] = []
+        self.way: Way | None = None
+        self.placed: Way | None = None
+        self.cores = 1
+        self.size = 0.0
+        self.seconds = self.start_s = self.end_s = self.rank_s = 0.0
+
+    def __repr__(self) -> str:
+        return f"<job {self.number} of {self.task.name!r}>"
+
+    @property
+    def variant(self) -> Variant:
+        assert self.way is not None, "a job that was placed"
+        return self.way.variant
+
+    @property
+    def waits_for_values(self) -> Iterator[Job]:
+        """The jobs whose results are among its arguments."""
+        for given in (*self.args, *self.kwargs.values()):
+            if isinstance(given, TaskFuture):
+                yield given.job
+
+    def let_go(self) -> None:
+        """Of what it was given, as it is over; or what it touched would be kept by its history."""
+        self.future = None
+        self.args, self.kwargs, self.touches = [], {}, []
+        self.before, self.may_run = [], []
+
+
+# The future of a job that is not done, and why.
+Lost: TypeAlias = "tuple[TaskFuture, TaskError | CancelledError]"
+
+
+def tell(lost: Iterable[Lost]) -> None:
+    """Let those know who wait for these futures; without the pool's lock, as they call back."""
+    for future, why in lost:
+        if future.done():   # cancelled
+            continue
+        if isinstance(why, TaskError):
+            future.set_exception(why)
+        else:
+            future.note_cancelled()
+
+
+class _Local(threading.local):
+    inside = False
+
+
+_local = _Local()
+
+
+@contextmanager
+def inside_task() -> Iterator[None]:
+    """This thread calls a function of the user in here."""
+    _local.inside = True
+    try:
+        yield
+    finally:
+        _local.inside = False
+
+
+def check_outside(what: str) -> None:
+    """RuntimeError in a task: what it waits for may need the cores that it holds."""
+    if _local.inside:
+        raise RuntimeError(
+            f"{what} is not possible within a task, whose cores that may need; give the future to "
+            f"submit as an argument, and the task is started when it is done"
+        )

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""The memories of a pool: where cells are brought to before a task, by way of the host."""
+from __future__ import annotations
+
+import gc
+import time
+import weakref
+from collections import Counter, deque
+from collections.abc import Iterable
+
+from controllers.executor.opencl import OpenCLExecutor
+from controllers.memory.ledger import MemoryCapError
+from controllers.memory.tile import Tile
+from controllers.pool.data import Datum, Touch
+from controllers.pool.newest import HOST_MEMORY
+from hitmap.shape import Shape
+from hitmap.strided import Geometry
+
+MOST_NOTED = 256    # moves whose times nobody has asked for
+
+
+class Memories:
+    """Images of arrays on devices with a memory of their own, each numbered from 1.
+
+    Nothing else moves the same cells meanwhile, by the order of tasks; moves of one array take
+    turns.  moved: memory, whether to it, bytes and seconds, of the newest moves.
+    """
+
+    def __init__(self) -> None:
+        self._executors: dict[int, OpenCLExecutor] = {}
+        self._holds: dict[int, weakref.WeakSet[Datum]] = {}
+        self._in_use: dict[int, set[Datum]] = {}    # by the task that a device is doing
+        self.nbytes: Counter[tuple[int, bool]] = Counter()      # moved: memory, whether to it
+        self.moved: deque[tuple[int, bool, int, float]] = deque(maxlen=MOST_NOTED)
+
+    def join(self, executor: OpenCLExecutor) -> int:
+        """The number of the memory of a device."""
+        memory = len(self._executors) + 1
+        self._executors[memory], self._holds[memory] = executor, weakref.WeakSet()
+        return memory
+
+    @property
+    def any(self) -> bool:
+        """Whether there is another one than the host's."""
+        return bool(self._executors)
+
+    def before(self, touches: Iterable[Touch], memory: int) -> None:
+        """Bring what a task reads to where it computes."""
+        if self._executors:
+            touches = list(touches)
+            if memory != HOST_MEMORY:
+                self._in_use[memory] = {touch.datum for touch in touches}
+            for touch in touches:
+                if touch.reads:
+                    self.bring(touch.datum, memory, touch.box)
+
+    def after(self, touches: Iterable[Touch], memory: int) -> None:
+        """A task has written there."""
+        if self._executors:
+            for touch in touches:
+                if touch.writes:
+                    with touch.datum.moving:
+                        touch.datum.newest.wrote(memory, touch.box)
+            if memory != HOST_MEMORY:
+                self._in_use[memory] = set()
+
+    def bring(self, datum: Datum, memory: int, box: Shape) -> None:
+        """Copy the stale cells of `box` to a memory; they are there when it returns."""
+        with datum.moving:
+            for source, target, cells in datum.newest.moves(memory, box):
+                self._copy(datum, max(source, target), cells.boxes, to_device=target > HOST_MEMORY)
+                datum.newest.brought(target, cells)
+
+    def image(self, datum: Datum, memory: int) -> Tile:
+        """The tile of an array on a device; other arrays leave it where there is no room."""
+        tile = datum.tiles.get(memory)
+        if tile is None:
+            geometry, executor = Geometry.dense(datum.box), self._executors[memory]
+            try:
+                tile = executor.tile(geometry, datum.dtype)
+            except MemoryCapError:
+                self._give_way(memory)
+                tile = executor.tile(geometry, datum.dtype)
+            datum.tiles[memory] = tile
+            self._holds[memory].add(datum)
+        return tile
+
+    def forget(self, datum: Datum) -> None:
+        """The host has all cells, and may write them; no task is under way."""
+        self.bring(datum, HOST_MEMORY, datum.box)
+        for memory in self._executors:
+            datum.newest.forget(memory)
+            datum.foreseen.forget(memory)
+
+    def _copy(
+        self, datum: Datum, memory: int, boxes: tuple[Shape, ...], *, to_device: bool
+    ) -> None:
+        executor, tile = self._executors[memory], self.image(datum, memory)
+        begin_s = time.perf_counter()
+        event = executor.move_command(tile, datum.flat, boxes, to_device=to_device)(None)
+        executor.flush()
+        event.wait()
+        nbytes = sum(box.n_cells for box in boxes) * datum.dtype.itemsize
+        self.nbytes[memory, to_device] += nbytes
+        self.moved.append((memory, to_device, nbytes, time.perf_counter() - begin_s))
+
+    def _give_way(self, memory: int) -> None:
+        """Take all arrays from a device but those of its task; what it alone has goes to the host.
+
+        Its tasks are done one at a time, so that none is computing with the others.
+        """
+        for datum in list(self._holds[memory]):
+            if datum in self._in_use[memory] or datum.owner() is None:
+                continue
+            if datum.moving.acquire(blocking=False):    # else it is on its way just now
+                try:
+                    for source, _, cells in datum.newest.moves(HOST_MEMORY, datum.box):
+                        if source == memory:
+                            self._copy(datum, memory, cells.boxes, to_device=False)
+                            datum.newest.brought(HOST_MEMORY, cells)
+                    datum.newest.forget(memory)
+                    datum.tiles.pop(memory, None)
+                    self._holds[memory].discard(datum)
+                finally:
+                    datum.moving.release()
+        gc.collect()

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""Which memories hold the newest cells of an array: the host's, number 0, and those of devices."""
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from hitmap.region import Region
+from hitmap.shape import Shape
+
+HOST_MEMORY = 0
+Move: TypeAlias = "tuple[int, int, Region]"     # from which memory to which, and which cells
+
+
+class Newest:
+    """Cell by cell; at first the host's memory alone has them.
+
+    >>> box = Shape((0,), (9,))
+    >>> cells = Newest(box)
+    >>> [(a, b, str(region)) for a, b, region in cells.moves(1, Shape((2,), (5,)))]
+    [(0, 1, '[2:5]')]
+    >>> cells.brought(1, Region.of([Shape((2,), (5,))]))
+    >>> cells.wrote(1, Shape((4,), (7,)))
+    >>> [(a, b, str(region)) for a, b, region in cells.moves(0, box)]
+    [(1, 0, '[4:7]')]
+    """
+
+    def __init__(self, box: Shape) -> None:
+        self._box = box
+        self._stale: dict[int, Region] = {HOST_MEMORY: Region()}
+
+    def stale(self, memory: int, box: Shape) -> Region:
+        """Those of `box` whose newest values are not in this memory."""
+        known = self._stale.get(memory)
+        return Region.of([box]) if known is None else known & Region.of([box])
+
+    def moves(self, memory: int, box: Shape) -> list[Move]:
+        """What brings the newest cells of `box` to a memory, in this order; by way of the host."""
+        missing = self.stale(memory, box)
+        if missing.empty:
+            return []
+        if memory != HOST_MEMORY:
+            before = [move for part in missing.boxes for move in self.moves(HOST_MEMORY, part)]
+            return [*before, (HOST_MEMORY, memory, missing)]
+        found = []
+        for source, stale in self._stale.items():
+            here = missing - stale
+            if not here.empty:
+                found.append((source, memory, here))
+                missing = missing - here
+        assert missing.empty, "the newest values of each cell are somewhere"
+        return found
+
+    def brought(self, memory: int, cells: Region) -> None:
+        """These cells were copied to a memory."""
+        self._stale[memory] = self._stale.get(memory, Region.of([self._box])) - cells
+
+    def wrote(self, memory: int, box: Shape) -> None:
+        """The cells of `box` got new values in this memory, and in no other one."""
+        written = Region.of([box])
+        self.brought(memory, written)
+        for other in self._stale:
+            if other != memory:
+                self._stale[other] = self._stale[other] | written
+
+    def forget(self, memory: int) -> None:
+        """Nothing of what a device holds counts any more; the host's memory has it all."""
+        self._stale.pop(memory, None)

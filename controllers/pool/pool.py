@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: MIT
+"""Pools: `ct.tasks()` takes tasks, and does them on host cores and devices.
+
+Collective are the opening and the end of a pool, where there are several ranks: they share the
+devices and the cores of their node.  All else is each rank's own.
+"""
+# docs/decisions/0072-tasks-are-ordered-by-what-they-touch.md
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Any
+
+from controllers.estimates.estimates import Estimates
+from controllers.estimates.task_key import Case
+from controllers.pool import order
+from controllers.pool.chunks import by_rows, pairwise
+from controllers.pool.crew import Crew
+from controllers.pool.device_side import DeviceSide
+from controllers.pool.forecast import Forecast
+from controllers.pool.job import READY, Job, Lost, TaskFuture, check_outside, tell
+from controllers.pool.newest import HOST_MEMORY
+from controllers.pool.opening import opened
+from controllers.pool.pool_report import Ended, PoolReport, timeline_of
+from controllers.pool.submissions import Submissions
+from controllers.pool.task import Body, Task
+from controllers.pool.task_error import TaskError
+from controllers.report.trace_file import save_timeline
+from hitmap.comm import Communicator, SerialCommunicator
+
+MOST_FAILED = 64    # futures of tasks that `wait` may raise the error of
+MOST_ENDED = 4096   # jobs that the report and the timeline know of
+
+
+
+class Pool:
+    """Cores and devices that do tasks; made by `ct.tasks`, to be used in a `with` block.
+
+    Its methods may be called by several threads, and `submit` by tasks, too.
+    """
+
+    def __init__(
+        self,
+        devices: str | Sequence[str] | None,
+        cores: int | None,
+        zero_copy: bool,
+        memory_cap: str | int | None,
+        estimates: Estimates,
+        comm: Communicator,
+    ) -> None:
+        self.comm = comm
+        self._lanes, self._cores, self._memories = opened(
+            comm, devices, cores, zero_copy, memory_cap
+        )
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._forecast = Forecast(estimates, self._cores.n, self._lanes, self._memories)
+        self._crew = Crew(self._lanes, self._lock, self._forecast, self._do)
+        self._submissions = Submissions(self._lanes)
+        self._ended: deque[Ended] = deque(maxlen=MOST_ENDED)
+        self._failed: list[TaskFuture] = []
+        self._n_submitted = self._n_over = 0
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return f"<pool of {self._cores.n} cores{''.join(f', {x.name}' for x in self._lanes[1:])}>"
+
+    def submit(self, task: Task | Body, /, *args: Any, **kwargs: Any) -> TaskFuture:
+        """Have `task` done with these arguments, after all that it has to follow; at once back.
+
+        task: made by `ct.task`, or a function, for one core.
+        Arrays are read, unless the task says otherwise, or the call: `ct.writing(array)`,
+        `ct.updating(array)`.  Until `wait`, or the result of what writes it, an array is looked at
+        and changed by tasks alone.  A future among the arguments stands for its result.  Others
+        are given as they are.  TypeError for arguments that the task does not take, ValueError
+        where no variant can be done here, or an array cannot be written or ordered.
+        """
+        with self._lock:
+            self._check_open()
+            job = self._submissions.job(task, args, kwargs, self._n_submitted, self)
+            befores = order.enter(job, self._forecast.clock_s)
+            self._forecast.place(job, befores)
+            self._n_submitted += 1
+            future = job.future
+            lost: list[Lost] = []
+            assert future is not None, "a job that is not over"
+            if job.waits == 0 and job.lost is None:
+                job.state = READY
+                self._crew.push(job)
+            elif job.waits == 0 and job.lost is not None:
+                lost = [(future, job.lost), *self._pass_on([job])]
+        tell(lost)
+        return future
+
+    def map(
+        self, task: Task | Body, /, *iterables: Any, rows: int | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[Any]:  # fmt: skip
+        """The results of `task` with the items of `iterables`, in order; all are submitted now.
+
+        rows: cut the arrays among `iterables`, which have as many rows, into parts of so many
+            rows, the items; what is no array is given to all.  timeout: of each result, in seconds.
+        """
+        futures = [self.submit(task, *given) for given in by_rows(iterables, rows)]
+        return (future.result(timeout) for future in futures)
+
+    def map_reduce(
+        self, task: Task | Body, combine: Task | Body, /, *iterables: Any, rows: int | None = None
+    ) -> TaskFuture:
+        """The future of the results of `map`, combined: `combine(a, b)` of neighbours, pairwise.
+
+        The order is the same whatever is done when and where.  ValueError without an item.
+        """
+        futures = [self.submit(task, *given) for given in by_rows(iterables, rows)]
+        return pairwise(futures, lambda a, b: self.submit(combine, a, b))
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Block until all tasks are over; arrays then hold what these made of them.
+
+        Raises the first TaskError that nobody has seen, TimeoutError after `timeout` seconds.
+        """
+        check_outside("to wait for all tasks")
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._n_over == self._n_submitted, timeout):
+                left = self._n_submitted - self._n_over
+                raise TimeoutError(f"{left} tasks are not over after {timeout} s; wait longer")
+            self._settle()
+            unseen = [future for future in self._failed if not future.seen]
+            self._failed = []
+        for future in unseen[:1]:
+            raise future.exception() or RuntimeError("a failed future has an error")
+
+    def report(self) -> PoolReport:
+        """What was done where, of the newest tasks, and why there; `str` of it is a table."""
+        with self._lock:
+            decisions = list(self._forecast.decisions)
+            return PoolReport.of(self._ended, decisions, self._n_over, self._crew.n_stolen)
+
+    def save_timeline(self, path: str | os.PathLike[str]) -> None:
+        """Write when each of the newest tasks of this rank was done, for ui.perfetto.dev."""
+        with self._lock:
+            timeline = timeline_of(self._ended, self.comm.rank)
+        save_timeline(timeline, path, SerialCommunicator())
+
+    def close(self) -> None:
+        """`wait`, and give back the devices; raises what `wait` raises."""
+        if not self._closed:
+            try:
+                self.wait()
+            finally:
+                self._end()
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:  # fmt: skip
+        if error is None:
+            self.close()
+        elif not self._closed:  # which is the one to report
+            self._cancel_all()
+            self._end()
+
+    def cancel(self, job: Job) -> bool:
+        """Of a future: have it not done; False where it has started or is over."""
+        with self._lock:
+            found = order.cancel(job)
+            if found is None:
+                return False
+            over = [one for one in found if one.state == READY]
+            for one in over:
+                self._crew.drop(one)
+            futures = [one.future for one in found if one.future is not None]
+            lost = self._pass_on(over)
+        for future in futures:
+            future.note_cancelled()
+        tell(lost)
+        return True
+
+    def bring_home(self, future: TaskFuture, timeout: float | None) -> None:
+        """Of a future: bring what its job has written to the host, as tasks so far leave it."""
+        with self._lock:
+            self._forecast.go_on(future.job.end_s)
+            if not self._memories.any or self._closed:
+                return
+            stale = [
+                touch for touch in future.written
+                if not touch.datum.newest.stale(HOST_MEMORY, touch.box).empty
+            ]  # fmt: skip
+            if not stale:
+                return
+            home = self.submit(_HOME, *(touch.view for touch in stale))
+        home.exception(timeout)
+
+    def _do(self, job: Job) -> None:
+        """In a thread: do a job that is ready."""
+        assert job.way is not None, "a job that was placed"
+        lane, variant = job.way.lane, job.way.variant
+        value, error, seconds = None, None, 0.0
+        least, most = (variant.least, variant.most) if lane.device is None else (lane.cores,) * 2
+        with self._cores.held(least, most) as job.cores:
+            start = time.perf_counter_ns()
+            try:
+                value, seconds = lane.side.run(job)
+            except BaseException as found:
+                error = TaskError.of(found, job.task.name, variant.name, lane.name)
+            end = time.perf_counter_ns()
+        self._over(job, value, error, seconds, (start, end))
+
+    def _over(
+        self, job: Job, value: Any, error: TaskError | None, seconds: float, when: tuple[int, int]
+    ) -> None:
+        way, future = job.way, job.future
+        assert way is not None and future is not None, "a job that was done just now"
+        with self._lock:
+            units = job.cores if way.lane.device is None else max(1, way.lane.cores)
+            future.written = [touch for touch in job.touches if touch.writes]
+            if error is None:
+                self._forecast.learn(way.key, Case(job.size, units), seconds)
+            else:
+                job.lost = error
+                self._failed += [future] if len(self._failed) < MOST_FAILED else []
+            self._ended.append(Ended(
+                job.number, job.task.name, way.variant.name, way.lane.name, job.cores, *when,
+                job.seconds, error is not None,
+            ))  # fmt: skip
+        if error is None:   # before those start that read it
+            future.set_result(value)
+        else:
+            future.set_exception(error)
+        with self._lock:
+            lost = self._pass_on([job])
+        tell(lost)
+
+    def _pass_on(self, jobs: list[Job]) -> list[Lost]:
+        """These are over: start what is ready; what will not be done is returned."""
+        ready, lost = order.finish(jobs)
+        for one in ready:
+            self._crew.push(one)
+        self._n_over += len(jobs) + len(lost)
+        if self._n_over == self._n_submitted:
+            self._changed.notify_all()
+        return lost
+
+    def _settle(self) -> None:
+        """All is over: the host has all cells, and who has touched them is forgotten."""
+        self._forecast.go_on_to_end()
+        for datum in self._submissions.data.all():
+            owner = datum.owner()
+            if owner is not None:
+                self._memories.forget(datum)
+            datum.history = type(datum.history)()
+
+    def _cancel_all(self) -> None:
+        with self._lock:
+            waiting = [entry[2] for lane in self._lanes for entry in lane.ready]
+            for job in waiting:
+                self.cancel(job)
+
+    def _end(self) -> None:
+        """Wait for what has started, and give back threads and devices."""
+        with self._lock:
+            self._closed = True
+            self._crew.end()
+        self._crew.join()
+        with self._lock:
+            self._settle()
+            self._forecast.keep()
+        for lane in self._lanes:
+            if isinstance(lane.side, DeviceSide):
+                lane.side.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("the pool is closed, and takes no tasks; open another one")
+
+
+_HOME = Task("to the host")
+_HOME.variant(lambda *arrays: None)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""In which ways a job can be done: the variants of its task, in the lanes that they suit."""
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+
+from controllers.pool.data import Touch
+from controllers.pool.lane import Lane
+from controllers.pool.task import Task
+from controllers.pool.way import Way
+
+
+class Ways:
+    """Those of all tasks, in the lanes of one pool."""
+
+    def __init__(self, lanes: Sequence[Lane]) -> None:
+        self._lanes = lanes
+        self._known: weakref.WeakKeyDictionary[Task, tuple[int, list[Way]]] = (
+            weakref.WeakKeyDictionary()
+        )
+
+    def of(self, task: Task, touches: Sequence[Touch], *, has_futures: bool) -> list[Way]:
+        """Those for a job; ValueError where there is none."""
+        ways = self._of_task(task)
+        if not ways:
+            raise ValueError(self._none_of(task))
+        usable = ways
+        if not all(one.datum.relative(one.view) for one in touches) or _overlap(touches):
+            usable = [way for way in ways if way.lane.device is None]
+        if has_futures:     # what they give may be arrays, which kernels do not take
+            usable = [way for way in usable if way.lane.device is None] or usable
+        if not usable:
+            raise ValueError(
+                f"task {task.name!r} has kernels alone, which take arrays and slices of them whose "
+                f"last axis has the step 1, in C order and of one dtype, and which write no "
+                f"cell that is given twice; give a copy of another one"
+            )
+        return usable
+
+    def _of_task(self, task: Task) -> list[Way]:
+        count, ways = self._known.get(task, (0, []))
+        if count != len(task.variants):
+            ways = [
+                Way(task.name, variant, lane)
+                for variant in task.variants for lane in self._lanes
+                if variant.suits(lane.device)
+            ]  # fmt: skip
+            self._known[task] = len(task.variants), ways
+        return ways
+
+    def _none_of(self, task: Task) -> str:
+        wanted = ", ".join(f"{one.name} (on {one.on or 'any device'})" for one in task.variants)
+        lanes = ", ".join(lane.name for lane in self._lanes)
+        return (
+            f"task {task.name!r} has the variants {wanted or 'none'}, of which none can be done on "
+            f"{lanes}; add one, or open the pool with other devices"
+        )
+
+
+def _overlap(touches: Sequence[Touch]) -> bool:
+    """Whether cells are written that the task is given as another argument, too.
+
+    Kernels compute cells of a launch at once, and where nothing is read that they write, twice.
+    """
+    return any(
+        one.writes and one is not other and one.datum is other.datum
+        and not (one.box & other.box).empty
+        for one in touches for other in touches
+    )  # fmt: skip

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""Tasks on devices: kernels with views of arrays, moves of stale cells, what is refused."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import controllers as ct
+from controllers.pool.pool import Pool
+
+blur = ct.Task("blur", ("new", "old", "factor"), roles={"new": "writing"})
+blur.variant(ct.Kernel.of("blur", """
+    __kernel void blur(__global float *new, __global const float *old, const float factor,
+                       TILE(new), TILE(old), BOX)
+    { CELL; HERE(new) = factor * HERE(old) + INDEX(0); }""", roles={"new": "writing"}), over="new")
+
+to_squares = ct.Task("squares", ("squares", "x"), roles={"squares": "writing"})
+
+
+@to_squares.variant
+@ct.each
+def squares_of(x: ct.Row) -> dict:  # type: ignore[type-arg]
+    return {"squares": x * x}
+
+
+@ct.task(roles={"y": "updating"})
+def more(y: Any, x: Any) -> None:
+    y += x
+
+
+@pytest.mark.parametrize("zero_copy", [True, False])
+def test_kernels_count_cells_from_the_first_one_that_they_are_given(zero_copy: bool) -> None:
+    a, b = np.ones((6, 5), np.float32), np.zeros((4, 9), np.float32)
+    with ct.tasks("cpu", zero_copy=zero_copy) as pool:
+        pool.submit(blur, b[1:3, 4:], a[3:5], factor=7)
+        pool.submit(blur, b[0, :3], a[2, 2:], factor=pool.submit(float, "2"))
+        pool.submit(more, b[:1, 2:4], 1)
+        pool.submit(to_squares, b[3:, :5], b[2:3, 4:])
+    assert b[:3].tolist() == [
+        [2, 3, 5, 1, 0, 0, 0, 0, 0], [0] * 4 + [7] * 5, [0] * 4 + [8] * 5
+    ]  # fmt: skip
+    assert b[3].tolist() == [64] * 5 + [0] * 4
+
+
+def moved(pool: Pool) -> tuple[int, int]:
+    """Bytes to the device and from it."""
+    return pool._memories.nbytes[1, True], pool._memories.nbytes[1, False]
+
+
+def test_reads_move_the_stale_cells_alone() -> None:
+    a, b = np.ones((6, 5), np.float32), np.zeros((6, 5), np.float32)
+    with ct.tasks("cpu", zero_copy=False) as pool:
+        pool.submit(blur, b[:4], a[:4], 1)      # 4 rows up, none of what is written
+        pool.submit(blur, b[2:], a[2:], 1)      # 2 more
+        pool.submit(more, a[1:2], 1)
+        last = pool.submit(blur, b, a, 1)       # 1 that the host has written
+        last.exception(60)
+        assert moved(pool) == (140, 0)
+        assert last.result(60) is None and moved(pool) == (140, 120)
+        pool.wait()
+        assert moved(pool) == (140, 120), "the host has them all"
+        a += 1      # it is ours again
+        pool.submit(blur, b, a, 1).result(60)
+        assert moved(pool) == (260, 240)
+    assert b[1].tolist() == [4.0] * 5
+
+
+def test_arrays_leave_a_device_that_is_full() -> None:
+    arrays = [np.full((256, 256), n, np.float32) for n in range(6)]     # 256 KiB each
+    results = [np.zeros((256, 256), np.float32) for _ in arrays]
+    with ct.tasks("cpu", zero_copy=False, memory_cap="800k") as pool:
+        for _ in range(2):
+            for array, result in zip(arrays, results):
+                pool.submit(blur, result, array, 1)
+                pool.submit(blur, array, result, 2)
+    for n, array in enumerate(arrays):
+        assert array[0, 0] == 4 * n and array[2, 7] == 4 * n + 18
+    with pytest.raises(ct.TaskError, match="MemoryCapError: tiles need"), ct.tasks(
+        "cpu", zero_copy=False, memory_cap="300k"
+    ) as pool:
+        pool.submit(blur, results[0], arrays[0], 1)
+
+
+def test_what_kernels_cannot_take_is_refused() -> None:
+    a, b = np.ones((6, 6), np.float32), np.ones((6, 6), np.float32)
+    with ct.tasks("cpu") as pool:
+        for new, old in ((b[:, ::2], a[:, ::2]), (b, a.T), (b, a.view(np.int32)), (b, b)):
+            pool.submit(np.sum, a)      # counts them as float32
+            with pytest.raises(ValueError, match="kernels alone, which take arrays and slices"):
+                pool.submit(blur, new, old, 1)
+        assert pool.submit(blur, b[::2], a[::2], 1).exception(60) is None, "rows may be apart"
+        error = pool.submit(blur, b, a[:4], 1).exception(60)
+        assert isinstance(error, ct.TaskError) and "out of the cells" in str(error)
+        assert error.variant == "opencl" and "EPYC" not in error.task and error.device
+        error = pool.submit(blur, b, a, np.ones(3).sum).exception(60)
+        assert isinstance(error.__cause__, TypeError)
+        made = pool.submit(np.zeros, 3)
+        error = pool.submit(blur, b, a, made).exception(60)
+        assert "is a result with axes" in str(error)
+        error = pool.submit(to_squares, b[:3], a).exception(60)
+        assert "give one like it" in str(error)
+        with pytest.raises(ValueError, match="got 'reference'"):
+            ct.tasks("reference")
+
+
+def test_a_task_of_a_function_of_items_writes_its_result() -> None:
+    @ct.task
+    @ct.each
+    def nearest(x: ct.Row, every: ct.All, *, unit: float = 9) -> ct.float32:
+        return abs(every - x).min() / unit
+
+    points = np.float32([1, 5, 7, 2])
+    far = np.zeros(4, np.float32)
+    with ct.tasks("cpu") as pool:
+        pool.submit(nearest, far, points, np.float32([6, 0]), unit=0.5)
+    assert far.tolist() == [2, 2, 2, 4]
+    with ct.tasks(()) as pool, pytest.raises(ValueError, match="none can be done on the host"):
+        pool.submit(nearest, far, points, points)
