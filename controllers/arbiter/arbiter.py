@@ -33,6 +33,13 @@ class Arbiter:
         path = folder or home()
         self._table = None if path is None else Table(path)
 
+    @classmethod
+    def of_nobody(cls) -> Arbiter:
+        """One that asks nobody, whatever `CONTROLLERS_ARBITER` says."""
+        arbiter = cls.__new__(cls)
+        arbiter._table = None
+        return arbiter
+
     def request(self, ways: Sequence[Sequence[Want]], what: str = "") -> Request:
         """Ask for one of these ways without waiting; `what` for is told to people.
 

@@ -27,15 +27,25 @@ class Kept:
 
     @contextmanager
     def held(self, ways: Sequence[Sequence[Want]], what: str = "") -> Iterator[Lease]:
-        """A lease for the block, as `Arbiter.acquire` gives it: new, or one that lies idle."""
-        key = tuple(tuple(way) for way in ways)
-        lease = self._taken(key) or self._asked(key, what)
+        """A lease for the block, as `take` gives it."""
+        lease = self.take(ways, what)
         try:
             yield lease
         finally:
-            if not self._put(key, lease):
-                lease.release()
-                self.rest()
+            self.put(ways, lease)
+
+    def take(
+        self, ways: Sequence[Sequence[Want]], what: str = "", timeout_s: float | None = None
+    ) -> Lease:
+        """A lease as `Arbiter.acquire` gives it: new, or one that lies idle."""
+        key = _key(ways)
+        return self._taken(key) or self._asked(key, what, timeout_s)
+
+    def put(self, ways: Sequence[Sequence[Want]], lease: Lease) -> None:
+        """Release what `take` gave for these ways, or keep it for the next task."""
+        if not self._put(_key(ways), lease):
+            lease.release()
+            self.rest()
 
     def rest(self) -> None:
         """Give back what lies idle."""
@@ -50,12 +60,12 @@ class Kept:
             idle = self._idle.get(key)
             return idle.pop() if idle and not self.arbiter.is_waited() else None
 
-    def _asked(self, key: tuple[Way, ...], what: str) -> Lease:
+    def _asked(self, key: tuple[Way, ...], what: str, timeout_s: float | None) -> Lease:
         with self._lock:
             self._n_asking += 1
         try:
             self.rest()
-            return self.arbiter.acquire(key, what=what)
+            return self.arbiter.acquire(key, timeout_s, what)
         finally:
             with self._lock:
                 self._n_asking -= 1
@@ -71,3 +81,7 @@ class Kept:
                 return False
             self._idle.setdefault(key, []).append(lease)
             return True
+
+
+def _key(ways: Sequence[Sequence[Want]]) -> tuple[Way, ...]:
+    return tuple(tuple(way) for way in ways)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from controllers.arbiter import queue
@@ -207,10 +208,11 @@ class Table:
         return grant
 
     def _tell(self, home: Home) -> None:
-        """Write what is held where other people look."""
-        if self._note is None:
-            self._note = Note(home)
-        self._note.write(grant.note for grant in self._grants)
+        """Write what is held where other people look; a full disk is in nobody's way."""
+        with suppress(OSError):
+            if self._note is None:
+                self._note = Note(home)
+            self._note.write(grant.note for grant in self._grants)
 
 
 def _once(test: Callable[[str], bool]) -> Callable[[str], bool]:

@@ -20,14 +20,16 @@ class Crew:
 
     A thread that finds nothing takes the least urgent job of another lane, where even the upper end
     of what it may take here is sooner than what is foreseen there: estimates were wrong then.
-    do: what a job is done by, in one of the threads.  All but the threads hold the lock.
+    do: what a job is done by, in one of the threads.  rest: what one calls that finds no job.  All
+    but the threads hold the lock.
     """
 
     def __init__(
         self, lanes: Sequence[Lane], lock: threading.RLock | threading.Lock, forecast: Forecast,
-        do: Callable[[Job], None],
+        do: Callable[[Job], None], rest: Callable[[], None],
     ) -> None:  # fmt: skip
         self._lanes, self._lock, self._forecast, self._do = lanes, lock, forecast, do
+        self._rest = rest
         self._threads: list[threading.Thread] = []
         self._ended = False
         self.n_stolen = 0
@@ -86,6 +88,7 @@ class Crew:
                     lane.running.pop(job, None)
                 del job     # and what it holds, before the next one comes
                 continue
+            self._rest()
             try:
                 bell.get(timeout=look_s)
             except Empty:

@@ -6,14 +6,15 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from controllers.arbiter import OwnedNodes
 from controllers.device.device import Device
 from controllers.device.selection import check_selectors
 from controllers.placement.placement import assigned_devices, failing_together
-from controllers.pool.cores import Cores
 from controllers.pool.device_side import DeviceSide
 from controllers.pool.host_side import HostSide
 from controllers.pool.lane import Lane
 from controllers.pool.memories import Memories
+from controllers.pool.share import Share
 from hitmap.argument import whole
 from hitmap.comm import Communicator, node_ranks
 
@@ -24,7 +25,7 @@ class Opened(NamedTuple):
     """The lane of the host is the first one."""
 
     lanes: list[Lane]
-    cores: Cores
+    share: Share
     memories: Memories
 
 
@@ -34,6 +35,7 @@ def opened(
     cores: int | None,
     zero_copy: bool,
     memory_cap: str | int | None,
+    exclusive: bool,
 ) -> Opened:
     """The lanes of this rank.  Collective; errors on all ranks.
 
@@ -49,7 +51,8 @@ def opened(
     found = assigned_devices(comm, devices) if devices is None or len(devices) else []
     with failing_together(comm):
         lanes = [host, *_lanes(found, n, memories, comm.rank, zero_copy, memory_cap)]
-    return Opened(lanes, Cores(n), memories)
+    owned = OwnedNodes(comm, "tasks, exclusive") if exclusive else None
+    return Opened(lanes, Share(n, lanes, comm, owned), memories)
 
 
 def _lanes(

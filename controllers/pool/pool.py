@@ -49,17 +49,20 @@ class Pool:
         cores: int | None,
         zero_copy: bool,
         memory_cap: str | int | None,
+        exclusive: bool,
         estimates: Estimates,
         comm: Communicator,
     ) -> None:
         self.comm = comm
-        self._lanes, self._cores, self._memories = opened(
-            comm, devices, cores, zero_copy, memory_cap
+        self._lanes, self._share, self._memories = opened(
+            comm, devices, cores, zero_copy, memory_cap, exclusive
         )
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
-        self._forecast = Forecast(estimates, self._cores.n, self._lanes, self._memories)
-        self._crew = Crew(self._lanes, self._lock, self._forecast, self._do)
+        self._forecast = Forecast(estimates, self._share.n, self._lanes, self._memories)
+        self._crew = Crew(
+            self._lanes, self._lock, self._forecast, self._do, self._share.rest
+        )
         self._submissions = Submissions(self._lanes)
         self._ended: deque[Ended] = deque(maxlen=MOST_ENDED)
         self._failed: list[TaskFuture] = []
@@ -67,7 +70,7 @@ class Pool:
         self._closed = False
 
     def __repr__(self) -> str:
-        return f"<pool of {self._cores.n} cores{''.join(f', {x.name}' for x in self._lanes[1:])}>"
+        return f"<pool of {self._share.n} cores{''.join(f', {x.name}' for x in self._lanes[1:])}>"
 
     def submit(self, task: Task | Body, /, *args: Any, **kwargs: Any) -> TaskFuture:
         """Have `task` done with these arguments, after all that it has to follow; at once back.
@@ -203,14 +206,17 @@ class Pool:
         assert job.way is not None, "a job that was placed"
         lane, variant = job.way.lane, job.way.variant
         value, error, seconds = None, None, 0.0
+        start = end = time.perf_counter_ns()
         least, most = (variant.least, variant.most) if lane.device is None else (lane.cores,) * 2
-        with self._cores.held(least, most) as job.cores:
-            start = time.perf_counter_ns()
-            try:
-                value, seconds = lane.side.run(job)
-            except BaseException as found:
-                error = TaskError.of(found, job.task.name, variant.name, lane.name)
-            end = time.perf_counter_ns()
+        try:
+            with self._share.held(lane, least, most, job.task.name) as job.cores:
+                start = time.perf_counter_ns()
+                try:
+                    value, seconds = lane.side.run(job)
+                finally:
+                    end = time.perf_counter_ns()
+        except BaseException as found:
+            error = TaskError.of(found, job.task.name, variant.name, lane.name)
         self._over(job, value, error, seconds, (start, end))
 
     def _over(
@@ -275,6 +281,7 @@ class Pool:
         for lane in self._lanes:
             if isinstance(lane.side, DeviceSide):
                 lane.side.close()
+        self._share.close()
 
     def _check_open(self) -> None:
         if self._closed:

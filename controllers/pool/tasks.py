@@ -15,6 +15,7 @@ def tasks(
     cores: int | None = None,
     zero_copy: bool = True,
     memory_cap: str | int | None = None,
+    exclusive: bool = False,
     comm: Communicator | None = None,
 ) -> Pool:
     """A pool of host cores and devices that does tasks, for a `with` block (docs/tasks.md).
@@ -25,8 +26,10 @@ def tasks(
         its share of those that the process may use.
     memory_cap: the most that arrays may take of each device; others leave it then.
     zero_copy: kernels on a CPU compute in the arrays themselves; False: in copies.
+    exclusive: wait until no other process holds anything of the nodes, and own them until the
+        end; else tasks share cores and GPUs with those of other processes (docs/arbiter.md).
     Collective over `comm`, by default all ranks; as is the end of the block.  NoDeviceError where
     there is no such device, ValueError and TypeError for what is no selector or number.
     """
     comm = default_communicator() if comm is None else comm
-    return Pool(devices, cores, zero_copy, memory_cap, Estimates.of_user(), comm)
+    return Pool(devices, cores, zero_copy, memory_cap, exclusive, Estimates.of_user(), comm)
