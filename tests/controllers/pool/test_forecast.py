@@ -117,7 +117,7 @@ def test_decisions_are_the_same_every_time() -> None:
 
 @pytest.fixture(name="pool")
 def _pool() -> Iterator[Pool]:
-    with Pool("cpu", 2, True, None, Estimates(None), SerialCommunicator()) as pool:
+    with Pool("cpu", 2, True, None, False, Estimates(None), SerialCommunicator()) as pool:
         yield pool
 
 

@@ -90,7 +90,7 @@ def test_more_cores_than_there_are_are_not_leased(arbiter: Arbiter) -> None:
 
 def test_kernels_on_a_cpu_lease_its_cores(arbiter: Arbiter) -> None:
     @ct.each
-    def doubled(x: ct.Row) -> dict:  # type: ignore[type-arg]
+    def doubled(x: ct.Row) -> dict:
         return {"out": 2 * x}
 
     task = ct.Task("doubled", ("out", "x"), roles={"out": "writing"})
