@@ -22,6 +22,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -163,6 +164,8 @@ def balanced(options: argparse.Namespace, program: Any, field: Any) -> Found:
         program, field, devices=options.device, weights="auto", balance="start",
         steps_per_launch=options.steps_per_launch,
     ) as run:  # fmt: skip
+        if run.layout.n_places < 2:
+            sys.exit(f"{options.device} is one device; name one in parts, as cpu/1,1, or two")
         settle_s = seconds_of(run, options.settle)
         count, seconds, parts = max(1, options.steps // PIECES), list[float](), list[float]()
         report = run.report()

@@ -250,7 +250,8 @@ class Running(Keeping):
             self._tuner = self._tuner.on(engine)
             self._tuner.run(count, self._timings, progress, self._trace, until, looks)
             return
-        balancer, chunks = self._balancer, self._chunks_log
+        balancer = None if self._finding is not None else self._balancer     # it rests meanwhile
+        chunks = self._chunks_log
         log: RunLog | None = chunks if balancer is None else balancer.log
         if chunks is not None:
             chunks.begin(engine)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def executors_of(n_places: int) -> list[Executor]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "number"), sample([(kind, number) for kind in KINDS for number in range(30)], 8)
+    ("kind", "number"), sample([(kind, number) for kind in KINDS for number in range(30)], 37)
 )
 def test_random_programs_of_wide_halos_are_no_alarm(kind: str, number: int) -> None:
     case, rng = KINDS[kind](number), random.Random(number)
@@ -52,7 +53,7 @@ def test_random_programs_of_wide_halos_are_no_alarm(kind: str, number: int) -> N
     check_engine(case, executors_of(n_places), layout, CheckedEngine, n_launches=width)
 
 
-@pytest.mark.parametrize("number", sample(range(30), 4))
+@pytest.mark.parametrize("number", sample(range(30), 30))
 def test_changes_of_width_under_way_are_no_alarm(number: int) -> None:
     case, rng = random_program(number), random.Random(number)
     executors = executors_of(3)
@@ -113,8 +114,9 @@ def test_a_launch_of_a_round_that_computes_too_few_cells_is_found() -> None:
         checked(case, Narrow(CROSS, THREE, (False, False), HOMES, n_launches=3))
 
 
-@pytest.mark.parametrize("device", ["cpu", "reference"])
-@pytest.mark.parametrize("boundary", ["fixed", "periodic", "mirror"])
+@pytest.mark.parametrize(("device", "boundary"), sample(
+    [*product(["cpu", "reference"], ["periodic", "fixed", "mirror"])], 5
+))  # fmt: skip
 def test_widths_change_in_checked_runs(device: str, boundary: Any) -> None:
     with Computation(
         CROSS, START, boundary=boundary, devices=device, places_per_controller=3, halo_width=4,
@@ -132,6 +134,7 @@ def relax(u: Any, f: Any) -> Any:
     return {"u": new, "moved": ct.max(abs(new - u))}
 
 
+@pytest.mark.whole
 def test_turns_of_a_repeat_are_checked_with_wide_halos() -> None:
     solve = ct.repeat(ct.step(relax), until=lambda now: now.moved < 0.05, check_every=3, at_most=20)
     with Computation(
@@ -163,6 +166,7 @@ print("all right", flush=True)
 """
 
 
+@pytest.mark.whole
 def test_ranks_check_wide_halos() -> None:
     job = run_ranks(2, JOB, env=helpers_path())
     assert job.returncode == 0 and job.stdout.count("all right") == 2, job.stdout + job.stderr
