@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from controllers.engine import Engine
+from controllers.outputs.buffers import Buffers
 from controllers.outputs.moment import Facts, Moment, Store
 from controllers.outputs.timing import Timing
 from controllers.outputs.variable import Part, Variable, parts_of
@@ -50,6 +51,7 @@ class Series:
         self._n_listed = 0
         self._is_open = False
         self._writer: Writer | None = None
+        self._buffers = Buffers()
         self._n_before = 0          # moments that there were before the writer was
 
     def begin(self, every: Every | None, *, goes_on: bool) -> None:
@@ -89,8 +91,10 @@ class Series:
             self._moments.append(now)
             boxes = self._variables[0].boxes(engine)
             if self._beside and not at_once:
-                copies = [part.copied() for part in parts_of(self._variables, engine)]
-                self._own_writer.put(partial(self._write, number, now, boxes, copies))
+                self._own_writer.make_room()
+                parts = parts_of(self._variables, engine)
+                copies = [part.copied(self._buffers) for part in parts]
+                self._own_writer.put(partial(self._write_copies, number, now, boxes, copies))
             else:
                 most = SLABS if self._store.takes_slabs else None
                 parts = parts_of(self._variables, engine, most)
@@ -111,6 +115,7 @@ class Series:
             with errand(f"the writing of {self.name}"):
                 self._writer.wait()
                 self._settle()
+                self._buffers.clear()
 
     def cut(self, step: int) -> None:
         """Drop the moments after this step."""
@@ -130,6 +135,7 @@ class Series:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+            self._buffers.clear()
 
     @property
     def _now(self) -> Moment:
@@ -165,6 +171,13 @@ class Series:
         self._store.write(number, now, boxes, parts)
         if self._is_alone and self._own_writer.is_last:
             self._store.show(self._moments[: number + 1], self._facts())
+
+    def _write_copies(
+        self, number: int, now: Moment, boxes: Sequence[Shape], copies: Sequence[Part]
+    ) -> None:
+        self._write(number, now, boxes, copies)
+        for copy in copies:
+            self._buffers.give(copy.cells)
 
     def _settle(self) -> None:
         """List what all ranks have written; OSError on all of them after an error of one."""

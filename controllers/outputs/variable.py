@@ -13,6 +13,7 @@ import numpy.typing as npt
 from controllers.engine import Engine
 from controllers.fields.cells import section_of
 from controllers.fields.selection import Selection
+from controllers.outputs.buffers import Buffers
 from controllers.plan import Plan
 from controllers.settings.domain import place_of
 from controllers.settings.initial import Place
@@ -86,9 +87,9 @@ class Part:
         with np.errstate(over="ignore"):
             return with_one_nan(self.cells).astype(self.variable.dtype, copy=False)
 
-    def copied(self) -> Part:
+    def copied(self, buffers: Buffers) -> Part:
         """The same in memory of its own."""
-        return Part(self.variable, self.box, np.array(self.cells, order="C"))
+        return Part(self.variable, self.box, buffers.copied(self.cells))
 
 
 def parts_of(

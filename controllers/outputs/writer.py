@@ -25,10 +25,15 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
-    def put(self, work: Work) -> None:
-        """Let it be done; waits until there is room for it, which there is after an error."""
+    def make_room(self) -> None:
+        """Wait until `put` would not, which it does not after an error."""
         with self._changed:
             self._changed.wait_for(lambda: len(self._waiting) < self._most or self.error)
+
+    def put(self, work: Work) -> None:
+        """Let it be done, once there is room for it."""
+        self.make_room()
+        with self._changed:
             if self.error is None:
                 self._waiting.append(work)
                 self._changed.notify_all()

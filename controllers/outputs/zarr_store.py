@@ -50,8 +50,10 @@ class ZarrStore:
         self._variables = {one.field: one for one in variables}
         self._axes = {axis.name: axis for one in variables for axis in one.axes}
         self._module = tensorstore()
-        self._context = self._module.Context({"cache_pool": {"total_bytes_limit": 0},
-                                              "data_copy_concurrency": {"limit": 1}})  # fmt: skip
+        self._context = self._module.Context({      # the other cores compute
+            "cache_pool": {"total_bytes_limit": 0}, "data_copy_concurrency": {"limit": 1},
+            "file_io_concurrency": {"limit": 1},
+        })  # fmt: skip
         self._arrays: dict[str, Any] = {}
         self._n_listed = 0
 
