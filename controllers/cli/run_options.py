@@ -231,8 +231,7 @@ def _inspection_options(parser: argparse.ArgumentParser) -> None:
         "Oclgrind, which finds races and divergent barriers; slow, for small fields: see "
         "controllers docs checking (default: the environment variable CONTROLLERS_CHECK, else off)")
     add("--verify-messages", action="store_true", default=None,
-        help="every halo message between ranks carries a checksum; one that arrives otherwise than "
-        "it was sent ends the run: see controllers docs integrity")
+        help="send checksums with halo messages, and end the run where one was altered on its way")
     add("--digest-every", metavar="N", type=n_cells,
         help="after so many steps take the digest of each field, a number of all its bits, and "
         "count its NaNs, for the report: see controllers docs integrity")
