@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from controllers.settings.every import every
     from controllers.settings.execution import Execution
     from controllers.settings.outputs import output
+    from controllers.settings.plots import plot
     from controllers.space.workspace import workspace
     from controllers.tuning.offline import tune
 
@@ -154,6 +155,7 @@ _HOMES = {
     "opencl_c": "controllers.language.opencl_c",
     "output": "controllers.settings.outputs",
     "parity": "controllers.language.step",
+    "plot": "controllers.settings.plots",
     "point": "controllers.language.point",
     "read_patterns": "controllers.language.pattern_file",
     "reading": "controllers.controller.access",
@@ -188,7 +190,7 @@ __all__ = [     # not those of Python's own names: all, any, max, min, sum
     "accumulate", "argmax", "argmin", "custom", "derivative", "devices", "dot", "dry_run", "each",
     "every", "extrapolate", "fixed", "float32", "float64", "gradient", "heun", "int16", "int32",
     "int64", "keep", "laplacian", "leapfrog", "mean", "mirror", "norm", "opencl_c", "output",
-    "parity", "point", "read_patterns", "reading", "reference_run", "reference_steps",
+    "parity", "plot", "point", "read_patterns", "reading", "reference_run", "reference_steps",
     "register_stencil", "repeat", "rk3", "steady", "stencil_computation", "step", "stored",
     "struct", "sum_by", "task", "tasks", "tune", "uint8", "updating", "workspace", "writing",
 ]  # fmt: skip

@@ -21,8 +21,8 @@ from sample import sample
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 SLOW = {    # what takes long
     "sh": (
-        "README", "balance", "checking", "explain", "failures", "kernels", "performance",
-        "reductions", "troubleshooting", "tuning",
+        "README", "balance", "checking", "explain", "failures", "kernels", "looking",
+        "performance", "reductions", "troubleshooting", "tuning",
     ),
     "python": (     # the README's go through on two ranks by default
         "README", "arrays", "controllers", "failures", "kernels", "programs", "reductions",

@@ -86,7 +86,7 @@ def sizes_of(computation: Callable[..., Computation], extent: Sequence[int]) -> 
     raise ValueError(f"all axes have the same number of cells, got {text}; give such a size")
 
 
-def _reached(computation: Computation) -> None:
+def _reached(computation: Computation, n_steps: int | None) -> None:
     raise _Reached(computation)
 
 

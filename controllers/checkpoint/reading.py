@@ -21,7 +21,7 @@ def load(engine: Engine, folder: Path, manifest: Manifest) -> None:
 
     Only the blocks are read of which a place has cells.
     """
-    with _Files(folder) as files:
+    with BlockFiles(folder) as files:
         for field in engine.plan.program.fields:
             dtype = dtype_of(engine, field.name)
             owned = {place: engine.plan.owned(field.name, place) for place in engine.executors}
@@ -42,13 +42,13 @@ def array(
     """What was written under a name, as a whole; `Damaged` where it is not as it was."""
     blocks = [block for block in manifest.blocks if block.field == name]
     whole = np.zeros(tuple(map(max, zip(*(block.upper for block in blocks)))), dtype)
-    with _Files(folder) as files:
+    with BlockFiles(folder) as files:
         for block in blocks:
             whole[block.box.slices((0,) * whole.ndim)] = files.cells(block, dtype)
     return whole
 
 
-class _Files(ExitStack):
+class BlockFiles(ExitStack):
     """The files of a checkpoint, each opened once."""
 
     def __init__(self, folder: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from controllers.cli.files import check_targets, open_field, reason
 from controllers.cli.outcome import USAGE, Failure
 from controllers.cli.outputs import is_in_time
-from controllers.cli.picture import check_format
+from controllers.cli.picture import check_format, check_view, view_of
 from controllers.kernel.registry import GENERIC, SPECIALISED, KernelChoice
 from controllers.kernel.variant import Kernel
 from controllers.language.pattern_file import read_patterns
@@ -23,6 +23,7 @@ from controllers.program.program import DTYPES, Program
 from controllers.settings.division import Division
 from controllers.settings.domain import bounded, check_some_computed, domain_of
 from controllers.settings.execution import Execution
+from controllers.settings.initial import Place
 from controllers.settings.request import merged
 
 _FOR_PROGRAMS = {
@@ -57,7 +58,7 @@ def check(options: argparse.Namespace) -> Job:
     kernel_file = Path(options.kernel) if isinstance(kernel, Kernel) else None
     check_targets(targets, {"the pattern": options.pattern, "--kernel": kernel_file})
     if options.plot is not None:
-        check_format(options.plot)
+        check_format(options.plot, films=True)
     if options.input is None:
         dtype, extent = options.dtype or "float32", tuple(options.size)
     else:
@@ -76,6 +77,8 @@ def check(options: argparse.Namespace) -> Job:
         division, execution = _division(options), _execution(options, kernel)
     except ValueError as error:
         raise Failure(USAGE, str(error)) from None
+    if options.plot is not None:
+        check_view(view_of(options), [one.name for one in program.fields], Place(extent))
     return Job(stencil, dtype, extent, boundary, division, execution)
 
 

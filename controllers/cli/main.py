@@ -19,6 +19,7 @@ from typing import NoReturn, Union
 from controllers import __version__
 from controllers.cli import (
     bench_options,
+    compare_options,
     devices,
     docs,
     doctor_options,
@@ -26,6 +27,7 @@ from controllers.cli import (
     examples,
     kgt,
     run_options,
+    show_options,
     tune_options,
 )
 from controllers.cli.outcome import FAILED, USAGE, Failure, attempt, end_together
@@ -44,7 +46,7 @@ _EPILOG = (
     "3 no usable device, 75 ended by a signal after a checkpoint.  controllers docs lists the "
     "documentation, and prints its pages."
 )
-_ALONE = ("docs", "estimates", "examples", "kgt")    # need neither ranks nor MPI
+_ALONE = ("compare", "docs", "estimates", "examples", "kgt", "show")    # need neither ranks nor MPI
 
 
 def console() -> NoReturn:
@@ -140,7 +142,7 @@ def _parser() -> CommandParser:
     modules = {
         "run": run_options, "tune": tune_options, "bench": bench_options, "devices": devices,
         "doctor": doctor_options, "estimates": estimates_options, "kgt": kgt, "examples": examples,
-        "docs": docs,
+        "docs": docs, "show": show_options, "compare": compare_options,
     }  # fmt: skip
     for name, module in modules.items():
         command = commands.add_parser(

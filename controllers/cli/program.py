@@ -12,7 +12,7 @@ import runpy
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -26,11 +26,13 @@ from controllers.cli.files import check_targets, reason
 from controllers.cli.kernels import write_kernels_of
 from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, on_root
 from controllers.cli.outputs import output_of
-from controllers.cli.picture import check_format
-from controllers.cli.record_picture import plot_records
+from controllers.cli.picture import check_format, numbered, plot_of
 from controllers.device import NoDeviceError
 from controllers.language.pattern_file import is_literal
 from controllers.memory.ledger import MemoryCapError
+from controllers.picture.film import Film
+from controllers.picture.panels import title_of
+from controllers.picture.records import plotted
 from controllers.run.computation import Computation
 from controllers.run.listening import STOPPED, Stopped
 from controllers.settings.division import Division
@@ -51,7 +53,10 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
     on_root(comm, lambda: _check(options))
     run = _Run(options)
     with _as_main(options.pattern, options.arguments), overriding(run.overrides()):
-        _execute(options.pattern, run)
+        try:
+            _execute(options.pattern, run)
+        finally:
+            run.end()
     if not run.n_made and not run.n_opened:
         raise Failure(
             USAGE,
@@ -65,18 +70,11 @@ def command(options: argparse.Namespace, comm: Communicator) -> None:
             f"workspace has no steps: save its arrays",
         )
     for option, what in (("trace", "timeline"), ("plot", "picture")):
-        wanted = getattr(options, option) is not None and not options.explain
-        if wanted and not run.n_closed:
+        if getattr(options, option) is not None and not options.explain and not run.n_closed:
             raise Failure(
                 USAGE,
                 f"{options.pattern}: it has closed no computation, so no {what} was written; make "
                 f"them in a with statement",
-            )
-        if wanted and option == "plot" and not run.n_drawn:
-            raise Failure(
-                USAGE,
-                f"{options.pattern}: it has recorded nothing, so no picture was drawn; have it "
-                f'sample a field or a result as it runs, by run.record("u")',
             )
 
 
@@ -84,7 +82,8 @@ class _Run:
     """What is done with the computations of a program."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self.n_made = self.n_closed = self.n_drawn = self.n_opened = 0
+        self.n_made = self.n_closed = self.n_opened = 0
+        self.films: WeakKeyDictionary[Computation, Film] = WeakKeyDictionary()
         self.refusals: list[Exception] = []     # of what the options say
         self._numbers: WeakKeyDictionary[Computation, int] = WeakKeyDictionary()
         self._options = options
@@ -117,31 +116,52 @@ class _Run:
                 file = sys.stderr if self._options.json else sys.stdout
                 print(text + "\n", file=file, flush=True)
 
-    def _runs(self, computation: Computation) -> None:
+    def _runs(self, computation: Computation, n_steps: int | None) -> None:
         if self._options.explain:
             raise _Explained
+        plot = plot_of(self._options, self._numbers[computation])
+        if plot is None or not plot.is_film or computation in self.films:
+            return
+        try:
+            self.films[computation] = computation.film(plot, n_steps)
+        except (TypeError, ValueError) as error:
+            self.refusals.append(error)
+            raise
 
     def _closes(self, computation: Computation) -> None:
         self.n_closed += 1
         path = self._options.trace
         if path is not None:
-            computation.save_trace(_numbered(path, self.n_closed))
-        if self._options.plot is not None and any(map(len, computation.records)):
-            self.n_drawn += 1
-            plot_records(_numbered(self._options.plot, self.n_drawn), computation)
+            computation.save_trace(numbered(path, self.n_closed))
+        self._draw(computation)
         report = computation.report()
         if report.steps and computation.comm.rank == 0:
             as_json = self._options.json
             print(json.dumps(report.as_dict()) if as_json else report.table(), flush=True)
 
 
-def _numbered(path: Path, number: int) -> Path:
-    """A name for each of several files.
+    def _draw(self, computation: Computation) -> None:
+        """The film, all that was recorded, or else the fields as they are."""
+        plot = plot_of(self._options, self._numbers[computation])
+        if plot is None:
+            return
+        film = self.films.get(computation)
+        if film is not None:
+            computation.finish_film(film)
+        elif not plot.is_film and any(map(len, computation.records)) and not plot.view.fields:
+            title = title_of(computation.program.name, computation.step, computation.time)
+            plotted(computation.records, title, computation.comm, plot.path)
+        elif not plot.is_film:
+            view = plot.view
+            computation.plot(
+                plot.path, fields=view.fields, limits=view.limits, **view.where
+            )
 
-    >>> str(_numbered(Path("a.png"), 1)), str(_numbered(Path("a.png"), 2))
-    ('a.png', 'a-2.png')
-    """
-    return path.with_stem(f"{path.stem}-{number}") if number > 1 else path
+    def end(self) -> None:
+        """After an error: what is there of films is kept."""
+        for film in self.films.values():
+            with suppress(OSError):     # the error says more
+                film.close()
 
 
 def _known(given: dict[str, Any], group: type) -> dict[str, Any]:
@@ -169,7 +189,7 @@ def _check(options: argparse.Namespace) -> None:
     targets = {"--trace": options.trace, "--plot": options.plot}
     check_targets(targets, {"the program": path})
     if options.plot is not None:
-        check_format(options.plot)
+        check_format(options.plot, films=True)
     for option in ("iterations", "trace", "tune", "plot"):
         if options.explain and getattr(options, option) is not None:
             raise Failure(

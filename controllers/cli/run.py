@@ -13,7 +13,7 @@ from controllers.cli.job import Job, check
 from controllers.cli.kernels import write_kernels_of
 from controllers.cli.outcome import FAILED, NO_DEVICE, USAGE, Failure, on_root
 from controllers.cli.outputs import is_in_time, output_of
-from controllers.cli.picture import draw, sampled
+from controllers.cli.picture import plot_of
 from controllers.device import NoDeviceError
 from controllers.kernel.build import BuildError
 from controllers.kernel.variant import Kernel
@@ -74,12 +74,15 @@ def _run(options: argparse.Namespace, computation: Computation) -> None:
     kept, output = checkpoints_of(options), output_of(options)
     try:
         if kept is None:
-            computation.run(options.iterations, progress=True, output=output)
+            computation.run(
+                options.iterations, progress=True, output=output, plot=plot_of(options)
+            )
         else:
             computation.run(
                 options.iterations, progress=True, output=output,
                 checkpoint=(kept.folder, kept.every),
                 restart=kept.restart, restart_anyway=kept.anyway,
+                plot=plot_of(options),
             )  # fmt: skip
     except CheckpointError as error:
         raise Failure(USAGE, f"--checkpoint: {error}") from None
@@ -88,14 +91,8 @@ def _run(options: argparse.Namespace, computation: Computation) -> None:
 
 
 def _write(options: argparse.Namespace, computation: Computation) -> None:
-    """Write the file, each rank its part, the timeline, and the picture.  Collective."""
+    """Write the file, each rank its part, and the timeline.  Collective."""
     if options.trace is not None:
         computation.save_trace(options.trace)
     if options.output is not None and not is_in_time(options):
         computation.save(options.output)
-    if options.plot is not None:
-        sample = sampled(computation)
-        if sample is not None:
-            steps = "1 step" if options.iterations == 1 else f"{options.iterations} steps"
-            title = f"{computation.program.name}: {steps}"
-            draw(options.plot, sample, computation.domain.extent, title)

@@ -15,12 +15,14 @@ from controllers.cli.words import (
     file_name,
     halo_width,
     kernel_word,
+    limits,
     memory_cap,
     n_cells,
     n_chunks,
     n_places,
     n_steps,
     often,
+    place_on_axis,
     watchdog_limit,
     weights,
 )
@@ -48,6 +50,7 @@ FOR_PATTERNS = ("stencil", "output", "boundary", "dtype", "kernel", "dry_run")
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     _field_options(parser)
+    _picture_options(parser)
     _division_options(parser)
     _execution_options(parser)
     _memory_options(parser)
@@ -77,14 +80,31 @@ def _field_options(parser: argparse.ArgumentParser) -> None:
         help="FILE.npy: where to write the final field; FILE.zarr: where to write moments while "
         "steps run, the first, the last, and those of --every, also of a program, and of its "
         "second computation to FILE-2.zarr: see controllers docs output")
-    add("--plot", metavar="FILE.png", type=file_name,
-        help="where to draw the final field: a line, an image, or the middle slice; of a program "
-        "all that it records (run.record), a picture for each computation, as it is closed: points "
-        "and results over time, lines of cells as images over time, some samples of slices")
     add("--boundary", metavar="KIND", nargs="+",
         help="what lies outside, one for all axes or one per axis: fixed (default), cells whose "
         "stencil shape leaves the field keep their value; periodic; mirror, mirror:-1, "
         "fixed:VALUE, extrapolate:ORDER")
+
+
+def _picture_options(parser: argparse.ArgumentParser) -> None:
+    """What is drawn, and how."""
+    add = parser.add_argument
+    add("--plot", metavar="FILE", type=file_name,
+        help="a film of the fields where it ends with .gif, or with .mp4, which needs ffmpeg; else "
+        "a picture, .png and so on, of the final fields: lines, images, or the middle slice; of a "
+        "program of all that it records (run.record), if it does, and one for each computation, as "
+        "it is closed: see controllers docs looking")
+    add("--plot-every", metavar="STEPS", type=n_cells,
+        help="steps between two frames of a film (default: so many that there are about 100)")
+    add("--plot-field", metavar="NAME", action="append", default=[],
+        help="which field, or struct; may be repeated (default: those that steps change, 6 at "
+        "most, side by side)")
+    add("--plot-at", metavar="AXIS=NUMBER", type=place_on_axis, action="append", default=[],
+        help="where to cut an axis, such as z=10: a coordinate where there is a grid, else an "
+        "index; may be repeated (default: the middle, of all axes but two)")
+    add("--plot-limits", metavar="LOW,HIGH", type=limits,
+        help="the values with the first and the last colour (default: the least and the largest "
+        "so far)")
 
 
 def _division_options(parser: argparse.ArgumentParser) -> None:
@@ -211,8 +231,7 @@ def _inspection_options(parser: argparse.ArgumentParser) -> None:
         "Oclgrind, which finds races and divergent barriers; slow, for small fields: see "
         "controllers docs checking (default: the environment variable CONTROLLERS_CHECK, else off)")
     add("--verify-messages", action="store_true", default=None,
-        help="every halo message between ranks carries a checksum; one that arrives otherwise than "
-        "it was sent ends the run: see controllers docs integrity")
+        help="send checksums with halo messages, and end the run where one was altered on its way")
     add("--digest-every", metavar="N", type=n_cells,
         help="after so many steps take the digest of each field, a number of all its bits, and "
         "count its NaNs, for the report: see controllers docs integrity")
@@ -250,6 +269,10 @@ def _report_options(parser: argparse.ArgumentParser) -> None:
 
 def command(options: argparse.Namespace, comm: Communicator) -> None:
     """Do what the options ask for.  Collective."""
+    for name in ("plot_every", "plot_field", "plot_at", "plot_limits"):
+        if getattr(options, name) and options.plot is None:
+            option = name.replace("_", "-")
+            raise Failure(USAGE, f"--{option} is of pictures; give --plot FILE, too")
     is_program = options.input is None and options.size is None
     if is_program:
         _check_program(options)

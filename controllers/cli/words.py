@@ -128,6 +128,24 @@ def memory_cap(text: str) -> int:
     return _told(parse_cap, text)
 
 
+def place_on_axis(text: str) -> tuple[str, float]:
+    """The name of an axis and a number on it: z=1.5."""
+    name, _, given = text.partition("=")
+    try:
+        return name, int(given) if given.lstrip("-").isdigit() else float(given)
+    except ValueError:
+        raise ArgumentTypeError(f"an axis and a number, such as z=10, got {short(text)}") from None
+
+
+def limits(text: str) -> tuple[float, float]:
+    """Two numbers, the first below: 0,1."""
+    try:
+        low, high = (float(one) for one in text.split(","))
+    except ValueError:
+        raise ArgumentTypeError(f"two numbers, such as 0,1.5, got {short(text)}") from None
+    return low, high
+
+
 def weights(text: str) -> list[float] | Literal["auto"]:
     """Numbers between commas, or "auto"."""
     if text == AUTO:

@@ -15,6 +15,7 @@ from controllers.outputs.series import Series
 from controllers.outputs.variable import variables_of
 from controllers.outputs.vti_store import VtiStore
 from controllers.outputs.zarr_store import ZarrStore
+from controllers.picture.film import Film
 from controllers.plan import ChunkPlan
 from controllers.run.digesting import Digested, Digesting
 from controllers.run.record import Record
@@ -25,7 +26,7 @@ from hitmap.agreement import is_on_all_ranks
 class Outputting(Digesting):
     """Writes moments of runs."""
 
-    _looks: list[Record | Series | Digested]
+    _looks: list[Record | Series | Digested | Film]
     _restored_step = -1     # of the checkpoint from which the computation has gone on last
     _serieses: dict[Path, tuple[Output, Series]]
 

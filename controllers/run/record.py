@@ -5,6 +5,7 @@ Samples stay on the ranks that own the cells until somebody asks for all of them
 """
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,17 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from controllers.engine import Engine
-from controllers.fields.cells import cells_of, dtype_of
+from controllers.fields.cells import dtype_of
 from controllers.fields.data_array import data_array_type
-from controllers.fields.selection import Chosen, Selection
+from controllers.fields.sampling import Part, own_cells, put_together
+from controllers.fields.selection import Selection
+from controllers.picture.records import plotted
 from controllers.run.results import Results
 from hitmap.comm import Communicator
-from hitmap.conversion import with_one_nan
-from hitmap.shape import Shape
 
 if TYPE_CHECKING:
     import xarray
-
+    from matplotlib.figure import Figure
 
 class Record:
     """What was sampled after every so many steps; all ranks know when, each has its own cells.
@@ -48,7 +49,7 @@ class Record:
         self._comm, self._selection = comm, selection
         self._engine = engine      # gives the engine, which is another one after a division
         self._dtype = None if selection is None else dtype_of(engine(), name)
-        self._samples: list[list[tuple[Chosen, npt.NDArray[Any]]]] = []
+        self._samples: list[list[Part]] = []
         self._values: list[Any] = []    # of a result
 
     @property
@@ -67,7 +68,7 @@ class Record:
         if self._selection is None:
             self._values.append(now[self.name])
         else:
-            self._samples.append([*self._own(self._engine(), self._selection)])
+            self._samples.append(own_cells(self._engine(), self.name, self._selection))
         return False
 
     def cut(self, step: int) -> None:
@@ -122,13 +123,11 @@ class Record:
         everyone = self._comm.gather([self._samples[n] for n in numbers], root)
         if everyone is None:
             return None
-        extent = tuple(map(len, self._selection.chosen))
-        whole = np.zeros((len(numbers), *extent), self._dtype)
-        for samples in everyone:
-            for sample, parts in zip(whole, samples):
-                for at, values in parts:
-                    sample[np.ix_(*at)] = values
-        return whole.reshape(len(numbers), *self.shape)
+        whole = np.empty((len(numbers), *self.shape), self._dtype)
+        for n in range(len(numbers)):
+            parts = [samples[n] for samples in everyone]
+            whole[n] = put_together(parts, self._selection, self.dtype).reshape(self.shape)
+        return whole
 
     @property
     def time(self) -> tuple[str, npt.NDArray[Any]]:
@@ -149,17 +148,13 @@ class Record:
         coords: dict[str, Any] = {axis: along, **self.coords}
         return made(whole, dims=(axis, *self.dims), coords=coords, name=self.name)
 
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure | None:
+        """Draw the samples; matplotlib's figure on rank 0, None on the others.  Collective.
+
+        A point or a result is a line over time, a line of cells an image over it; of slices some
+        are drawn side by side.  path: a file for it.  ImportError without matplotlib.
+        """
+        return plotted([self], "", self._comm, path)
+
     def __repr__(self) -> str:
         return f"<Record of {self.name}: {len(self)} samples, every {self.every} steps>"
-
-    def _own(self, engine: Engine, selection: Selection) -> Any:
-        """The cells that the places of this rank have of a sample."""
-        for place in engine.executors:
-            found = selection.within(engine.plan.owned(self.name, place))
-            if found is not None:
-                cells, at = found
-                lower = tuple(int(one.min()) for one in cells)
-                box = Shape(lower, tuple(int(one.max()) + 1 for one in cells))
-                values = cells_of(engine, self.name, place, box)
-                inside = np.ix_(*(one - low for one, low in zip(cells, lower)))
-                yield at, with_one_nan(values[inside].copy())

@@ -18,21 +18,22 @@ from controllers.report.trace import Trace
 from controllers.run.ending import Ending, Until
 from controllers.run.finite import not_finite, watched_fields
 from controllers.run.interruption import Interruption
-from controllers.run.keeping import Keeping
 from controllers.run.kept import Kept
 from controllers.run.looks import AllLooks, Check, Look, Pause
+from controllers.run.plotting import Plotting
 from controllers.run.progress import Watcher, told_by
 from controllers.run.results import Results
 from controllers.settings.checkpoints import Checkpoint, Checkpoints
 from controllers.settings.outputs import Given, Output
 from controllers.settings.overrides import overrides
+from controllers.settings.plots import PlotLike
 from hitmap.argument import whole
 
 KEEP_EVERY = 64     # steps between two times that fields are kept, to find where one went wrong
 AT_ONCE = 1024      # steps of a run of which nobody knows how many there are
 
 
-class Running(Keeping):
+class Running(Plotting):
     """The verbs that run steps."""
 
     _trace: Trace | None
@@ -50,6 +51,7 @@ class Running(Keeping):
         checkpoint: Checkpoint = None,
         restart: str | None = None,
         restart_anyway: bool = False,
+        plot: PlotLike = None,
         **scalars: float,
     ) -> Results | None:
         """Run `n_steps` steps, or `until` something; what the last one has found, if it names any.
@@ -81,6 +83,9 @@ class Running(Keeping):
             anew.  restart_anyway: also where parameters or records are others than then; those of
             now count.  CheckpointError on all ranks where it cannot go on from what is there, and
             OSError where none can be written.
+        plot: a film of the fields (.gif, or .mp4 where ffmpeg is there), of about 100 frames or by
+            `("run.gif", ct.every(steps=10))`, or a picture (.png) of them in the end; `ct.plot`
+            says which fields, where, in which colours (docs/looking.md).
 
         Ctrl-C, on any rank, or an error of `progress` end the run at a step that all ranks share:
         the exception is raised on all of them, the field can be saved, and `run` goes on from
@@ -99,22 +104,18 @@ class Running(Keeping):
         own = refuse_together(self.comm, lambda: Output.of(output))
         ending, kept = self._begun(ending), overrides().kept(self, kept)
         wanted = overrides().written(self, own)
+        drawn = self._plot_of(plot, ending)
 
         def go(ending: Ending, told: Progress | None, scalars: dict[str, float]) -> Results | None:
             if watched:
                 return self._run_watched(ending, told, scalars, watched, looks_every)
             return self._go(ending, told, scalars)
 
-        if kept is not None:
-            return self._run_kept(kept, ending, told, scalars, go, wanted)
-        with self._writing(wanted):
-            return go(ending, told, scalars)
-
-    def _begun(self, ending: Ending) -> Ending:
-        """What whoever starts the program says in place of it."""
-        said = overrides()
-        said.runs(self)
-        return ending if said.n_steps is None else ending.limited(said.n_steps)
+        with self._filming(drawn, ending):
+            if kept is not None:
+                return self._run_kept(kept, ending, told, scalars, go, wanted)
+            with self._writing(wanted):
+                return go(ending, told, scalars)
 
     def _go(
         self, ending: Ending, told: Progress | None, scalars: dict[str, float]
@@ -267,6 +268,7 @@ class Running(Keeping):
         self, ending: Ending, n_steps: int | None, pause: Pause | None = None
     ) -> AllLooks | None:
         """Who looks in this run, if anybody does."""
+        self._begin_films()
         looks: list[Look] = [*self._looks]
         if ending.holds is not None:
             assert n_steps is not None, "at_most"

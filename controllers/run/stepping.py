@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from controllers.calls.array_calls import changed
 from controllers.calls.call import collective, refuse_together
@@ -21,7 +21,11 @@ from controllers.run.walk import Walk
 from controllers.settings.checkpoints import Checkpoint, Checkpoints
 from controllers.settings.outputs import Given, Output
 from controllers.settings.overrides import overrides
+from controllers.settings.plots import PlotLike
 from hitmap.argument import whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Stepping(Running):
@@ -37,14 +41,15 @@ class Stepping(Running):
         checkpoint: Checkpoint = None,
         restart: str | None = None,
         restart_anyway: bool = False,
+        plot: PlotLike = None,
         **scalars: float,
     ) -> Iterator[Moment]:
         """Run `n_steps` steps, and yield after each `every`, and after the last.
 
         What is yielded has `step` and `time`, the results, and the fields as they are then.
-        Collective, each time.  output, checkpoint, restart, restart_anyway: as of `run`; what is
-        done with a moment comes before the checkpoint of it, and those before a restart do not come
-        again.
+        Collective, each time.  output, plot, checkpoint, restart, restart_anyway: as of `run`; what
+        is done with a moment comes before the checkpoint of it, and those before a restart do not
+        come again.
         """
         self.state.check_idle("run")
         told = told_by(progress, self.comm)
@@ -57,12 +62,15 @@ class Stepping(Running):
             self.comm, lambda: Ending.of(n_steps, None, None, None)
         ))  # fmt: skip
         assert ending.n_steps is not None
+        drawn = self._plot_of(plot, ending)
         if ending.n_steps < 1:      # refused where it is negative
             self._go(ending, told, scalars)
         kept, wanted = overrides().kept(self, own), overrides().written(self, moments)
         begun = self.step if kept is None else self._restore(kept, scalars)
         goes_on = kept is not None and self._kept_step >= 0
-        with self._writing(wanted, goes_on=goes_on), self._keeping(kept, begun):
+        with self._filming(drawn, ending), self._writing(wanted, goes_on=goes_on), (
+            self._keeping(kept, begun)
+        ):
             yield from self._moments(ending.n_steps, count, told, scalars, kept, begun)
 
     def _moments(
@@ -175,6 +183,10 @@ class Moment(Results):
     def save(self, path: str | os.PathLike[str], **options: Any) -> None:
         """Write the fields as they are then, as `Computation.save` does.  Collective."""
         self._run.save(path, **options)
+
+    def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Figure | None:
+        """Draw the fields as they are then, as `Computation.plot` does.  Collective."""
+        return self._run.plot(path, **options)
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and name in self._run.fields:

@@ -22,7 +22,7 @@ from hitmap.argument import short
 _CUTS = ("partition", "weights", "block", "dims", "layout")     # together they say how to cut
 
 
-def _nothing(computation: Any) -> None:
+def _nothing(computation: Any, *others: Any) -> None:
     pass
 
 
@@ -33,7 +33,8 @@ class Overrides:
     division, execution: fields of these, by name.  n_steps: what every run takes.  extent: how many
     cells there are along each axis of a grid, whose lower ends and spacing stay.
     made, runs, closes: told of each computation, on all ranks alike: when it is made, before it
-    runs steps, before it is closed.  refused: told why one cannot be made as is said here.
+    runs steps, with how many if that is known, before it is closed.  refused: told why one cannot
+    be made or run as is said here.
     opened: told of each workspace, when it is made.  checkpoints, outputs: asked which a
     computation is to have; None for those that it says itself.
     """
@@ -42,7 +43,7 @@ class Overrides:
     execution: Mapping[str, Any] = field(default_factory=dict)
     n_steps: int | None = None
     made: Callable[[Any], None] = _nothing
-    runs: Callable[[Any], None] = _nothing
+    runs: Callable[[Any, int | None], None] = _nothing
     closes: Callable[[Any], None] = _nothing
     refused: Callable[[Exception], None] = _nothing
     extent: tuple[int, ...] | None = None

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from films import n_frames
 from mpi_jobs import run_ranks
 
 from controllers.cli import main
@@ -125,7 +126,8 @@ def test_kernels_are_written(tmp_path: Path) -> None:
         ("none.py", 2, "none.py: No such file"),
         ("literal.py", 2, "literal.py: is a pattern file.*one of --input --size"),
         ("heat.py --size 9 --iterations 1", 2, "cannot stand here.*without --size and --input"),
-        ("heat.py --plot u.png", 2, "it has recorded nothing.*run.record|needs matplotlib"),
+        ("heat.py --plot u.gif --plot-field q", 2, "no field 'q'.*there are u|needs matplotlib"),
+        ("heat.py --plot u.mp4", 2, "ffmpeg.*not there.*name a file .gif|needs matplotlib"),
         ("heat.py --plot u.xyz", 2, "must end with one of .*png|needs matplotlib"),
         ("heat.py --plot heat.py", 2, "is the file of the program"),
         ("heat.py --plot t.png -- leave 0", 2, "no picture was written|needs matplotlib"),
@@ -199,3 +201,21 @@ def test_who_says_how_to_cut_says_all_of_that() -> None:
     division = said.divided(Division(dims=(2, 1), align=4, places_per_controller=2))
     assert division == Division("blocks", align=4, places_per_controller=2)
     assert Overrides({"align": 2}).divided(Division(weights=[1, 2])).weights == (1, 2)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_program_that_records_gets_a_picture_for_each_computation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    Path("heat.py").write_text(PROGRAM, encoding="utf-8")
+    Path("beside.py").write_text("def start(x):\n    return x\n", encoding="utf-8")
+    assert main(["run", "heat.py", "--plot", "u.svg", "--", "record"]) == 0
+    assert sorted(path.name for path in Path().glob("*.svg")) == ["u-2.svg", "u.svg"]
+    assert "heat: 10 steps" in Path("u-2.svg").read_text("utf-8")
+    assert main(["run", "heat.py", "--plot", "end.svg"]) == 0      # nothing is recorded
+    assert sorted(path.name for path in Path().glob("end*.svg")) == ["end-2.svg", "end.svg"]
+    assert main(["run", "heat.py", "--plot", "u.gif", "--plot-every", "3"]) == 0
+    assert sorted(path.name for path in Path().glob("*.gif")) == ["u-2.gif", "u.gif"]
+    assert n_frames(Path("u.gif")) == 1 + 3 + 1       # of both runs: 0, 3, 6, 9 and the last

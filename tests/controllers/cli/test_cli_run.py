@@ -15,11 +15,8 @@ from mpi_jobs import run_ranks
 from sample import sample
 
 from controllers.cli import hash_field, main
-from controllers.cli.picture import sampled, save_picture, shown
 from controllers.language.pattern_file import read_patterns
-from controllers.language.weights import Stencil
 from controllers.program.reference import reference_run
-from controllers.run.computation import Computation
 from controllers.settings.domain import bounded
 from hitmap.comm import SerialCommunicator
 from hitmap.layout import Layout
@@ -254,30 +251,10 @@ def test_help_and_version_are_printed(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out.startswith("controllers ")
 
 
-@pytest.mark.parametrize("extent", sample([[70], [7, 9], [3, 400], [5, 4, 6], [3, 4, 5, 2]], 2))
-def test_fields_of_any_number_of_axes_are_drawn(extent: list[int]) -> None:
-    pytest.importorskip("matplotlib")
-    save_picture(Path("p.png"), np.random.default_rng(3).random(extent), "noise")
-    assert Path("p.png").read_bytes().startswith(b"\x89PNG")
-    assert [path.name for path in Path().glob("*.png")] == ["p.png"]
-
-
 def test_a_run_draws_its_result() -> None:
     pytest.importorskip("matplotlib")
     assert run("star.py --size 30 20 --iterations 1 --device reference --plot p.svg") == 0
     assert "star: 1 step" in Path("p.svg").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("extent", [(9001,), (31, 3100), (5, 70, 60), (3, 4, 5, 7)])
-def test_a_picture_shows_the_same_cells_whatever_the_division(extent: tuple[int, ...]) -> None:
-    field = np.random.default_rng(6).random(extent).astype("f4")
-    point = Stencil.of("point", [(0, 0)] * len(extent), [1], 1).program("float32")
-    index = tuple(slice(axis.start, axis.stop, axis.step) for axis in shown(extent))
-    cyclic = {"partition": "cyclic", "block": [1 + n // 3 for n in extent]}
-    for division in ({"partition": "bands"}, cyclic):
-        with Computation(point, extent, devices=["reference"] * 3, comm=SERIAL, **division) as made:
-            made.scatter(field)
-            assert np.array_equal(sampled(made), field[index])
 
 
 @pytest.mark.parametrize(
@@ -308,6 +285,13 @@ def test_a_picture_shows_the_same_cells_whatever_the_division(extent: tuple[int,
         ("star.py --size 9 9 --iterations 3 --output no/out.npy", "no folder 'no'"),
         ("star.py --size 9 9 --iterations 3 --plot no/p.png", "no folder 'no'"),
         ("star.py --size 9 9 --iterations 3 --plot p.xyz", "must end with.*png"),
+        ("star.py --size 9 9 --iterations 3 --plot p.png --plot-at z=3", "no axis 'z'.*y, x"),
+        ("star.py --size 9 9 --iterations 3 --plot p.png --plot-at y=9", "none of the 9 cells"),
+        ("star.py --size 9 9 --iterations 3 --plot p.png --plot-at 9", "such as z=10"),
+        ("star.py --size 9 9 --iterations 3 --plot p.png --plot-field v", "no field 'v'"),
+        ("star.py --size 9 9 --iterations 3 --plot p.png --plot-limits 1,0", "the first below"),
+        ("star.py --size 9 9 --iterations 3 --plot p.png --plot-limits 1", "such as 0,1.5"),
+        ("star.py --size 9 9 --iterations 3 --plot-every 2", "give --plot FILE"),
         ("star.py --size 9 9 --iterations 3 --output .", "is a folder"),
         ("star.py --input gone.npy --iterations 3", "gone.npy: No such file"),
         ("star.py --input star.py --iterations 3", "star.py: .*give a .npy"),

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_cli_program import PROGRAM
 
 import controllers as ct
-from controllers.cli import main
-from controllers.cli.record_picture import draw, evenly, plot_records, shown
+from controllers.picture.film import write_figure
+from controllers.picture.records import drawn, evenly, plotted, shown
 from hitmap import SerialCommunicator
 
 GRID = ct.Grid(z=3, y=6, x=8, lower=0, upper=(3, 3, 4), boundary=ct.mirror())
@@ -87,21 +86,9 @@ def test_pictures_are_drawn_of_all_kinds_of_values(tmp_path: Path) -> None:
         run.u[0, :, 0] = np.inf
         run.u[1, 2, 3] = np.nan
         run.run(2)
-        plot_records(tmp_path / "a.png", run)
+        assert plotted(run.records, "heat", run.comm, tmp_path / "a.png") is not None
         assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
         records = [shown(one) for one in run.records]
-    draw(tmp_path / "a.svg", [one for one in records if one is not None], "heat: 2 steps")
+    figure = drawn([one for one in records if one is not None], "heat: 2 steps")
+    write_figure(tmp_path / "a.svg", figure)
     assert "u, z = 0.5, y = 0.75" in (tmp_path / "a.svg").read_text("utf-8")
-
-
-@pytest.mark.filterwarnings("error")
-def test_a_program_that_records_gets_a_picture_for_each_computation(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("matplotlib")
-    monkeypatch.chdir(tmp_path)
-    Path("heat.py").write_text(PROGRAM, encoding="utf-8")
-    Path("beside.py").write_text("def start(x):\n    return x\n", encoding="utf-8")
-    assert main(["run", "heat.py", "--plot", "u.svg", "--", "record"]) == 0
-    assert sorted(path.name for path in Path().glob("*.svg")) == ["u-2.svg", "u.svg"]
-    assert "heat: 10 steps" in Path("u-2.svg").read_text("utf-8")

@@ -6,40 +6,73 @@ are drawn side by side, the last one rightmost.
 """
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from controllers.cli.outcome import on_root
-from controllers.cli.picture import COLOURS, MAX_ASPECT, MAX_POINTS
-from controllers.run.record import Record
-from hitmap.files import replacing
+from controllers.engine.decision import decided
+from controllers.picture.film import write_figure
+from controllers.picture.formats import check_format, check_matplotlib
+from controllers.picture.panels import MAX_ASPECT
+from controllers.picture.seen import MAX_POINTS
+from hitmap.argument import file_name
+from hitmap.comm import Communicator
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import SubFigure
+    from matplotlib.figure import Figure, SubFigure
 
-    from controllers.run.computation import Computation
 
+COLOURS = "gist_earth"
 MAX_PIXELS = 800    # of an image, per axis
 MAX_SLICES = 4      # of one record, side by side
 WIDTH, HEIGHT = 9.0, 3.2    # of a row, in inches
 MARKED = 30         # a line of so few samples shows each
 
 
-def plot_records(path: Path, computation: Computation) -> None:
-    """Write a picture of all that a computation has recorded, on rank 0.  Collective."""
-    drawn = [one for one in map(shown, computation.records) if one is not None]
-    name, n = computation.program.name, computation.step
+def plotted(
+    records: Sequence[Record], title: str, comm: Communicator,
+    path: str | os.PathLike[str] | None = None,
+) -> Figure | None:  # fmt: skip
+    """A figure of all that was recorded, on rank 0; None on the others.  Collective.
 
-    def write() -> None:
-        draw(path, drawn, f"{name}: {n} step{'s' * (n != 1)}")
+    path: a file for it, which is made or replaced.  ValueError or TypeError for a name that none
+    can have; what goes wrong while it is drawn is an error on all ranks.
+    """
+    if path is not None:
+        file_name(path, "path")
+        check_format(Path(path), "plot")
+    check_matplotlib("plot")
+    seen = [one for one in map(shown, records) if one is not None]
+    figure = None
 
-    on_root(computation.comm, write)
+    def draw() -> None:
+        nonlocal figure
+        figure = drawn(seen, title)
+        if path is not None:
+            write_figure(Path(path), figure)
+
+    decided(comm, draw, "plot")
+    return figure
+
+
+class Record(Protocol):
+    """What was sampled: `run/record.py`."""
+
+    name: str
+    dims: tuple[str, ...]
+    shape: tuple[int, ...]
+    coords: dict[str, npt.NDArray[np.float64]]
+
+    @property
+    def time(self) -> tuple[str, npt.NDArray[Any]]: ...
+    def __len__(self) -> int: ...
+    def some(self, numbers: Sequence[int], root: int = 0) -> npt.NDArray[Any] | None: ...
 
 
 @dataclass(frozen=True)
@@ -104,17 +137,17 @@ def evenly(n: int, most: int) -> list[int]:
     return [*range((n - 1) % every, n, every)] if n else []
 
 
-def draw(path: Path, records: Sequence[Shown], title: str) -> None:
-    """Write a picture of records, one below the other."""
+def drawn(records: Sequence[Shown], title: str) -> Figure:
+    """A picture of records, one below the other."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(WIDTH, HEIGHT * len(records) + 0.4), layout="constrained")
-    figure.suptitle(title)
+    if title:
+        figure.suptitle(title)
     rows = figure.subfigures(len(records), 1, squeeze=False)
     for row, record in zip(rows[:, 0], records):
         _draw_row(row, record)
-    with replacing(path) as temporary:
-        figure.savefig(temporary, dpi=150)
+    return figure
 
 
 def _draw_row(row: SubFigure, record: Shown) -> None:

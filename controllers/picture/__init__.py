@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Pictures and films of fields and records, by matplotlib, which is optional."""
