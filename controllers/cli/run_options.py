@@ -103,8 +103,7 @@ def _picture_options(parser: argparse.ArgumentParser) -> None:
         help="where to cut an axis, such as z=10: a coordinate where there is a grid, else an "
         "index; may be repeated (default: the middle, of all axes but two)")
     add("--plot-limits", metavar="LOW,HIGH", type=limits,
-        help="the values with the first and the last colour (default: the least and the largest "
-        "so far)")
+        help="values with the first and the last colour (default: least and largest so far)")
 
 
 def _division_options(parser: argparse.ArgumentParser) -> None:
