@@ -12,6 +12,7 @@ from controllers.pool.job import READY, RUNNING, Job
 from controllers.pool.lane import Bell, Lane
 from controllers.pool.way import Way
 
+REST_S = 0.005  # without work, until what tasks have leased is given back
 LOOK_S = 0.02   # between two looks of a thread without work at jobs that wait elsewhere
 
 
@@ -74,6 +75,7 @@ class Crew:
 
     def _serve(self, lane: Lane) -> None:
         bell: Bell = SimpleQueue()
+        rested = False
         while True:
             with self._lock:
                 job = self._next(lane)
@@ -82,16 +84,21 @@ class Crew:
                         return
                     lane.bells.append(bell)
                     look_s = LOOK_S if any(other.ready for other in self._lanes) else None
+                    if not rested:
+                        look_s = REST_S
             if job is not None:
                 self._do(job)
                 with self._lock:
                     lane.running.pop(job, None)
+                rested = False
                 del job     # and what it holds, before the next one comes
                 continue
-            self._rest()
             try:
                 bell.get(timeout=look_s)
             except Empty:
+                if not rested:
+                    self._rest()
+                    rested = True
                 with self._lock:
                     if bell in lane.bells:
                         lane.bells.remove(bell)

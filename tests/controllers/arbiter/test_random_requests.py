@@ -66,7 +66,7 @@ def _n(want: Want, units: set[str]) -> int:
     return len(units & {*want.among})
 
 
-@pytest.mark.parametrize("seed", sample(range(100), 10))
+@pytest.mark.parametrize("seed", sample(range(100), 20))
 def test_requests_get_what_the_rules_say_and_all_get_their_turn(seed: int, tmp_path: Path) -> None:
     play = Play(tmp_path / "arbiter", seed)
     for _ in range(120):

@@ -44,15 +44,27 @@ def arbiter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Arbiter:
     return Arbiter()
 
 
-def test_tasks_of_two_processes_take_turns(arbiter: Arbiter, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "words", [("", ""), pytest.param(("", "", "exclusive"), marks=pytest.mark.whole)]
+)
+def test_tasks_of_processes_take_turns(
+    words: tuple[str, ...], arbiter: Arbiter, tmp_path: Path
+) -> None:
     """Each wants all cores; one of them owns the node while it is there."""
     jobs = [
-        subprocess.Popen([sys.executable, "-c", TASKS, str(tmp_path), word])
-        for word in ("", "", "exclusive")
+        subprocess.Popen([sys.executable, "-c", TASKS, str(tmp_path), word]) for word in words
     ]
-    assert [job.wait(HANGS_S) for job in jobs] == [0, 0, 0]
+    assert [job.wait(HANGS_S) for job in jobs] == [0] * len(words)
     with arbiter.acquire_node(0):
         pass
+
+
+def test_an_exclusive_pool_owns_the_node(arbiter: Arbiter) -> None:
+    with ct.tasks((), exclusive=True) as pool:
+        waiting = arbiter.request([[Want(node_cores(), 1, 1)]])
+        assert waiting.poll() is None
+        assert pool.submit(len, (1, 2)).result() == 2
+    assert waiting.poll() is not None
 
 
 def test_a_task_gets_the_cores_that_no_other_process_has(arbiter: Arbiter) -> None:
