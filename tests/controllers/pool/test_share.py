@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,13 @@ import pytest
 from mpi_jobs import HANGS_S, run_ranks
 
 import controllers as ct
-from controllers.arbiter import Arbiter, Want, node_cores
+from controllers.arbiter import Arbiter, Want, node_cores, unit_of
+from controllers.device import reference_device
 from controllers.pool import share
+from controllers.pool.host_side import HostSide
+from controllers.pool.lane import Lane
+from controllers.pool.memories import Memories
+from hitmap.comm import SerialCommunicator
 
 ALL = len(node_cores())
 TASKS = """
@@ -118,6 +124,23 @@ def test_kernels_on_a_cpu_lease_its_cores(arbiter: Arbiter) -> None:
     assert (out == 2 * x).all()
 
 
+def test_an_accelerator_is_leased_to_one_task_at_a_time(arbiter: Arbiter) -> None:
+    gpu = replace(reference_device(), kind="gpu", name="GPU 9")
+    lane = Lane(1, "GPU 9", gpu, HostSide(Memories()))
+    shares = [share.Share(1, [lane], SerialCommunicator(), None) for _ in range(2)]
+    with shares[0].held(lane, 0, 0, "a product") as cores:
+        assert cores == 0
+        assert [(h.units, h.what) for h in arbiter.holders()] == [((unit_of(gpu),), "a product")]
+        waiting = arbiter.request([[Want((unit_of(gpu),))]])
+        assert waiting.poll() is None
+    assert waiting.poll() is not None
+    waiting.cancel()
+    with shares[1].held(lane, 0, 0, "another"):
+        assert [h.what for h in arbiter.holders()] == ["another"]
+    for one in shares:
+        one.close()
+
+
 def test_a_folder_that_cannot_be_used_is_warned_of(arbiter: Arbiter, tmp_path: Path) -> None:
     arbiter.holders()
     (tmp_path / "arbiter").chmod(0o777)
@@ -128,8 +151,13 @@ def test_a_folder_that_cannot_be_used_is_warned_of(arbiter: Arbiter, tmp_path: P
 RANKS = """
 import logging, os, sys
 import controllers as ct
-from controllers.arbiter import Arbiter, Want, node_cores
+from controllers.arbiter import Arbiter, Want, node_cores, unit_of
+from controllers.device import reference_device
 from controllers.pool import share
+from controllers.pool.host_side import HostSide
+from controllers.pool.lane import Lane
+from controllers.pool.memories import Memories
+from hitmap.comm import SerialCommunicator
 from mpi4py import MPI
 
 share.PATIENCE_S = 0.05
