@@ -28,7 +28,7 @@ CASES = {
     "bit-flips": (20, 200, "how many checkpoints to damage by a bit"),
     "truncations": (10, 100, "how many checkpoints to cut short"),
     "output-cases": (6, 60, "how many random outputs to write"),
-    "output-kills": (1, 12, "how many runs with output to kill again and again"),
+    "output-kills": (3, 30, "how many runs with output to kill again and again"),
     "strategy-cases": (2, 40, "how many random stages per strategy"),
 }
 LEFT: pytest.StashKey[int] = pytest.StashKey()      # how many tests run only with --whole

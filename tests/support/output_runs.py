@@ -30,7 +30,7 @@ from hitmap import SerialCommunicator
 from hitmap.comm import Communicator, default_communicator
 
 SHAPE = (24, 36)
-STEPS, MOST_S, FULL_BYTES = 40, 0.5, 700
+STEPS, MOST_S, FULL_BYTES, KILLS = 40, 0.5, 700, 2
 
 
 @ct.step
@@ -76,7 +76,7 @@ def case(number: int, folder: Path) -> int:
         if child == 0:
             run(folder, STEPS, SerialCommunicator(), kept=True, places=places)
             os._exit(0)
-        if n_kills < 6:
+        if n_kills < KILLS:
             time.sleep(delay)
             os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)

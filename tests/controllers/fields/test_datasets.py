@@ -55,7 +55,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("ranks", [pytest.param(n, marks=pytest.mark.whole) for n in (1, 3)])
 def test_each_rank_reads_its_own_cells_alone(folder: Path, ranks: int) -> None:
     outcome = run_ranks(ranks, ["-c", JOB, str(folder)], env=helpers_path())
     assert outcome.returncode == 0, outcome.stderr

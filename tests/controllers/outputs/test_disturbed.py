@@ -42,6 +42,7 @@ def steps_of(path: Path) -> list[int]:
     return found
 
 
+@pytest.mark.whole
 def test_stores_of_killed_runs_are_whole_and_go_on(
     tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
@@ -55,7 +56,7 @@ def test_stores_of_killed_runs_are_whole_and_go_on(
     assert said[0] == "kills:" and int(said[1]) >= count, outcome.stdout
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("ranks", [1, pytest.param(3, marks=pytest.mark.whole)])
 def test_a_reader_that_polls_never_sees_half_a_step(tmp_path: Path, ranks: int) -> None:
     command = [find_mpiexec(), "-n", str(ranks), sys.executable, str(JOB), "run", str(tmp_path)]
     job = subprocess.Popen([*command, "60"], env={**os.environ, **helpers_path()})
@@ -68,6 +69,7 @@ def test_a_reader_that_polls_never_sees_half_a_step(tmp_path: Path, ranks: int) 
     assert all(one == [*range(0, 61, 2)][: len(one)] for one in seen) and len(seen) > 1
 
 
+@pytest.mark.whole
 def test_a_job_that_has_lost_a_rank_leaves_a_whole_store(tmp_path: Path) -> None:
     command = [find_mpiexec(), "-n", "3", sys.executable, str(JOB), "run", str(tmp_path), "100000"]
     job = subprocess.Popen(
@@ -103,6 +105,7 @@ def test_a_run_that_goes_on_writes_again_what_came_after_its_checkpoint(tmp_path
     assert steps_of(out[0]) == [0, 2, 3]
 
 
+@pytest.mark.whole
 def test_moments_that_are_saved_by_hand_go_on_too(tmp_path: Path) -> None:
     path, kept = tmp_path / "a.zarr", (tmp_path / "kept", ct.every(steps=4))
     for n_steps, restart in ((10, "no"), (16, "require")):
@@ -137,6 +140,7 @@ def test_a_full_disk_ends_the_run_with_the_reason(tmp_path: Path) -> None:
         run.run(3)
 
 
+@pytest.mark.whole
 def test_a_rank_whose_disk_is_full_ends_all_with_one_error(tmp_path: Path) -> None:
     outcome = run_ranks(3, [str(JOB), "run", str(tmp_path), "500", "2"], env={
         **helpers_path(), "PYTHONDONTWRITEBYTECODE": "1",       # which would be cut short

@@ -15,6 +15,7 @@ from mpi_jobs import helpers_path, run_ranks
 
 import controllers as ct
 
+DTYPES_BEYOND = ("float64", "int16", "int32", "int64", "uint8")
 DTYPES = {"Float32": "<f4", "Float64": "<f8", "Int16": "<i2", "Int32": "<i4", "Int64": "<i8",
           "UInt8": "<u1"}  # fmt: skip
 JOB = """import sys
@@ -103,7 +104,7 @@ def test_moments_of_a_plane_are_images_of_its_cells(tmp_path: Path) -> None:
     assert numbers(image.attrib["WholeExtent"]) == [0, 19, 0, 14, 0, 0]
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("ranks", [pytest.param(n, marks=pytest.mark.whole) for n in (1, 3)])
 def test_each_place_writes_a_piece(tmp_path: Path, ranks: int) -> None:
     outcome = run_ranks(ranks, ["-c", JOB, str(tmp_path / "a.pvd")], env=helpers_path())
     assert outcome.returncode == 0, outcome.stderr
@@ -114,7 +115,9 @@ def test_each_place_writes_a_piece(tmp_path: Path, ranks: int) -> None:
     assert len([*tmp_path.glob("a/*.vti")]) == 3 * 2 * ranks
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "int32", "int64", "uint8"])
+@pytest.mark.parametrize("dtype", [
+    "float32", *(pytest.param(one, marks=pytest.mark.whole) for one in DTYPES_BEYOND)
+])
 def test_solids_have_their_x_first_and_any_dtype(tmp_path: Path, dtype: str) -> None:
     @ct.step
     def turn(u):

@@ -55,7 +55,12 @@ def check_case(number: int, folder: Path) -> None:
                 xarray.testing.assert_equal(got, want)
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+WHOLE = pytest.mark.whole
+
+
+@pytest.mark.parametrize(
+    "ranks", [2, *(pytest.param(n, marks=WHOLE) for n in (1, 3, 4))]
+)
 def test_stores_of_any_layout_have_the_cells_of_their_fields(
     tmp_path: Path, pytestconfig: pytest.Config, ranks: int
 ) -> None:
@@ -202,6 +207,7 @@ def test_many_moments_have_their_steps_in_several_chunks(
     assert opened(tmp_path / "a.zarr").step.values.tolist() == [*range(31)]
 
 
+@WHOLE
 def test_without_tensorstore_one_error_says_what_to_install(tmp_path: Path) -> None:
     text = f"""import sys; sys.modules["tensorstore"] = None
 from kept_programs import PROGRAMS
