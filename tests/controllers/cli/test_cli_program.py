@@ -127,7 +127,6 @@ def test_kernels_are_written(tmp_path: Path) -> None:
         ("literal.py", 2, "literal.py: is a pattern file.*one of --input --size"),
         ("heat.py --size 9 --iterations 1", 2, "cannot stand here.*without --size and --input"),
         ("heat.py --plot u.gif --plot-field q", 2, "no field 'q'.*there are u|needs matplotlib"),
-        ("heat.py --plot u.mp4", 2, "ffmpeg.*not there.*name a file .gif|needs matplotlib"),
         ("heat.py --plot u.xyz", 2, "must end with one of .*png|needs matplotlib"),
         ("heat.py --plot heat.py", 2, "is the file of the program"),
         ("heat.py --plot t.png -- leave 0", 2, "no picture was written|needs matplotlib"),
@@ -219,3 +218,14 @@ def test_a_program_that_records_gets_a_picture_for_each_computation(
     assert main(["run", "heat.py", "--plot", "u.gif", "--plot-every", "3"]) == 0
     assert sorted(path.name for path in Path().glob("*.gif")) == ["u-2.gif", "u.gif"]
     assert n_frames(Path("u.gif")) == 1 + 3 + 1       # of both runs: 0, 3, 6, 9 and the last
+
+
+def test_a_film_without_ffmpeg_is_refused_before_the_program_begins(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    animation = pytest.importorskip("matplotlib.animation")
+    monkeypatch.setattr(animation.FFMpegWriter, "isAvailable", lambda: False)
+    assert run("heat.py --plot u.mp4") == 2
+    said = capsys.readouterr()
+    assert re.search("ffmpeg, which is not there.*name a file .gif", said.err)
+    assert "PROGRAM" not in said.out

@@ -11,6 +11,7 @@ from mpi_jobs import helpers_path, run_ranks
 from sample import sample
 
 import controllers as ct
+from controllers.fields.sampling import own_cells
 from controllers.language.weights import Stencil
 from controllers.picture.seen import Seen, named
 from controllers.run.computation import Computation
@@ -70,6 +71,18 @@ def test_a_picture_shows_the_same_cells_whatever_the_division(extent: tuple[int,
             axes = figure.axes[0]
             cells = axes.lines[0].get_ydata() if seen.dims == ("x",) else axes.images[0].get_array()
             assert np.array_equal(cells, wanted)
+
+
+def test_a_rank_copies_what_is_seen_of_its_places_and_no_more() -> None:
+    extent = (2100, 31)
+    point = Stencil.of("point", [(0, 0)] * 2, [1], 1).program("float32")
+    with Computation(point, extent, devices=["reference"] * 3, comm=SERIAL) as made:
+        views = {700 * 31: View(), 2100: View(where={"x": 3}), 42: View(stride=50)}
+        for n_cells, view in views.items():
+            seen = Seen("u", Place(extent), view)
+            parts = own_cells(made._engine, "u", seen.selection)
+            assert sum(values.size for _, values in parts) == n_cells
+            assert all(values.base is None for _, values in parts)
 
 
 @pytest.mark.parametrize("extent", sample([[70], [7, 9], [3, 400], [5, 4, 6], [3, 4, 5, 2]], 2))
