@@ -72,11 +72,12 @@ def _outside(
     boxes: list[Shape], entries: list[tuple[Shape, Event]]
 ) -> list[tuple[Shape, Event]]:
     """The entries without the cells of `boxes`."""
-    gone = Region.of(boxes)
+    gone: Region | None = None
     kept: list[tuple[Shape, Event]] = []
     for entry, event in entries:
         if all((entry & box).empty for box in boxes):
             kept.append((entry, event))
-        else:
+        elif not any(entry in box for box in boxes):
+            gone = gone or Region.of(boxes)
             kept += [(rest, event) for rest in (Region.of([entry]) - gone).boxes]
     return kept

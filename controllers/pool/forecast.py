@@ -23,7 +23,7 @@ from controllers.pool.way import Way
 
 UNKNOWN_S = 1e-3    # of a task that nobody has seen
 LINK_S, LINK_BYTES_S = 1e-5, 1e10   # of a transfer, until some were seen
-MOST_BUFFERED = 32  # executions of a way that the estimator has not been told yet
+MOST_BUFFERED = 8   # newest executions of a way that the estimator is told at once
 MOST_FOUND = 4096   # estimates that are remembered
 MOST_TOLD = 512     # decisions
 MOST_RANKED = 64    # jobs that one more job after them makes more urgent

@@ -25,11 +25,13 @@ class Ways:
         ways = self._of_task(task)
         if not ways:
             raise ValueError(self._none_of(task))
+        functions = [way for way in ways if way.lane.device is None]
         usable = ways
-        if not all(one.datum.relative(one.view) for one in touches) or _overlap(touches):
-            usable = [way for way in ways if way.lane.device is None]
-        if has_futures:     # what they give may be arrays, which kernels do not take
-            usable = [way for way in usable if way.lane.device is None] or usable
+        if len(functions) < len(ways):
+            if _overlap(touches) or not all(one.datum.relative(one.view) for one in touches):
+                usable = functions
+            elif has_futures:   # what they give may be arrays, which kernels do not take
+                usable = functions or ways
         if not usable:
             raise ValueError(
                 f"task {task.name!r} has kernels alone, which take arrays and slices of them whose "

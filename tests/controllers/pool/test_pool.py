@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import threading
+import tracemalloc
 import weakref
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, as_completed
 from pathlib import Path
@@ -284,3 +286,27 @@ def test_the_report_and_the_timeline_tell_of_tasks(pool: Pool, tmp_path: Path) -
     assert report.as_dict()["n_jobs"] == 3
     pool.save_timeline(tmp_path / "tasks.json")
     assert "add (host)" in (tmp_path / "tasks.json").read_text()
+
+
+@pytest.mark.whole
+def test_many_small_tasks_leave_nothing_behind() -> None:
+    """What Python has allocated after 10,000 is what it had after 2,000, but for 5 bytes each."""
+    shared = [np.zeros(4) for _ in range(8)]
+    with ct.tasks((), cores=2) as pool:
+
+        def do(n: int) -> int:
+            for number in range(n // 2):
+                pool.submit(add, shared[number % 8], np.ones(4))
+                pool.submit(add, np.zeros(4), shared[number % 8])
+            pool.wait()
+            gc.collect()
+            return tracemalloc.get_traced_memory()[0]
+
+        pool._ended = deque(maxlen=16)      # of which the report is made
+        pool._forecast.decisions = deque(maxlen=16)
+        tracemalloc.start()
+        try:
+            before, after = do(2_000), do(8_000)
+        finally:
+            tracemalloc.stop()
+    assert after - before < 40_000
