@@ -62,6 +62,11 @@ def n_chunks(text: str) -> int:
     return _at_least_one(text, "chunk")
 
 
+def chunks_or_auto(text: str) -> int | Literal["auto"]:
+    """The same, or "auto": they find it out."""
+    return "auto" if text == "auto" else n_chunks(text)
+
+
 def _at_least_one(text: str, noun: str) -> int:
     value = count(text)
     if value == 0:

@@ -119,7 +119,7 @@ class Workspace:
         placement = self._controllers.consecutive(self.begun.division.places_per_controller)
         self.executors, self.locations = placement.executors, placement.locations
         self.streams = Streams(
-            placement, self.comm, execution.slots, execution.chunks
+            placement, self.comm, execution.slots, execution.n_chunks
         )
         self._apply = Applying(self)
         self.owner = SpaceCalls(self.calls, self.state, self._apply)

@@ -24,20 +24,20 @@ class Machine:
         self.best_s = min(self.step_s.values())
         self._change_s, self._noise, self._rng = message_s, noise, random.Random(seed)
         self._width = 0
-        self.seconds, self.n_steps = 0.0, 0
+        self.of_widths, self.n_steps = 0.0, 0
 
     def run(self, chooser: WidthChooser, most: int) -> None:
         n_steps, width = min(most, chooser.until_decision(10**9)), chooser.width
         seconds = n_steps * self.step_s[width] * (1 + self._noise * self._rng.random())
         seconds += self._change_s * (width != self._width) + 1e-5
-        self._width, self.seconds = width, self.seconds + seconds
+        self._width, self.of_widths = width, self.seconds + seconds
         self.n_steps += n_steps
         chooser.ran(n_steps, seconds)
 
     @property
     def n_lost(self) -> float:
         """Steps of the best width that would have been done meanwhile, beside those that were."""
-        return self.seconds / self.best_s - self.n_steps
+        return self.of_widths / self.best_s - self.n_steps
 
 
 def chosen(machine: Machine, search: str, piece: int = 10**9) -> WidthChooser:
@@ -55,7 +55,7 @@ def test_it_is_the_best_one(search: str, message_s: float) -> None:
     machine = Machine(message_s, 1e-4)
     found = chosen(machine, search)
     assert machine.step_s[found.width] <= machine.best_s / 0.98
-    assert found.width in found.seconds and found.until_decision(7) == 7
+    assert found.width in found.of_widths and found.until_decision(7) == 7
 
 
 @pytest.mark.parametrize("search", SEARCHES)
