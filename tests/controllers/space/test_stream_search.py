@@ -43,7 +43,7 @@ def test_calls_of_several_sizes_have_the_same_bits(options: dict[str, Any]) -> N
                 break
         assert chooser(on).over and on.streams.is_on
         sizes = {(one.chunks, one.slots) for one in on.report().streams}
-        assert len(sizes) > 2 and {(one.chunks, one.slots) for one in chooser(on).seconds} == sizes
+        assert len(sizes) > 1 and {(one.chunks, one.slots) for one in chooser(on).seconds} == sizes
         assert "slots" not in options or {slots for _, slots in sizes} == {2}
         assert all(one.chunks >= one.least for one in on.report().streams)
         found = chooser(on).size

@@ -24,20 +24,20 @@ class Machine:
         self.best_s = min(self.step_s.values())
         self._change_s, self._noise, self._rng = message_s, noise, random.Random(seed)
         self._width = 0
-        self.of_widths, self.n_steps = 0.0, 0
+        self.seconds, self.n_steps = 0.0, 0
 
     def run(self, chooser: WidthChooser, most: int) -> None:
         n_steps, width = min(most, chooser.until_decision(10**9)), chooser.width
         seconds = n_steps * self.step_s[width] * (1 + self._noise * self._rng.random())
         seconds += self._change_s * (width != self._width) + 1e-5
-        self._width, self.of_widths = width, self.seconds + seconds
+        self._width, self.seconds = width, self.seconds + seconds
         self.n_steps += n_steps
         chooser.ran(n_steps, seconds)
 
     @property
     def n_lost(self) -> float:
         """Steps of the best width that would have been done meanwhile, beside those that were."""
-        return self.of_widths / self.best_s - self.n_steps
+        return self.seconds / self.best_s - self.n_steps
 
 
 def chosen(machine: Machine, search: str, piece: int = 10**9) -> WidthChooser:
