@@ -17,7 +17,8 @@ from controllers.executor.executor import DeviceExecutor, Executor
 from controllers.memory.tile import Tile
 from controllers.placement.capacity import nbytes_beside_tiles, nbytes_needed
 from controllers.plan import ChunkPlan, Plan, SkewedPlan, TileKey
-from controllers.settings.execution import MOST_CHUNKS, MOST_WIDTH, Execution
+from controllers.settings.execution import MOST_CHUNKS, Execution
+from controllers.settings.launches import MOST_WIDTH
 from controllers.tuning.size_grid import SLOTS, SizeGrid
 from controllers.tuning.sizes import Size
 from hitmap.comm import Communicator

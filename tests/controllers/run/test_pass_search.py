@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sample import sample
 
 from controllers import Computation, Stencil, reference_run
 from controllers.plan import ChunkPlan
@@ -71,7 +72,7 @@ SEARCHED: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("options", "more"), SEARCHED)
+@pytest.mark.parametrize(("options", "more"), sample(SEARCHED, 4))
 def test_chunks_are_cut_otherwise_while_they_pass_through(
     options: dict[str, Any], more: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -109,6 +110,7 @@ def test_chunks_are_cut_otherwise_while_they_pass_through(
         assert len(run.plan.places) == n_places * found.chunks
 
 
+@pytest.mark.whole
 def test_a_run_that_is_short_is_not_cut_otherwise() -> None:
     with Computation(CROSS, START, **{**OPTIONS, "chunks": "auto"}) as run:
         plan = run.plan
@@ -116,6 +118,7 @@ def test_a_run_that_is_short_is_not_cut_otherwise() -> None:
         assert run.plan is plan and isinstance(plan, ChunkPlan)
 
 
+@pytest.mark.whole
 def test_images_in_files_stay_as_they_were_cut(tmp_path: Path) -> None:
     options = {**OPTIONS, "chunks": "auto", "host_memory_cap": 1, "scratch": tmp_path}
     with Computation(CROSS, START, **options) as run:

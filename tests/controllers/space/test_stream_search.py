@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from mpi_jobs import helpers_path, run_ranks
+from sample import sample
 from stream_steps import backwards, nearest
 
 import controllers as ct
@@ -30,7 +31,10 @@ def chooser(on: Any, number: int = 0) -> SizeChooser:
     return found
 
 
-@pytest.mark.parametrize("options", [{}, {"slots": 2}, {"devices": "cpu/1,1", "weights": [2, 1]}])
+ASKED = [{"slots": 2}, {}, {"devices": "cpu/1,1", "weights": [2, 1]}]
+
+
+@pytest.mark.parametrize("options", sample(ASKED, 3))
 def test_calls_of_several_sizes_have_the_same_bits(options: dict[str, Any]) -> None:
     asked = {**OWN, "chunks": "auto", "memory_cap": CAP, **options}
     right = nearest(VALUES, VALUES[:20])
@@ -55,6 +59,7 @@ def test_calls_of_several_sizes_have_the_same_bits(options: dict[str, Any]) -> N
         assert (call.chunks, call.slots) == (found.chunks, found.slots) and chooser(on).over
 
 
+@pytest.mark.whole
 def test_calls_that_take_the_slots_of_others_go_on() -> None:
     """Functions, expressions and folds by turns, each with a search of its own."""
     with ct.workspace(chunks="auto", memory_cap=CAP * 4, **OWN) as on:
@@ -83,6 +88,7 @@ def test_a_trial_waits_until_calls_have_paid_for_it(monkeypatch: pytest.MonkeyPa
         assert allowance.allows(0.99 * SHARE * allowance.run_s, 0.0)
 
 
+@pytest.mark.whole
 def test_ranks_choose_alike(tmp_path: Path) -> None:
     job = run_ranks(2, """
 import numpy as np
