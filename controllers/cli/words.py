@@ -63,7 +63,11 @@ def n_chunks(text: str) -> int:
 
 
 def chunks_or_auto(text: str) -> int | Literal["auto"]:
-    """The same, or "auto": they find it out."""
+    """The same, or that it is found out.
+
+    >>> chunks_or_auto("auto"), chunks_or_auto("3")
+    ('auto', 3)
+    """
     return "auto" if text == "auto" else n_chunks(text)
 
 
