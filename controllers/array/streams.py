@@ -13,6 +13,7 @@ from typing import Protocol, cast
 
 import numpy as np
 
+from controllers.array.stream_tuning import StreamTuner
 from controllers.engine import RunLog
 from controllers.executor.executor import DeviceExecutor
 from controllers.memory.ledger import MemoryCapError
@@ -40,14 +41,17 @@ class Streams:
     """Of one workspace: whether its arrays pass through, and the memory for that.
 
     n_chunks: of each place, at least, where that was asked for; then arrays pass through that fit,
-    too.  n_slots: chunks for which there is room at once.
+    too.  n_slots: chunks for which there is room at once.  searches: what nobody says of these is
+    found out while calls pass through.
     """
 
     def __init__(
         self, placement: Placement, comm: Communicator, n_slots: int | None = None,
-        n_chunks: int | None = None,
+        n_chunks: int | None = None, *, searches: bool = False,
     ) -> None:  # fmt: skip
         self.placement, self.comm = placement, comm
+        self.searches, self.has_fixed_slots = searches, n_slots is not None
+        self.tuners: dict[object, StreamTuner] = {}     # by what is called, and on how much
         self.n_slots, self.n_chunks = SLOTS if n_slots is None else n_slots, n_chunks
         self.is_on = False
         self.figures: dict[Streamed, int] = {}      # calls

@@ -10,6 +10,7 @@ from controllers.cli.outcome import USAGE, Failure
 from controllers.cli.outputs import is_in_time
 from controllers.cli.verbose import telling
 from controllers.cli.words import (
+    chunks_or_auto,
     count,
     duration,
     file_name,
@@ -176,9 +177,10 @@ def _memory_options(parser: argparse.ArgumentParser) -> None:
         "fields that do not fit stay on the host and pass through in chunks, or are refused before "
         "anything is allocated: see controllers docs chunks (default: the environment variable "
         f"{ENVIRONMENT}, else all of the device's memory)")
-    add("--chunks", metavar="N", type=n_chunks,
+    add("--chunks", metavar="N", type=chunks_or_auto,
         help="in how many parts at least the fields pass through each device, while they live on "
-        "the host (default: as many as the memory needs, or none where all fits)")
+        "the host, or auto, where these, --slots and --halo-width are found out while they do "
+        "(default: as many as the memory needs, or none where all fits)")
     add("--slots", metavar="N", type=n_chunks,
         help="how many chunks there is room for on a device at once (default: 3)")
     add("--host-memory-cap", metavar="BYTES", type=memory_cap,

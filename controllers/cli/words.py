@@ -62,6 +62,15 @@ def n_chunks(text: str) -> int:
     return _at_least_one(text, "chunk")
 
 
+def chunks_or_auto(text: str) -> int | Literal["auto"]:
+    """The same, or that it is found out.
+
+    >>> chunks_or_auto("auto"), chunks_or_auto("3")
+    ('auto', 3)
+    """
+    return "auto" if text == "auto" else n_chunks(text)
+
+
 def _at_least_one(text: str, noun: str) -> int:
     value = count(text)
     if value == 0:

@@ -110,7 +110,7 @@ def cuttings(
             least = (least_skewed if skewed else least_chunks)(single, placement, span, n_slots)
             if least is None:
                 continue
-            wanted = n_slots + 1 if execution.chunks is None else execution.chunks
+            wanted = n_slots + 1 if execution.n_chunks is None else execution.n_chunks
             cutting = Cutting(max(least, wanted), span, n_slots, skewed)
             pipeline = expected(
                 single, placement, images, cutting.n_chunks, span, at_once, skewed=skewed

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from controllers.plan.chunks import ChunkOutline
+from hitmap.region import Region
 from hitmap.shape import Shape
 
 
@@ -15,7 +16,7 @@ from hitmap.shape import Shape
 class Traffic:
     """Bytes of a pass over the links of all devices together.
 
-    least: each cell that is read once up, each that is computed once down.
+    least: each cell that is read before it is computed once up, each that is computed once down.
     """
 
     up: int
@@ -38,10 +39,9 @@ def traffic_of(plan: ChunkOutline, field: str) -> Traffic:
     """The same of one field."""
     up = down = least = 0
     itemsize = np.dtype(plan.program.field(field).dtype).itemsize
-    changes = bool(plan.liveness.writings(field))
+    changes, read = bool(plan.liveness.writings(field)), _read(plan, field)
     for place in plan.places:
         own = plan.owned(field, place)
-        computed = plan.changing(field) & own
         brought = plan.brought(field, place)
         margin = _cells(
             box for message in plan.around(field, place) for box in message.halo
@@ -49,9 +49,22 @@ def traffic_of(plan: ChunkOutline, field: str) -> Traffic:
         )  # fmt: skip
         up += itemsize * (brought.n_cells + margin)
         down += itemsize * own.n_cells * changes
-        is_read = plan.first_box(field, place) is not None
-        least += itemsize * (brought.n_cells * is_read + computed.n_cells)
+        least += itemsize * ((read & own).n_cells + (plan.changing(field) & own).n_cells)
     return Traffic(up, down, least)
+
+
+def _read(plan: ChunkOutline, field: str) -> Region:
+    """The cells of a field that a step reads as they were before it."""
+    domain = plan.layout_of(field).domain
+    found = made = Region.of([])
+    for sweep in plan.sweeps:
+        use = sweep.use(field)
+        if use is not None:
+            read = Region.of([sweep.read(use, sweep.cells) & domain])
+            found = found | (read - made if use.version.number else read)
+        if field in sweep.writes:
+            made = made | Region.of([sweep.written(field, sweep.cells)])
+    return found
 
 
 def _cells(boxes: Iterable[Shape]) -> int:

@@ -23,7 +23,8 @@ class PipelineReport:
 
     seconds: of `passes` passes.  up_s, kernels_s, down_s: in which the link, each way, and the
     device were busy meanwhile.  ideal_s: what they take at best (COSP, equation 2).  in_files:
-    images lie in files, so that the link's time has the disk's in it.
+    images lie in files, so that the link's time has the disk's in it.  tried: steps of a pass,
+    chunks of each place and slots that a search has tried, with the seconds of a step.
     """
 
     device: str
@@ -36,6 +37,7 @@ class PipelineReport:
     down_s: float
     ideal_s: float
     in_files: bool = False
+    tried: tuple[tuple[int, int, int, float], ...] = ()
 
     @property
     def achieved(self) -> float:

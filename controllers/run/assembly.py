@@ -49,7 +49,7 @@ from controllers.settings.division import Division
 from controllers.settings.domain import domain_of
 from controllers.settings.execution import Execution
 from controllers.settings.request import Request
-from controllers.tuning.kept_pass import KeptPass
+from controllers.tuning.sizes import Size
 from hitmap.comm import Communicator
 from hitmap.layout import Layout
 from hitmap.shape import Shape
@@ -81,8 +81,7 @@ class Assembly:
     """A program on places, ready to step.
 
     engine: that runs the steps now, of those in `relay`.  begun: the division as it was resolved.
-    seconds: what it took, on this rank, once the devices were open.  kept: where the steps of a
-    pass of chunks are kept.
+    seconds: what it took, on this rank, once the devices were open.  chunking: of chunks.
     """
 
     terms: Terms
@@ -92,7 +91,7 @@ class Assembly:
     relay: Relay
     begun: First
     seconds: float
-    kept: KeptPass | None = None
+    chunking: Chunking | None = None
 
     @property
     def devices(self) -> list[tuple[int, int]]:
@@ -110,6 +109,13 @@ class Assembly:
     def keep_times(self, seen: Sequence[Mapping[int, float]]) -> None:
         """Remember, for later runs, how long steps took, those of this rank's devices here."""
         keep_times(self.terms, seen)
+
+    def cut_anew(self, size: Size, messages: Communicator, watched: Watched) -> Assembly:
+        """The same with chunks of another size, which fits, on the same images.  Collective."""
+        assert self.chunking is not None, "fields pass through"
+        start, cut = time.perf_counter(), self.chunking.cut_anew(size)
+        draft = Draft(self.terms, *cut, (size.span,), self.begun, False, start, self.chunking)
+        return draft.assembled(messages, watched)
 
     def divided(self, shares: Sequence[float]) -> tuple[Division, Layout, Placement]:
         """The domain with these shares, or ones nearer to equal where places would be too thin."""
@@ -140,19 +146,20 @@ class Draft:
     begun: First
     fits_beside: bool
     begun_s: float
-    kept: KeptPass | None = None
+    chunking: Chunking | None = None
 
     def assembled(
         self, messages: Communicator, watched: Watched, tiles: Mapping[TileKey, Tile] | None = None
     ) -> Assembly:
         """Ready to step; `tiles` are those that hold fields already.  Collective."""
+        if tiles is None and self.chunking is not None:
+            tiles = self.chunking.images(self.plan, self.placement)
         relay = relay_of(
             self.plan, self.widths, self.placement, self.terms.execution, messages, watched, tiles
         )
         engine, seconds = relay.engine(self.widths[0]), time.perf_counter() - self.begun_s
-        return Assembly(
-            self.terms, self.layout, self.placement, engine, relay, self.begun, seconds, self.kept
-        )
+        more = self.begun, seconds, self.chunking
+        return Assembly(self.terms, self.layout, self.placement, engine, relay, *more)
 
 
 def drafted(
@@ -173,7 +180,7 @@ def drafted(
         lambda: links_of(terms.controllers, comm),
     )  # fmt: skip
     try:
-        if terms.execution.chunks is not None and old is None:
+        if terms.execution.n_chunks is not None and old is None:
             return _in_chunks(terms, layout, placement, comm, begun, start)
         plan, fits_beside = plan_on(layout, placement, terms, comm, old)
     except MemoryCapError as error:     # on all ranks
@@ -203,7 +210,7 @@ def _in_chunks(
     check_boxes(terms.kernel, plan, placement.executors, comm)
     widths = chunking.spans(plan, placement)
     wide = replanned_pass(plan, max(widths))
-    return Draft(terms, layout, placement, wide, widths, begun, False, start, chunking.kept)
+    return Draft(terms, layout, placement, wide, widths, begun, False, start, chunking)
 
 
 def keep_times(

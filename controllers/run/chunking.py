@@ -9,20 +9,25 @@ from typing import Any
 
 from controllers.kernel.registry import KernelChoice
 from controllers.memory.ledger import MemoryCapError
+from controllers.memory.tile import Tile
 from controllers.placement.capacity import fits
+from controllers.placement.chunk_model import least_chunks, least_skewed
 from controllers.placement.chunking import Cutting, cut, cuttings, refused, why_whole
 from controllers.placement.far import known_to_all
 from controllers.placement.halo_width import fixed_width, replanned_pass, spans_to_try
 from controllers.placement.images import check_disk, images_for
 from controllers.placement.own_kernel import as_planned, in_place, overlap_for
-from controllers.placement.placement import Placement
+from controllers.placement.placement import Placement, failing_together
 from controllers.placement.temporal import agreed_steps, fewest, plan_with_steps
-from controllers.plan import ChunkPlan, Plan, SkewedPlan
+from controllers.plan import ChunkPlan, Plan, SkewedPlan, TileKey
 from controllers.plan.paces import Steps
 from controllers.program.program import Program
 from controllers.program.steps import can_combine
+from controllers.run.cut_anew import HostImages, Room, grid_of
+from controllers.settings.division import AUTO
 from controllers.settings.execution import Execution
-from controllers.tuning.kept_pass import KeptPass
+from controllers.tuning.kept_size import KeptSize
+from controllers.tuning.sizes import Size, Sizes, Spans
 from hitmap.comm import Communicator
 from hitmap.layout import Layout
 
@@ -43,6 +48,8 @@ class Chunking:
         self._layout, self._placement, self._comm = layout, placement, comm
         self._execution, self._kernel = execution, kernel
         self._largest_bytes = largest_bytes
+        self._room, self._host = Room(placement.executors, largest_bytes), HostImages(layout)
+        self._drawn: tuple[Size, Layout, Placement, ChunkPlan] | None = None
         self._kinds = {where.kind for where in placement.locations}
         wide = replace(execution, halo_width=WIDE, steps_per_launch=None)
         self._program = as_planned(program, kernel, wide, self._kinds)
@@ -58,15 +65,18 @@ class Chunking:
         """
         program, execution = self._program, self._execution
         why = why_whole(program, execution, self._placement)
-        width = fixed_width(execution)
         if why:
             raise refused(error, why)
-        single = self._plan(Plan, self._layout, self._placement, steps_per_launch=1)
-        known = known_to_all(self._placement, self._comm)
+        self._single = single = self._plan(Plan, self._layout, self._placement, steps_per_launch=1)
+        self._known = known = known_to_all(self._placement, self._comm)
         self.kept = self._kept(single, known)
-        if execution.halo_width_search is not None:
-            width = self._comm.bcast(self.kept.load() if self._comm.rank == 0 else None)
-        self.is_known = width is not None
+        size, width = None, fixed_width(execution)
+        if execution.chunks == AUTO or execution.halo_width_search is not None:
+            size = self._comm.bcast(self.kept.load() if self._comm.rank == 0 else None)
+        self.is_known = size is not None
+        if size is not None:
+            width = size.span
+            execution = replace(execution, chunks=size.chunks, slots=size.slots)
         per_launch = self._wanted or 1
         if self._wanted is None and can_combine(program, self._layout.domain):
             per_launch = fewest(agreed_steps(single, self._placement.executors, self._comm))
@@ -78,13 +88,18 @@ class Chunking:
                 homes, comm = placement.executors, self._comm
                 if fits(plan, homes, self._largest_bytes, comm, on_same_tiles=_ends(plan)):
                     check_disk(plan, comm)
+                    self._first = replace(cutting, n_chunks=n_chunks)
                     return layout, placement, plan
                 n_chunks += -(-n_chunks // 8)
         raise refused(error, f"a row of cells with its margins has no room in {_slots(execution)}")
 
     def spans(self, plan: ChunkPlan, placement: Placement) -> tuple[int, ...]:
-        """The steps of passes to choose among, that of `plan` first.  Collective."""
-        if self.is_known or self._execution.halo_width_search is None:
+        """The steps of passes that have an engine from the beginning, first that of `plan`.
+
+        Collective.
+        """
+        search = self._execution.halo_width_search
+        if self.is_known or search is None or self.cuts_anew(plan):
             return (plan.span,)
 
         def fit(longest: Plan, others: Sequence[Plan]) -> bool:
@@ -94,13 +109,58 @@ class Chunking:
         found = spans_to_try(plan, fit)
         return (plan.span, *(span for span in found if span != plan.span))
 
-    def _kept(self, single: Plan, known: Placement) -> KeptPass:
+    def cuts_anew(self, plan: Plan) -> bool:
+        """Whether chunks and slots are tried, too: where images lie in memory.  Collective."""
+        in_files = any(self._comm.allgather(any(one.in_file for one in plan.memories)))
+        return self._execution.chunks == AUTO and not self.is_known and not in_files
+
+    def images(self, plan: Plan, placement: Placement) -> dict[TileKey, Tile] | None:
+        """The images of a plan that may be cut otherwise; None where each has its own memory.
+
+        Collective.
+        """
+        if not self.cuts_anew(plan):
+            return None
+        with failing_together(self._comm):
+            return self._host.tiles(plan, placement.executors)
+
+    def sizes(self, plan: ChunkPlan, spans: Sequence[int]) -> Sizes:
+        """What a run chooses among; `spans`: the steps of passes that have an engine.  Collective.
+        """
+        cutting = self._first
+        first = Size(plan.span, cutting.n_chunks, cutting.n_slots)
+        if not self.cuts_anew(plan):
+            return Spans(tuple(spans), first)
+
+        def least(span: int, n_slots: int) -> int | None:
+            count = least_skewed if cutting.is_skewed else least_chunks
+            return count(self._single, self._known, span, n_slots)
+
+        return grid_of(plan, first, self._execution, least, lambda size: self.fits(size))
+
+    def fits(self, size: Size) -> bool:
+        """Whether chunks may be of this size, on all ranks.  Collective."""
+        _, placement, plan = self.cut_anew(size)
+        return self._room.has(plan, placement.executors, _ends(plan), self._comm)
+
+    def cut_anew(self, size: Size) -> tuple[Layout, Placement, ChunkPlan]:
+        """Chunks of this size.  Collective."""
+        if self._drawn is None or self._drawn[0] != size:
+            layout, placement = cut(self._layout, self._placement, size.chunks)
+            cutting = replace(
+                self._first, n_chunks=size.chunks, span=size.span, n_slots=size.slots,
+                why="found while passes ran",
+            )  # fmt: skip
+            self._drawn = size, layout, placement, self._chunks(cutting, layout, placement)
+        return self._drawn[1:]
+
+    def _kept(self, single: Plan, known: Placement) -> KeptSize:
         """What earlier runs have found for the same, on devices with as much memory."""
         execution, caps = self._execution, [
             executor.ledger.cap_bytes for executor in known.executors.values()
         ]  # fmt: skip
-        asked = execution.chunks, execution.slots, self._wanted, self._images
-        return KeptPass(single, (caps, asked))
+        asked = execution.chunks, execution.slots, execution.halo_width, self._wanted, self._images
+        return KeptSize(single, (caps, asked))
 
     def _chunks(self, cutting: Cutting, layout: Layout, placement: Placement) -> ChunkPlan:
         """With as many steps per launch as promise to be fast."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import astuple, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ from controllers.settings.execution import Execution
 from controllers.settings.initial import Given
 from controllers.settings.overrides import overrides
 from controllers.settings.request import Described, Request, Sizes, divided_anew
+from controllers.tuning.sizes import SizeChooser
 from hitmap.agreement import next_number
 from hitmap.argument import file_name
 from hitmap.comm import Communicator, default_communicator
@@ -194,7 +195,7 @@ class Computation(Stepping):
         devices = self._assembly.terms.controllers.report()
         found = self._timings.report(self._engine, devices, tuned, self.comm)
         balancer = self._balancer
-        tried = {} if self._chooser is None else self._chooser.seconds
+        tried = {} if self._chooser is None else self._chooser.of_widths
         return replace(
             found, balance=None if balancer is None else balancer.report(),
             choice=None if self._choice is None else self._choice.report(),
@@ -209,7 +210,10 @@ class Computation(Stepping):
         if self._chunks_log is None:
             return None
         mine = self._chunks_log.report()
-        return PipelineReport.of_ranks(self.comm.allgather(mine))
+        found = PipelineReport.of_ranks(self.comm.allgather(mine))
+        sizes = self._chooser.seconds if isinstance(self._chooser, SizeChooser) else {}
+        tried = tuple((*astuple(size), seconds) for size, seconds in sizes.items())
+        return None if found is None else replace(found, tried=tried)
 
     @collective("path")
     def save_trace(self, path: str | os.PathLike[str]) -> None:

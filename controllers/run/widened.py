@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""How wide halos are, which may change between two runs of the engine: nothing else changes."""
+"""How wide halos are, and how chunks are cut, which may change between two runs of the engine."""
 from __future__ import annotations
 
+import gc
+import time
 from dataclasses import replace
 
 from controllers.balance.balancer import Balancer
 from controllers.calls.call import collective, refuse_together
 from controllers.calls.watchdog import Watched
+from controllers.plan import ChunkPlan
 from controllers.report.pipeline import PipelineLog
+from controllers.report.timings import Timings
 from controllers.run.interruption import Interruption
 from controllers.run.overview import Overview
-from controllers.tuning.passes import PassChooser
+from controllers.tuning.sizes import TIMED, Seen, Size, SizeChooser
 from controllers.tuning.widths import WidthChooser
 from hitmap.argument import whole
 
@@ -19,8 +23,10 @@ class Widened(Overview):
     """Exchanges halos after as many steps as is wanted, or as turns out to be fastest."""
 
     _balancer: Balancer | None
-    _chooser: WidthChooser | PassChooser | None
+    _chooser: WidthChooser | SizeChooser | None
     _chunks_log: PipelineLog | None     # of fields that pass through in chunks
+    _size: Size | None                  # of chunks that are cut anew while they run
+    _timings: Timings
     _watched: Watched
 
     @property
@@ -56,28 +62,64 @@ class Widened(Overview):
         if self._balancer is not None:
             self._balancer.follow(new)
 
-    def _new_chooser(self) -> WidthChooser | PassChooser | None:
-        now = self._assembly
-        search = now.terms.execution.halo_width_search
+    def _new_chooser(self) -> WidthChooser | SizeChooser | None:
+        now, self._size = self._assembly, None
+        plan, search, chunking = (
+            now.engine.plan, now.terms.execution.halo_width_search, now.chunking
+        )  # fmt: skip
+        if chunking is not None and isinstance(plan, ChunkPlan):
+            sizes = chunking.sizes(plan, now.relay.widths)
+            found = SizeChooser(sizes, self.comm, self._seen_of, chunking.kept)
+            if chunking.cuts_anew(plan):
+                self._size = found.size
+            return found
         if search is None:
             return None
-        first = now.engine.plan.halo_width
-        if self._chunks_log is not None:
-            look = self._chunks_log.report
-            return PassChooser(now.relay.widths, first, self.comm, look, now.kept)
-        return WidthChooser(now.relay.widths, first, self.comm, search)
+        return WidthChooser(now.relay.widths, plan.halo_width, self.comm, search)
+
+    def _seen_of(self, size: Size) -> Seen | None:
+        """What was seen of passes of this size on this rank, if of enough."""
+        found = None if self._chunks_log is None else self._chunks_log.report()
+        if found is None or found.steps != size.span or found.passes < TIMED:
+            return None
+        between_s = found.seconds - found.pipeline.ends_s(found.chunks)
+        return Seen(between_s / found.passes / found.steps, found.pipeline.kind)
 
     @property
-    def _finding(self) -> WidthChooser | PassChooser | None:
+    def _finding(self) -> WidthChooser | SizeChooser | None:
         """Who is finding out the halo width, if anybody is; shares come first, and stay so long."""
         balances = self._balancer is not None and not self._balancer.rests
         is_over = self._chooser is None or self._chooser.over
         return None if balances or is_over else self._chooser
 
     def _widen(self, interruption: Interruption) -> None:
-        """Take the width that is tried next, or the best one."""
+        """Take the width or the size that is tried next, or the best one."""
         chooser = self._chooser
-        if chooser is not None and chooser.width != self.halo_width:
+        if isinstance(chooser, SizeChooser) and self._size is not None:
+            if chooser.size == self._size:
+                return
+            start = time.perf_counter()
+            self._take_size(chooser.size)
+            chooser.took(time.perf_counter() - start)
+        elif chooser is not None and chooser.width != self.halo_width:
             self._take_width(chooser.width)
-            self.calls.go_on()
-            interruption.follow(self._engine.course)
+        else:
+            return
+        self.calls.go_on()
+        interruption.follow(self._engine.course)
+
+    def _take_size(self, size: Size) -> None:
+        """Cut all chunks otherwise: their images stay, slots are made anew.  Collective."""
+        before = self._assembly
+        old, chunking = before.engine, before.chunking
+        assert chunking is not None, "fields pass through"
+        self._arrays.moves()
+        with self.state.setting("run", self.fields, is_lost=True):
+            before.relay.leave(old)
+            old.release()
+            gc.collect()        # engines refer to themselves
+            now = before.cut_anew(size, self._messages, self._watched)
+            now.engine.take_over(old)
+        self._assembly, self._size = now, size
+        self._arrays.moved(now.engine)
+        self._timings.new_places()

@@ -54,7 +54,7 @@ class ExecutionKeywords(TypedDict, total=False):
     watchdog: float | str | None
     trace: bool
     memory_cap: str | int | None
-    chunks: int | None
+    chunks: int | Literal["auto"] | None
     slots: int | None
     host_memory_cap: str | int | None
     scratch: str | os.PathLike[str] | None
@@ -110,7 +110,8 @@ class Execution:
         anything is allocated.
     chunks: in how many parts, at least, the cells of each place pass through its device, while the
         fields live on the host (docs/chunks.md); by default as many as the memory of the device
-        needs, or none.  Time steps of a pass are those of `halo_width`.
+        needs, or none.  Time steps of a pass are those of `halo_width`.  "auto" finds out, while
+        passes run, how many chunks, slots and steps are the fastest, of those that nobody says.
     slots: how many chunks there is room for in the memory of a device at once, 1 or more; by
         default 3: one on its way there, one that is computed, one on its way back.
     host_memory_cap: the most that fields which pass through in chunks may take of each rank's
@@ -138,7 +139,7 @@ class Execution:
     watchdog: float | str | None = None
     trace: bool = False
     memory_cap: str | int | None = None
-    chunks: int | None = None
+    chunks: int | Literal["auto"] | None = None
     slots: int | None = None
     host_memory_cap: str | int | None = None
     scratch: str | os.PathLike[str] | None = None
@@ -177,7 +178,7 @@ class Execution:
                 parse_cap(cap if isinstance(cap, str) else whole(cap, what))
         if self.scratch is not None:
             file_name(self.scratch, "scratch")
-        for what, count in (("chunks", self.chunks), ("slots", self.slots)):
+        for what, count in (("chunks", self.n_chunks), ("slots", self.slots)):
             if count is not None and not 1 <= whole(count, what) <= MOST_CHUNKS:
                 raise ValueError(f"{what}: 1 to {MOST_CHUNKS}, got {short(count)}; or leave it out")
         _flag(self.zero_copy, "zero_copy")
@@ -238,6 +239,11 @@ class Execution:
     def halo_width_search(self) -> str | None:
         """By which search the halo width is found out; None where it is not."""
         return WIDTH_SEARCHES[self.halo_width] if isinstance(self.halo_width, str) else None
+
+    @property
+    def n_chunks(self) -> int | None:
+        """The chunks of each place that are asked for, at least."""
+        return None if self.chunks == AUTO else self.chunks     # type: ignore[return-value]
 
     @property
     def facts(self) -> dict[str, object]:

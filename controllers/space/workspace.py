@@ -60,7 +60,8 @@ class Workspace:
     memory_cap: the most that arrays may take of each device; where they do not fit, all live on
         the host, and calls pass through the devices in chunks of rows (docs/workspace.md).
     chunks, slots: how many chunks of each place there are at least, so that arrays pass through
-        that fit, too; and for how many of them a device has room at once, by default 3.
+        that fit, too; and for how many of them a device has room at once, by default 3.  "auto":
+        what is not said of these is found out while calls pass through.
     math: "strict", or "fast", as of `Execution`; so are the other arguments.
     """
 
@@ -74,7 +75,7 @@ class Workspace:
         math: Math = "strict",
         watchdog: float | str | None = None,
         memory_cap: str | int | None = None,
-        chunks: int | None = None,
+        chunks: int | Literal["auto"] | None = None,
         slots: int | None = None,
         zero_copy: bool = True,
         comm: Communicator | None = None,
@@ -119,8 +120,9 @@ class Workspace:
         placement = self._controllers.consecutive(self.begun.division.places_per_controller)
         self.executors, self.locations = placement.executors, placement.locations
         self.streams = Streams(
-            placement, self.comm, execution.slots, execution.chunks
-        )
+            placement, self.comm, execution.slots, execution.n_chunks,
+            searches=execution.chunks == "auto",
+        )  # fmt: skip
         self._apply = Applying(self)
         self.owner = SpaceCalls(self.calls, self.state, self._apply)
 

@@ -87,7 +87,7 @@ class WidthChooser:
         self._next_turn()
 
     @property
-    def seconds(self) -> dict[int, float]:
+    def of_widths(self) -> dict[int, float]:
         """How long a step takes with each width that was tried."""
         return {one.steps: min(its) for one, its in sorted(
             self._times.items(), key=lambda item: item[0].steps

@@ -6,13 +6,14 @@ import itertools
 import random
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from random_boundaries import bounded_program
 from random_programs import ProgramCase, random_program
 from sample import sample
 
 from controllers import Stencil
-from controllers.plan import ChunkPlan, Location, Operation, SkewedPlan
+from controllers.plan import ChunkPlan, Location, Operation, SkewedPlan, TileKey
 from controllers.plan.chunk_size import traffic
 from controllers.plan.skewed import why_overlapped
 from hitmap import Layout, Region, Shape
@@ -50,12 +51,53 @@ def test_no_cell_is_computed_twice_and_no_row_brought_twice(number: int) -> None
             assert each <= sum(
                 whole.computed(sweep, launch, place).n_cells for place in whole.places
             )
-    moved = traffic(plan)
-    assert moved.up <= traffic(whole).up and moved.down == traffic(whole).down
+    found_bytes = traffic(plan)
+    assert found_bytes.up <= traffic(whole).up and found_bytes.down == traffic(whole).down
     if not plan.periodic[0]:
         assert plan.n_phases == 1
         nbytes = {one.name: found.program.itemsize(one.name) for one in found.program.fields}
-        assert moved.up <= sum(plan.layout_of(f).domain.n_cells * nbytes[f] for f in nbytes)
+        assert found_bytes.up <= sum(plan.layout_of(f).domain.n_cells * nbytes[f] for f in nbytes)
+
+
+@pytest.mark.parametrize("number", sample(range(100), 10))
+def test_bytes_over_the_link_are_the_least_and_the_excess_that_is_printed(number: int) -> None:
+    case = suited(number)
+    for kind in (ChunkPlan, SkewedPlan):
+        plan = planned(kind, case, random.Random(number))
+        up, down = (moved(plan, verb) for verb in ("upload", "download"))
+        least = sum(
+            case.program.itemsize(field) * least_cells(plan, field) for field in plan.kept_fields
+        )
+        found = traffic(plan)
+        assert (up, down) == (found.up, found.down)
+        assert least == found.least and up + down == least + found.excess
+        assert found.excess >= 0
+
+
+def moved(plan: ChunkPlan, verb: str) -> int:
+    """Bytes of all operations of a pass that bring something, or take it back."""
+    found = 0
+    for one in plan.operations:
+        for access in (one.writes if verb == "upload" else one.reads) if one.verb == verb else ():
+            assert isinstance(access.memory, TileKey)
+            n_cells = sum(box.n_cells for box in access.cells)
+            found += n_cells * plan.program.itemsize(access.memory.field)
+    return found // plan.n_phases
+
+
+def least_cells(plan: ChunkPlan, field: str) -> int:
+    """Cells that a step reads as they were before it, and those that it computes, one by one."""
+    domain = plan.layout_of(field).domain
+    read, computed = (np.zeros(domain.extent, bool) for _ in range(2))
+    for sweep in plan.sweeps:
+        use = sweep.use(field)
+        if use is not None:
+            here = np.zeros(domain.extent, bool)
+            here[(sweep.read(use, sweep.cells) & domain).slices(domain.lower)] = True
+            read |= here & ~computed if use.version.number else here
+        if field in sweep.writes:
+            computed[(sweep.cells & domain).slices(domain.lower)] = True
+    return int(read.sum() + computed.sum())
 
 
 @pytest.mark.parametrize("n_slots", [1, 3, 4])

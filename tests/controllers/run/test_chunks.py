@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from divided import two_cores
 
 import controllers as ct
 from controllers import Computation, MemoryCapError, Stencil, reference_run
@@ -64,6 +65,29 @@ def test_the_steps_of_a_pass_are_the_halo_width_and_may_change(slots: int) -> No
         run.run(2)
         again = reference_run(CROSS, {"u": np.float32(2) * expected(17)}, 2, (False,) * 2)["u"]
         assert np.array_equal(run.gather(), again)
+
+
+@pytest.mark.whole
+@two_cores
+@pytest.mark.parametrize("boundary", ["periodic", "fixed", "mirror"])
+def test_devices_take_chunks_by_weights(boundary: Any) -> None:
+    """Each its own part, with a cap of its own; what they read of each other's comes by the host.
+    """
+    start = np.random.default_rng(2).random((240, 40), dtype=np.float32)
+    with Computation(
+        CROSS, start, boundary=boundary, devices="cpu/1,1", weights=[3, 1], memory_cap=18_000,
+        zero_copy=False, halo_width=6,
+    ) as run:  # fmt: skip
+        assert isinstance(run.plan, ChunkPlan)
+        run.run(23)
+        rows = [0, 0]
+        for box, where in zip(run.layout.owned, run.placement.locations, strict=True):
+            rows[where.controller] += box.extent[0]
+        assert rows == [180, 60]
+        with Computation(CROSS, start, boundary=boundary, devices="reference") as whole:
+            whole.run(23)
+            assert np.array_equal(run.gather(), whole.gather())
+        assert all(one.peak_bytes <= 18_000 for one in run.report().devices)
 
 
 def test_looks_and_records_see_every_step() -> None:

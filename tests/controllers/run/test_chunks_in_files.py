@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from divided import two_cores
 from random_boundaries import same
 from random_programs import random_program
 from sample import sample
@@ -90,6 +91,34 @@ def test_from_a_mapped_array_to_a_file(tmp_path: Path) -> None:
             run.run(2)
             run.save(tmp_path / "end.npy")
         assert np.array_equal(np.load(tmp_path / "end.npy"), expected(7))
+
+
+@pytest.mark.whole
+@two_cores
+@pytest.mark.parametrize("number", range(6))
+def test_a_field_of_three_times_the_budget_goes_from_file_to_file(
+    number: int, tmp_path: Path
+) -> None:
+    """... through caps, devices and sizes at random; no array of it is made in between."""
+    rng = random.Random(number)
+    extent = rng.randint(120, 200), rng.randint(30, 70)
+    start = np.random.default_rng(number).random(extent, dtype=np.float32)
+    np.save(tmp_path / "start.npy", start)
+    with Computation(
+        CROSS, extent, dtype="float32", init={"u": tmp_path / "start.npy"},
+        devices=rng.choice(["cpu", "cpu/1,1"]), zero_copy=False, scratch=tmp_path,
+        memory_cap=start.nbytes // 2, host_memory_cap=start.nbytes // 3,
+        chunks=rng.choice([None, "auto"]), halo_width=rng.choice([None, 5, "auto"]),
+    ) as run:  # fmt: skip
+        assert isinstance(run.plan, ChunkPlan)
+        assert sum(one.in_file for one in run.plan.memories if one.kind == "image")
+        kept = sum(one.nbytes for one in run.plan.memories
+                   if one.kind == "image" and not one.in_file)
+        assert kept <= start.nbytes // 3
+        run.run(11)
+        run.save(tmp_path / "end.npy")
+    right = reference_run(CROSS, {"u": start}, 11, (False, False))["u"]
+    assert np.array_equal(np.load(tmp_path / "end.npy", mmap_mode="r"), right)
 
 
 def test_folders_that_hold_no_files(tmp_path: Path) -> None:

@@ -134,3 +134,39 @@ def test_two_ranks_from_file_to_file(tmp_path: Path) -> None:
     job = run_ranks(2, [str(program), str(tmp_path)], env=helpers_path())
     assert job.returncode == 0, job.stdout + job.stderr
     assert job.stdout.count("all right") == 2
+
+
+ANEW = """
+import numpy as np
+from controllers import Computation, Stencil, reference_run
+from controllers.tuning.sizes import SizeChooser
+
+SizeChooser._pays = lambda self, size: True
+cross = Stencil.of("cross", [(-1, 1)] * 2, [0, 1, 0, 1, 4, 1, 0, 1, 0], 8).program("float32")
+start = np.random.default_rng(0).random((90, 40), dtype=np.float32)
+with Computation(cross, start, devices="cpu", zero_copy=False, chunks="auto", memory_cap=9_000,
+                 steps_per_launch=1) as run:
+    chooser, n_steps, places = run._chooser, 0, set()
+    while not chooser.over:
+        count = 3 * chooser.size.span + 1
+        run.run(count)
+        n_steps += count
+        places.add(run.layout.n_places)
+    assert len(places) > 1 and run.report().pipeline.tried
+    found = run.gather()
+    if found is not None:
+        right = reference_run(cross, {"u": start}, n_steps, (False, False))["u"]
+        assert np.array_equal(found, right)
+print("all right", flush=True)
+"""
+
+
+@pytest.mark.whole
+@two_cores
+def test_two_ranks_cut_their_chunks_otherwise_together(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(ANEW)
+    env = {**helpers_path(), "CONTROLLERS_TUNING": str(tmp_path)}
+    job = run_ranks(2, [str(program)], env=env)
+    assert job.returncode == 0, job.stdout + job.stderr
+    assert job.stdout.count("all right") == 2

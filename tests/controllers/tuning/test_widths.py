@@ -55,7 +55,7 @@ def test_it_is_the_best_one(search: str, message_s: float) -> None:
     machine = Machine(message_s, 1e-4)
     found = chosen(machine, search)
     assert machine.step_s[found.width] <= machine.best_s / 0.98
-    assert found.width in found.seconds and found.until_decision(7) == 7
+    assert found.width in found.of_widths and found.until_decision(7) == 7
 
 
 @pytest.mark.parametrize("search", SEARCHES)

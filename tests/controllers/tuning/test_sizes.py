@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: MIT
-"""Steps of a pass are chosen by what bounds it, by times that are made up."""
+"""Sizes are chosen by what bounds a pass, within a share of the run, by times made up."""
 from __future__ import annotations
 
 import random
 
 import pytest
 
-from controllers.report.pipeline import PipelineReport
-from controllers.tuning.passes import LONG_S, SHARE, SHARE_OF_LONG, PassChooser
+from controllers.plan.pipeline import Pipeline
+from controllers.tuning.sizes import (
+    LONG_S,
+    SHARE,
+    SHARE_OF_LONG,
+    TIMED,
+    Seen,
+    Size,
+    SizeChooser,
+    Spans,
+)
 from hitmap import SerialCommunicator
 
 SPANS = (16, 32, 64, 128, 256, 512)
@@ -22,33 +31,33 @@ class Device:
         self.step_s = {n: self._pass_s(n) / n for n in SPANS}
         self.best_s = min(self.step_s.values())
         self.seconds, self.n_steps = 0.0, 0
-        self._last: PipelineReport | None = None
+        self._last: Seen | None = None
 
     def _pass_s(self, span: int) -> float:
         longest = max(self.way_s, self.kernels_s[span])
         return longest + 0.05 * (self.way_s + self.kernels_s[span])
 
-    def look(self) -> PipelineReport | None:
+    def look(self, size: Size) -> Seen | None:
         return self._last
 
-    def run(self, chooser: PassChooser, left: int) -> int:
+    def run(self, chooser: SizeChooser, left: int) -> int:
         """Some steps, by whole passes and a rest; how many they were."""
         span, count = chooser.width, chooser.until_decision(left)
-        n_passes, ends_s = count // span, 2 * self.way_s / 10
-        seconds = count * self.step_s[span] + ends_s
-        if n_passes:
-            seen = min(n_passes, 4)
-            self._last = PipelineReport(
-                "gpu", seen, span, 10, seen * self._pass_s(span) + ends_s, seen * self.way_s,
-                seen * self.kernels_s[span], seen * self.way_s, 0.0,
-            )  # fmt: skip
+        seconds, self._last = count * self.step_s[span] + 2 * self.way_s / 10, None
+        if count // span >= TIMED:
+            kind = Pipeline(self.way_s, self.way_s, self.kernels_s[span]).kind
+            self._last = Seen(self.step_s[span], kind)
         self.seconds, self.n_steps = self.seconds + seconds, self.n_steps + count
         chooser.ran(count, seconds)
         return count
 
 
-def ran(device: Device, first: int, n_steps: int) -> PassChooser:
-    chooser, left = PassChooser(SPANS, first, SerialCommunicator(), device.look), n_steps
+def chooser_of(device: Device, first: int, spans: tuple[int, ...] = SPANS) -> SizeChooser:
+    return SizeChooser(Spans(spans, Size(first, 10, 3)), SerialCommunicator(), device.look)
+
+
+def ran(device: Device, first: int, n_steps: int) -> SizeChooser:
+    chooser, left = chooser_of(device, first), n_steps
     while left:
         left -= device.run(chooser, left)
     return chooser
@@ -71,17 +80,19 @@ def test_it_comes_to_the_best_number_of_steps_within_its_share_of_the_run(seed: 
 def test_a_run_that_is_too_short_tries_nothing_but_what_it_began_with() -> None:
     device = Device(1e-2, 1e-3, 1e-3)
     chooser = ran(device, 64, 640)
-    assert [*chooser.seconds] == [64] and chooser.width == 64 and not chooser.over
+    assert [size.span for size in chooser.seconds] == [64]
+    assert chooser.width == 64 and not chooser.over
 
 
 def test_what_many_short_runs_have_spent_pays_for_a_trial() -> None:
     device = Device(1.0, 1e-3, 1e-4)        # the link is the bound: longer passes
-    chooser = PassChooser(SPANS, 64, SerialCommunicator(), device.look)
+    chooser = chooser_of(device, 64)
     for _ in range(200):
         left = 640
         while left:
             left -= device.run(chooser, left)
-    assert 128 in chooser.seconds and 32 not in chooser.seconds
+    tried = {size.span for size in chooser.seconds}
+    assert 128 in tried and 32 not in tried
 
 
 @pytest.mark.parametrize(("link_s", "tried"), [(1.0, 128), (1e-3, 32)])
@@ -89,9 +100,10 @@ def test_copies_ask_for_longer_passes_and_kernels_for_shorter_ones(
     link_s: float, tried: int
 ) -> None:
     chooser = ran(Device(link_s, 1e-3, 1e-3), 64, 400_000)
-    assert tried in chooser.seconds and {32: 128, 128: 32}[tried] not in chooser.seconds
+    spans = [size.span for size in chooser.seconds]
+    assert spans[:2] == [64, tried] and {32: 128, 128: 32}[tried] not in spans
 
 
 def test_one_length_is_no_choice() -> None:
-    chooser = PassChooser((64,), 64, SerialCommunicator(), lambda: None)
+    chooser = chooser_of(Device(1.0, 1e-3, 1e-4), 64, (64,))
     assert chooser.over and chooser.until_decision(100) == 100
