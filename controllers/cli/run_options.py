@@ -178,7 +178,7 @@ def _memory_options(parser: argparse.ArgumentParser) -> None:
         "anything is allocated: see controllers docs chunks (default: the environment variable "
         f"{ENVIRONMENT}, else all of the device's memory)")
     add("--chunks", metavar="N", type=chunks_or_auto,
-        help="parts in which fields that live on the host pass through each device, at least; auto: "
+        help="parts in which fields that live on the host pass through a device, at least; auto: "
         "these, slots and steps are found meanwhile (default: what memory needs, or none)")
     add("--slots", metavar="N", type=n_chunks,
         help="how many chunks there is room for on a device at once (default: 3)")
