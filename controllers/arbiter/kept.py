@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -10,13 +11,15 @@ from controllers.arbiter.arbiter import Arbiter
 from controllers.arbiter.lease import Lease
 from controllers.arbiter.want import Want, Way
 
+SLICE_S = 0.05  # that a process has units for, if it has tasks for them, though others wait
+
 
 class Kept:
     """Leases of an arbiter for the tasks of one process; any thread may use it.
 
-    What a task has released lies idle for the next one that wants the same, unless somebody waits,
-    or it is less than the most.  Nothing lies idle while this process waits itself, so that there
-    is no deadlock; who has no tasks for now calls `rest`.
+    What a task has released lies idle for the next one that wants the same, unless others wait and
+    it was held for a while, or it is less than the most.  Nothing lies idle while this process
+    waits itself, so that there is no deadlock; who has no tasks for now calls `rest`.
     """
 
     def __init__(self, arbiter: Arbiter) -> None:
@@ -58,7 +61,7 @@ class Kept:
     def _taken(self, key: tuple[Way, ...]) -> Lease | None:
         with self._lock:
             idle = self._idle.get(key)
-            return idle.pop() if idle and not self.arbiter.is_waited() else None
+            return idle.pop() if idle and self._may_stay(idle[-1]) else None
 
     def _asked(self, key: tuple[Way, ...], what: str, timeout_s: float | None) -> Lease:
         with self._lock:
@@ -70,6 +73,9 @@ class Kept:
             with self._lock:
                 self._n_asking -= 1
 
+    def _may_stay(self, lease: Lease) -> bool:
+        return time.monotonic() - lease.since < SLICE_S or not self.arbiter.is_waited()
+
     def _put(self, key: tuple[Way, ...], lease: Lease) -> bool:
         """Keep a lease for the next task; False where others want it, or there may be a better."""
         is_most = lease.way == 0 and all(
@@ -77,7 +83,7 @@ class Kept:
             for want, units in zip(key[0], lease.units)
         )
         with self._lock:
-            if not is_most or self._n_asking or self.arbiter.is_waited():
+            if not is_most or self._n_asking or not self._may_stay(lease):
                 return False
             self._idle.setdefault(key, []).append(lease)
             return True

@@ -2,6 +2,7 @@
 """A `Lease` is what a process was given."""
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from types import TracebackType
 
@@ -13,11 +14,13 @@ class Lease:
     """Units that nobody else has until they are released.
 
     way: the number of the way that was taken, of those asked for; -1: the whole node.
-    units: for each want of that way the names of the units.
+    units: for each want of that way the names of the units.  since: when it was given, in seconds
+    of the monotonic clock.
     It is the process's that asked: in a child after a fork it is nothing.
     """
 
     def __init__(self, table: Table | None, grant: Grant | None, way: int, units: Units) -> None:
+        self.since = time.monotonic()
         self.way = way
         self.units = units
         self._table = table

@@ -10,6 +10,7 @@ import pytest
 from arbiter_jobs import CORES, DEVICES, drawn
 
 from controllers.arbiter import Arbiter, Kept, Want
+from controllers.arbiter import kept as kept_module
 
 SOON_S = 60
 TWO, DEVICE = [[Want(CORES, 1, 2)]], [[Want(DEVICES[:1])]]
@@ -30,6 +31,25 @@ def test_the_same_wants_have_the_same_lease_as_long_as_nobody_waits(tmp_path: Pa
         assert not other.holders() or [h.units for h in other.holders()] == [DEVICES[:1]]
         kept.rest()
         assert other.holders() == [] and not arbiter.is_waited()
+
+
+@pytest.mark.parametrize("is_over", [True, False])
+def test_others_wait_for_no_more_than_a_slice(
+    is_over: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_module, "SLICE_S", 0 if is_over else 3600)
+    with Arbiter(tmp_path / "arbiter") as arbiter, Arbiter(tmp_path / "arbiter") as other:
+        kept = Kept(arbiter)
+        with kept.held(TWO) as lease:
+            waiting = other.request([[Want(CORES, 5, 5)]])
+            assert waiting.poll() is None
+        if is_over:
+            assert waiting.poll() is not None
+            return
+        with kept.held(TWO) as again:
+            assert again is lease and waiting.poll() is None
+        kept.rest()
+        assert waiting.poll() is not None
 
 
 def test_a_lease_of_less_than_the_most_is_not_kept(tmp_path: Path) -> None:

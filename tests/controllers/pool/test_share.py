@@ -133,6 +133,7 @@ def test_an_accelerator_is_leased_to_one_task_at_a_time(arbiter: Arbiter) -> Non
         assert [(h.units, h.what) for h in arbiter.holders()] == [((unit_of(gpu),), "a product")]
         waiting = arbiter.request([[Want((unit_of(gpu),))]])
         assert waiting.poll() is None
+    shares[0].rest()
     assert waiting.poll() is not None
     waiting.cancel()
     with shares[1].held(lane, 0, 0, "another"):
