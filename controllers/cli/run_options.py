@@ -98,8 +98,7 @@ def _picture_options(parser: argparse.ArgumentParser) -> None:
     add("--plot-every", metavar="STEPS", type=n_cells,
         help="steps between two frames of a film (default: so many that there are about 100)")
     add("--plot-field", metavar="NAME", action="append", default=[],
-        help="which field, or struct; may be repeated (default: those that steps change, 6 at "
-        "most, side by side)")
+        help="which field, or struct; may be repeated (default: up to 6 that steps change)")
     add("--plot-at", metavar="AXIS=NUMBER", type=place_on_axis, action="append", default=[],
         help="where to cut an axis, such as z=10: a coordinate where there is a grid, else an "
         "index; may be repeated (default: the middle, of all axes but two)")
