@@ -22,8 +22,8 @@ from hitmap.argument import number, wrong
 TIME_STEP, TIME = "dt", "t"     # the names that every program may use
 # Of `Computation.run`, which takes parameters beside them.
 KEYWORDS = (
-    "n_steps", "progress", "until", "check_every", "at_most", "stop_if", "checkpoint", "restart",
-    "restart_anyway",
+    "n_steps", "progress", "until", "check_every", "at_most", "stop_if", "output", "checkpoint",
+    "restart", "restart_anyway", "plot",
 )  # fmt: skip
 
 
