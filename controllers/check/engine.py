@@ -38,10 +38,9 @@ class CheckedEngine(Engine):
 
     def __init__(
         self, plan: Plan, executors: Mapping[int, Executor], comm: Communicator,
-        tiles: Mapping[TileKey, Tile] | None = None, whole: Engine | None = None,
+        tiles: Mapping[TileKey, Tile] | None = None,
     ) -> None:  # fmt: skip
-        """`whole`: the engine of the steps of which this one runs a part, on tiles of that."""
-        self._comm, self._shadows, self._whole = comm, comm.Dup(), whole
+        self._comm, self._shadows = comm, comm.Dup()
         self._monitor = Monitor(plan, executors, self._shadows)
         super().__init__(plan, executors, comm, tiles)
         self._poison({} if tiles is None else tiles)
@@ -114,10 +113,10 @@ class CheckedEngine(Engine):
     def _complaint(self) -> tuple[Complaint | None, int]:
         """What was found first, and in which step of the program."""
         found, step = self._monitor.complaint, self._monitor.complaint_step
-        if found is None or self._whole is None:
+        if found is None or self.whole is None:
             return found, step
         what = f"{found.what} (in round {step} of this part of the step)"
-        return replace(found, what=what), self._whole.n_steps
+        return replace(found, what=what), self.whole.n_steps
 
     def _held(self, key: TileKey) -> str | None:
         """The field that a tile holds between two steps, or held; None where any may have."""
@@ -201,7 +200,9 @@ class CheckedRepeatingEngine(RepeatingEngine):
     """Checks each part of a step by itself, on what the parts before have left."""
 
     def part_engine(self, part: Part, tiles: Mapping[TileKey, Tile]) -> Engine:
-        return CheckedEngine(part.plan, self.executors, self._comm, tiles, self)
+        engine = CheckedEngine(part.plan, self.executors, self._comm, tiles)
+        engine.be_part_of(self)
+        return engine
 
 
 class _Watched(Task):

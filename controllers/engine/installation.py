@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from itertools import chain
 from typing import Protocol
+from weakref import ReferenceType, WeakMethod, ref
 
 from controllers.device.event import Command
 from controllers.engine.binding import Binder
@@ -49,7 +50,7 @@ class Installation:
         self._n_done = 0        # steps of the plan done; tells which buffers hold what
         self._is_open = False   # halos are filled: fields have not been set since
         self._begun = (0, 0)    # in which step a run has begun, after how many time steps
-        self.whole: Installation | None = None      # of which this computes a part of each step
+        self._whole: ReferenceType[Installation] | None = None
         self._short: dict[int, dict[int, Command]] = {}     # launches of fewer steps, by number
         self.torn = False       # places are at unlike steps
         self.drains = True      # a run ends when all devices have nothing left to do
@@ -178,6 +179,15 @@ class Installation:
             task.connect(tasks, self.plan.locations)
         return [*tasks.values()]
 
+    @property
+    def whole(self) -> Installation | None:
+        """Of which this computes a part of each step."""
+        return self._whole() if self._whole is not None else None
+
+    def be_part_of(self, whole: Installation) -> None:
+        """This computes a part of each of its steps; it is not kept by that."""
+        self._whole = ref(whole)
+
     def _time_step(self, step: int) -> int:
         """The first time step of a step of the plan, in the run under way; 1 is the first of all.
 
@@ -193,6 +203,7 @@ class Installation:
             combination = self._binder.combination(operation, self.folds.comm, self.folds.take)
             return Combining(operation, combination, combination)
         if operation.verb == "receive":
-            return Receiving(operation, self._binder.command(operation), self._time_step)
+            received = self._binder.command(operation)
+            return Receiving(operation, received, WeakMethod(self._time_step))
         folding = self._binder.folding_launch(operation)
         return Task(operation, self._binder.command(operation), folding)

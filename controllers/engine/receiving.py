@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from weakref import WeakMethod
 
 from controllers.device.event import Command, CommandFailed
 from controllers.engine.network import AlteredMessage
@@ -30,12 +31,12 @@ def hearing(told: Told) -> Iterator[None]:
 
 
 class Receiving(Task):
-    """Of a message; step_of: the time step of a step of the plan."""
+    """Of a message; step_of: the time step of a step of the plan, as the engine says."""
 
     __slots__ = ("_step_of",)
 
     def __init__(
-        self, operation: Operation, command: Command, step_of: Callable[[int], int]
+        self, operation: Operation, command: Command, step_of: WeakMethod[Callable[[int], int]]
     ) -> None:
         super().__init__(operation, command)
         self._step_of = step_of
@@ -45,5 +46,7 @@ class Receiving(Task):
         told = _told.get()
         if told is None or not isinstance(error, AlteredMessage):
             return super()._failed(error)
-        told(f"in step {self._step_of(self.step)} {error}")
+        step_of = self._step_of()
+        assert step_of is not None, "who completes a task has its engine"
+        told(f"in step {step_of(self.step)} {error}")
         return self.complete()

@@ -188,7 +188,7 @@ class RepeatingEngine(Engine):
     def part_engine(self, part: Part, tiles: Mapping[TileKey, Tile]) -> Engine:
         """An engine for a part, on some of the tiles."""
         engine = Engine(part.plan, self.executors, self._comm, tiles)
-        engine.whole = self
+        engine.be_part_of(self)
         engine.drains = self._comm.size > 1 or not engine.is_in_order
         return engine
 

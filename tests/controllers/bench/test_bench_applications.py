@@ -56,9 +56,12 @@ def test_each_application_has_the_extent_that_is_wanted_and_runs(name: str) -> N
         assert run.step == 1
 
 
+TOOL = Path(__file__).parents[3] / "tools/compare_applications.py"
+
+
 def test_the_tool_finds_the_same_bits_on_parts_and_says_so(tmp_path: Path) -> None:
     names = ["gray_scott", "jacobi_2d4"]
-    words = [sys.executable, str(EXAMPLES.parent / "tools/compare_applications.py"), *names]
+    words = [sys.executable, str(TOOL), *names]
     told = subprocess.run([*words, "--steps", "5"], cwd=tmp_path, text=True, capture_output=True)
     assert told.returncode == 0, told.stdout + told.stderr
     assert [line.split()[:2] for line in told.stdout.splitlines()] == [

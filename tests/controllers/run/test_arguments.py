@@ -210,7 +210,7 @@ CONTROLLERS: Sequence[Row] = [
      lambda b: b.u.select((2, 2))),  # type: ignore[arg-type]
     ("function: .*got int 3", TE, lambda b: b.controller.host_task(3, reading(b.u))),  # type: ignore[arg-type]
     ("an Access.*got TiedTile.*reading", TE, lambda b: b.controller.host_task(print, b.u)),  # type: ignore[arg-type]
-    ("a tile or selection.*got ndarray", TE, lambda b: reading(np.zeros(3))),  # type: ignore[arg-type]
+    ("a tile or selection.*got list", TE, lambda b: reading([0, 0, 0])),  # type: ignore[arg-type]
     ("a tile or selection.*got None", TE, lambda b: writing(None)),  # type: ignore[arg-type]
     ("a tile or selection.*got Shape", TE, lambda b: updating(Shape((0,), (1,)))),  # type: ignore[arg-type]
     ("a tile or selection.*got ndarray", TE, lambda b: b.controller.move_to(np.zeros(3))),  # type: ignore[arg-type]
