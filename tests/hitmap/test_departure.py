@@ -98,6 +98,7 @@ def test_a_rank_that_leaves_ends_the_job_with_its_code(how: str) -> None:
     assert re.search(message, job.stderr), job.stderr
 
 
+@pytest.mark.whole
 def test_a_rank_that_raises_system_exit_ends_the_job() -> None:
     program = (
         f"{HEAD}{START}comm.Barrier()\n"

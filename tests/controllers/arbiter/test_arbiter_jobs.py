@@ -34,6 +34,7 @@ def test_before_whatever_call_a_process_dies_all_is_free(tmp_path: Path) -> None
     assert int(told.split()[2]) > 50, "it passed through all of it"
 
 
+@pytest.mark.whole
 def test_nobody_is_overtaken_more_often_than_there_are_others(tmp_path: Path) -> None:
     """Who waits is served after those before it, and after who logs late what he got before.
 

@@ -44,6 +44,7 @@ def test_the_table_compares_with_what_is_possible() -> None:
                    "link,", "down"]  # fmt: skip
 
 
+@pytest.mark.whole
 def test_it_is_written_and_takes_no_other_options(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

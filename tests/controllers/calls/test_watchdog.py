@@ -119,6 +119,7 @@ def test_no_alarm_while_a_rank_works_between_calls_or_builds_or_goes_on() -> Non
     assert (job.returncode, job.stderr) == (0, "")
 
 
+@pytest.mark.whole
 def test_without_a_limit_each_rank_says_once_where_it_is_and_goes_on() -> None:
     program = (
         "import controllers.calls.watchdog\n" + HEAD + "it = made(watchdog=None)\n"

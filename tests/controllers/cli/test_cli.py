@@ -67,6 +67,7 @@ def test_several_devices_of_a_kind_are_numbered() -> None:
     assert devices_command.selectors([reference] * 2) == ["reference:0", "reference:1"]
 
 
+@pytest.mark.whole
 def test_without_an_opencl_driver_there_is_no_usable_device() -> None:
     script = (
         "import pyopencl as cl, sys, pathlib\n"

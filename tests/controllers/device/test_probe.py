@@ -108,6 +108,7 @@ def test_without_a_linker_the_remedy_is_given_and_nothing_dies(workplace: Path) 
     assert "needs the linker" in job.stdout, job.stderr
 
 
+@pytest.mark.whole
 def test_a_trial_leaves_nothing_behind(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (workplace / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(workplace / "temporary"))

@@ -133,6 +133,7 @@ def test_a_device_of_two_drivers_is_one_device_and_the_newest_pocl_is_used() -> 
     assert twice.level == "ok" and "/venv/libpocl.so" in twice.what
 
 
+@pytest.mark.whole
 def test_this_host_is_examined_in_text_and_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

@@ -131,6 +131,7 @@ def test_what_is_folded_into_is_counted() -> None:
     assert sum(size.folds for size in sizes) == made
 
 
+@pytest.mark.whole
 def test_many_coefficients_take_several_steps_by_default_on_cpus() -> None:
     computation = runpy.run_path(str(HIMENO))["computation"]
     shape = (20, 22, 40)

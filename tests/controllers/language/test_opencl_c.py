@@ -132,6 +132,7 @@ def test_a_change_of_parameters_builds_nothing(monkeypatch: pytest.MonkeyPatch) 
         run.run(2, F=0.5, D=0.25)
 
 
+@pytest.mark.whole
 def test_steps_in_python_and_in_c_follow_one_another() -> None:
     grid = ct.Grid(y=20, x=27, upper=(1, 2))
     smooth = ct.step(lambda u, n: dict(u=(u[-1, 0] + u[1, 0] + n) / 3, n=n + 1))

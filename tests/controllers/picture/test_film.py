@@ -99,6 +99,7 @@ def test_the_same_frames_whatever_way_steps_are_run() -> None:
     assert Path("b.gif").read_bytes() == whole == Path("c.gif").read_bytes()
 
 
+@pytest.mark.whole
 def test_a_run_that_goes_on_has_a_film_of_its_own(titles: list[str]) -> None:
     def run(n_steps: int, restart: str | None = None) -> None:
         with running() as one:
@@ -113,6 +114,7 @@ def test_a_run_that_goes_on_has_a_film_of_its_own(titles: list[str]) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.whole
 def test_after_an_error_there_is_what_was_filmed() -> None:
     def broken(done: int, total: int) -> None:
         if done >= 4:
@@ -213,6 +215,7 @@ def test_films_go_to_ffmpeg_frame_by_frame(code: int, monkeypatch: pytest.Monkey
     assert sorted(path.name for path in Path().iterdir()) == ["a.mp4", "bin"]
 
 
+@pytest.mark.whole
 def test_steps_wait_for_a_slow_drawer(monkeypatch: pytest.MonkeyPatch) -> None:
     waiting: list[int] = []
     submit = Film._submit

@@ -50,6 +50,7 @@ def arbiter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Arbiter:
     return Arbiter()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "words", [("", ""), pytest.param(("", "", "exclusive"), marks=pytest.mark.whole)]
 )

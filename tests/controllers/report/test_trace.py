@@ -121,6 +121,7 @@ def check_arrows(data: dict[str, Any]) -> int:
     return len(ends)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("device", sample(["cpu", "reference"], 2))
 def test_the_timeline_of_two_ranks_holds_the_whole_plan_in_order(
     device: str, tmp_path: Path

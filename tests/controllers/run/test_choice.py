@@ -72,6 +72,7 @@ def chosen(run: ct.Computation) -> set[str]:
     return {name.split()[1] for name in used}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("seconds", "best"), sample([
     ((4.0, 10.0, 9.0), {"swift", "slow"}),
     ((9.0, 10.0, 8.0), {"slow"}),

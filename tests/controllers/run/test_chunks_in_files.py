@@ -77,6 +77,7 @@ def test_a_part_of_an_image_is_told(tmp_path: Path) -> None:
         assert "image 0 in files but for 75%" in run.explain()
 
 
+@pytest.mark.whole
 def test_from_a_mapped_array_to_a_file(tmp_path: Path) -> None:
     np.save(tmp_path / "start.npy", START)
     mapped = np.load(tmp_path / "start.npy", mmap_mode="r")
@@ -121,6 +122,7 @@ def test_a_field_of_three_times_the_budget_goes_from_file_to_file(
     assert np.array_equal(np.load(tmp_path / "end.npy", mmap_mode="r"), right)
 
 
+@pytest.mark.whole
 def test_folders_that_hold_no_files(tmp_path: Path) -> None:
     options: dict[str, Any] = {"memory_cap": 9000, "host_memory_cap": 1, **INTERNAL}
     with pytest.raises(MemoryCapError, match="--scratch .*none: No such file or directory"):

@@ -127,6 +127,7 @@ print("all right", flush=True)
 """
 
 
+@pytest.mark.whole
 @two_cores
 def test_two_ranks_from_file_to_file(tmp_path: Path) -> None:
     program = tmp_path / "program.py"

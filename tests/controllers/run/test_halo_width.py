@@ -226,6 +226,7 @@ def test_ranks_whose_messages_are_slow_have_the_same_bits() -> None:
     assert job.returncode == 0 and job.stdout.count("all right") == 2, job.stdout + job.stderr
 
 
+@pytest.mark.whole
 def test_all_widths_that_may_be_tried_fit_within_the_cap() -> None:
     def widths(cap: int | None) -> tuple[list[int], int]:
         with Computation(

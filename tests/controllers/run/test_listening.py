@@ -142,6 +142,7 @@ def test_a_command_is_given_again_until_it_is_done(tmp_path: Path) -> None:
     assert np.array_equal(np.load(tmp_path / "u.npy"), ran("wave", 503)["u"])
 
 
+@pytest.mark.whole
 def test_a_program_whose_computations_have_no_steps_is_told(tmp_path: Path) -> None:
     (tmp_path / "arrays.py").write_text(
         "import controllers as ct\nwith ct.workspace(devices='reference') as on:\n    pass\n"
@@ -151,6 +152,7 @@ def test_a_program_whose_computations_have_no_steps_is_told(tmp_path: Path) -> N
     assert not (tmp_path / "kept").exists()
 
 
+@pytest.mark.whole
 def test_options_of_a_pattern(tmp_path: Path) -> None:
     (tmp_path / "mean.py").write_text(PATTERN)
     words = ("mean.py", "--size", "40", "--device", "reference", "--checkpoint", "kept")
@@ -187,6 +189,7 @@ scontrol() { echo "$@" >> requeued; }
 """
 
 
+@pytest.mark.whole
 def test_the_job_script_of_the_docs_goes_on_until_all_is_done(tmp_path: Path) -> None:
     page = (Path(__file__).parents[3] / "docs/checkpoints.md").read_text()
     [script] = [text for text in page.split("```") if text.startswith("text\n#!/bin/bash")]

@@ -28,6 +28,7 @@ def kept_of(run: Computation) -> KeptSize:
     return chunking.kept
 
 
+@pytest.mark.whole
 def test_passes_of_several_lengths_have_the_bits_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trials cost nothing here, so that all of those that the search asks for are run."""
     monkeypatch.setattr(SizeChooser, "_pays", lambda self, size: True)

@@ -25,6 +25,7 @@ def stepped(n_steps: int, **more: Any) -> Any:
         return on.report()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("device", ["cpu", "reference"])
 def test_a_report_has_all_places_and_where_their_time_went(device: str) -> None:
     found = stepped(12, devices=device, places_per_controller=3, weights=[1, 1, 2])
