@@ -58,6 +58,7 @@ WAYS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.whole
 def test_messages_that_arrive_as_they_were_sent_change_nothing() -> None:
     found = ran(2, [(name, options, 7, 0, NEVER, 0) for name, options in WAYS])
     for every in found:

@@ -58,6 +58,7 @@ def running(**options: Any) -> ct.Computation:
     )
 
 
+@pytest.mark.whole
 def test_a_film_has_the_first_step_each_n_th_and_the_last(titles: list[str]) -> None:
     with running(dt=0.5) as run:
         run.run(3)

@@ -67,6 +67,7 @@ def test_reads_move_the_stale_cells_alone() -> None:
     assert b[1].tolist() == [4.0] * 5
 
 
+@pytest.mark.whole
 def test_arrays_leave_a_device_that_is_full() -> None:
     arrays = [np.full((256, 256), n, np.float32) for n in range(6)]     # 256 KiB each
     results = [np.zeros((256, 256), np.float32) for _ in arrays]

@@ -48,6 +48,7 @@ def test_passes_of_several_lengths_have_the_bits_of_one(monkeypatch: pytest.Monk
         assert device.peak_bytes <= 24_000
 
 
+@pytest.mark.whole
 def test_what_was_found_is_taken_by_later_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

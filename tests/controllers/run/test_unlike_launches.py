@@ -134,6 +134,7 @@ def test_each_device_has_the_launches_that_are_fastest_there(
         )
 
 
+@pytest.mark.whole
 def test_kernels_are_tuned_for_the_launches_of_each_place() -> None:
     start = np.random.default_rng(1).random((96, 70), dtype=np.float32)
     with Computation(

@@ -44,6 +44,7 @@ def test_random_programs_do_what_numpy_does_with_their_arrays(
                 assert np.array_equal(arrays[name].max(), right[name].max(), equal_nan=True)
 
 
+@pytest.mark.whole
 def test_operators_of_arrays_of_1_to_3_axes_on_a_device_with_memory_of_its_own() -> None:
     random = np.random.default_rng(3)
     for shape in ((17,), (9, 3), (5, 3, 9)):

@@ -54,6 +54,7 @@ def run(start: np.ndarray[Any, Any]) -> tuple[StreamingConfig, Any]:
         return configured(computation._engine), computation.gather()
 
 
+@pytest.mark.whole
 def test_the_fastest_length_near_that_of_the_model_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
