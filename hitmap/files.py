@@ -102,11 +102,16 @@ def put(temporary: Path, target: Path) -> None:
     finally:
         os.close(file)
     os.replace(temporary, target)
-    folder = os.open(target.parent, os.O_RDONLY)
+    sync(target.parent)
+
+
+def sync(folder: Path) -> None:
+    """What has been made or renamed in a folder is on the disk; OSError if it can't be."""
+    file = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(file)
     finally:
-        os.close(folder)
+        os.close(file)
 
 
 def _keep(file: int, old: os.stat_result) -> None:

@@ -10,8 +10,10 @@ rounds counts.  Wall-clock time is that of a machine that does nothing else.
 from __future__ import annotations
 
 import argparse
+import math
 import resource
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import controllers as ct
@@ -30,16 +32,7 @@ def cpu_s() -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    add = parser.add_argument
-    add("--size", type=int, default=4096, help="cells along an axis (default: 4096)")
-    add("--dtype", default="float32", help="of the field (default: float32)")
-    add("--steps", type=int, default=200, help="of a round (default: 200)")
-    add("--rounds", type=int, default=5, help="how many, 2 or more (default: 5)")
-    add("--digest-every", type=int, default=100, help="steps (default: 100)")
-    add("--steps-per-launch", type=int, help="default: what suits the device")
-    add("--device", action="append", help="as for `controllers run`")
-    options = parser.parse_args()
+    options = parsed()
     comm = default_communicator()
     ways: dict[str, dict[str, Any]] = {
         "neither": {}, "checksums": {"verify_messages": True},
@@ -53,34 +46,70 @@ def main() -> None:
         )
         for name, way in ways.items()
     }  # fmt: skip
-    least = {name: [float("inf")] * 2 for name in ways}
-    for number in range(options.rounds + 1):
-        for name, run in runs.items():
-            begun, start = cpu_s(), time.perf_counter()
-            run.run(options.steps)
-            mine = cpu_s() - begun, time.perf_counter() - start
-            every = comm.allgather(mine)
-            found = sum(one[0] for one in every), max(one[1] for one in every)
-            if number:      # the first one compiles
-                least[name] = [min(pair) for pair in zip(least[name], found)]
-    digests = []
-    for _ in range(options.rounds):
-        begun = cpu_s()
-        runs["neither"].digest()
-        digests.append(sum(comm.allgather(cpu_s() - begun)))
+    least = least_of_steps(runs, options.rounds, options.steps)
+    digest_s = least_of_digests(runs["neither"], options.rounds)
     if comm.rank == 0:
         launch = runs["neither"].plan.steps_per_launch
         print(f"{comm.size} ranks, {options.size}^2 {options.dtype}, {launch} steps per launch")
-        for name, (cpu, wall) in least.items():
-            more = [one / base - 1 for one, base in zip((cpu, wall), least["neither"])]
-            each = [1e3 * one / options.steps for one in (cpu, wall)]
-            print(f"{name:10} {each[0]:.3f} ms of processors per step ({more[0]:+.2%}), "
-                  f"{each[1]:.3f} ms by the clock ({more[1]:+.2%})")  # fmt: skip
-        share = min(digests[1:]) / (options.digest_every * least["neither"][0] / options.steps)
-        print(f"a digest   {1e3 * min(digests[1:]):.1f} ms of processors: {share:.1%} of "
-              f"{options.digest_every} steps")  # fmt: skip
+        show(least, digest_s, options.steps, options.digest_every)
     for run in runs.values():
         run.close()
+
+
+def parsed() -> argparse.Namespace:
+    """The options of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    add = parser.add_argument
+    add("--size", type=int, default=4096, help="cells along an axis (default: 4096)")
+    add("--dtype", default="float32", help="of the field (default: float32)")
+    add("--steps", type=int, default=200, help="of a round (default: 200)")
+    add("--rounds", type=int, default=5, help="how many, 2 or more (default: 5)")
+    add("--digest-every", type=int, default=100, help="steps (default: 100)")
+    add("--steps-per-launch", type=int, help="default: what suits the device")
+    add("--device", action="append", help="as for `controllers run`")
+    return parser.parse_args()
+
+
+def least_of_steps(
+    runs: Mapping[str, ct.Computation], n_rounds: int, n_steps: int
+) -> dict[str, tuple[float, float]]:
+    """Seconds of a round's steps: of the processors of all ranks, and by the slowest's clock."""
+    least = dict.fromkeys(runs, (math.inf, math.inf))
+    for number in range(n_rounds + 1):
+        for name, run in runs.items():
+            begun, start = cpu_s(), time.perf_counter()
+            run.run(n_steps)
+            every = run.comm.allgather((cpu_s() - begun, time.perf_counter() - start))
+            if number:      # the first one compiles
+                cpu, wall = least[name]
+                least[name] = (
+                    min(cpu, sum(one[0] for one in every)), min(wall, max(one[1] for one in every))
+                )  # fmt: skip
+    return least
+
+
+def least_of_digests(run: ct.Computation, n_rounds: int) -> float:
+    """Seconds of the processors of all ranks; the first one compiles and does not count."""
+    taken = []
+    for _ in range(n_rounds):
+        begun = cpu_s()
+        run.digest()
+        taken.append(sum(run.comm.allgather(cpu_s() - begun)))
+    return min(taken[1:])
+
+
+def show(
+    least: Mapping[str, tuple[float, float]], digest_s: float, n_steps: int, digest_every: int
+) -> None:
+    """Print what steps and digests take, and how much more than neither."""
+    base = least["neither"]
+    for name, times in least.items():
+        more = [one / usual - 1 for one, usual in zip(times, base)]
+        each = [1e3 * one / n_steps for one in times]
+        print(f"{name:10} {each[0]:.3f} ms of processors per step ({more[0]:+.2%}), "
+              f"{each[1]:.3f} ms by the clock ({more[1]:+.2%})")  # fmt: skip
+    share = digest_s / (digest_every * base[0] / n_steps)
+    print(f"a digest   {1e3 * digest_s:.1f} ms of processors: {share:.1%} of {digest_every} steps")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from controllers.checkpoint.manifest import MANIFEST, Manifest
+from hitmap.files import sync
 
 KEPT = 2        # checkpoints, the newest ones
 _NAME = re.compile(r"(\d{6,})-step-(\d+)")
@@ -87,12 +88,3 @@ def drop_others(newest: Path, damaged: Collection[str]) -> None:
             gone = path.with_name(f".old-{path.name}")
             os.rename(path, gone)
             shutil.rmtree(gone)
-
-
-def sync(folder: Path) -> None:
-    """What has been made or renamed in a folder is on the disk."""
-    file = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from controllers.checkpoint.folder import begin, complete, drop_others, prepare, sync
+from controllers.checkpoint.folder import begin, complete, drop_others, prepare
 from controllers.checkpoint.manifest import Block, Manifest
 from controllers.engine import Engine
 from controllers.fields.cells import cells_of
 from hitmap.agreement import on_all_ranks
 from hitmap.comm import Communicator
 from hitmap.conversion import with_one_nan
+from hitmap.files import sync
 from hitmap.shape import Shape
 from hitmap.strided import consecutive
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hitmap.files import sync
+
 
 def replace_file(path: Path, content: bytes) -> None:
     """`content` is on the disk, and then has the name."""
@@ -37,15 +39,6 @@ def replace_all(contents: Mapping[Path, bytes]) -> None:
 def encoded(document: Mapping[str, Any]) -> bytes:
     """As JSON."""
     return json.dumps(document, indent=1).encode()
-
-
-def sync(folder: Path) -> None:
-    """What has been made or renamed in a folder is on the disk."""
-    file = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
 
 
 def _beside(path: Path) -> Path:

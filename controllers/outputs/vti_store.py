@@ -13,10 +13,11 @@ from itertools import groupby
 from pathlib import Path
 from xml.etree import ElementTree
 
-from controllers.outputs.files import encoded, replace_file, sync
+from controllers.outputs.files import encoded, replace_file
 from controllers.outputs.image_data import Image, collection
 from controllers.outputs.moment import FORMAT, Facts, Moment
 from controllers.outputs.variable import Part, Variable
+from hitmap.files import sync
 from hitmap.shape import Shape
 
 LAYOUT = 1

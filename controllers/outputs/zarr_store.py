@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from controllers.outputs import zarr_documents as documents
-from controllers.outputs.files import encoded, replace_all, replace_file, sync
+from controllers.outputs.files import encoded, replace_all, replace_file
 from controllers.outputs.moment import FORMAT, Facts, Moment
 from controllers.outputs.variable import Part, Variable
+from hitmap.files import sync
 from hitmap.shape import Shape
 
 METADATA = "zarr.json"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from full_disk import full_disk
 from kept_programs import PROGRAMS, alike, cells_of, ran
 from mpi_jobs import helpers_path, run_ranks
 
@@ -26,17 +24,6 @@ if comm.rank == 1:
     resource.setrlimit(resource.RLIMIT_FSIZE, (900, 900))
 ran("wave", 20, kept=(sys.argv[1], ct.every(steps=4)), comm=comm)
 """
-
-
-@contextmanager
-def full_disk(nbytes: int) -> Iterator[None]:
-    """In here no file gets longer."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (nbytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
+from full_disk import full_disk
 from kept_programs import PROGRAMS, alike, cells_of, ran
 from mpi_jobs import find_mpiexec, helpers_path, run_ranks
 from output_runs import STEPS, check
@@ -22,17 +20,6 @@ import controllers as ct
 
 JOB = Path(__file__).parents[2] / "support/output_runs.py"
 SOME = ct.every(steps=2)
-
-
-@contextmanager
-def full_disk(nbytes: int) -> Iterator[None]:
-    """In here no file gets longer."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (nbytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def steps_of(path: Path) -> list[int]:
