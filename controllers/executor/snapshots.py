@@ -27,7 +27,7 @@ from hitmap.strided import Strided, dense_pitches
 PIECE = 1 << 24     # bytes of a transfer
 
 
-@dataclass
+@dataclass(eq=False)
 class _Room:
     """Memory of the device for a copy.  left: what was in it last is on the host."""
 

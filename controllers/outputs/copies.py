@@ -13,6 +13,7 @@ from controllers.executor.opencl import OpenCLExecutor
 from controllers.executor.snapshots import Snapshots
 from controllers.memory.buffers import Buffers
 from controllers.outputs.variable import Part, Variable
+from hitmap.layout import Layout
 from hitmap.shape import Shape
 
 
@@ -22,12 +23,17 @@ class Copies:
     def __init__(self) -> None:
         self._buffers = Buffers()
         self._snapshots: dict[OpenCLExecutor, Snapshots] = {}
+        self._layout: Layout | None = None      # of what was taken last
 
     def taken(self, variables: Sequence[Variable], engine: Engine) -> list[Part]:
         """All cells of variables that the places of this rank own, as they are now.
 
         Tiles may change when this returns; copies may be on their way to the host.
         """
+        if engine.plan.layout is not self._layout:
+            for snapshots in self._snapshots.values():
+                snapshots.drop()        # cells lie elsewhere now
+            self._layout = engine.plan.layout
         found = [
             self._leaving(one, engine, place, box)
             or one.part(engine, place, box).copied(self._buffers)
