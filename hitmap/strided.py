@@ -65,6 +65,17 @@ class Strided:
             for cells, pitch, packed in zip(self.extent, self.pitches, dense, strict=True)
         )
 
+    def stepped(self, steps: Sequence[int]) -> Strided:
+        """Every so many-th cell along each axis, from the first on, or backwards from the last.
+
+        >>> Strided(10, (8, 1), (5, 7)).stepped((2, -3))
+        Strided(first=16, pitches=(16, -3), extent=(3, 3))
+        """
+        each = [*zip(self.extent, self.pitches, steps, strict=True)]
+        first = self.first + sum((n - 1) * pitch for n, pitch, step in each if step < 0)
+        extent = tuple(-(-n // abs(step)) for n, _, step in each)
+        return Strided(first, tuple(pitch * step for _, pitch, step in each), extent)
+
     def view(self, flat: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The cells as an n-dimensional view of the one-dimensional array `flat`."""
         last = self.first + sum(

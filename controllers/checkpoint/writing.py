@@ -1,22 +1,19 @@
 # SPDX-License-Identifier: MIT
 """A checkpoint written by all ranks, each of them the cells of its places.
 
-Cells leave their device in blocks; while one is written the checksum of it is computed beside.
+Cells leave their device in blocks; while one is written the next one is made ready.
 """
 from __future__ import annotations
 
-import os
 import shutil
-import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
+from controllers.checkpoint.block_file import BlockFile
 from controllers.checkpoint.folder import begin, complete, drop_others, prepare
 from controllers.checkpoint.manifest import Block, Manifest
 from controllers.engine import Engine
@@ -94,19 +91,10 @@ def field_cells(engine: Engine) -> Iterator[Cells]:
 
 def _written(path: Path, name: str, cells: Iterable[Cells]) -> list[Block]:
     """The blocks in the file, which is on the disk."""
-    blocks, first = list[Block](), 0
-    with open(path, "xb", buffering=0) as file, ThreadPoolExecutor(1) as beside:
-        for field, box, values in cells:
-            data = np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
-            crc = beside.submit(zlib.crc32, data)
-            left = data
-            while left:     # a call may write less than it is given
-                left = left[file.write(left) :]
-            blocks.append(
-                Block(field, box.lower, box.upper, name, first, data.nbytes, crc.result())
-            )
-            first += data.nbytes
-        os.fsync(file.fileno())
+    with BlockFile(path, name) as file:
+        for each in cells:
+            file.add(*each)
+        blocks = file.finish()
     sync(path.parent)
     return blocks
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Digests of fields: one number of 64 bits, and how many cells are NaN.
 
-A digest is the sum, modulo 2**64, of a number of each cell: of its bits, mixed with its index.  So
-it can be made of any parts in any order, and another value of one cell always changes it, as the
-mixing can be undone.  The bits of a float are taken as they are, those of -0.0 are others than
-those of 0.0, but all NaNs count as NumPy's own.  Whole numbers are taken as int64.
+A digest is the sum, modulo 2**64, of a number of each cell: of its bits, times an odd weight that
+follows from its index.  So it can be made of any parts in any order, and another value of one cell
+always changes it, as the product can be undone.  The bits of a float are taken as they are, those
+of -0.0 are others than those of 0.0, but all NaNs count as NumPy's own.  Whole numbers are taken as
+int64.
 """
 # docs/decisions/0075-digests-are-sums-over-cells.md
 from __future__ import annotations
@@ -21,9 +22,10 @@ from controllers.program.accumulator import numbers_of
 from hitmap.shape import Shape
 from hitmap.strided import consecutive
 
-# SplitMix64: Steele, Lea, Flood 2014, doi:10.1145/2660193.2660195
-OF_INDEX = 0x9E3779B97F4A7C15
-OF_BITS = 0xBF58476D1CE4E5B9
+# odd constants of SplitMix64: Steele, Lea, Flood 2014, doi:10.1145/2660193.2660195
+FIRST = 0x94D049BB133111EB
+OF_ROW = 0xBF58476D1CE4E5B9
+OF_COLUMN = 0x9E3779B8      # the next even number: the column itself is added, too
 HALF = 32
 _AT_ONCE = 1 << 18      # cells, for which there are temporary numbers
 _WORDS = re.compile(r"[0-9a-f]{16}")
@@ -91,12 +93,23 @@ def digest_of_parts(
 
 
 def _of_part(values: npt.NDArray[Any], box: Shape, domain: Shape) -> Digest:
-    numbers = numbers_of(box, domain).astype(np.uint64)
     bits, n_nan = _bits(values)
-    mixed = bits ^ (numbers * np.uint64(OF_INDEX))
-    mixed = (mixed ^ (mixed >> np.uint64(HALF))) * np.uint64(OF_BITS)
-    mixed = mixed ^ (mixed >> np.uint64(HALF))
-    return Digest(int(mixed.sum(dtype=np.uint64)), n_nan)
+    words = bits ^ (bits >> np.uint64(HALF))
+    return Digest(int((words * _weights(box, domain)).sum(dtype=np.uint64)), n_nan)
+
+
+def _weights(box: Shape, domain: Shape) -> npt.NDArray[np.uint64]:
+    """Odd numbers of 32 bits, [*box.extent]; a row is what lies along the last axis."""
+    half, low = np.uint64(HALF), np.uint64((1 << HALF) - 1)
+    columns = np.arange(box.lower[-1], box.upper[-1]) - domain.lower[-1]
+    column = columns.astype(np.uint64)
+    across = [Shape(one.lower[:-1], one.upper[:-1]) for one in (box, domain)]
+    rows = numbers_of(*across).astype(np.uint64)[..., np.newaxis]
+    key = column + (column & low) * np.uint64(OF_COLUMN) + np.uint64(FIRST)
+    key = key + rows * np.uint64(OF_ROW)
+    product = (key & low) * (key >> half)
+    weights: npt.NDArray[np.uint64] = ((product ^ (product >> half)) & low) | np.uint64(1)
+    return weights
 
 
 def _bits(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.uint64], int]:
@@ -107,5 +120,5 @@ def _bits(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.uint64], int]:
         n_nan = int(np.count_nonzero(nan))
         if n_nan:
             values = np.where(nan, values.dtype.type(np.nan), values)
-        values = np.ascontiguousarray(values).view(f"i{values.itemsize}")
+        values = np.ascontiguousarray(values).view(f"u{values.itemsize}")
     return values.astype(np.int64).view(np.uint64), n_nan

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from controllers.array.lowering import BoxStage
-from controllers.integrity.digest import HALF, OF_BITS, OF_INDEX, Digest
+from controllers.integrity.digest import FIRST, HALF, OF_COLUMN, OF_ROW, Digest
 from controllers.plan import Plan
 from controllers.program.accumulator import Accumulator
 from controllers.program.boundary import KEEP, PERIODIC, Boundary
@@ -36,10 +36,12 @@ def digest_program(plan: Plan, name: str) -> Program:
         infinite, nan = (int(kind.type(one).view(stored)) for one in (np.inf, np.nan))
         is_nan = _apply("bitwise_and", bits, np.iinfo(stored).max) > Constant(infinite)
         bits = where(is_nan, nan, bits)
-        folds[NANS] = Fold("sum", where(is_nan, 1, 0))
-    mixed = _upper_half_on_lower(_apply("bitwise_xor", bits, _of_index(domain)))
-    mixed = _upper_half_on_lower(_apply("*", mixed, _signed(OF_BITS)))
-    folds[DIGEST] = Fold("sum", mixed)
+        folds[NANS] = Fold("sum", where(is_nan, 1, 0), wraps=True)
+    if stored == "int32" and kind.kind == "f":      # the upper half is 0
+        words = _lower_half(bits)
+    else:
+        words = _apply("bitwise_xor", bits, _upper_half(bits))
+    folds[DIGEST] = Fold("sum", _apply("*", words, _weight(domain)), wraps=True)
     stage = BoxStage(DIGEST, {}, ((0, 0),) * len(here), folds, CELLS, cells=domain)
     sides = tuple((PERIODIC, PERIODIC) if ring else (KEEP, KEEP) for ring in plan.periodic)
     return Program(DIGEST, (Field(CELLS, stored, Boundary(sides), field.half),), (stage,))
@@ -56,32 +58,37 @@ def bits_dtype(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
 
 def digest_of_folds(found: dict[str, Accumulator]) -> Digest:
     """What the folds of the program have come to."""
-    n_nan = _whole(found[NANS]) if NANS in found else 0
-    return Digest(_whole(found[DIGEST]) % _SIZE, n_nan)
+    return Digest(_whole(found[DIGEST]), _whole(found[NANS]) if NANS in found else 0)
 
 
 def _whole(found: Accumulator) -> int:
-    """A sum of whole numbers, exactly."""
+    """A sum of whole numbers, modulo 2**64."""
     digits = found.words[N_FLAGS:].tolist()
-    return sum(int(digit) << BITS * at for at, digit in enumerate(digits))
+    return sum(int(digit) << BITS * at for at, digit in enumerate(digits)) % _SIZE
 
 
-def _of_index(domain: Shape) -> Expression:
-    """A number for each cell, of its place in C order."""
-    found: Expression | None = None
-    stride = 1
-    for axis in reversed(range(domain.n_axes)):
-        along = Index(axis) if not domain.lower[axis] else Index(axis) - domain.lower[axis]
-        one = _apply("*", along, _signed(OF_INDEX * stride))
-        found = one if found is None else _apply("+", one, found)
-        stride *= domain.extent[axis]
-    assert found is not None, "there is an axis"
-    return found
+def _weight(domain: Shape) -> Expression:
+    """Of each cell, as `digest.digest_of` has it: products are of numbers of 32 bits."""
+    *rows, column = (
+        Index(axis) if not low else Index(axis) - low for axis, low in enumerate(domain.lower)
+    )
+    scaled = _apply("*", _lower_half(column), OF_COLUMN)
+    key = _apply("+", _apply("+", scaled, column), _signed(FIRST))
+    stride = OF_ROW
+    for along, extent in zip(reversed(rows), reversed(domain.extent[:-1])):
+        key = _apply("+", key, _apply("*", along, _signed(stride)))
+        stride *= extent
+    product = _apply("*", _lower_half(key), _upper_half(key))
+    mixed = _apply("bitwise_xor", product, _upper_half(product))
+    return _apply("bitwise_or", _lower_half(mixed), 1)
 
 
-def _upper_half_on_lower(value: Expression) -> Expression:
-    shifted = _apply("bitwise_and", _apply("right_shift", value, HALF), _LOW)
-    return _apply("bitwise_xor", value, shifted)
+def _lower_half(value: Expression) -> Expression:
+    return _apply("bitwise_and", value, _LOW)
+
+
+def _upper_half(value: Expression) -> Expression:
+    return _lower_half(_apply("right_shift", value, HALF))
 
 
 def _apply(name: str, value: Expression, other: Expression | int) -> Expression:

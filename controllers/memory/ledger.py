@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import weakref
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 
@@ -19,13 +19,16 @@ from controllers.program.identifier import short
 DevicePurpose = Literal["tiles", "alignment", "device staging", "constants"]
 HostPurpose = Literal["host staging", "host images"]
 DiskPurpose = Literal["image files"]
-Purpose = Literal[DevicePurpose, HostPurpose, DiskPurpose]
+SparePurpose = Literal["snapshots"]
+Purpose = Literal[DevicePurpose, HostPurpose, DiskPurpose, SparePurpose]
 
 ENVIRONMENT = "CONTROLLERS_MEMORY_CAP"
 HOST_ENVIRONMENT = "CONTROLLERS_HOST_MEMORY_CAP"
 _DEVICE: tuple[Purpose, ...] = get_args(DevicePurpose)
 _HOST: tuple[Purpose, ...] = get_args(HostPurpose)
 _DISK: tuple[Purpose, ...] = get_args(DiskPurpose)
+_SPARE: tuple[Purpose, ...] = get_args(SparePurpose)
+_LEFT_FREE = 16     # that part of the cap, of what is spare: drivers need some
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 MAX_BYTES = 2**63
 _CAP = re.compile(r"(\d+(?:\.\d+)?) ?([kmgt]?)(?:i?b)?", re.IGNORECASE)
@@ -37,10 +40,18 @@ class MemoryCapError(ControllersError, MemoryError):
     __module__ = "controllers"
 
 
+class Borrower(Protocol):
+    """Who has memory of a device that is spare."""
+
+    def drop(self) -> None:
+        """Give it back, all of it, before this returns."""
+
+
 class Ledger:
     """The account of one device: its own memory is capped, host memory and files are only counted.
 
-    Tiles in host memory that a device uses in place are the device's.
+    Tiles in host memory that a device uses in place are the device's.  Memory that is spare counts
+    as free: whoever has it gives it back where it is needed.
 
     >>> ledger = Ledger("GPU", cap_bytes=1000)
     >>> ledger.take(600, "tiles")
@@ -54,7 +65,9 @@ class Ledger:
         self.device = device
         self.cap_bytes = cap_bytes
         self.largest_bytes = cap_bytes if largest_bytes is None else largest_bytes
-        self._bytes: dict[Purpose, int] = dict.fromkeys((*_DEVICE, *_HOST, *_DISK), 0)
+        every = *_DEVICE, *_HOST, *_DISK, *_SPARE
+        self._bytes: dict[Purpose, int] = dict.fromkeys(every, 0)
+        self._borrowers: weakref.WeakSet[Borrower] = weakref.WeakSet()
         self.peak_on_device = 0     # the most that `on_device` has ever been
         self.peak_on_host = 0
 
@@ -84,6 +97,24 @@ class Ledger:
                 f'{purpose} need one allocation of {needed} on "{self.device}", whose driver '
                 f"allows {largest}; use more places"
             )
+
+        if self.on_device + self._spare + nbytes > self.cap_bytes:
+            for borrower in [*self._borrowers]:
+                borrower.drop()
+
+    def lend(self, borrower: Borrower) -> None:
+        """It may take memory that is spare, while there is a reference to it."""
+        self._borrowers.add(borrower)
+
+    def has_spare(self, nbytes: int) -> bool:
+        """Whether so many bytes would leave some free."""
+        most = self.cap_bytes - self.cap_bytes // _LEFT_FREE
+        return nbytes <= min(self.largest_bytes, most - self.on_device - self._spare)
+
+    @property
+    def _spare(self) -> int:
+        """Bytes of device memory that whoever has them gives back."""
+        return sum(self._bytes[purpose] for purpose in _SPARE)
 
     def take(self, nbytes: int, purpose: Purpose) -> None:
         """Count an allocation, before it is made; `MemoryCapError` where it does not fit."""

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The moments of one output, taken while steps run and written beside them.
 
-A moment is copied into memory of its own, and a thread writes the copy while steps go on; at most
-two copies are there at a time.  The thread sends no messages: ranks tell each other how far theirs
-are where the next moment is taken, or the run ends, and rank 0 lists what all have written.
+A moment is copied into memory of its own, of the device first if it has any, and a thread writes
+the copy while steps go on; at most two are on the host at a time.  The thread sends no messages:
+ranks tell each other how far theirs are where the next moment is taken, or the run ends, and rank 0
+lists what all have written.
 """
 # docs/decisions/0074-output-lists-what-is-complete.md
 from __future__ import annotations
@@ -13,7 +14,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from controllers.engine import Engine
-from controllers.outputs.buffers import Buffers
+from controllers.outputs.copies import Copies
 from controllers.outputs.moment import Facts, Moment, Store
 from controllers.outputs.timing import Timing
 from controllers.outputs.variable import Part, Variable, parts_of
@@ -51,7 +52,7 @@ class Series:
         self._n_listed = 0
         self._is_open = False
         self._writer: Writer | None = None
-        self._buffers = Buffers()
+        self._copies = Copies()
         self._n_before = 0          # moments that there were before the writer was
 
     def begin(self, every: Every | None, *, goes_on: bool) -> None:
@@ -92,8 +93,7 @@ class Series:
             boxes = self._variables[0].boxes(engine)
             if self._beside and not at_once:
                 self._own_writer.make_room()
-                parts = parts_of(self._variables, engine)
-                copies = [part.copied(self._buffers) for part in parts]
+                copies = self._copies.taken(self._variables, engine)
                 self._own_writer.put(partial(self._write_copies, number, now, boxes, copies))
             else:
                 most = SLABS if self._store.takes_slabs else None
@@ -115,7 +115,7 @@ class Series:
             with errand(f"the writing of {self.name}"):
                 self._writer.wait()
                 self._settle()
-                self._buffers.clear()
+                self._copies.clear()
 
     def cut(self, step: int) -> None:
         """Drop the moments after this step."""
@@ -135,7 +135,7 @@ class Series:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
-            self._buffers.clear()
+            self._copies.clear()
 
     @property
     def _now(self) -> Moment:
@@ -175,9 +175,9 @@ class Series:
     def _write_copies(
         self, number: int, now: Moment, boxes: Sequence[Shape], copies: Sequence[Part]
     ) -> None:
-        self._write(number, now, boxes, copies)
+        self._write(number, now, boxes, (copy.arrived() for copy in copies))
         for copy in copies:
-            self._buffers.give(copy.cells)
+            copy.give()
 
     def _settle(self) -> None:
         """List what all ranks have written; OSError on all of them after an error of one."""

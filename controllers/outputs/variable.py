@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from controllers.device.event import Event
 from controllers.engine import Engine
 from controllers.fields.cells import section_of
 from controllers.fields.selection import Selection
-from controllers.outputs.buffers import Buffers
+from controllers.memory.buffers import Buffers
+from controllers.memory.tile import Tile
 from controllers.plan import Plan
 from controllers.settings.domain import place_of
 from controllers.settings.initial import Place
@@ -22,6 +24,7 @@ from hitmap.conversion import with_one_nan
 from hitmap.layout import Layout
 from hitmap.section import Section
 from hitmap.shape import Shape
+from hitmap.strided import Strided
 
 MOST_BYTES, FEWEST_BYTES = 1 << 24, 1 << 18     # of a chunk, where the field has as many
 
@@ -65,6 +68,12 @@ class Variable:
         """The same without these axes, of the places that have any."""
         return [self.kept(box) for box in self.owned(engine) if not box.empty]
 
+    def lies(self, tile: Tile, box: Shape) -> Strided:
+        """Where the cells at these positions are in a tile, without the axes that were dropped."""
+        steps = [cells.step for cells in self.section.ranges]
+        found = tile.strided(self.section.cells(box)).stepped(steps)
+        return Strided(found.first, self._without(found.pitches), self._without(found.extent))
+
     def part(self, engine: Engine, place: int, box: Shape) -> Part:
         """The cells at these positions, which a place of this rank owns: a view, or a copy."""
         cells = section_of(engine, self.field, place, self.section, box)
@@ -76,11 +85,17 @@ class Variable:
 
 @dataclass(frozen=True)
 class Part:
-    """Cells of a box of positions of a variable."""
+    """Cells of a box of positions of a variable.
+
+    arrival: what says that they are there, if they are on their way.  pool: whose memory they are
+    in, if it is that of nobody else.
+    """
 
     variable: Variable
     box: Shape
     cells: npt.NDArray[Any]
+    arrival: Event | None = None
+    pool: Buffers | None = None
 
     def plain(self) -> npt.NDArray[Any]:
         """The cells as they are written: with one NaN, of the dtype of the variable."""
@@ -89,7 +104,18 @@ class Part:
 
     def copied(self, buffers: Buffers) -> Part:
         """The same in memory of its own."""
-        return Part(self.variable, self.box, buffers.copied(self.cells))
+        return Part(self.variable, self.box, buffers.copied(self.cells), pool=buffers)
+
+    def arrived(self) -> Part:
+        """Itself, when the cells are there."""
+        if self.arrival is not None:
+            self.arrival.wait()
+        return self
+
+    def give(self) -> None:
+        """Nobody needs the cells any more."""
+        if self.pool is not None:
+            self.pool.give(self.cells)
 
 
 def parts_of(

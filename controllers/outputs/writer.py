@@ -77,6 +77,7 @@ class Writer:
                 work()
             except Exception as own:    # told where the next one is put
                 error = own
+            del work        # and what it has held
             with self._changed:
                 self._is_busy = False
                 if error is None:

@@ -63,13 +63,19 @@ def test_devices_and_the_host_agree(dtype: str) -> None:
 
 def test_it_is_the_number_that_the_documentation_says() -> None:
     # by hand, in Python's own integers
-    size, total = 1 << 64, 0
+    half, size = 1 << 32, 1 << 64
     values = cells("float32", (3, 5))
-    for number, bits in enumerate(values.view(np.int32).reshape(-1).tolist()):
-        mixed = bits % size ^ number * 0x9E3779B97F4A7C15 % size
-        mixed = (mixed ^ mixed >> 32) * 0xBF58476D1CE4E5B9 % size
-        total += mixed ^ mixed >> 32
-    assert digest(values) == Digest(total % size)
+    wide = values.astype(np.float64)
+    totals = [0, 0]
+    for r, c in np.ndindex(3, 5):
+        k = (0x94D049BB133111EB + r * 0xBF58476D1CE4E5B9 + c + c % half * 0x9E3779B8) % size
+        p = k % half * (k // half)
+        w = (p ^ p // half) % half | 1
+        for at, array in enumerate((values, wide)):
+            b = int(array.view(f"u{array.itemsize}")[r, c])
+            totals[at] += (b ^ b // half) * w
+    assert digest(values) == Digest(totals[0] % size)
+    assert digest(wide) == Digest(totals[1] % size)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -90,6 +96,19 @@ def test_any_other_value_and_any_swap_changes_it(dtype: str) -> None:
         for at in rng.sample(range(flat.size), 2):
             bits[(at + 1) * other.itemsize - 1] ^= 0x80      # two signs
         assert digest(other) != right
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_errors_that_keep_sums_and_moments_change_it(dtype: str) -> None:
+    # along the golden ratio's strides, too, where what is linear in the index comes back
+    rng, values = random.Random(dtype), cells(dtype, (90, 700), 5)
+    right, numbers = digest(values), values.view(f"i{values.itemsize}")
+    for pattern in ((1, -1), (1, -2, 1), (1, -3, 3, -1), (1, -4, 6, -4, 1)):
+        for stride in (1, 2, 3, 5, 8, 13, 21, 34, 55):
+            kept, at = numbers.copy(), rng.randrange(700 - stride * len(pattern))
+            numbers[rng.randrange(90), at : at + stride * len(pattern) : stride] += pattern
+            assert digest(values) != right
+            numbers[...] = kept
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

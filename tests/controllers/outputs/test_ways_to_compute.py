@@ -22,6 +22,10 @@ WAYS: list[tuple[str, dict[str, Any]]] = [
     ("sound", dict(devices="cpu", places_per_controller=3)),
     ("repeating", dict(devices="cpu")),
     ("wave", dict(devices="cpu", check="on")),
+    ("pair", dict(devices="cpu", zero_copy=False)),
+    ("heun", dict(devices="cpu", zero_copy=False, places_per_controller=2)),
+    ("sound", dict(devices="cpu", zero_copy=False, steps_per_launch=1)),
+    ("wave", dict(devices="cpu", zero_copy=False, check="on")),
 ]
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+Array: TypeAlias = "npt.NDArray[Any]"
 _Kind: TypeAlias = "tuple[tuple[int, ...], np.dtype[Any]]"
 
 
 class Buffers:
     """Arrays that are taken by one thread and given back by another.
+
+    make: a new array of an extent and a dtype.
 
     >>> buffers = Buffers()
     >>> one = buffers.copied(np.ones(3))
@@ -21,19 +25,24 @@ class Buffers:
     True
     """
 
-    def __init__(self) -> None:
-        self._free: dict[_Kind, deque[npt.NDArray[Any]]] = {}
+    def __init__(self, make: Callable[[tuple[int, ...], np.dtype[Any]], Array] = np.empty) -> None:
+        self._make = make
+        self._free: dict[_Kind, deque[Array]] = {}
 
-    def copied(self, cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def taken(self, extent: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """An array with any values, in C order."""
+        free = self._free.setdefault((extent, dtype), deque())
+        return free.pop() if free else self._make(extent, dtype)
+
+    def copied(self, cells: Array) -> Array:
         """A copy, in C order."""
-        free = self._free.setdefault((cells.shape, cells.dtype), deque())
-        copy = free.pop() if free else np.empty(cells.shape, cells.dtype)
+        copy = self.taken(cells.shape, cells.dtype)
         np.copyto(copy, cells)
         return copy
 
-    def give(self, copy: npt.NDArray[Any]) -> None:
+    def give(self, array: Array) -> None:
         """Nobody needs it any more."""
-        self._free[copy.shape, copy.dtype].append(copy)
+        self._free[array.shape, array.dtype].append(array)
 
     def clear(self) -> None:
         """All that is free goes."""
