@@ -71,6 +71,13 @@ class Memories:
                 self._copy(datum, max(source, target), cells.boxes, to_device=target > HOST_MEMORY)
                 datum.newest.brought(target, cells)
 
+    def away(self, touches: Iterable[Touch]) -> list[Touch]:
+        """Those of which the host has not all of the newest cells."""
+        return [
+            touch for touch in touches
+            if not touch.datum.newest.stale(HOST_MEMORY, touch.box).empty
+        ]  # fmt: skip
+
     def image(self, datum: Datum, memory: int) -> Tile:
         """The tile of an array on a device; other arrays leave it where there is no room."""
         tile = datum.tiles.get(memory)
