@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from controllers.memory.ledger import MemoryCapError
     from controllers.memory.tile import TileView
     from controllers.plan import Plan
-    from controllers.pool.hybrid import hybrid, series
+    from controllers.pool.hybrid import hybrid, replicated, series
     from controllers.pool.task import Task, task
     from controllers.pool.task_error import TaskError
     from controllers.pool.tasks import tasks
@@ -165,6 +165,7 @@ _HOMES = {
     "reference_steps": "controllers.program.reference",
     "register_stencil": "controllers.kernel.registry",
     "repeat": "controllers.language.step",
+    "replicated": "controllers.pool.hybrid",
     "rk3": "controllers.language.integrators",
     "steady": "controllers.language.steady",
     "series": "controllers.pool.hybrid",
@@ -194,9 +195,9 @@ __all__ = [     # not those of Python's own names: all, any, max, min, sum
     "every", "extrapolate", "fixed", "float32", "float64", "gradient", "heun", "hybrid", "int16",
     "int32", "int64", "keep", "laplacian", "leapfrog", "mean", "mirror", "norm", "opencl_c",
     "output", "parity", "plot", "point", "read_patterns", "reading", "reference_run",
-    "reference_steps", "register_stencil", "repeat", "rk3", "series", "steady",
-    "stencil_computation", "step", "stored", "struct", "sum_by", "task", "tasks", "tune", "uint8",
-    "updating", "workspace", "writing",
+    "reference_steps", "register_stencil", "repeat", "replicated", "rk3", "series",
+    "steady", "stencil_computation", "step", "stored", "struct", "sum_by", "task", "tasks", "tune",
+    "uint8", "updating", "workspace", "writing",
 ]  # fmt: skip
 
 

@@ -12,18 +12,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, Union
 
 from controllers.pool.forecast import Forecast
-from controllers.pool.hybrid import Hybrid, Series
+from controllers.pool.hybrid import Hybrid, Replicated, Series
 from controllers.pool.job import Job, Lost, Owner, TaskFuture
-from controllers.pool.memories import Memories
+from controllers.pool.memories import Memories, Replicas
 from controllers.pool.part_jobs import Enter, PartJobs, check_apart
 from controllers.pool.sides import Side, Sides
 from controllers.pool.splitting import Splitting
 from controllers.pool.submissions import Submissions
 from controllers.pool.summing import Summing
+from controllers.pool.task import Task
+from hitmap.region import Region
 
 MOST_UNITS = 64     # in which shares are counted
 
-Composite: TypeAlias = Union[Hybrid, Series]
+Composite: TypeAlias = Union[Hybrid, Replicated, Series]
 
 
 class Composites:
@@ -43,7 +45,9 @@ class Composites:
     ) -> tuple[TaskFuture, list[Lost]]:
         """The future of the last job; what of them will not be done, and why."""
         jobs = PartJobs(self._owner, self._submissions, self._forecast, self._enter)
-        if isinstance(given, Series):
+        if isinstance(given, Replicated):
+            self._replicas(given.task, args, kwargs, jobs)
+        elif isinstance(given, Series):
             self._summing.calls(given, args, kwargs, jobs)
         elif given.cut is None:
             return self._split(given, args, kwargs, jobs), jobs.lost
@@ -52,6 +56,29 @@ class Composites:
         else:
             self._rows(given, args, kwargs, jobs)
         return jobs.joined(given.task.name), jobs.lost
+
+    def _replicas(
+        self, task: Task, args: Sequence[Any], kwargs: Mapping[str, Any], jobs: PartJobs
+    ) -> None:
+        """Enter a job for each device that computes as well what the host does after them.
+
+        Until then the host has what there was before.
+        """
+        last = jobs.made(task, args, kwargs)
+        on_host = [way for way in last.may_run if way.lane.device is None]
+        ways = self._sides.replicas(last) if on_host else []
+        last.may_run = on_host if ways else last.may_run
+        replicas: Replicas | None = {} if ways else None
+        for way in ways:
+            one = jobs.made(task, args, kwargs, last.size)
+            one.may_run, one.replicas = [way], replicas
+            jobs.enter(one)
+        last.replicas = replicas
+        jobs.enter(last)
+        for touch in last.touches if ways else ():
+            for way in ways:
+                if touch.writes:
+                    touch.datum.foreseen.brought(way.lane.memory, Region.of([touch.box]))
 
     def _rows(
         self, hybrid: Hybrid, args: Sequence[Any], kwargs: Mapping[str, Any], jobs: PartJobs

@@ -42,7 +42,7 @@ class DeviceSide:
     def run(self, job: Job) -> tuple[None, float]:
         """Launch the kernel, and wait for it; its seconds."""
         body = job.variant.body
-        self._memories.before(job.touches, self.memory)
+        self._memories.before(job.touches, self.memory, job.replicas)
         tiles: dict[Datum, Tile] = {}
         for touch in job.touches:
             if touch.datum not in tiles:
@@ -53,7 +53,7 @@ class DeviceSide:
             assert isinstance(body, Kernel), "what a device can do"
             return None, self._launch(job, body, tiles)
         finally:
-            self._memories.after(job.touches, self.memory)
+            self._memories.after(job.touches, self.memory, job.replicas)
 
     def _launch(self, job: Job, kernel: Kernel, tiles: dict[Datum, Tile]) -> float:
         given: dict[str, Given] = dict(_numbers(job))

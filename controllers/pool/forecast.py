@@ -123,6 +123,10 @@ class Forecast:
         """How long bytes are on their way from a lane to the host's memory."""
         return 0.0 if lane.memory == HOST_MEMORY else self._move_s(lane.memory, False, nbytes)
 
+    def there_s(self, lane: Lane, nbytes: int) -> float:
+        """How long bytes are on their way from the host's memory to a lane."""
+        return 0.0 if lane.memory == HOST_MEMORY else self._move_s(lane.memory, True, nbytes)
+
     def transfer_s(self, job: Job, lane: Lane) -> float:
         """How long what the job reads is on its way to a lane, by where it is foreseen to be."""
         return self.moves_s(job.touches, lane)

@@ -39,7 +39,7 @@ class HostSide:
             with inside_task():
                 found = function(*args, **kwargs)
         finally:
-            self._memories.after(job.touches, HOST_MEMORY)
+            self._memories.after(job.touches, HOST_MEMORY, job.replicas)
         return found, time.perf_counter() - begin_s
 
 

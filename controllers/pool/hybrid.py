@@ -70,6 +70,16 @@ class Series:
         return f"<series of {len(self.at)} of {self.task!r}>"
 
 
+@dataclass(frozen=True, eq=False)
+class Replicated:
+    """A task that is done on several sides, each in its own memory; made by `replicated`."""
+
+    task: Task
+
+    def __repr__(self) -> str:
+        return f"<replicated {self.task!r}>"
+
+
 def hybrid(
     task: Task | Body,
     *,
@@ -134,6 +144,15 @@ def series(
         raise ValueError(f"task {made.name!r}: at= has the rows of no call; give one at least")
     one_of(merging, _MERGINGS, f"task {made.name!r}: merging")
     return Series(made, rows, merging, _shares(shares))
+
+
+def replicated(task: Task | Body) -> Replicated:
+    """A task that is done on the host and on devices, for `pool.submit`, to save a transfer.
+
+    On each device with a memory of its own and a variant for it, where that is foreseen to take
+    less time than what it writes on its way there.  All of its variants must have the same values.
+    """
+    return Replicated(task if isinstance(task, Task) else task_of(task))
 
 
 def _shares(given: Sequence[float] | None) -> tuple[float, ...] | None:

@@ -75,14 +75,14 @@ class Job:
     waits: how many jobs have to be over before it starts.  followers: those that wait for it, and
     whether they read what it gives.  lost: why it will never be done.  before: unfinished jobs that
     it waits for.  size: how much it has to do.  rows: of a part of a task, from the first one
-    to before the last one.  start_s, end_s: foreseen, on the clock of the
-    forecast; rank_s: from its start to the end of all that follows from it.
+    to before the last one.  replicas: where devices do what the host does, too.
+    start_s, end_s: foreseen, on the clock of the forecast; rank_s: from its start to the end of all that follows from it.
     """
 
     __slots__ = (
         "number", "task", "args", "kwargs", "touches", "future", "waits", "followers", "lost",
         "state", "way", "cores", "size", "seconds", "start_s", "end_s", "rank_s", "before",
-        "may_run", "placed", "rows",
+        "may_run", "placed", "rows", "replicas",
     )  # fmt: skip
 
     def __init__(
@@ -102,6 +102,7 @@ class Job:
         self.placed: Way | None = None
         self.cores = 1
         self.rows: tuple[int, int] | None = None
+        self.replicas: dict[Any, Any] | None = None
         self.size = 0.0
         self.seconds = self.start_s = self.end_s = self.rank_s = 0.0
 
@@ -124,7 +125,7 @@ class Job:
         """Of what it was given, as it is over; or what it touched would be kept by its history."""
         self.future = None
         self.args, self.kwargs, self.touches = [], {}, []
-        self.before, self.may_run = [], []
+        self.before, self.may_run, self.replicas = [], [], None
 
 
 def future_of(job: Job) -> TaskFuture:

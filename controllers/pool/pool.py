@@ -24,7 +24,7 @@ from controllers.pool.crew import Crew
 from controllers.pool.data import Touch
 from controllers.pool.device_side import DeviceSide
 from controllers.pool.forecast import Forecast
-from controllers.pool.hybrid import Hybrid, Series
+from controllers.pool.hybrid import Hybrid, Replicated, Series
 from controllers.pool.job import READY, Job, Lost, TaskFuture, check_outside, future_of, tell
 from controllers.pool.opening import opened
 from controllers.pool.pool_report import Ended, PoolReport, timeline_of
@@ -79,7 +79,7 @@ class Pool:
     def submit(self, task: Task | Body | Composite, /, *args: Any, **kwargs: Any) -> TaskFuture:
         """Have `task` done with these arguments, after all that it has to follow; at once back.
 
-        task: made by `ct.task`, `ct.hybrid` or `ct.series`, or a function, for one core.
+        task: made by `ct.task`, `ct.hybrid` ..., or a function, for one core.
         Arrays are read, unless the task says otherwise, or the call: `ct.writing(array)`,
         `ct.updating(array)`.  Until `wait`, or the result of what writes it, an array is looked at
         and changed by tasks alone.  A future among the arguments stands for its result.  Others
@@ -88,7 +88,7 @@ class Pool:
         """
         with self._lock:
             self._check_open()
-            if isinstance(task, (Hybrid, Series)):
+            if isinstance(task, (Hybrid, Replicated, Series)):
                 future, lost = self._composites.submitted(task, args, kwargs)
             else:
                 job = self._submissions.job(task, args, kwargs, self)

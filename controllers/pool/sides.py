@@ -10,6 +10,7 @@ from controllers.pool.division import End, divided
 from controllers.pool.forecast import Forecast
 from controllers.pool.job import Job
 from controllers.pool.lane import Lane
+from controllers.pool.newest import HOST_MEMORY
 from controllers.pool.way import Way
 
 
@@ -45,6 +46,17 @@ class Sides:
                 cores = max(1, min(way.variant.most, left))
                 sides.append(Side(way, cores, max(1, left // cores)))
         return sides
+
+    def replicas(self, job: Job) -> list[Way]:
+        """Where a job is done beside the host, as that is sooner than to bring what it writes."""
+        found = []
+        nbytes = sum(touch.view.nbytes for touch in job.touches if touch.writes)
+        apart = [way for way in job.may_run if way.lane.memory != HOST_MEMORY]
+        for side in self.of(apart, job.size) if apart else ():
+            seconds = self._forecast.known_s(side.way, job.size, 1)
+            if seconds is None or seconds < self._forecast.there_s(side.way.lane, nbytes):
+                found.append(side.way)
+        return found
 
     def counts(
         self, sides: Sequence[Side], ends: Sequence[End], n: int, shares: Sequence[float] | None

@@ -227,3 +227,40 @@ def test_parts_that_write_their_cells_need_no_merging() -> None:
             pool.submit(both, b, a, 3.0)
             pool.submit(both, a, b, 1.0)
     assert np.array_equal(a, 27 * np.arange(64.0))
+
+
+def moved(pool: Pool) -> int:
+    """Bytes to and from all devices."""
+    return sum(pool._memories.nbytes.values())
+
+
+more = ct.Task("more", ("y", "x"), roles={"y": "updating"})
+
+
+@more.variant
+def more_on_host(y: Any, x: Any) -> None:
+    y += x
+
+
+more.variant(ct.Kernel.of("more", """
+    __kernel void more(__global double *y, __global const double *x, TILE(y), TILE(x), BOX)
+    { CELL; HERE(y) += HERE(x); }"""))
+on_devices = ct.Task("scale", scale.parameters, roles=scale.roles)
+on_devices.variant(scale.variants[1].body)
+
+
+def test_what_is_replicated_is_there_in_each_memory() -> None:
+    x, y, z = np.arange(9.0), np.ones(9), np.zeros(9)
+    with ct.tasks("cpu/1", cores=2, zero_copy=False) as pool:
+        pool.submit(on_devices, z, y, 2.0).result()
+        pool.submit(ct.replicated(more), y[2:], x[2:]).result()     # never tried, so it is there
+        before = moved(pool)
+        pool.submit(on_devices, z, y, 2.0)
+        pool.submit(np.sum, y).result()
+        assert moved(pool) == before, "neither has to be told"
+        pool.submit(more_on_host, ct.updating(y), x)
+        assert pool.submit(on_devices, z, y, 2.0).result() is None
+        assert moved(pool) > before
+    right = np.ones(9)
+    right[2:] += x[2:]
+    assert np.array_equal(y, right + x) and np.array_equal(z, 2 * y)
