@@ -27,7 +27,8 @@ def divided(ends: Sequence[End], n: int) -> list[int]:
     alone = [end(0, n) for end in ends]
     best = min(alone)
     if math.isinf(best):    # nothing is known of anybody
-        return [n - len(ends) + 1, *[1] * (len(ends) - 1)] if n >= len(ends) else [n]
+        few = min(n, len(ends)) - 1
+        return [n - few, *[1] * few, *[0] * (len(ends) - 1 - few)]
     unknown = any(map(math.isinf, alone))
     low_s, high_s = 0.0, best
     for _ in range(_HALVINGS):

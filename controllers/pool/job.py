@@ -76,7 +76,8 @@ class Job:
     whether they read what it gives.  lost: why it will never be done.  before: unfinished jobs that
     it waits for.  size: how much it has to do.  rows: of a part of a task, from the first one
     to before the last one.  replicas: where devices do what the host does, too.
-    start_s, end_s: foreseen, on the clock of the forecast; rank_s: from its start to the end of all that follows from it.
+    start_s, end_s: foreseen, on the clock of the forecast; rank_s: from its start to the end of
+    all that follows from it.
     """
 
     __slots__ = (

@@ -48,6 +48,15 @@ class Memories:
         """Whether there is another one than the host's."""
         return bool(self._executors)
 
+    @property
+    def moved_nbytes(self) -> tuple[int, int]:
+        """Bytes that went to devices, and came from them."""
+        up, down = (
+            sum(nbytes for (_, to_device), nbytes in self.nbytes.items() if to_device == wanted)
+            for wanted in (True, False)
+        )
+        return up, down
+
     def before(
         self, touches: Iterable[Touch], memory: int, replicas: Replicas | None = None
     ) -> None:

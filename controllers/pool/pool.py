@@ -87,7 +87,8 @@ class Pool:
         where no variant can be done here, or an array cannot be written or ordered.
         """
         with self._lock:
-            self._check_open()
+            if self._closed:
+                raise RuntimeError("the pool is closed, and takes no tasks; open another one")
             if isinstance(task, (Hybrid, Replicated, Series)):
                 future, lost = self._composites.submitted(task, args, kwargs)
             else:
@@ -150,8 +151,10 @@ class Pool:
     def report(self) -> PoolReport:
         """What was done where, of the newest tasks, and why there; `str` of it is a table."""
         with self._lock:
-            decisions = list(self._forecast.decisions)
-            return PoolReport.of(self._ended, decisions, self._n_over, self._crew.n_stolen)
+            return PoolReport.of(
+                self._ended, self._forecast.decisions, self._n_over, self._crew.n_stolen,
+                self._memories.moved_nbytes,
+            )  # fmt: skip
 
     def save_timeline(self, path: str | os.PathLike[str]) -> None:
         """Write when each of the newest tasks of this rank was done, for ui.perfetto.dev."""
@@ -290,10 +293,6 @@ class Pool:
             if isinstance(lane.side, DeviceSide):
                 lane.side.close()
         self._share.close()
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise RuntimeError("the pool is closed, and takes no tasks; open another one")
 
 
 _HOME = Task("to the host")
