@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 LEAST_GAIN = 0.02   # of the time, by more than one side; below that one side does it all
-_HALVINGS = 40
+_HALVINGS = 14      # of the time in question
 
 # When a side is done that has the units from the first number to before the second one.
 End: TypeAlias = Callable[[int, int], float]

@@ -113,11 +113,20 @@ class Forecast:
         found = self._estimate(way.key, Case(size, self._units(way, cores)))
         return None if found is None else found.seconds
 
-    def start_s(self, lane: Lane, cores: int, ready_s: float) -> float:
-        """When a job that is ready by then starts there, on so many cores of the host."""
+    def n_known(self, way: Way) -> int:
+        """Another number when what is known of a way has changed."""
+        count = self._counts.get(way.key, 0)
+        return self._next.get(way.key, 1) if count < self._next.get(way.key, 1) else -count
+
+    def start_s(self, lane: Lane, cores: int, ready_s: float, taken: int = 0) -> float:
+        """When a job that is ready by then starts there, on so many cores of the host.
+
+        taken: cores that others take before.
+        """
         start_s = ready_s if lane.device is None else max(ready_s, self._free_s[lane])
-        taken = cores if lane.device is None else lane.cores
-        return max(start_s, sorted(self._cores)[taken - 1]) if taken else start_s
+        wanted = cores if lane.device is None else lane.cores
+        last = min(taken + wanted, self.n_cores) - 1
+        return max(start_s, sorted(self._cores)[last]) if wanted else start_s
 
     def back_s(self, lane: Lane, nbytes: int) -> float:
         """How long bytes are on their way from a lane to the host's memory."""

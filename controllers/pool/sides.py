@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from controllers.pool.data import Touch
 from controllers.pool.division import End, divided
@@ -13,14 +14,20 @@ from controllers.pool.lane import Lane
 from controllers.pool.newest import HOST_MEMORY
 from controllers.pool.way import Way
 
+MOST_TABLES = 256   # of times of parts
+
 
 @dataclass(frozen=True)
 class Side:
-    """A way to do a share: on a device, or on so many cores of the host for each of `n_jobs`."""
+    """A way to do a share: on a device, or on so many cores of the host for each of `n_jobs`.
+
+    taken: cores that the sides before it compute with.
+    """
 
     way: Way
     cores: int = 1
     n_jobs: int = 1
+    taken: int = 0
 
 
 class Sides:
@@ -28,6 +35,7 @@ class Sides:
 
     def __init__(self, forecast: Forecast) -> None:
         self._forecast = forecast
+        self._tables: dict[tuple[Way, int, float, int], tuple[int, list[float] | None]] = {}
 
     def of(self, ways: Sequence[Way], size: float) -> list[Side]:
         """One for each lane, the host first; its cores are those that no device computes with."""
@@ -38,13 +46,16 @@ class Sides:
             if way.lane not in best or rated[0] < best[way.lane][0]:
                 best[way.lane] = rated
         left = self._forecast.n_cores - sum(lane.cores for lane in best)
-        sides = []
+        sides: list[Side] = []
+        taken = 0
         for lane, (_, way) in sorted(best.items(), key=lambda one: one[0].number):
             if lane.device is not None:
-                sides.append(Side(way))
+                sides.append(Side(way, taken=taken))
+                taken += lane.cores
             elif left >= way.variant.least or len(best) == 1:
                 cores = max(1, min(way.variant.most, left))
                 sides.append(Side(way, cores, max(1, left // cores)))
+                taken += cores * sides[-1].n_jobs
         return sides
 
     def replicas(self, job: Job) -> list[Way]:
@@ -82,16 +93,31 @@ class Sides:
         cut: of what it is given what is moved by parts; `rest` is needed by all.
         """
         forecast, lane = self._forecast, side.way.lane
-        start_s = forecast.start_s(lane, side.cores, ready_s) - ready_s
+        start_s = forecast.start_s(lane, side.cores, ready_s, side.taken) - ready_s
         start_s += forecast.moves_s(rest, lane)
         moved_s = forecast.moves_s(cut, lane)
-        upto = [0.0]
-        for k in range(1, n + 1):
-            seconds = forecast.known_s(side.way, size * k / n / side.n_jobs, side.cores)
-            if seconds is None:
-                return _unknown
-            upto.append(max(upto[-1], start_s + seconds + moved_s * k / n))
-        return lambda first, last: upto[last - first]
+        upto = self._times(side, size / side.n_jobs, n)
+        if upto is None:
+            return _unknown
+
+        def end_s(first: int, last: int) -> float:
+            n_here = last - first
+            return start_s + upto[n_here] + moved_s * n_here / n if n_here else 0.0
+
+        return end_s
+
+    def _times(self, side: Side, size: float, n: int) -> list[float] | None:
+        """How long the first parts of n of a size take, up to all of it; None if unknown."""
+        key, known = (side.way, side.cores, size, n), self._forecast.n_known(side.way)
+        found = self._tables.get(key)
+        if found is None or found[0] != known:
+            times = [self._forecast.known_s(side.way, size * k / n, side.cores)
+                     for k in range(1, n + 1)]  # fmt: skip
+            upto = [0.0, *accumulate((one for one in times if one is not None), max)]
+            if len(self._tables) >= MOST_TABLES:
+                self._tables.clear()
+            found = self._tables[key] = known, upto if len(upto) > n else None
+        return found[1]
 
     def of_calls(
         self, side: Side, calls: Sequence[Job], back: Sequence[int], *, at_end: bool,
@@ -103,7 +129,7 @@ class Sides:
             else each call's while the next one is computed.
         """
         forecast, lane = self._forecast, side.way.lane
-        start_s = forecast.start_s(lane, side.cores, ready_s) - ready_s
+        start_s = forecast.start_s(lane, side.cores, ready_s, side.taken) - ready_s
         shared = _shared(calls)
         start_s += forecast.moves_s([*shared.values()], lane)
         work, sent = [0.0], [0.0]
