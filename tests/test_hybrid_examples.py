@@ -25,10 +25,15 @@ def test_a_hybrid_matrix_product_is_numpys() -> None:
     a, b = draw.random((41, 20), np.float32), draw.random((20, 30), np.float32)
     names = names_of("hybrid_product")
     found, report = names["main"](a, b, devices="cpu/1,1", cores=3)
-    right = np.zeros_like(found)
+    right, again = np.zeros_like(found), np.zeros_like(found)
     names["product_on_host"](right, a, b, len(b))
-    assert np.array_equal(found, right)
-    assert len([one for one in report.tasks if one.task == "product"]) == 3, "all sides"
+    assert np.array_equal(found, right) and "product" in str(report)
+    cut = {"c": ct.Row, "a": ct.Row, "b": ct.All}
+    with ct.tasks("cpu/1,1", cores=3) as pool:
+        pool.submit(ct.hybrid(names["product"], cut=cut, shares=(1, 1, 1)), again, a, b, len(b))
+        pool.wait()
+        assert sum(one.task == "product" for one in pool.report().tasks) == 3, "all sides"
+    assert np.array_equal(again, right)
 
 
 def by_numpy(names: dict[str, Any], u: Any, parts: Any, steps: int, dt: float) -> Any:

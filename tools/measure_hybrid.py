@@ -8,7 +8,8 @@ For each number of cores, and for sums that are added where they change somethin
 those of whole arrays at the end ("whole"): the median of `--rounds` times of a step, with k sums
 on cores, in turns, and what the pool takes by itself when it has seen all of these, with its k.
 At the end a table like Table I of the article on SGPU 2 (Ospici et al.): bytes of a step to
-and from the device, and the time, at the best k of each.  With --private a CPU is treated as a
+and from the device, and the time, at the best k of each, and the pool's rate over the sum of both
+sides' rates alone.  With --private a CPU is treated as a
 device with memory of its own: `--device cpu/1 --cores 2 --private` are two sides of one CPU.
 --every 5: each fifth k alone.
 """
@@ -114,15 +115,18 @@ def middle_of(rows: Sequence[Row]) -> Row:
 
 def table(rows: Sequence[Row]) -> str:
     """Of each number of cores and merging the best k, what the pool has taken, bytes and times."""
-    lines = ["cores  sums     best k  ms/step  pool's k  ms/step  behind  MB up  MB down"]
+    lines = ["cores  sums     best k  ms/step  pool's k  ms/step  behind  of sum  MB up  MB down"]
     for cores in sorted({row.cores for row in rows}):
         for merging in MERGINGS:
             here = [row for row in rows if (row.cores, row.merging) == (cores, merging)]
             best = min((row for row in here if row.k is not None), key=lambda row: row.seconds)
             (free,) = (row for row in here if row.k is None)
+            n = max(row.k or 0 for row in here)
+            alone = sum(1 / row.seconds for row in here if row.k in (0, n))
             lines.append(
                 f"{cores:5}  {merging:7}  {best.k:6}  {1e3 * best.seconds:7.3f}  {free.taken:8}  "
                 f"{1e3 * free.seconds:7.3f}  {free.seconds / best.seconds - 1:6.1%}  "
+                f"{1 / free.seconds / alone:6.2f}  "
                 f"{best.up_nbytes / 1e6:5.2f}  {best.down_nbytes / 1e6:7.2f}"
             )
     return "\n".join(lines)

@@ -111,6 +111,8 @@ class Composites:
         check_apart(task.name, [part.touches for part in parts])
         for part in parts:
             jobs.enter(part)
+            if hybrid.shares is None:   # a side without work may take it
+                part.may_run = whole.may_run
 
     def _shares(
         self, hybrid: Hybrid, whole: Job, n: int, jobs: PartJobs

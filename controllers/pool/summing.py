@@ -137,6 +137,9 @@ class Summing:
                 self._added_there(given, side, here, jobs)
             else:
                 _added_each(here, jobs)
+            if not at_end and given.shares is None:     # a side without work may take them
+                for call in here:
+                    call.job.may_run = usable
 
     def _added_there(
         self, given: Hybrid | Series, side: Side, calls: Sequence[_Call], jobs: PartJobs

@@ -2,6 +2,7 @@
 """Shares follow from estimates: all sides end together, and one alone where that is as good."""
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -33,8 +34,15 @@ mark.variant(ct.Kernel.of("mark", """
     __kernel void mark(__global double *y, TILE(y), BOX) { CELL; HERE(y) += 1; }"""))
 
 
+PUT = ct.Kernel.of("put", """
+    __kernel void put(__global double *y, TILE(y), BOX) { CELL; HERE(y) = 1; }""",
+                   roles={"y": "writing"})  # fmt: skip
+
+
 @contextmanager
-def known(host_s: float | None, device_s: float, cores: int = 2) -> Iterator[Pool]:
+def known(
+    host_s: float | None, device_s: float, cores: int = 2, *, stealing: bool = False
+) -> Iterator[Pool]:
     """A pool of cores, of which a device has one, that knows how long the whole takes each side."""
     estimates = Estimates(None)
     with Pool("cpu/1", cores, True, None, False, estimates, SerialCommunicator()) as pool:
@@ -44,6 +52,8 @@ def known(host_s: float | None, device_s: float, cores: int = 2) -> Iterator[Poo
                 for _ in range(3):
                     estimates.add(way.key, Case(part * NBYTES), part * (seconds or 0))
         rows_on_host.clear()
+        if not stealing:    # since no estimate here is true
+            pool._crew._stolen = lambda lane: None
         yield pool
 
 
@@ -85,3 +95,25 @@ def test_calls_of_a_series_are_divided_by_their_sizes() -> None:
     with known(1.0, 1.0) as pool:
         assert pool.submit(ct.series(put, at), total).exception(60) is None
     assert sorted(rows_on_host) == [8] * 4 + [64], "96 of 160 rows end sooner than 128"
+
+
+def test_a_side_without_work_takes_calls_that_wait_for_another_one() -> None:
+    at = [slice(8 * k, 8 * k + 8) for k in range(8)]
+    done: list[Any] = []
+    with known(1e-3, 1e-3, stealing=True) as pool:
+        pool._lanes[1].cores = 0        # as an accelerator, or it waits for a core
+
+        def stands_still(y: Any) -> None:
+            done.append(len(y))
+            limit = time.monotonic() + 20
+            while pool.report().n_stolen < 2 and time.monotonic() < limit:
+                time.sleep(1e-3)
+            y[...] = 1
+
+        put = ct.Task("mark", ("y",), roles={"y": "writing"})
+        put.variant(stands_still)
+        put.variant(PUT)
+        total = np.zeros((64, WIDTH))
+        pool.submit(ct.series(put, at), total).result()
+        assert pool.report().n_stolen >= 2 and done == [8, 8]
+    assert (total == 1).all()
